@@ -1,0 +1,56 @@
+# `make run` shows Faultline on a demo cluster, `make test` checks it. Both prepare what they need.
+#
+#   PYTHON=/path/to/python3.12   the interpreter, instead of the one on the PATH
+#   SERVE=0                      `make run` ends with the report, without the dashboard
+#   HOST=0.0.0.0 PORT=9000       where the dashboard listens
+#   WORKERS=4                    processes that run the tests
+
+BIN := .venv/bin
+STORE := ./demo-store
+WORKERS := 2
+# Only as `make run HOST=...`: some shells and conda export a HOST that means something else.
+ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(if $(PORT),--port $(PORT))
+
+.PHONY: run test check lint test-slow lock environment environment-dev chromium
+
+run: environment
+	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
+	@$(BIN)/faultline mttf --store $(STORE) --format table
+	@$(BIN)/faultline report --store $(STORE) --as html --out ./report --format table
+	@test "$(SERVE)" = 0 || exec $(BIN)/faultline serve --store $(STORE) $(ADDRESS)
+
+# Format, lint, types, contracts, doctests and all tests but the slow ones.
+test: lint chromium
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not benchmark"
+
+check: test
+
+lint: environment-dev
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo
+
+# One process: they measure time and memory.
+test-slow: environment-dev chromium
+	@$(BIN)/python -m pytest -q -m "slow or benchmark"
+
+# Rebuilds the locks from pyproject.toml, for every Python it allows; keeps versions that still fit.
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header
+lock: export PATH := $(PATH):$(CURDIR)/$(BIN)
+lock: environment
+	@command -v uv >/dev/null || $(BIN)/python -m pip install -qq uv
+	$(COMPILE) --extra build -o requirements.lock pyproject.toml
+	$(COMPILE) --extra build --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	echo virtualenv | $(COMPILE) -o requirements-virtualenv.lock -
+
+environment:
+	@PYTHON="$(PYTHON)" sh .ci/environment.sh run
+
+environment-dev:
+	@PYTHON="$(PYTHON)" sh .ci/environment.sh dev
+
+# Where there is none and none can be had, the browser tests say what to do.
+chromium: environment-dev
+	@$(BIN)/python tests/journeys/chromium.py || true

@@ -1,0 +1,69 @@
+"""An estimate: a value that never travels without its interval and its number of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its confidence interval and the number of events it rests on.
+
+    None means unknown: too few events for a value, or a bound that does not exist (the upper
+    bound of a mean time to failure when nothing has failed).
+    """
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+    conf_level: float
+    n: int
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate in another unit: value and bounds times `factor` > 0."""
+        return Estimate(
+            _times(self.value, factor),
+            _times(self.lower, factor),
+            _times(self.upper, factor),
+            self.conf_level,
+            self.n,
+        )
+
+    def inverted(self, numerator: float) -> Estimate:
+        """`numerator` divided by the quantity: bounds change places, division by 0 is unknown.
+
+        Examples
+        --------
+        >>> Estimate(2.0, 1.0, 4.0, 0.9, 7).inverted(8.0)
+        Estimate(value=4.0, lower=2.0, upper=8.0, conf_level=0.9, n=7)
+        """
+        return Estimate(
+            _over(numerator, self.value),
+            _over(numerator, self.upper),
+            _over(numerator, self.lower),
+            self.conf_level,
+            self.n,
+        )
+
+    def widened(self, lower: float | None, upper: float | None) -> Estimate:
+        """The same value with, on each side, the wider of its own bound and the one given."""
+        return Estimate(
+            self.value,
+            min((b for b in (self.lower, lower) if b is not None), default=None),
+            max((b for b in (self.upper, upper) if b is not None), default=None),
+            self.conf_level,
+            self.n,
+        )
+
+
+def unknown(conf_level: float, n: int) -> Estimate:
+    """An estimate of which nothing but the number of events is known."""
+    return Estimate(None, None, None, conf_level, n)
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _over(numerator: float, value: float | None) -> float | None:
+    return None if not value else numerator / value

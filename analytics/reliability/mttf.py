@@ -1,0 +1,200 @@
+"""How long until a job of N GPUs fails: measured, by group and projected, as one result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analytics import validate
+from analytics.estimate import Estimate, unknown
+from analytics.reliability.failure_rate import (
+    PROJECTION_GPUS,
+    Projection,
+    RateEstimate,
+    failure_rate,
+    projected_mttf,
+    size_class,
+    unknown_exposure,
+)
+from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import pandas as pd
+
+    from analytics.frames import FailureCounts
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Measured MTTF of jobs of one size class, beside what the fleet's rate projects for it."""
+
+    gpus_from: int
+    gpus_to: int
+    running_hours: float
+    mttf_hours: Estimate
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """Failure rate of one group: a week, a partition, a rack, an age of nodes."""
+
+    group: str
+    estimate: RateEstimate
+
+
+@dataclass(frozen=True)
+class MttfReport:
+    """Failure rate and MTTF of a selection; every page, report and command prints this."""
+
+    rate: RateEstimate
+    """Failed attempts (or node failures) per node-day."""
+    incident_rate: RateEstimate
+    """Bursts of failures by node and hour, per node-day."""
+    mean_time_between_failures_hours: Estimate
+    mean_repair_hours: Estimate
+    by_size: tuple[SizeClass, ...]
+    projection: tuple[Projection, ...]
+    basis: str
+    gpus_per_node: float | None
+    from_at: datetime | None
+    to_at: datetime | None
+    attempts_without_gpus: int
+
+    @property
+    def largest_class(self) -> SizeClass | None:
+        """The class of the largest jobs that ran; None where none ran."""
+        return self.by_size[-1] if self.by_size else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers must know, in plain words."""
+        notes = []
+        if self.rate.dispersion is not None and self.rate.dispersion.widened:
+            notes.append(
+                "Failures come in clusters (dispersion test, p "
+                f"{_p_value(self.rate.dispersion.p_value)}): the interval is widened by a "
+                "bootstrap over days."
+            )
+        if "node_time" in self.basis:
+            notes.append(
+                "No attempt of the cluster has GPUs: exposure is node time (nodes x running "
+                "time) and the smallest job size is ignored."
+            )
+        if self.rate.exposure is None:
+            notes.append(
+                "The nodes that could have failed are not known: exposure and rate are unknown."
+            )
+        if self.attempts_without_gpus:
+            notes.append(
+                f"{self.attempts_without_gpus:,} attempts have no GPUs or an unknown number: "
+                "they count neither as exposure nor as failures."
+            )
+        return tuple(notes)
+
+
+def mttf_report(
+    counts: FailureCounts,
+    *,
+    conf_level: float = 0.90,
+    seed: int = 0,
+    gpus: Sequence[int] = PROJECTION_GPUS,
+) -> MttfReport:
+    """Failure rate, MTTF by size and projection of what was counted.
+
+    The rate of a size class is failures per running day of its attempts, so its MTTF is
+    24 x running days / failures; the projection is 24 / (N r_f) with N nodes. Both carry the
+    interval of :func:`analytics.reliability.failure_rate.failure_rate`.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a conf_level outside (0, 1).
+    """
+    days = counts.by_day
+    if counts.exposure_known:
+        rate, incidents = (
+            failure_rate(days[column], days["exposure_node_days"], conf_level=conf_level, seed=seed)
+            for column in ("failures", "incidents")
+        )
+    else:
+        rate = unknown_exposure(int(days["failures"].sum()), conf_level)
+        incidents = unknown_exposure(int(days["incidents"].sum()), conf_level)
+    return MttfReport(
+        rate=rate,
+        incident_rate=incidents,
+        mean_time_between_failures_hours=mean_gap_hours(counts.starts_hours, conf_level=conf_level),
+        mean_repair_hours=mean_estimate(
+            counts.repair_minutes.to_numpy() / 60.0, conf_level=conf_level
+        ),
+        by_size=_by_size(counts.by_size, conf_level, seed),
+        projection=_projection(rate.rate, gpus, counts.gpus_per_node),
+        basis=counts.basis,
+        gpus_per_node=counts.gpus_per_node,
+        from_at=counts.from_at,
+        to_at=counts.to_at,
+        attempts_without_gpus=counts.attempts_without_gpus,
+    )
+
+
+def group_rates(
+    groups: pd.DataFrame, *, conf_level: float = 0.90, seed: int = 0
+) -> tuple[GroupRate, ...]:
+    """Failure rate of each group, in the order of first appearance.
+
+    Parameters
+    ----------
+    groups : DataFrame
+        Columns group, day, failures, exposure_node_days; several days a group. An exposure of NaN
+        is not known, and neither is then the rate of its group.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a conf_level outside (0, 1).
+    """
+    validate.conf_level(conf_level)
+    return tuple(
+        GroupRate(
+            str(group),
+            failure_rate(
+                days["failures"], days["exposure_node_days"], conf_level=conf_level, seed=seed
+            )
+            if days["exposure_node_days"].notna().all()
+            else unknown_exposure(int(days["failures"].sum()), conf_level),
+        )
+        for group, days in groups.groupby("group", sort=False)
+    )
+
+
+def _p_value(p: float) -> str:
+    """A p-value as it is read aloud."""
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def _by_size(sizes: pd.DataFrame, conf_level: float, seed: int) -> tuple[SizeClass, ...]:
+    """MTTF of each size class that ran; its sizes are added up by day."""
+    classes = []
+    sizes = sizes.sort_values(["n_gpus", "day"])  # or sums would depend on the order of rows
+    labels = sizes["n_gpus"].map(size_class)
+    for (first, last), rows in sizes.groupby(labels, sort=True):
+        days = rows.groupby("day")[["failures", "running_days"]].sum()
+        estimate = failure_rate(
+            days["failures"], days["running_days"], conf_level=conf_level, seed=seed
+        )
+        running_hours = 24.0 * (estimate.exposure or 0.0)
+        classes.append(SizeClass(first, last, running_hours, estimate.mttf_hours))
+    return tuple(classes)
+
+
+def _projection(
+    rate: Estimate, gpus: Sequence[int], gpus_per_node: float | None
+) -> tuple[Projection, ...]:
+    """MTTF by size; unknown where the rate or the GPUs of a node are."""
+    if gpus_per_node is None:
+        for size in gpus:
+            validate.positive("gpus", size, "pass job sizes in GPUs")
+        return tuple(Projection(size, unknown(rate.conf_level, rate.n)) for size in gpus)
+    return projected_mttf(rate, gpus, gpus_per_node=gpus_per_node)

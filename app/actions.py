@@ -1,0 +1,123 @@
+"""What a person does to a store: ingest files, build the demo. Never cached."""
+
+from __future__ import annotations
+
+import getpass
+import time
+import zoneinfo
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from data.errors import DataError, StoreError
+from data.ingest import IngestResult, Options, ingest, readers
+from data.publish import writer
+from data.site import load_site
+from data.state import State
+from data.store import read_current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from data.synthetic import DemoSpec, DemoTruth
+
+__all__ = [
+    "DemoBuilt",
+    "IngestResult",
+    "Options",
+    "build_demo",
+    "checked_zone",
+    "ingest_files",
+    "sources",
+]
+
+
+@dataclass(frozen=True)
+class DemoBuilt:
+    """A demo store that was built."""
+
+    jobs: int
+    nodes: int
+    days: float
+    seconds: float
+    truth: DemoTruth
+
+
+def sources() -> dict[str, str]:
+    """Names of the sources that can be ingested, each with a line of help."""
+    return {name: module.HELP for name, module in readers().items()}
+
+
+def ingest_files(
+    root: Path,
+    source: str,
+    names: Sequence[str],
+    options: Options,
+    *,
+    author: str | None = None,
+) -> tuple[list[IngestResult], list[str]]:
+    """Reads files into the store and publishes once; results, and what could not be read.
+
+    Raises
+    ------
+    DataError
+        Where nothing could be read from any of them: the store is untouched.
+    """
+    site = load_site(root)
+    options = replace(options, default_cluster=site.default_cluster, timezones=site.timezones)
+    results: list[IngestResult] = []
+    errors: list[str] = []
+    with writer(root) as building:
+        _refuse_synthetic(building.synthetic, root)
+        for name in names:
+            try:
+                results.append(ingest(building, source, name, options))
+            except DataError as error:
+                errors.append(str(error))
+        if not results:
+            raise DataError("; ".join(errors))
+        building.publish(options.progress)
+    for result in results:
+        State(root).record(
+            author or getpass.getuser(),
+            "ingest",
+            {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
+        )
+    return results, errors
+
+
+def build_demo(
+    root: Path, spec: DemoSpec, progress: Callable[[str], None] = lambda message: None
+) -> DemoBuilt:
+    """Builds the synthetic cluster's store anew; refuses a store that holds real data."""
+    from data.synthetic import demo_cluster
+
+    begin = time.monotonic()
+    with writer(root, fresh=True) as building:
+        if read_current(root) is not None and not building.synthetic:
+            raise StoreError(
+                f"{root}: holds real data: the demo goes elsewhere, e.g. --store ./demo-store"
+            )
+        demo = demo_cluster(spec, progress)
+        progress("storing")
+        building.load(demo.tables)
+        building.publish(progress)
+    State(root).record(getpass.getuser(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
+    seconds = time.monotonic() - begin
+    return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
+
+
+def _refuse_synthetic(synthetic: bool, root: Path) -> None:
+    """Real data never goes into a demo store."""
+    if synthetic:
+        raise StoreError(
+            f"{root}: holds the synthetic demo, which never mixes with real data: "
+            "pass another --store"
+        )
+
+
+def checked_zone(name: str | None) -> str | None:
+    """An IANA zone by name; refuses one that does not exist."""
+    if name is not None and name not in zoneinfo.available_timezones():
+        raise DataError(f"time zone {name!r} is unknown: use an IANA name, e.g. Europe/Berlin")
+    return name

@@ -1,0 +1,46 @@
+"""faultline config check: reads site.toml and explains mistakes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.cli import options, output
+from data.errors import SiteError
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "check site.toml"
+EXAMPLE = "faultline config check --store ./demo-store"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The one thing to do, and the store."""
+    parser.add_argument("action", choices=("check",), help="what to do")
+    options.add_store(parser)
+    options.add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints what was understood; a mistake is one line on stderr and exit 2."""
+    from data.site import load_site
+
+    if not arguments.store.is_dir():
+        raise SiteError(f"{arguments.store}: is no folder: make it, its site.toml goes there")
+    site = load_site(arguments.store)
+    for text in site.notices:
+        output.notice(text)
+    output.print_record(
+        {
+            "valid": True,
+            "path": str(arguments.store / "site.toml"),
+            "exists": (arguments.store / "site.toml").is_file(),
+            "sha256": site.sha256,
+            "clusters": sorted(site.clusters),
+            "attribution_before_minutes": site.attribution.before_minutes,
+            "attribution_after_minutes": site.attribution.after_minutes,
+            "notices": list(site.notices),
+        },
+        output.chosen(arguments.format),
+    )
+    return 0

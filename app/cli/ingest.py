@@ -1,0 +1,122 @@
+"""faultline ingest: reads files into the store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from app.cli import options, output
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from app.actions import IngestResult
+
+HELP = "read log files into the store"
+EXAMPLE = (
+    "echo 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus' | "
+    "faultline ingest kernel-log - --node n1 --store ./own-store"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The source, the files and what is known of them."""
+    options.add_store(parser)
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="one of --list, or auto")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="files; - is standard input")
+    parser.add_argument("--list", action="store_true", help="list the sources and end")
+    parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
+    parser.add_argument(
+        "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
+    )
+    parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
+    parser.add_argument("--delimiter", metavar="D", help="between fields (default |)")
+    parser.add_argument("--node", metavar="NAME", help="host of a log whose lines name none")
+    parser.add_argument(
+        "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
+    )
+    parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
+    parser.add_argument(
+        "--mapping", metavar="NAME", help="column mapping of a failure log: lanl, pnnl or a TOML"
+    )
+    options.add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Reads the files and prints what became of their records."""
+    from app import actions
+
+    form = output.chosen(arguments.format)
+    if arguments.list:
+        rows = list(actions.sources().items())
+        output.print_rows(["source", "reads"], rows, form)
+        return 0
+    if arguments.source is None or not arguments.files:
+        raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
+    results, errors = actions.ingest_files(
+        arguments.store, arguments.source, arguments.files, _options(arguments)
+    )
+    output.progress_done()
+    for error in errors:
+        output.notice(f"faultline ingest: {error}")
+    for result in results:
+        for text in result.notices:
+            output.notice(f"{result.path}: {text}")
+    output.print_record(_record(results), form)
+    return 2 if errors else 0
+
+
+def _options(arguments: argparse.Namespace) -> Any:
+    """What was said about the files."""
+    from app.actions import Options, checked_zone
+
+    columns = arguments.columns
+    return Options(
+        cluster=arguments.cluster,
+        timezone=checked_zone(arguments.timezone),
+        columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
+        delimiter=arguments.delimiter,
+        node=arguments.node,
+        boot_at=arguments.boot_at,
+        year=arguments.year,
+        mapping=arguments.mapping,
+        progress=output.progress,
+    )
+
+
+def _record(results: list[IngestResult]) -> output.Row:
+    """Totals over the files; `files` lists each where there are several."""
+
+    def total(name: str) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for result in results:
+            counts.update(getattr(result, name))
+        return dict(counts)
+
+    record: output.Row = {
+        "ingest_id": results[0].ingest_id,
+        "source": results[0].source,
+        "rows_read": sum(result.rows_read for result in results),
+        "rows_kept": sum(result.rows_kept for result in results),
+        "rows_skipped": sum(result.rows_skipped for result in results),
+        "rows_rejected": sum(result.rows_rejected for result in results),
+        "skipped_by_reason": total("skipped_by_reason"),
+        "rejected_by_reason": total("rejected_by_reason"),
+        "tables": total("tables"),
+        "clusters": sorted({name for result in results for name in result.clusters}),
+        "notices": [text for result in results for text in result.notices],
+    }
+    if len(results) > 1:
+        record["files"] = [
+            {
+                "ingest_id": result.ingest_id,
+                "path": result.path,
+                "rows_read": result.rows_read,
+                "rows_kept": result.rows_kept,
+                "rows_skipped": result.rows_skipped,
+                "rows_rejected": result.rows_rejected,
+            }
+            for result in results
+        ]
+    return record

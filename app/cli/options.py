@@ -1,0 +1,138 @@
+"""Options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from data.errors import DataError
+from data.queries.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from data.store import Store
+
+NAMES_TOLD = 10
+"""Names that a refusal lists at most."""
+LARGEST = 2**31 - 1
+"""Largest whole number that an option takes."""
+
+
+def add_store(parser: argparse.ArgumentParser, default: str = "./store") -> None:
+    """--store."""
+    parser.add_argument(
+        "--store",
+        type=folder,
+        metavar="DIR",
+        default=os.environ.get("FAULTLINE_STORE") or default,
+        help=f"folder of the store (default $FAULTLINE_STORE, else {default})",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """--format."""
+    parser.add_argument(
+        "--format",
+        choices=("table", "json", "csv"),
+        help="of the output (default table on a terminal, else json)",
+    )
+
+
+def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark: str = "") -> None:
+    """Filters: --cluster, --from, --to, --partition, --account, --min-gpus."""
+    parser.add_argument("--cluster", metavar="NAME", help="only this cluster")
+    parser.add_argument(
+        "--from", dest="from_at", type=moment, metavar="TIME", help="period from, ISO (UTC)"
+    )
+    parser.add_argument(
+        "--to", dest="to_at", type=moment, metavar="TIME", help="period up to, exclusive"
+    )
+    parser.add_argument("--partition", metavar="NAME", help="only this partition")
+    parser.add_argument("--account", metavar="NAME", help="only this account")
+    parser.add_argument(
+        "--min-gpus",
+        type=whole,
+        metavar="N",
+        help=f"only jobs of N GPUs and more (default {min_gpus}{remark})",
+    )
+
+
+def add_estimate(parser: argparse.ArgumentParser) -> None:
+    """--conf-level and --seed."""
+    parser.add_argument(
+        "--conf-level", type=float, default=0.90, metavar="P", help="of intervals (default 0.90)"
+    )
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="of the bootstrap (default 0)"
+    )
+
+
+def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0) -> Selection:
+    """The filters as given; `min_gpus` is the smallest job of the command where none is.
+
+    Raises
+    ------
+    DataError
+        Where the period ends before it begins, or the store knows no such name.
+    """
+    from data.queries import fleet
+
+    from_at, to_at = arguments.from_at, arguments.to_at
+    if from_at is not None and to_at is not None and from_at >= to_at:
+        raise DataError(
+            f"--from must be before --to, got {from_at:%Y-%m-%dT%H:%M} and {to_at:%Y-%m-%dT%H:%M}: "
+            "the period is half-open, give --to the day after its last one"
+        )
+    for column in ("cluster", "partition", "account"):
+        _known(column, getattr(arguments, column), fleet.distinct(store, column))
+    given = arguments.min_gpus
+    return Selection(
+        cluster=arguments.cluster,
+        from_at=from_at,
+        to_at=to_at,
+        partition=arguments.partition,
+        account=arguments.account,
+        min_gpus=min_gpus if given is None else given,
+        by_size_min_gpus=given or 0,
+    )
+
+
+def _known(column: str, name: str | None, names: Sequence[str]) -> None:
+    """Refuses a name that the store does not hold: a slip would count as no failures."""
+    if name is None or name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1)
+    there = ", ".join(names[:NAMES_TOLD]) + (", ..." if len(names) > NAMES_TOLD else "")
+    remedy = f"did you mean {near[0]!r}?" if near else f"there is {there or 'none'}"
+    raise DataError(f"--{column} must be one of the store's, got {name!r}: {remedy}")
+
+
+def folder(text: str) -> Path:
+    """A folder that is there or can be made."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a file: name a folder")
+    return path
+
+
+def whole(text: str) -> int:
+    """A whole number from 0 on."""
+    if not text.isascii() or not text.isdecimal() or int(text) > LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {LARGEST:,}")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """An ISO time; without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no ISO time, write e.g. 2024-01-31 or 2024-01-31T06:00"
+        ) from None

@@ -1,0 +1,31 @@
+"""faultline serve: the dashboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.cli import options
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "serve the dashboard on this machine"
+EXAMPLE = "faultline serve --store ./demo-store"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where to listen, and whether a link is needed."""
+    options.add_store(parser)
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1")
+    parser.add_argument("--port", type=int, default=8501, metavar="N", help="default 8501")
+    parser.add_argument(
+        "--no-auth", action="store_true", help="let everyone in who reaches the address"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serves until Ctrl-C."""
+    from app.server import serve
+
+    serve(arguments.store, host=arguments.host, port=arguments.port, auth=not arguments.no_auth)
+    return 0

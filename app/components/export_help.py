@@ -1,0 +1,93 @@
+"""How to export each source, and the command that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from datetime import date
+
+SACCT_COLUMNS = """\\
+JobID,JobIDRaw,Cluster,User,Account,Partition,QOS,\\
+JobName,State,ExitCode,Reason,FailedNode,Restarts,\\
+Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,\\
+NNodes,NCPUS,AllocTRES,ReqTRES,NodeList,Flags,SubmitLine"""
+"""Broken where a shell joins lines again."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A source: what it adds, how to get it, how to ingest it."""
+
+    title: str
+    adds: str
+    export: str
+    """With {start} and {end} for the period."""
+    ingest: str
+
+
+EXPORTS = {
+    "sacct": Export(
+        "Jobs (sacct)",
+        "Jobs, nodes and exposure: alone enough for failure rate and MTTF. Without `--duplicates` "
+        "only the last attempt of a requeued job appears and failures are undercounted. Slurm "
+        "25.11 and later: add SLUID to the columns.",
+        "sacct -a -P --duplicates -S {start} -E {end} \\\n  --format=" + SACCT_COLUMNS + " \\\n"
+        "  > sacct.txt",
+        "faultline ingest sacct sacct.txt --cluster {cluster} --timezone {timezone}",
+    ),
+    "sacctmgr-events": Export(
+        "Nodes out of service (sacctmgr)",
+        "Which nodes were down or drained, since when and why.",
+        "sacctmgr -P show event start={start} end={end} \\\n"
+        "  format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User \\\n  > events.txt",
+        "faultline ingest sacctmgr-events events.txt --cluster {cluster} --timezone {timezone}",
+    ),
+    "kernel-log": Export(
+        "Kernel log (XID, SXid)",
+        "GPU and switch errors: a FAILED job with a critical one on its nodes counts as a failure. "
+        "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
+        "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
+        "  > kernel-$(hostname).log\n"
+        "# or, on one node:\ndmesg -T > dmesg-$(hostname).log",
+        "faultline ingest kernel-log kernel-*.log --cluster {cluster} --timezone {timezone}\n"
+        "faultline ingest kernel-log dmesg-node001.log --node node001 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+    "gcm-health": Export(
+        "Health checks (gcm)",
+        "Health checks that did not pass, by node and time (facebookresearch/gcm, HealthCheckLog).",
+        "# gcm's file sink writes JSON lines, e.g.\n"
+        "health_checks check-dcgmi diag ... --sink file --sink-opts filepath=/var/log/gcm.jsonl",
+        "faultline ingest gcm-health /var/log/gcm.jsonl --cluster {cluster}",
+    ),
+    "failure-log": Export(
+        "Failure log (CSV or Parquet)",
+        "Failures of nodes known without jobs, e.g. from a ticket system; a mapping in TOML names "
+        "the columns. `lanl` and `pnnl` are built in.",
+        "# any CSV with a node and a start time",
+        "faultline ingest failure-log failures.csv --mapping mapping.toml --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+}
+"""By name of the source on the command line."""
+
+
+def show(*, start: date, end: date, cluster: str, timezone: str) -> None:
+    """The commands of one source, for a period."""
+    chosen = st.selectbox(
+        "Source",
+        list(EXPORTS),
+        format_func=lambda source: EXPORTS[source].title,
+        key="export_source",
+    )
+    export = EXPORTS[chosen]
+    values = {"start": start, "end": end, "cluster": cluster, "timezone": timezone}
+    st.markdown(export.adds)
+    st.caption("Export")
+    st.code(export.export.format(**values), language=None, wrap_lines=True)
+    st.caption("Ingest")
+    st.code(export.ingest.format(**values), language=None, wrap_lines=True)

@@ -1,0 +1,68 @@
+"""A figure in its place, with its downloads: SVG and PNG made by the browser, CSV of its data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from app.components.scope import Scope
+
+CONFIG = {"displayModeBar": False}
+"""Dragging zooms and a double click resets; the downloads have a menu of their own."""
+HTML = """<button type="button" data-format="svg">SVG</button>
+<button type="button" data-format="png">PNG</button>"""
+CSS = """
+button {
+  display: block;
+  width: 100%;
+  padding: 0.25rem 0;
+  font: inherit;
+  font-size: 0.875rem;
+  text-align: left;
+  color: var(--st-text-color);
+  background: none;
+  border: none;
+  cursor: pointer;
+}
+button:hover, button:focus-visible { color: var(--st-primary-color); }
+"""
+SCRIPT = Path(__file__).with_name("figure_images.js")
+
+_images = st.components.v2.component(
+    "faultline_figure_images", html=HTML, css=CSS, js=SCRIPT.read_text()
+)
+
+
+def show(figure: go.Figure, data: pd.DataFrame, *, name: str, scope: Scope) -> None:
+    """Places a figure and, in its corner, what it can be taken away as.
+
+    Parameters
+    ----------
+    figure, data
+        The figure and what it draws.
+    name
+        Unique on the page; part of the names of the downloaded files.
+    """
+    key = f"figure_{name}"
+    with st.container(gap=None, key=f"block_{name}"):
+        st.plotly_chart(figure, theme=None, key=key, config=CONFIG, alt=figure.layout.title.text)
+        with (
+            st.container(horizontal=True, horizontal_alignment="right", key=f"menu_{name}"),
+            st.popover("Download", type="tertiary", icon=":material/download:"),
+        ):
+            _images(key=f"images_{name}", data={"key": key, "name": scope.file_stem(name)})
+            st.download_button(
+                "CSV",
+                lambda: scope.csv(data),
+                file_name=f"{scope.file_stem(name)}.csv",
+                mime="text/csv",
+                key=f"csv_{name}",
+                on_click="ignore",
+                type="tertiary",
+            )

@@ -1,0 +1,36 @@
+"""How failure rate and MTTF are computed, and what published figures do not add up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components import glossary, published_mttf
+from app.figures import numbers
+
+if TYPE_CHECKING:
+    from app.components.scope import Scope
+
+TERMS = (
+    glossary.FAILURE_RATE,
+    glossary.INCIDENT_RATE,
+    glossary.NODE_MTTF,
+    glossary.PROJECTION,
+    glossary.BETWEEN_FAILURES,
+    glossary.REPAIR,
+)
+
+
+def show(scope: Scope) -> None:
+    """Definitions, the sizes counted, and the published figures."""
+    with st.expander("Method and definitions", icon=":material/function:", type="compact"):
+        for term in TERMS:
+            st.markdown(f"**{term.label}.** {term.definition}")
+        st.markdown(
+            f"**Sizes counted.** The rate counts jobs of {numbers.count(scope.selection.min_gpus)} "
+            "GPUs and more: this page starts from 129 (the paper counts jobs of more than 128), "
+            "every other page from 0. Measured MTTF by size shows every class, whatever the "
+            "smallest job."
+        )
+        published_mttf.show()

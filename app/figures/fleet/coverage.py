@@ -1,0 +1,128 @@
+"""Which days does each source cover, and what is missing?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import numbers, template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    import plotly.graph_objects as go
+
+    from app.figures.template import Mode
+
+ROW_HEIGHT = 30
+FRAME_HEIGHT = 110
+DAY = pd.Timedelta(days=1)
+STEPS = {1: "days", 7: "weeks", 28: "spans of 28 days", 364: "spans of 364 days"}
+"""Lengths of time that one mark can stand for, in days: a day of ten years has no width."""
+MAX_MARKS = 190
+BAR_WIDTH = 0.4
+
+
+@dataclass(frozen=True)
+class Spell:
+    """Days in a row on which a source has records, or has none."""
+
+    row: str
+    from_at: pd.Timestamp
+    n_days: int
+    covered: bool
+    says: str
+
+
+def figure(
+    days: pd.DataFrame,
+    *,
+    missing: Sequence[str],
+    from_at: datetime,
+    to_at: datetime,
+    mode: Mode = "light",
+    note: str = "",
+) -> go.Figure:
+    """Which days does each source cover, and what is missing?
+
+    Parameters
+    ----------
+    days : DataFrame
+        Columns cluster, source, day (UTC), n_rows; only days with rows.
+    missing : sequence of str
+        Sources without any record.
+    """
+    first, last = pd.Timestamp(from_at).floor("D"), pd.Timestamp(to_at).ceil("D")
+    step = next(n for n in STEPS if (last - first) / (n * DAY) <= MAX_MARKS or n == max(STEPS))
+    span = pd.date_range(first, last, freq=step * DAY, inclusive="left")
+    spells = [*_spells(days, span, step * DAY), *_without_records(missing, span, step)]
+    chart = template.figure(
+        title=f"Which {STEPS[step]} does each source cover?",
+        note=note,
+        mode=mode,
+        height=FRAME_HEIGHT + ROW_HEIGHT * max(len({spell.row for spell in spells}), 1),
+    )
+    _add_spells(chart, spells, mode)
+    chart.update_layout(barmode="overlay", bargap=0)
+    chart.update_xaxes(type="date", title="Day (UTC)", range=[first, last])
+    chart.update_yaxes(
+        type="category",
+        categoryarray=list(dict.fromkeys(spell.row for spell in spells)),
+        autorange="reversed",
+        showgrid=False,
+        ticklen=0,
+    )
+    return chart
+
+
+def _add_spells(chart: go.Figure, spells: Sequence[Spell], mode: Mode) -> None:
+    """Filled bars where there are records, hatched ones where there are none."""
+    covered = {"color": template.PALETTES[mode].series, "line": {"width": 0}}
+    for state, marker in ((True, covered), (False, template.hatched(mode))):
+        drawn = [spell for spell in spells if spell.covered == state]
+        chart.add_bar(
+            orientation="h",
+            y=[spell.row for spell in drawn],
+            base=[spell.from_at for spell in drawn],
+            x=[spell.n_days * DAY.total_seconds() * 1000 for spell in drawn],
+            marker=marker,
+            width=BAR_WIDTH,
+            customdata=[spell.says for spell in drawn],
+            hovertemplate="%{y}: %{customdata}<extra></extra>",
+            name="covered" if state else "no record",
+        )
+
+
+def _spells(days: pd.DataFrame, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iterator[Spell]:
+    """Covered and missing spells of every source that has a record."""
+    several = days["cluster"].nunique() > 1
+    marks = days.assign(mark=span[0] + (days["day"] - span[0]) // step * step)
+    for (cluster, source), held in marks.groupby(["cluster", "source"], sort=True):
+        rows = held.groupby("mark")["n_rows"].sum().reindex(span, fill_value=0)
+        row = f"{cluster} · {source}" if several else str(source)
+        for covered, spell in groupby(
+            zip(span, rows.tolist(), strict=True), key=lambda mark: mark[1] > 0
+        ):
+            stretch = list(spell)
+            records = sum(n_rows for _, n_rows in stretch)
+            n_days = len(stretch) * (step // DAY)
+            yield _spell(row, stretch[0][0], n_days, records=records if covered else None)
+
+
+def _spell(row: str, from_at: pd.Timestamp, n_days: int, *, records: int | None) -> Spell:
+    """One spell and what it says on hover; records None where there are none."""
+    last = from_at + (n_days - 1) * DAY
+    dates = f"{from_at:%-d %b %Y} to {last:%-d %b %Y} ({numbers.counted(n_days, 'day')})"
+    what = "no record" if records is None else numbers.counted(records, "record")
+    return Spell(row, from_at, n_days, records is not None, f"{what}, {dates}")
+
+
+def _without_records(missing: Sequence[str], span: pd.DatetimeIndex, step: int) -> Iterator[Spell]:
+    """One hatched row a source without any record."""
+    for source in missing:
+        name = f"{source} (no record)"
+        yield Spell(name, span[0], len(span) * step, False, "no record at all")

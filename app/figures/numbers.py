@@ -1,0 +1,188 @@
+"""How numbers, durations and times are written: in figures, tables, sentences and reports.
+
+Thousands are separated, values have three significant digits, unknown is a word. Nothing here
+knows Streamlit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from analytics.estimate import Estimate
+
+UNKNOWN = "unknown"
+DIGITS = 3
+UNITS = (
+    # upper limit in hours, hours of one unit, name
+    (1 / 60, 1 / 3600, "s"),
+    (1.0, 1 / 60, "min"),
+    (48.0, 1.0, "h"),
+    (2 * 8766.0, 24.0, "d"),
+    (math.inf, 8766.0, "years"),
+)
+
+
+def count(value: float | None) -> str:
+    """A whole number, thousands separated.
+
+    >>> count(12345), count(None)
+    ('12,345', 'unknown')
+    """
+    return UNKNOWN if _is_unknown(value) else f"{value:,.0f}"
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "failure"), counted(1200, "failure"), counted(2, "class", "classes")
+    ('1 failure', '1,200 failures', '2 classes')
+    """
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def number(value: float | None) -> str:
+    """A measured value with three significant digits.
+
+    >>> number(6.5), number(0.22537), number(28846.2), number(0.0), number(None)
+    ('6.50', '0.225', '28,800', '0', 'unknown')
+    """
+    if value is None or _is_unknown(value):
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    kept = rounded(value)
+    decimals = max(0, DIGITS - 1 - math.floor(math.log10(abs(kept))))
+    return f"{kept:,.{decimals}f}"
+
+
+def rounded(value: float) -> float:
+    """A value with three significant digits.
+
+    >>> rounded(28846.2)
+    28800.0
+    """
+    return float(f"{value:.{DIGITS - 1}e}")
+
+
+def percent(ratio: float | None, *, signed: bool = False) -> str:
+    """A ratio as percentage.
+
+    >>> percent(0.9), percent(0.1234, signed=True)
+    ('90 %', '+12.3 %')
+    """
+    if ratio is None or _is_unknown(ratio):
+        return UNKNOWN
+    text = f"{100 * ratio:.3g}"
+    return f"{'+' if signed and ratio > 0 else ''}{text} %"
+
+
+def duration(hours: float | None) -> str:
+    """A duration in the unit that suits it.
+
+    >>> duration(0.2254), duration(14.23), duration(153.8), duration(40000), duration(None)
+    ('13.5 min', '14.2 h', '6.41 d', '4.56 years', 'unknown')
+    """
+    if hours is None or _is_unknown(hours):
+        return UNKNOWN
+    size, name = _unit(hours)
+    return f"{number(hours / size)} {name}"
+
+
+def interval(estimate: Estimate) -> str:
+    """The interval of a value in its own unit, without the level.
+
+    >>> from analytics.estimate import Estimate
+    >>> interval(Estimate(6.5, 5.8, 7.3, 0.9, 100)), interval(Estimate(0.0, 0.0, 2.996, 0.9, 0))
+    ('5.80 to 7.30', 'at most 3.00')
+    """
+    return _between(estimate, number(estimate.lower), number(estimate.upper))
+
+
+def duration_interval(estimate: Estimate) -> str:
+    """The interval of a duration in hours, in the unit of its value.
+
+    >>> from analytics.estimate import Estimate
+    >>> duration_interval(Estimate(14.2, 11.1, 72.0, 0.9, 100))
+    '11.1 to 72.0 h'
+    >>> duration_interval(Estimate(None, 50.0, None, 0.9, 0))
+    'at least 2.08 d'
+    """
+    reference = estimate.value or estimate.lower or estimate.upper
+    if reference is None:
+        return UNKNOWN
+    size, name = _unit(reference)
+    bounds = (None if b is None else b / size for b in (estimate.lower, estimate.upper))
+    return f"{_between(estimate, *(number(bound) for bound in bounds))} {name}"
+
+
+def moment(at: datetime | None, timezone: str) -> str:
+    """A time in a zone, to the minute.
+
+    >>> from datetime import datetime, UTC
+    >>> moment(datetime(2026, 11, 12, 13, 5, tzinfo=UTC), "Europe/Berlin")
+    '12 Nov 2026 14:05 CET'
+    """
+    if at is None:
+        return UNKNOWN
+    local = at.astimezone(ZoneInfo(timezone))
+    return f"{local.day} {local:%b %Y %H:%M} {local.tzname()}"
+
+
+def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> str:
+    """A period by its days; the end is exclusive.
+
+    >>> from datetime import datetime, UTC
+    >>> period(datetime(2026, 10, 15, tzinfo=UTC), datetime(2026, 11, 12, tzinfo=UTC), "UTC")
+    '15 Oct 2026 00:00 to 12 Nov 2026 00:00 UTC'
+    """
+    if from_at is None or to_at is None:
+        return "all time"
+    zone = ZoneInfo(timezone)
+    first, last = from_at.astimezone(zone), to_at.astimezone(zone)
+    return f"{first.day} {first:%b %Y %H:%M} to {last.day} {last:%b %Y %H:%M} {last.tzname()}"
+
+
+def gpus(gpus_from: int, gpus_to: int) -> str:
+    """A class of job sizes.
+
+    >>> gpus(1, 1), gpus(1025, 2048)
+    ('1 GPU', '1,025 to 2,048 GPUs')
+    """
+    return "1 GPU" if gpus_to == 1 else f"{gpus_from:,} to {gpus_to:,} GPUs"
+
+
+def level(estimate: Estimate) -> str:
+    """The level of an interval; with no event its one bound is one-sided.
+
+    >>> from analytics.estimate import Estimate
+    >>> level(Estimate(6.5, 5.8, 7.3, 0.9, 100)), level(Estimate(0.0, 0.0, 2.996, 0.9, 0))
+    ('90 %', 'one-sided 95 %')
+    """
+    if estimate.n:
+        return percent(estimate.conf_level)
+    return f"one-sided {percent((1.0 + estimate.conf_level) / 2.0)}"
+
+
+def _between(estimate: Estimate, lower: str, upper: str) -> str:
+    """Both bounds, or the one that exists and means something."""
+    if estimate.lower is None and estimate.upper is None:
+        return UNKNOWN
+    if estimate.upper is None:
+        return f"at least {lower}"
+    if estimate.n == 0 and not estimate.lower:
+        return f"at most {upper}"
+    return f"{lower} to {upper}"
+
+
+def _unit(hours: float) -> tuple[float, str]:
+    """Hours of the unit in which a duration is written, and its name."""
+    return next((size, name) for limit, size, name in UNITS if abs(hours) < limit)
+
+
+def _is_unknown(value: float | None) -> bool:
+    return value is None or not math.isfinite(value)

@@ -1,0 +1,154 @@
+"""Is it getting better: failure rate by week, gaps left open."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import numbers, template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import plotly.graph_objects as go
+
+    from analytics.estimate import Estimate
+    from analytics.reliability.failure_rate import RateEstimate
+    from analytics.reliability.mttf import GroupRate
+    from app.figures.template import Mode, Palette
+
+HEIGHT = 320
+MAX_TICKS = 7
+MANY_WEEKS = 26
+"""Weeks from which on dots are small and ticks stand on months."""
+WEEK = pd.Timedelta(days=7)
+
+
+def figure(
+    weeks: Sequence[GroupRate], *, overall: RateEstimate, mode: Mode = "light", note: str = ""
+) -> go.Figure:
+    """Is it getting better?"""
+    palette = template.PALETTES[mode]
+    chart = template.figure(
+        title="Failure rate by week: is it getting better?", note=note, mode=mode, height=HEIGHT
+    )
+    rates = _by_week(weeks)
+    for run in _runs(rates):
+        _add_run(chart, run, palette)
+    _add_gaps(chart, rates, mode)
+    if overall.rate.value is not None:
+        _add_overall(chart, overall.rate_per_1000_node_days, palette)
+    chart.update_xaxes(title="Week beginning (date)", tickangle=0, **_ticks(list(rates)))
+    chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
+    chart.update_layout(margin={"r": 80})
+    return chart
+
+
+def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:
+    """A tick on the first day of a week; over half a year, on months."""
+    if not 0 < len(weeks) <= MANY_WEEKS:
+        return {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
+    step = math.ceil(len(weeks) / MAX_TICKS) * WEEK
+    return {"tick0": weeks[0], "dtick": step.total_seconds() * 1000, "tickformat": "%-d %b<br>%Y"}
+
+
+def _by_week(weeks: Sequence[GroupRate]) -> dict[pd.Timestamp, Estimate | None]:
+    """The rate of every week from the first to the last; None where nothing ran."""
+    known = {
+        pd.Timestamp(week.group): week.estimate.rate_per_1000_node_days
+        for week in weeks
+        if week.estimate.rate.value is not None
+    }
+    if not known:
+        return {}
+    return {at: known.get(at) for at in pd.date_range(min(known), max(known), freq=WEEK)}
+
+
+def _runs(
+    rates: dict[pd.Timestamp, Estimate | None],
+) -> list[list[tuple[pd.Timestamp, Estimate]]]:
+    """Weeks without a gap between them."""
+    runs: list[list[tuple[pd.Timestamp, Estimate]]] = [[]]
+    for at, rate in rates.items():
+        if rate is not None:
+            runs[-1].append((at, rate))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _add_run(
+    chart: go.Figure, run: Sequence[tuple[pd.Timestamp, Estimate]], palette: Palette
+) -> None:
+    """Dots, line and band of weeks without a gap."""
+    at = [week for week, _ in run]
+    chart.add_scatter(
+        x=at + at[::-1],
+        y=[rate.upper for _, rate in run] + [rate.lower for _, rate in run][::-1],
+        mode="lines",
+        fill="toself",
+        fillcolor=template.translucent(palette.series),
+        line={"width": 0},
+        hoverinfo="skip",
+        name="interval",
+    )
+    chart.add_scatter(
+        x=at,
+        y=[rate.value for _, rate in run],
+        mode="lines+markers",
+        line={"color": palette.series, "width": 1.5},
+        marker={"size": 6 if len(run) <= MANY_WEEKS else 3},
+        error_y=_bars(run) if len(run) == 1 else None,
+        customdata=[
+            f"{numbers.number(rate.value)} per 1,000 node-days, {numbers.interval(rate)} "
+            f"({numbers.level(rate)} interval)"
+            f"<br>{numbers.counted(rate.n, 'failure')}"
+            for _, rate in run
+        ],
+        hovertemplate="week of %{x|%-d %b %Y}: %{customdata}<extra></extra>",
+        name="failure rate",
+    )
+
+
+def _bars(run: Sequence[tuple[pd.Timestamp, Estimate]]) -> dict[str, object]:
+    """The interval of a week that stands alone, where a band would have no width."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [(rate.upper or 0.0) - (rate.value or 0.0) for _, rate in run],
+        "arrayminus": [(rate.value or 0.0) - (rate.lower or 0.0) for _, rate in run],
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _add_gaps(chart: go.Figure, rates: dict[pd.Timestamp, Estimate | None], mode: Mode) -> None:
+    """Weeks in which nothing ran, hatched."""
+    gaps = [at for at, rate in rates.items() if rate is None]
+    if not gaps:
+        return
+    top = max(rate.upper or 0.0 for rate in rates.values() if rate is not None)
+    chart.add_bar(
+        x=gaps,
+        y=[top] * len(gaps),
+        width=WEEK.total_seconds() * 1000,
+        marker=template.hatched(mode),
+        hovertemplate="week of %{x|%-d %b %Y}: nothing ran<extra></extra>",
+        name="no exposure",
+    )
+
+
+def _add_overall(chart: go.Figure, overall: Estimate, palette: Palette) -> None:
+    """The rate of the whole selection as a thin line."""
+    chart.add_hline(y=overall.value, line={"color": palette.reference, "width": 1, "dash": "dot"})
+    template.label(
+        chart,
+        f"all: {numbers.number(overall.value)}",
+        x=1.0,
+        y=overall.value,
+        xref="paper",
+        xshift=8,
+        colour=palette.muted,
+    )

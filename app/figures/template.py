@@ -1,0 +1,160 @@
+"""The one look of every figure: palette, template, and the parts that all figures share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import plotly.graph_objects as go
+
+Mode = Literal["light", "dark"]
+
+FONT = '"Source Sans", "Source Sans 3", system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif'
+TEXT_SIZE = 13
+TITLE_SIZE = 15
+HATCH = {"shape": "/", "size": 6, "solidity": 0.25}
+"""How what is unknown or was not collected is drawn: never as zero, never as empty."""
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of one mode. A colour keeps its meaning on every page."""
+
+    background: str
+    text: str
+    muted: str
+    """Text of axes and notes."""
+    grid: str
+    series: str
+    """What was measured."""
+    reference: str
+    """What is expected, projected or compared with."""
+    hardware: str
+    system_software: str
+    user: str
+    unknown: str
+    """Neutral, and hatched where it fills an area."""
+    info: str
+    warning: str
+    critical: str
+    fatal: str
+
+
+PALETTES: dict[Mode, Palette] = {
+    "light": Palette(
+        background="#ffffff",
+        text="#1a2330",
+        muted="#5a6675",
+        grid="#e4e9ee",
+        series="#155fa0",
+        reference="#5a6675",
+        hardware="#c44e00",
+        system_software="#8a4fa8",
+        user="#2a9d7f",
+        unknown="#7b8794",
+        info="#7b8794",
+        warning="#b07d00",
+        critical="#c2255c",
+        fatal="#5f0f40",
+    ),
+    "dark": Palette(
+        background="#11161d",
+        text="#e4e8ee",
+        muted="#9aa7b6",
+        grid="#26303b",
+        series="#7ab2ea",
+        reference="#9aa7b6",
+        hardware="#f08a4b",
+        system_software="#c79be0",
+        user="#4cc9a6",
+        unknown="#8592a1",
+        info="#66727f",
+        warning="#e0b040",
+        critical="#ff80aa",
+        fatal="#ffd3e3",
+    ),
+}
+
+
+def figure(*, title: str, note: str, mode: Mode, height: int) -> go.Figure:
+    """An empty figure in the common look: the question or finding on top, its basis below it."""
+    chart = go.Figure(layout={"template": _template(mode), "height": height})
+    chart.update_layout(title={"text": title, "subtitle": {"text": note}})
+    return chart
+
+
+def label(
+    chart: go.Figure, text: str, *, x: object, y: object, colour: str, **place: object
+) -> None:
+    """Name a series where it stands, in its colour: figures have no legend."""
+    options = {"showarrow": False, "xanchor": "left", "align": "left"} | place
+    chart.add_annotation(text=text, x=x, y=y, font={"color": colour}, **options)
+
+
+def translucent(colour: str, opacity: float = 0.18) -> str:
+    """A colour for bands.
+
+    >>> translucent("#155fa0")
+    'rgba(21, 95, 160, 0.18)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+def hatched(mode: Mode) -> dict[str, object]:
+    """Marker of a bar that stands for what is unknown or missing."""
+    palette = PALETTES[mode]
+    pattern = HATCH | {"fgcolor": palette.unknown, "bgcolor": palette.background}
+    return {"color": palette.background, "pattern": pattern, "line": {"width": 0}}
+
+
+@cache
+def _template(mode: Mode) -> go.layout.Template:
+    """Fonts, axes and margins of every figure of a mode."""
+    palette = PALETTES[mode]
+    axis = _axis(palette)
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": TEXT_SIZE, "color": palette.text},
+            "title": {
+                "x": 0,
+                "xref": "container",
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"t": 4, "l": 0},
+                "font": {"size": TITLE_SIZE, "weight": 600, "color": palette.text},
+                "subtitle": {"font": {"size": TEXT_SIZE, "color": palette.muted}},
+            },
+            "paper_bgcolor": palette.background,
+            "plot_bgcolor": palette.background,
+            "margin": {"l": 8, "r": 16, "t": 60, "b": 8},
+            "xaxis": axis | {"showgrid": False},
+            "yaxis": axis,
+            "showlegend": False,
+            "hoverlabel": {
+                "bgcolor": palette.background,
+                "bordercolor": palette.muted,
+                "font": {"family": FONT, "size": TEXT_SIZE, "color": palette.text},
+                "align": "left",
+            },
+            "separators": ".,",
+            "dragmode": "zoom",
+        }
+    )
+
+
+def _axis(palette: Palette) -> dict[str, object]:
+    """Quiet axes: the data are louder than their frame."""
+    return {
+        "gridcolor": palette.grid,
+        "linecolor": palette.grid,
+        "tickcolor": palette.grid,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickfont": {"color": palette.muted},
+        "title": {"font": {"color": palette.muted, "size": TEXT_SIZE}, "standoff": 8},
+        "automargin": True,
+    }

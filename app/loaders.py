@@ -1,0 +1,144 @@
+"""The questions of app.questions, cached for the dashboard.
+
+Answers are keyed by the store's snapshot and all arguments. CURRENT is read again on every run,
+so a new snapshot is followed without a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import streamlit as st
+
+from app import questions
+from data.errors import DataError
+from data.queries.selection import MTTF_MIN_GPUS, Selection
+from data.store import Store, read_current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+    from analytics.reliability.mttf import GroupRate, MttfReport
+    from data.queries.reliability import Grouping
+
+__all__ = ["MTTF_MIN_GPUS", "DataError", "Selection"]
+
+ANSWERS_KEPT = 256
+"""Answers held for all sessions together."""
+
+ROWS_KEPT = 1000
+"""Rows up to which a table is kept; what a download asks for is not."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def store_root() -> Path:
+    """Directory of the store that the dashboard shows."""
+    return Path(os.environ.get("FAULTLINE_STORE", "store"))
+
+
+def snapshot() -> int:
+    """Number of the published snapshot; 0 where nothing was published yet."""
+    current = read_current(store_root())
+    return 0 if current is None else current.snapshot
+
+
+def choices() -> questions.Choices | None:
+    """What the filters can be set to; None where nothing was published yet."""
+    return _answer(questions.choices) if snapshot() else None
+
+
+def mttf(selection: Selection) -> MttfReport:
+    """Failure rate and MTTF."""
+    return _answer(questions.mttf, selection)
+
+
+def mttf_before(selection: Selection) -> MttfReport | None:
+    """The same of the preceding period of equal length; None where it holds no data."""
+    return _answer(questions.mttf_before, selection)
+
+
+def rates_by(selection: Selection, by: Grouping) -> tuple[GroupRate, ...]:
+    """Failure rate by week, partition, rack or age of the node."""
+    return _answer(questions.rates_by, selection, by)
+
+
+def failure_rows(selection: Selection, limit: int) -> pd.DataFrame:
+    """The failures behind a rate."""
+    return _rows(questions.failure_rows, selection, limit=limit)
+
+
+def attempt_rows(selection: Selection, *, gpus: tuple[int, int], limit: int) -> pd.DataFrame:
+    """The attempts behind the MTTF of a class of sizes (first and last number of GPUs)."""
+    return _rows(questions.attempt_rows, selection, gpus=gpus, limit=limit)
+
+
+def fleet(selection: Selection) -> questions.Fleet:
+    """Nodes, and which of them are out of service."""
+    return _answer(questions.fleet, selection)
+
+
+def coverage(selection: Selection) -> questions.Coverage:
+    """Which source covers which days, and which was never collected."""
+    return _answer(questions.coverage, selection)
+
+
+def projection(
+    rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: int = 8
+) -> list[float | None]:
+    """MTTF in hours that a given rate projects for jobs of these sizes; needs no store."""
+    projected = questions.projection(rate_per_1000_node_days, gpus, gpus_per_node=gpus_per_node)
+    return [projection.mttf_hours.value for projection in projected]
+
+
+def ingests() -> pd.DataFrame:
+    """What was read into the store."""
+    return _answer(questions.ingests)
+
+
+def rejected_rows(ingest_id: str | None, limit: int) -> pd.DataFrame:
+    """Records that could not be read."""
+    return _rows(questions.rejected_rows, ingest_id, limit=limit)
+
+
+def _answer(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The answer to a question about the present snapshot, from the cache where it was asked."""
+    root = store_root()
+    published = snapshot()
+    store = _open(str(root), published)
+    answer: R = _cached(store, (str(root), published), question.__name__, args, kwargs)
+    return answer
+
+
+def _rows(
+    question: Callable[..., pd.DataFrame], *args: Any, limit: int, **kwargs: Any
+) -> pd.DataFrame:
+    """At most `limit` rows; from the cache where they are few."""
+    if limit <= ROWS_KEPT:
+        return _answer(question, *args, limit=limit, **kwargs)
+    with contextlib.closing(Store.open(store_root())) as store:
+        return question(store, *args, limit=limit, **kwargs)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _open(root: str, snapshot: int) -> Store:  # noqa: ARG001 - part of the cache's key
+    """The store, open at a snapshot."""
+    return Store.open(Path(root))
+
+
+@st.cache_data(max_entries=ANSWERS_KEPT, show_spinner="Reading the store")
+def _cached(
+    _store: Store,
+    key: tuple[str, int],  # noqa: ARG001 - part of the cache's key
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """One place for all answers: Streamlit tells cached functions apart by their source."""
+    return getattr(questions, name)(_store, *args, **kwargs)

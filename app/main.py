@@ -1,0 +1,28 @@
+"""The dashboard: page configuration and navigation."""
+
+import streamlit as st
+
+from app import loaders
+from app.components import follow_store, notice, style
+
+st.set_page_config(page_title="Faultline", page_icon=style.ICON, layout="wide")
+style.apply()
+page = st.navigation(
+    {
+        "Fleet": [
+            st.Page(
+                "views/fleet/overview.py",
+                title="Overview",
+                icon=":material/dashboard:",
+                default=True,
+            ),
+            st.Page("views/fleet/data.py", title="Data", icon=":material/database:"),
+        ],
+        "Reliability": [
+            st.Page("views/reliability/mttf.py", title="MTTF", icon=":material/timer:"),
+        ],
+    }
+)
+with notice.explained():
+    follow_store.follow(loaders.snapshot())
+    page.run()

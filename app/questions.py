@@ -1,0 +1,212 @@
+"""One question a function: data from a query, through one analysis, to its result.
+
+Views (through app.loaders), the command line and reports all come here, so that one number has
+one home.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from analytics import validate
+from analytics.estimate import Estimate
+from analytics.reliability.failure_rate import PROJECTION_GPUS, Projection, projected_mttf
+from analytics.reliability.mttf import GroupRate, MttfReport, group_rates, mttf_report
+from data.queries import fleet as fleet_queries
+from data.queries import reliability as reliability_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from data.queries.reliability import Grouping
+    from data.queries.selection import Selection
+    from data.store import Store
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the filters can be set to."""
+
+    clusters: tuple[str, ...]
+    partitions: tuple[str, ...]
+    accounts: tuple[str, ...]
+    timezones: dict[str, str]
+    """Zone of each cluster."""
+    first_at: datetime | None
+    last_at: datetime | None
+    synthetic: bool
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Nodes, and which of them are out of service."""
+
+    n_nodes: int
+    n_out_of_service: int | None
+    """None where no record says which nodes are out of service."""
+    out_of_service: pd.DataFrame
+    """Columns cluster, node, state, since_at, reason, planned."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which source covers which time."""
+
+    days: pd.DataFrame
+    """Columns cluster, source, day, n_rows."""
+    sources: pd.DataFrame
+    """Columns cluster, source, first_at, last_at, n_rows, days_with_rows, days_without_rows."""
+    missing: tuple[str, ...]
+    """Sources without a single row in the selection."""
+    undated: pd.DataFrame
+    """Columns cluster, source, n_rows: rows without a time."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a store is."""
+
+    schema_version: int
+    snapshot: int
+    published_at: str
+    checksum_holds: bool
+    synthetic: bool
+    tables: dict[str, int]
+    coverage: Coverage
+
+
+def mttf(
+    store: Store,
+    selection: Selection,
+    *,
+    conf_level: float = 0.90,
+    seed: int = 0,
+    gpus: Sequence[int] | None = None,
+) -> MttfReport:
+    """How often do jobs of the selection fail, and how long until one of N GPUs does?
+
+    `gpus` names the job sizes of the projection; 8, 16, ... 131,072 where it is None.
+    """
+    counts = reliability_queries.failure_counts(store, selection)
+    return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus or PROJECTION_GPUS)
+
+
+def mttf_before(
+    store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
+) -> MttfReport | None:
+    """The same for the preceding period of equal length; None where there is none with data."""
+    if selection.from_at is None or selection.to_at is None:
+        return None
+    length = selection.to_at - selection.from_at
+    if selection.from_at - EARLIEST < length:
+        return None
+    before = replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
+    report = mttf(store, before, conf_level=conf_level, seed=seed)
+    return report if report.rate.exposure else None
+
+
+def rates_by(
+    store: Store,
+    selection: Selection,
+    by: Grouping,
+    *,
+    conf_level: float = 0.90,
+    seed: int = 0,
+) -> tuple[GroupRate, ...]:
+    """Does the failure rate differ between weeks, partitions, racks or ages of nodes?"""
+    groups = reliability_queries.groups(store, selection, by)
+    return group_rates(groups, conf_level=conf_level, seed=seed)
+
+
+def projection(
+    rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: float = 8
+) -> tuple[Projection, ...]:
+    """What MTTF does a given failure rate imply for jobs of these sizes?"""
+    validate.nonnegative("rate_per_1000_node_days", rate_per_1000_node_days, "pass e.g. 6.5")
+    rate = Estimate(rate_per_1000_node_days / 1000.0, None, None, 0.90, 0)
+    return projected_mttf(rate, gpus, gpus_per_node=gpus_per_node)
+
+
+def failure_rows(store: Store, selection: Selection, *, limit: int = 10_000) -> pd.DataFrame:
+    """Which failures does the rate count?"""
+    return reliability_queries.failure_rows(store, selection, limit)
+
+
+def attempt_rows(
+    store: Store, selection: Selection, *, gpus: tuple[int, int], limit: int = 10_000
+) -> pd.DataFrame:
+    """Which attempts stand behind a size class?"""
+    return reliability_queries.attempt_rows(store, selection, gpus=gpus, limit=limit)
+
+
+def fleet(store: Store, selection: Selection) -> Fleet:
+    """How many nodes are there, and which are out of service?"""
+    out = fleet_queries.out_of_service(store, selection)
+    known = fleet_queries.has_node_events(store, selection)
+    return Fleet(fleet_queries.node_count(store, selection), len(out) if known else None, out)
+
+
+def coverage(store: Store, selection: Selection) -> Coverage:
+    """Which source covers which time, and what is missing?"""
+    days = fleet_queries.coverage_days(store, selection)
+    spans = days.groupby(["cluster", "source"], sort=True)
+    sources = spans.agg(
+        first_at=("day", "min"),
+        last_at=("day", "max"),
+        n_rows=("n_rows", "sum"),
+        days_with_rows=("day", "nunique"),
+    ).reset_index()
+    span = (sources["last_at"] - sources["first_at"]).dt.days + 1
+    sources["days_without_rows"] = span - sources["days_with_rows"]
+    present = set(sources["source"])
+    missing = tuple(name for name in fleet_queries.SOURCES if name not in present)
+    return Coverage(days, sources, missing, fleet_queries.undated(store, selection))
+
+
+def choices(store: Store) -> Choices:
+    """What can be selected?"""
+    clusters = fleet_queries.clusters(store)
+    first_at, last_at = fleet_queries.extent(store)
+    return Choices(
+        clusters=tuple(clusters["cluster"]),
+        partitions=tuple(fleet_queries.distinct(store, "partition")),
+        accounts=tuple(fleet_queries.distinct(store, "account")),
+        timezones=dict(zip(clusters["cluster"], clusters["timezone"], strict=True)),
+        first_at=first_at,
+        last_at=last_at,
+        synthetic=fleet_queries.is_synthetic(store),
+    )
+
+
+def ingests(store: Store) -> pd.DataFrame:
+    """What was read into the store?"""
+    return fleet_queries.ingests(store)
+
+
+def rejected_rows(
+    store: Store, ingest_id: str | None = None, *, limit: int = 10_000
+) -> pd.DataFrame:
+    """Which records could not be read, and why?"""
+    return fleet_queries.rejected_rows(store, ingest_id, limit)
+
+
+def info(store: Store, selection: Selection) -> Info:
+    """What is this store?"""
+    with store.path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Info(
+        schema_version=store.current.schema_version,
+        snapshot=store.snapshot,
+        published_at=store.current.published_at,
+        checksum_holds=digest == store.current.sha256,
+        synthetic=fleet_queries.is_synthetic(store),
+        tables=fleet_queries.table_counts(store),
+        coverage=coverage(store, selection),
+    )

@@ -1,0 +1,125 @@
+"""Start the dashboard: Streamlit behind the gate, and one line that says where it is."""
+
+import contextlib
+import ipaddress
+import os
+import secrets
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import streamlit as st
+import uvicorn
+from starlette.middleware import Middleware
+from streamlit import config
+
+from app.server.auth import LOOPBACK_NAMES, Access, Gate
+from app.server.ports import listen
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def serve(
+    store: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8501,
+    auth: bool = True,
+    script: Path = ROOT / "app" / "main.py",
+) -> None:
+    """Serve the dashboard of a store until Ctrl-C or SIGTERM.
+
+    One line on standard output gives the address once requests are answered; notices go to
+    standard error. Raises ServeError or OutOfRangeError where the host or port cannot be had.
+
+    Parameters
+    ----------
+    store
+        Directory of the store; the dashboard finds it in FAULTLINE_STORE.
+    host
+        Name or address to listen on; others than this machine reach it only if told so.
+    port
+        Where it is taken, the next free one of 50 is used. 0 takes any free port.
+    auth
+        Whether the printed link, valid until the server stops, is needed to get in.
+    script
+        The Streamlit script.
+    """
+    host = host.strip("[]")
+    os.environ["FAULTLINE_STORE"] = str(store.resolve())
+    script = script.resolve()
+    with contextlib.closing(listen(host, port)) as listener:
+        _configure(host, listener.getsockname()[1])
+        access = _access(listener, host, auth)
+        dashboard = st.App(script, middleware=[Middleware(Gate, access=access)])
+        server = _Server(dashboard, _url(host, access), _warning(listener, access))
+        # uvicorn stops in good order, then raises the signal again: both end as Ctrl-C does.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+        signal.signal(signal.SIGTERM, before)
+
+
+def _configure(host: str, port: int) -> None:
+    """Let Streamlit read the project's config.toml: it looks in the working directory."""
+    os.chdir(ROOT)
+    flags = {"server.address": host, "server.port": port}
+    config.get_config_options(force_reparse=True, options_from_flags=flags)
+
+
+class _Server(uvicorn.Server):
+    """A server that says where it is once it answers."""
+
+    def __init__(self, dashboard: st.App, url: str, warning: str | None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                dashboard,
+                lifespan="on",
+                log_level="warning",
+                access_log=False,
+                ws="websockets-sansio",  # this and the times are what Streamlit's own server sets
+                ws_ping_interval=30,
+                ws_ping_timeout=30,
+                ws_max_size=config.get_option("server.maxMessageSize") * 2**20,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        self._url = url
+        self._warning = warning
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._warning is not None:
+            print(self._warning, file=sys.stderr)
+        print(f"Faultline is at {self._url}  (Ctrl-C stops it)", flush=True)
+
+
+def _access(listener: socket.socket, host: str, auth: bool) -> Access:
+    names = LOOPBACK_NAMES | {host.lower(), *config.get_option("server.allowedHosts")}
+    return Access(
+        port=listener.getsockname()[1],
+        token=secrets.token_urlsafe(32) if auth else None,
+        host_names=names if _is_loopback(listener) else None,
+    )
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def _url(host: str, access: Access) -> str:
+    """Link for a browser on this machine; every interface has no address of its own."""
+    name = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    name = f"[{name}]" if ":" in name else name
+    return f"http://{name}:{access.port}/" + (f"?token={access.token}" if access.token else "")
+
+
+def _warning(listener: socket.socket, access: Access) -> str | None:
+    """What to know before other machines can reach the dashboard."""
+    if _is_loopback(listener):
+        return None
+    where = f"Other machines reach this as http://{socket.gethostname()}:{access.port}/"
+    if access.token is None:
+        return f"{where}, and nothing asks who they are."
+    return f"{where} with the same token; it travels unencrypted unless a TLS proxy is in front."

@@ -1,0 +1,202 @@
+"""What is computed anew at every publish: severities, ordinals, nodes, failures, coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.failures.xid import sxid_severities, xid_severities
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+    from data.site import Site
+
+BUCKET_MINUTES = 15
+"""Width of the time buckets by which attempts and events are joined."""
+
+
+def derive(
+    connection: duckdb.DuckDBPyConnection, site: Site, annotations: Sequence[Sequence[str]]
+) -> None:
+    """Sets every derived table and column of a snapshot under construction."""
+    connection.execute("BEGIN")
+    _severities(connection, "xid", xid_severities())
+    _severities(connection, "sxid", sxid_severities())
+    _ordinals(connection)
+    _observed_nodes(connection)
+    _clusters(connection, site)
+    _failures(connection, site.attribution.before_minutes, site.attribution.after_minutes)
+    _coverage(connection)
+    connection.execute("DELETE FROM annotations")
+    if annotations:
+        connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
+    connection.execute("COMMIT")
+
+
+def _severities(
+    connection: duckdb.DuckDBPyConnection, column: str, catalog: Mapping[int, str | None]
+) -> None:
+    """Severity of kernel events from the catalog; unknown codes stay NULL."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE catalog (code INTEGER, severity VARCHAR)")
+    connection.executemany("INSERT INTO catalog VALUES (?, ?)", list(catalog.items()))
+    connection.execute(
+        f"""UPDATE health_events SET severity = new.severity
+            FROM (SELECT event.rowid AS id, catalog.severity
+                  FROM health_events event LEFT JOIN catalog ON event.{column} = catalog.code
+                  WHERE event.{column} IS NOT NULL
+                    AND event.severity IS DISTINCT FROM catalog.severity) AS new
+            WHERE health_events.rowid = new.id"""
+    )
+
+
+def _ordinals(connection: duckdb.DuckDBPyConnection) -> None:
+    """Ordinal of each attempt within its job; only jobs with several attempts are sorted."""
+    connection.execute(
+        """UPDATE jobs SET attempt = new.place FROM (
+             SELECT rowid AS id, row_number() OVER (
+               PARTITION BY cluster, job_id
+               ORDER BY submit_at NULLS LAST, start_at NULLS LAST, attempt_key) AS place
+             FROM jobs WHERE hash(cluster, job_id) IN (
+               SELECT hash(cluster, job_id) FROM jobs GROUP BY 1
+               HAVING count(*) > 1 OR max(attempt) > 1)) AS new
+           WHERE jobs.rowid = new.id AND attempt IS DISTINCT FROM new.place"""
+    )
+    connection.execute("UPDATE jobs SET attempt = 1 WHERE attempt IS NULL")
+
+
+def _observed_nodes(connection: duckdb.DuckDBPyConnection) -> None:
+    """Nodes that records name and no inventory states: one spell each, first to last record."""
+    connection.execute("DELETE FROM nodes WHERE source = 'observed'")
+    connection.execute(
+        """INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, source)
+           WITH seen AS (
+             SELECT cluster, node, min(start_at) AS first_at,
+               max(coalesce(end_at, start_at)) AS last_at FROM job_nodes GROUP BY ALL
+             UNION ALL SELECT cluster, node, min(start_at), max(coalesce(end_at, start_at))
+               FROM node_events GROUP BY ALL
+             UNION ALL SELECT cluster, node, min(start_at), max(coalesce(end_at, start_at))
+               FROM node_failures GROUP BY ALL
+             UNION ALL SELECT cluster, node, min(observed_at), max(observed_at)
+               FROM health_events GROUP BY ALL)
+           SELECT cluster, node, min(first_at), max(last_at), 'observed' FROM seen
+           WHERE node IS NOT NULL AND (cluster, node) NOT IN (
+             SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)
+           GROUP BY ALL ORDER BY ALL"""
+    )
+
+
+def _clusters(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
+    """One row a cluster: what site.toml states, else what an inventory or the jobs show."""
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE stated (cluster VARCHAR, gpus_per_node INTEGER,
+           gpu_model VARCHAR, timezone VARCHAR, scheduler VARCHAR, gpu_hour_price DOUBLE,
+           currency VARCHAR)"""
+    )
+    for name, cluster in site.clusters.items():
+        connection.execute(
+            "INSERT INTO stated VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [name, cluster.gpus_per_node, cluster.gpu_model, cluster.timezone,
+             cluster.scheduler, cluster.gpu_hour_price, cluster.currency],
+        )  # fmt: skip
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE all_clusters AS
+           WITH named AS (
+             SELECT cluster FROM jobs UNION SELECT cluster FROM nodes
+             UNION SELECT cluster FROM node_events UNION SELECT cluster FROM node_failures
+             UNION SELECT cluster FROM health_events UNION SELECT cluster FROM stated),
+           shown AS (
+             SELECT cluster, max(gpus) AS gpus FROM nodes GROUP BY ALL
+             UNION ALL
+             SELECT cluster, CAST(max(ceil(n_gpus / n_nodes)) AS INTEGER) FROM jobs
+             WHERE n_gpus > 0 AND n_nodes > 0 GROUP BY ALL)
+           SELECT cluster,
+             coalesce(stated.gpus_per_node, observed.gpus) AS gpus_per_node,
+             coalesce(stated.gpu_model, old.gpu_model) AS gpu_model,
+             coalesce(stated.timezone, old.timezone, 'UTC') AS timezone,
+             coalesce(stated.scheduler, old.scheduler,
+               CASE WHEN cluster IN (SELECT cluster FROM jobs) THEN 'slurm' END) AS scheduler,
+             stated.gpu_hour_price, stated.currency, coalesce(old.synthetic, false) AS synthetic,
+             CASE WHEN ran.with_gpus > 0 THEN 'gpu_time' WHEN ran.n > 0 THEN 'node_time'
+               WHEN cluster IN (SELECT cluster FROM node_failures) THEN 'node_failures'
+             END AS basis, ran.as_of_at
+           FROM named LEFT JOIN stated USING (cluster)
+           LEFT JOIN (FROM clusters WHERE synthetic) old USING (cluster)
+           LEFT JOIN (SELECT cluster, max(gpus) AS gpus FROM shown GROUP BY ALL) observed
+             USING (cluster)
+           LEFT JOIN (
+             SELECT cluster, count(*) FILTER (start_at IS NOT NULL) AS n,
+               count(*) FILTER (start_at IS NOT NULL AND n_gpus > 0) AS with_gpus,
+               max(greatest(submit_at, start_at, end_at)) AS as_of_at
+             FROM jobs GROUP BY ALL) ran USING (cluster)
+           WHERE cluster IS NOT NULL ORDER BY cluster"""
+    )
+    connection.execute("DELETE FROM clusters")
+    connection.execute("INSERT INTO clusters BY NAME FROM all_clusters")
+
+
+def _failures(
+    connection: duckdb.DuckDBPyConnection, before_minutes: float, after_minutes: float
+) -> None:
+    """Attempts ended by a failure of their nodes.
+
+    NODE_FAIL, a filled FailedNode, or FAILED with a critical or fatal event on one of its nodes
+    from `before_minutes` before to `after_minutes` after its end. Domain and cause stay NULL:
+    nothing attributes them yet.
+    """
+    before, after = (f"to_microseconds({int(m * 60e6)})" for m in (before_minutes, after_minutes))
+    width = BUCKET_MINUTES * 60_000_000
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE hits AS
+            WITH event AS (
+              SELECT cluster, node, event_id, observed_at, unnest(range(
+                epoch_us(observed_at - {after}) // {width},
+                epoch_us(observed_at + {before}) // {width} + 1)) AS bucket
+              FROM health_events
+              WHERE severity IN ('critical', 'fatal') AND observed_at IS NOT NULL
+                AND node IS NOT NULL),
+            ended AS (
+              SELECT job_nodes.cluster, job_nodes.node, attempt_key, job_nodes.end_at,
+                epoch_us(job_nodes.end_at) // {width} AS bucket
+              FROM job_nodes JOIN jobs USING (cluster, attempt_key)
+              WHERE (jobs.state IN ('FAILED', 'NODE_FAIL') OR failed_node IS NOT NULL)
+                AND job_nodes.end_at IS NOT NULL)
+            SELECT cluster, attempt_key, arg_min(node, (abs(epoch_us(observed_at)
+                - epoch_us(ended.end_at)), event_id)) AS node,
+              to_json(list(DISTINCT event_id ORDER BY event_id))::VARCHAR AS evidence
+            FROM ended JOIN event USING (cluster, node, bucket)
+            WHERE observed_at BETWEEN ended.end_at - {before} AND ended.end_at + {after}
+            GROUP BY cluster, attempt_key"""
+    )
+    connection.execute("DELETE FROM failures")
+    connection.execute(
+        """INSERT INTO failures (cluster, attempt_key, failed_at, method, node, evidence)
+           SELECT cluster, attempt_key, end_at,
+             CASE WHEN state = 'NODE_FAIL' OR failed_node IS NOT NULL
+               THEN 'scheduler' ELSE 'health_event' END,
+             coalesce(failed_node, hits.node,
+               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END),
+             hits.evidence
+           FROM jobs LEFT JOIN hits USING (cluster, attempt_key)
+           WHERE state = 'NODE_FAIL' OR failed_node IS NOT NULL
+             OR (state = 'FAILED' AND hits.attempt_key IS NOT NULL)
+           ORDER BY end_at, attempt_key"""
+    )
+
+
+def _coverage(connection: duckdb.DuckDBPyConnection) -> None:
+    """Rows of each source by day."""
+    connection.execute("DELETE FROM coverage")
+    for source, table, column in (
+        ("'jobs'", "jobs", "coalesce(end_at, start_at, submit_at)"),
+        ("'node_events'", "node_events", "start_at"),
+        ("'node_failures'", "node_failures", "start_at"),
+        ("'health_events.' || source", "health_events", "observed_at"),
+        ("'tickets'", "tickets", "opened_at"),
+        ("'job_logs'", "job_logs", "logged_at"),
+    ):
+        connection.execute(
+            f"""INSERT INTO coverage SELECT cluster, {source}, CAST({column} AS DATE), count(*)
+                FROM {table} GROUP BY ALL ORDER BY ALL"""
+        )

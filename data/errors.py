@@ -1,0 +1,25 @@
+"""Errors of files, the store and its configuration: each says where, what and what to do."""
+
+
+class DataError(Exception):
+    """A file, the store or the configuration is at fault; the message is one line."""
+
+
+class SourceError(DataError):
+    """A source file cannot be read at all: nothing was stored."""
+
+
+class StoreError(DataError):
+    """The store is absent, newer than this version, or unreadable."""
+
+
+class StoreBusyError(StoreError):
+    """Another process is writing to the store."""
+
+
+class SiteError(DataError):
+    """site.toml holds a mistake."""
+
+
+class QueryError(DataError):
+    """An ad hoc query was refused, failed or outran its limits."""

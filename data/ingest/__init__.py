@@ -1,0 +1,188 @@
+"""Reading source files into the store: one reader a format, one road for all of them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from data.errors import DataError, SourceError
+from data.ingest.reader import Options
+from data.ingest.source import opened
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from data.ingest.reader import Batch
+    from data.ingest.source import Opened
+    from data.publish import StoreWriter
+
+__all__ = ["IngestResult", "Options", "ingest", "readers"]
+
+_MODULES = ("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log")
+SNIFFED_CHARACTERS = 16_384
+MAX_REJECTED_STORED = 100_000
+"""Rejected records of one ingest that are stored with their text; all are counted."""
+
+
+@dataclass(frozen=True)
+class IngestResult:
+    """What became of one file: rows_read = rows_kept + skipped + rejected."""
+
+    ingest_id: str
+    source: str
+    path: str
+    sha256: str
+    rows_read: int
+    rows_kept: int
+    skipped_by_reason: dict[str, int]
+    rejected_by_reason: dict[str, int]
+    tables: dict[str, int]
+    """Table -> rows added or changed."""
+    clusters: tuple[str, ...]
+    first_at: datetime | None
+    last_at: datetime | None
+    notices: tuple[str, ...]
+
+    @property
+    def rows_skipped(self) -> int:
+        """Records that are not of interest, e.g. job steps."""
+        return sum(self.skipped_by_reason.values())
+
+    @property
+    def rows_rejected(self) -> int:
+        """Records that could not be read."""
+        return sum(self.rejected_by_reason.values())
+
+
+def readers() -> dict[str, ModuleType]:
+    """Source name -> the module that reads it."""
+    modules = (import_module(f"data.ingest.{name}") for name in _MODULES)
+    return {module.NAME: module for module in modules}
+
+
+def ingest(writer: StoreWriter, source: str, name: str, options: Options) -> IngestResult:
+    """Reads one input into the snapshot under construction.
+
+    Parameters
+    ----------
+    source : str
+        Name of a reader, or `auto` to recognise the format by its beginning.
+    name : str
+        Path of the file; `-` for standard input.
+
+    Raises
+    ------
+    SourceError
+        Where nothing can be read from it; the snapshot is as it was.
+    """
+    with opened(name, writer.workdir, options.progress) as found:
+        reader = _reader(source, found)
+        batch: Batch = reader.read(found.source, options, writer.connection)
+        if batch.rejected and batch.rows_read == len(batch.rejected):
+            raise SourceError(f"{name}: no record of {batch.rows_read:,} can be read: "
+                              + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
+        options.progress(f"{name}: storing {batch.rows_kept:,} records")
+        tables = writer.merge(batch.tables)
+    result = _result(writer, reader.NAME, found, batch, tables)
+    _store(writer, result, batch)
+    return result
+
+
+def _reader(source: str, found: Opened) -> ModuleType:
+    """The reader by name, or the only one that recognises the input."""
+    known = readers()
+    if source in known:
+        return known[source]
+    if source != "auto":
+        raise DataError(f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto")
+    with found.source.path.open(encoding="utf-8-sig", errors="replace") as stream:
+        head = stream.read(SNIFFED_CHARACTERS)
+    matches = [name for name, reader in known.items() if reader.sniff(head)]
+    if len(matches) != 1:
+        said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
+        raise SourceError(f"{found.source.name}: {said}: name one of {', '.join(known)}")
+    return known[matches[0]]
+
+
+def _result(
+    writer: StoreWriter, source: str, found: Opened, batch: Batch, tables: dict[str, int]
+) -> IngestResult:
+    """The result of an ingest, numbered within the store."""
+    (n_before,) = writer.connection.execute("SELECT count(*) FROM ingests").fetchall()[0]
+    return IngestResult(
+        ingest_id=f"{writer.snapshot}.{n_before + 1}",
+        source=source,
+        path=found.source.name,
+        sha256=found.sha256,
+        rows_read=batch.rows_read,
+        rows_kept=batch.rows_kept,
+        skipped_by_reason=dict(batch.skipped_by_reason),
+        rejected_by_reason=dict(Counter(row.reason for row in batch.rejected).most_common()),
+        tables=tables,
+        clusters=tuple(batch.clusters),
+        first_at=batch.first_at,
+        last_at=batch.last_at,
+        notices=(*batch.notices, *_notices(found, batch)),
+    )
+
+
+def _notices(found: Opened, batch: Batch) -> list[str]:
+    """What the user should know of the input itself."""
+    source = found.source
+    told = (
+        (source.n_replaced, f"{source.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
+        (found.n_nuls, f"{found.n_nuls:,} NUL bytes: read as blanks"),
+        (source.truncated, f"{source.truncated}: what came before it was read"),
+        (batch.rows_read == 0, "holds no record"),
+    )
+    return [text for applies, text in told if applies]
+
+
+def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
+    """Writes the ingest and its rejected records."""
+    with writer.transaction():
+        writer.connection.execute(
+            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                result.ingest_id,
+                result.source,
+                ",".join(result.clusters),
+                result.path,
+                result.sha256,
+                result.rows_read,
+                result.rows_kept,
+                result.rows_skipped,
+                result.rows_rejected,
+                json.dumps(result.skipped_by_reason),
+                result.first_at,
+                result.last_at,
+                datetime.now(UTC),
+                json.dumps(result.notices),
+            ],
+        )
+        rejected = batch.rejected[:MAX_REJECTED_STORED]
+        if rejected:
+            import pandas as pd
+
+            rows = pd.DataFrame(
+                {
+                    "line_no": [row.line_no for row in rejected],
+                    "reason": [row.reason for row in rejected],
+                    "raw": [row.raw for row in rejected],
+                }
+            )
+            writer.connection.register("rejected", rows)
+            writer.connection.execute(
+                "INSERT INTO rejected_rows SELECT ?, ?, line_no, reason, raw FROM rejected",
+                [result.ingest_id, result.path],
+            )
+            writer.connection.unregister("rejected")
+
+
+def _told(reasons: Counter[str]) -> str:
+    """Reasons with their counts, most frequent first."""
+    return "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(3))

@@ -1,0 +1,268 @@
+"""Logs of node failures: CSV or Parquet, read through a column mapping."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from data.ingest.failure_mapping import Mapping, fitted, named, shipped
+from data.ingest.failure_nodes import NodeList, Spell, month_of
+from data.ingest.keys import occurrence_keys
+from data.ingest.local_time import LocalClock
+from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.tabular import Record, opened_table
+
+if TYPE_CHECKING:
+    import duckdb
+
+NAME = "failure-log"
+HELP = "node failures as CSV or Parquet, columns named by --mapping (lanl, pnnl or a TOML file)"
+
+
+_PROGRESS_RECORDS = 100_000
+
+
+class _RecordError(ValueError):
+    """A record that cannot be read; the text is the reason."""
+
+
+class _Failure(NamedTuple):
+    cluster: str
+    node: str | None
+    start_at: datetime
+    end_at: datetime | None
+    repair_minutes: float | None
+    cause: str | None
+    subcause: str | None
+    text: str | None
+
+
+def sniff(head: str) -> bool:
+    """Whether the first line holds the columns of a shipped mapping."""
+    header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
+    return any(set(mapping.columns()) <= header for mapping in shipped())
+
+
+def read(
+    source: Source,
+    options: Options,
+    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
+) -> Batch:
+    """The failures as rows of `node_failures`, and all nodes as rows of `nodes`.
+
+    The nodes need a column that states how many a cluster has.
+
+    Raises
+    ------
+    SourceError
+        Where the file has no header or is broken, no mapping fits, the mapping holds a mistake
+        or the file lacks one of its columns, or a time zone is unknown.
+    """
+    wanted = named(options.mapping) if options.mapping else None
+    delimiter = options.delimiter or (wanted.delimiter if wanted else ",")
+    header, records = opened_table(source, delimiter, options.columns)
+    log = _Log(fitted(wanted, header, source.name), options)
+    for n_read, record in enumerate(records, 1):
+        log.take(record)
+        if n_read % _PROGRESS_RECORDS == 0:
+            options.progress(f"{source.name}: {n_read:,} records")
+    return log.batch()
+
+
+class _Log:
+    """What has been read of one log so far."""
+
+    def __init__(self, mapping: Mapping, options: Options) -> None:
+        self._mapping, self._options = mapping, options
+        self._clock = LocalClock(options, mapping.timezone)
+        self._rows: list[_Failure] = []
+        self._keys: list[str] = []
+        self._rejected: list[Rejected] = []
+        self._nodes = NodeList()
+        self._dates: dict[tuple[str, str, bool], datetime | None] = {}
+        self._n_blank = self._n_nameless = self._n_causes = 0
+
+    def take(self, record: Record) -> None:
+        """Puts one record into its place."""
+        values = record.values
+        if values is not None and not any(_text(value) for value in values.values()):
+            self._n_blank += 1
+            return
+        try:
+            if values is None:
+                raise _RecordError("number of fields differs from the header")
+            row = self._failure(values)
+        except _RecordError as error:
+            raw = record.raw.rstrip("\r\n")[:RAW_LIMIT]
+            self._rejected.append(Rejected(record.line_no, str(error), raw))
+            return
+        self._rows.append(row)
+        self._n_nameless += row.node is None
+        if self._mapping.key:
+            key = "\x1f".join([row.cluster, *(_text(values[c]) or "" for c in self._mapping.key)])
+            self._keys.append(hashlib.sha256(key.encode()).hexdigest()[:24])
+        if self._mapping.node_count is not None:
+            count = _text(values[self._mapping.node_count])
+            spell = self._spell(values, row.cluster)
+            self._nodes.add(row.cluster, row.node, count=count, spell=spell)
+
+    def batch(self) -> Batch:
+        """All of the log."""
+        frame = pd.DataFrame(self._rows, columns=list(_Failure._fields), dtype="object").astype(
+            dict.fromkeys(("cluster", "node", "cause", "subcause", "text"), "string")
+            | dict.fromkeys(("start_at", "end_at"), "datetime64[us, UTC]")
+            | {"repair_minutes": "Float64"}
+        )
+        frame["source"] = pd.array([self._mapping.name] * len(frame), dtype="string")
+        keys = self._keys if self._mapping.key else occurrence_keys(frame, _Failure._fields)
+        frame["failure_key"] = pd.array(keys, dtype="string")
+        nodes, notices = self._nodes.frame()
+        times = [at for row in self._rows for at in (row.start_at, row.end_at) if at]
+        batch = Batch(
+            tables={"node_failures": frame},
+            rows_read=len(self._rows) + len(self._rejected) + self._n_blank,
+            rows_kept=len(self._rows),
+            skipped_by_reason={"blank": self._n_blank} if self._n_blank else {},
+            rejected=self._rejected,
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            clusters=tuple(sorted({row.cluster for row in self._rows})),
+            notices=self._notices() + notices,
+        )
+        if len(nodes):
+            batch.tables["nodes"] = nodes
+        return batch
+
+    def _notices(self) -> list[str]:
+        counts = [
+            (self._n_nameless, "failures kept that name no node, it stays unknown"),
+            (self._n_causes, "failures with several causes, their cause stays unknown"),
+        ]
+        return self._clock.notices() + [f"{text}: {n:,}" for n, text in counts if n]
+
+    def _failure(self, values: dict[str, Any]) -> _Failure:
+        """The row of a record."""
+        mapping = self._mapping
+        cluster = self._cluster(values)
+        start_at = self._instant(values[mapping.start], cluster)
+        if start_at is None:
+            raise _RecordError("no start")
+        end_at = self._instant(values[mapping.end], cluster) if mapping.end else None
+        if end_at is not None and end_at < start_at:
+            raise _RecordError("end before start")
+        cause, subcause = self._cause(values)
+        return _Failure(
+            cluster=cluster,
+            node=_text(values[mapping.node]),
+            start_at=start_at,
+            end_at=end_at,
+            repair_minutes=self._repair_minutes(values, start_at, end_at),
+            cause=cause,
+            subcause=subcause,
+            text=_text(values[mapping.text]) if mapping.text else None,
+        )
+
+    def _cluster(self, values: dict[str, Any]) -> str:
+        mapping = self._mapping
+        if self._options.cluster is not None:
+            return self._options.cluster
+        if mapping.cluster_column is None:
+            return mapping.cluster or self._options.default_cluster
+        name = _text(values[mapping.cluster_column])
+        return self._options.default_cluster if name is None else mapping.cluster_prefix + name
+
+    def _cause(self, values: dict[str, Any]) -> tuple[str | None, str | None]:
+        """Cause and subcause; of several cause columns the filled one is the cause."""
+        mapping = self._mapping
+        subcause = _text(values[mapping.subcause]) if mapping.subcause else None
+        if len(mapping.cause) <= 1:
+            return (_text(values[mapping.cause[0]]) if mapping.cause else None), subcause
+        filled = [column for column in mapping.cause if _text(values[column])]
+        if len(filled) != 1:
+            self._n_causes += len(filled) > 1
+            return None, subcause
+        return filled[0], subcause or _text(values[filled[0]])
+
+    def _repair_minutes(
+        self, values: dict[str, Any], start_at: datetime, end_at: datetime | None
+    ) -> float | None:
+        """Minutes down as the source states them, else from start to end."""
+        column = self._mapping.repair_minutes
+        stated = _text(values[column]) if column else None
+        if stated is None:
+            return (end_at - start_at).total_seconds() / 60 if end_at else None
+        try:
+            minutes = float(stated)
+        except ValueError:
+            minutes = math.nan
+        if not 0 <= minutes < math.inf:
+            raise _RecordError("repair_minutes is no number from 0 on")
+        return minutes
+
+    def _instant(self, value: object, cluster: str) -> datetime | None:
+        """The instant of a value; None where it is empty."""
+        if isinstance(value, pd.Timestamp):  # Parquet's nanoseconds
+            value = value.floor("us").to_pydatetime()
+        if isinstance(value, datetime):
+            return self._clock.utc(value, cluster)
+        if isinstance(value, date):
+            return self._clock.utc(datetime.combine(value, time()), cluster)
+        text = _text(value)
+        if text is None:
+            return None
+        return self._clock.utc(_time(text, self._mapping.time_format), cluster)
+
+    def _spell(self, values: dict[str, Any], cluster: str) -> Spell:
+        """When the node of a record was in service."""
+        mapping = self._mapping
+        first = (self._day(values[c], cluster, end=False) for c in mapping.first_seen)
+        last = (
+            self._day(values[mapping.last_seen], cluster, end=True) if mapping.last_seen else None
+        )
+        return Spell(next((at for at in first if at is not None), None), last)
+
+    def _day(self, value: object, cluster: str, *, end: bool) -> datetime | None:
+        """A date of a node's service; of a month its start or end; None for words."""
+        key = (str(value), cluster, end)
+        if key not in self._dates:
+            month = month_of(str(value).strip())
+            try:
+                at = (
+                    self._clock.utc(month[end], cluster) if month else self._instant(value, cluster)
+                )
+            except _RecordError:
+                at = None
+            self._dates[key] = at
+        return self._dates[key]
+
+
+def _text(value: object) -> str | None:
+    """A value as text with single spaces; None where there is none."""
+    if value is None:
+        return None
+    if isinstance(value, float):  # a whole number in a column with gaps
+        if math.isnan(value):
+            return None
+        value = int(value) if value.is_integer() else value
+    return " ".join(str(value).split()) or None
+
+
+@lru_cache(maxsize=65536)
+def _time(text: str, formats: tuple[str, ...]) -> datetime:
+    """A time in the first format that fits."""
+    for time_format in formats:
+        try:
+            if time_format == "iso":
+                return datetime.fromisoformat(text)
+            if time_format == "epoch":
+                return datetime.fromtimestamp(float(text), UTC)
+            return datetime.strptime(text, time_format)  # noqa: DTZ007 - local, see LocalClock
+        except (ValueError, OverflowError, OSError):
+            continue
+    raise _RecordError("impossible time")

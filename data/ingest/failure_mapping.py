@@ -1,0 +1,200 @@
+"""Column mappings of failure logs: which column of a file means what, as TOML.
+
+A site's own, for a file with the columns host, down, up and why::
+
+    timezone = "Europe/Berlin"           # of times without an offset; default UTC
+    time_format = ["%d.%m.%Y %H:%M"]     # strptime, tried in order; also "iso" (default), "epoch"
+    cluster = "hal"                      # or, under [columns], the column that names it
+
+    [columns]
+    node = "host"
+    start = "down"
+    end = "up"
+    cause = "why"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from data.errors import SourceError
+
+_SHIPPED = ("lanl", "pnnl")
+
+_TEXTS = frozenset({"timezone", "cluster", "cluster_prefix", "delimiter"})
+_LISTS = frozenset({"time_format", "key"})
+_SECTIONS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    # section: keys that hold one text; keys that hold a text or a list of them
+    "": (_TEXTS, _LISTS),
+    "columns": (
+        frozenset({"node", "start", "end", "repair_minutes", "subcause", "text", "cluster"}),
+        frozenset({"cause"}),
+    ),
+    "nodes": (frozenset({"count", "last_seen"}), frozenset({"first_seen"})),
+}
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Which column of a failure log means what; None or empty where the log has none."""
+
+    name: str
+    """Name of the mapping, kept as the source of each row."""
+    node: str
+    start: str
+    end: str | None = None
+    repair_minutes: str | None = None
+    cause: tuple[str, ...] = ()
+    """One column that holds the cause; or several, of which the filled one is the cause and its
+    value the subcause."""
+    subcause: str | None = None
+    text: str | None = None
+    cluster_column: str | None = None
+    cluster_prefix: str = ""
+    """Put before what `cluster_column` holds."""
+    cluster: str | None = None
+    """Name of the one cluster of the log."""
+    timezone: str | None = None
+    time_format: tuple[str, ...] = ("iso",)
+    delimiter: str = ","
+    key: tuple[str, ...] = ()
+    """Columns that identify a failure; without them true duplicates are kept and counted."""
+    node_count: str | None = None
+    """Column that holds how many nodes the cluster has; they are numbered."""
+    first_seen: tuple[str, ...] = ()
+    """Columns of when a node went into service; the first that holds a date counts."""
+    last_seen: str | None = None
+
+    def columns(self) -> list[str]:
+        """All columns the file must have."""
+        names = [self.node, self.start, self.end, self.repair_minutes, *self.cause]
+        names += [self.subcause, self.text, self.cluster_column, *self.key]
+        names += [self.node_count, *self.first_seen, self.last_seen]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def fitted(mapping: Mapping | None, header: list[str], source_name: str) -> Mapping:
+    """The mapping if the file has its columns; without one, the shipped mapping that fits best.
+
+    Raises
+    ------
+    SourceError
+        Where the file lacks a column of the mapping, or has less than half of any shipped one's.
+    """
+    there = ", ".join(header)[:300] or "none"
+    if mapping is None:
+        mapping = max(shipped(), key=lambda known: _n_present(known, header))
+        if 2 * _n_present(mapping, header) < len(mapping.columns()):
+            raise SourceError(
+                f"{source_name}: no shipped mapping ({', '.join(_SHIPPED)}) fits its columns "
+                f"({there}): pass --mapping with a TOML file that names them"
+            )
+    missing = [column for column in mapping.columns() if column not in header]
+    if missing:
+        raise SourceError(
+            f"{source_name}: column {missing[0]!r} of mapping {mapping.name} is missing, there "
+            f"are: {there}: correct the file or pass another --mapping"
+        )
+    return mapping
+
+
+def _n_present(mapping: Mapping, header: list[str]) -> int:
+    """Columns of a mapping that a file has."""
+    return len(set(mapping.columns()) & set(header))
+
+
+@cache
+def shipped() -> tuple[Mapping, ...]:
+    """The mappings that come with the program."""
+    folder = resources.files("data.ingest").joinpath("mappings")
+    return tuple(
+        parsed(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8"), name, name)
+        for name in _SHIPPED
+    )
+
+
+def named(wanted: str) -> Mapping:
+    """The shipped mapping of that name, else the one in that TOML file.
+
+    Raises
+    ------
+    SourceError
+        Where there is no such mapping or it holds a mistake.
+    """
+    for mapping in shipped():
+        if mapping.name == wanted:
+            return mapping
+    path = Path(wanted)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SourceError(
+            f"{wanted}: no mapping of that name ({', '.join(_SHIPPED)}) and no TOML file that can "
+            "be read: check --mapping"
+        ) from None
+    return parsed(text, path.stem, wanted)
+
+
+def parsed(text: str, name: str, origin: str) -> Mapping:
+    """A mapping from TOML; `origin` is what a mistake in it is reported for.
+
+    Raises
+    ------
+    SourceError
+        For broken TOML, an unknown key, a value of the wrong type, or no node or start column.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SourceError(f"{origin}: is not valid TOML: {error}") from None
+    top = {key: value for key, value in document.items() if key not in _SECTIONS}
+    general = _section(origin, "", top)
+    columns = _section(origin, "columns", document.get("columns", {}))
+    nodes = _section(origin, "nodes", document.get("nodes", {}))
+    for key in ("node", "start"):
+        if key not in columns:
+            raise SourceError(f"{origin}: [columns] lacks {key}: name the column that holds it")
+    if "cluster" in general and "cluster" in columns:
+        raise SourceError(f"{origin}: cluster is both a name and a column: keep one of them")
+    for time_format in general.get("time_format", ()):
+        _check_time_format(origin, time_format)
+    if "count" in nodes:
+        nodes["node_count"] = nodes.pop("count")
+    if "cluster" in columns:
+        columns["cluster_column"] = columns.pop("cluster")
+    return Mapping(name, **columns, **general, **nodes)
+
+
+def _section(origin: str, section: str, values: object) -> dict[str, Any]:
+    """The keys of one section, checked; lists as tuples."""
+    place = f"[{section}]" if section else "the top level"
+    if not isinstance(values, dict):
+        raise SourceError(f"{origin}: {section} must be a section: write [{section}]")
+    texts, lists = _SECTIONS[section]
+    checked: dict[str, Any] = {}
+    for key, value in values.items():
+        items = value if isinstance(value, list) else [value]
+        if key not in texts | lists:
+            known = ", ".join(sorted(texts | lists))
+            raise SourceError(f"{origin}: unknown key {key!r} at {place}, known are: {known}")
+        if not items or not all(isinstance(item, str) and item for item in items):
+            raise SourceError(f"{origin}: {key} at {place} must be text, found {value!r}")
+        if isinstance(value, list) and key not in lists:
+            raise SourceError(f"{origin}: {key} at {place} takes one text, found a list")
+        checked[key] = tuple(items) if key in lists else value
+    return checked
+
+
+def _check_time_format(origin: str, time_format: str) -> None:
+    """Refuses a format that strptime does not know."""
+    try:
+        datetime.strptime("", time_format)  # noqa: DTZ007 - only the format is of interest
+    except ValueError as error:
+        if "bad directive" in str(error) or "stray %" in str(error):
+            raise SourceError(f"{origin}: time_format {time_format!r}: {error}") from None

@@ -1,0 +1,289 @@
+"""Kernel logs: XID, SXid and lost GPUs in dmesg, /dev/kmsg, journal and syslog text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from data.errors import SourceError
+from data.ingest.health_rows import HealthRow, health_frame
+from data.ingest.kernel_line import (
+    Fault,
+    LineError,
+    Prefix,
+    announced_gpu,
+    fault_of,
+    journal_record,
+    prefix_of,
+    split_line,
+)
+from data.ingest.local_time import LocalClock
+from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+
+if TYPE_CHECKING:
+    import duckdb
+
+NAME = "kernel-log"
+HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"
+
+_KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
+_PROGRESS_LINES = 500_000
+_ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
+_AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
+
+_KERNEL_TEXT = re.compile(
+    r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
+    r"|\d{1,3},\d+,\d+,[^;]*;|.{15,80}\skernel: |kern\s+:[a-z]+\s*: |\{.*\"__REALTIME_TIMESTAMP\""
+)
+
+
+def sniff(head: str) -> bool:
+    """Whether a file's beginning holds a driver's fault, or mostly lines of the kernel."""
+    lines = [line for line in head.splitlines()[:50] if line.strip()]
+    n_kernel = sum(bool(_KERNEL_TEXT.match(line)) for line in lines)
+    return 2 * n_kernel > len(lines) or any(_is_fault(line) for line in lines)
+
+
+def _is_fault(line: str) -> bool:
+    """Whether the kernel reports a fault on this line."""
+    parts = None if line.startswith("{") else split_line(line)
+    try:
+        return (
+            parts is not None
+            and isinstance(fault_of(parts[1]), Fault)
+            and bool(prefix_of(parts[0]))
+        )
+    except LineError:
+        return False
+
+
+def read(
+    source: Source,
+    options: Options,
+    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
+) -> Batch:
+    """The XID, SXid and lost-GPU lines of a kernel log as rows of `health_events`.
+
+    One line is one record. Severity of XID and SXid stays NULL: every publish sets it from the
+    catalog.
+
+    Raises
+    ------
+    SourceError
+        Where the file holds no line, or `--timezone` is unknown.
+    """
+    log = _Log(source, options)
+    with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
+        for line_no, line in enumerate(lines, 1):
+            if _may_matter(line):
+                log.take(line_no, line)
+            elif not line.isspace():
+                log.n_other += 1
+            if line_no % _PROGRESS_LINES == 0:
+                options.progress(f"{source.name}: {line_no:,} lines")
+    return log.batch()
+
+
+def _may_matter(line: str) -> bool:
+    """A cheap test that spares nearly all lines of a log the regular expressions."""
+    return (
+        "Xid" in line
+        or "fallen off the bus" in line
+        or "NVRM: The NVIDIA GPU" in line
+        or '"MESSAGE":[' in line  # bytes: the text shows only once they are decoded
+        or '"MESSAGE" : [' in line
+    )
+
+
+class _Times:
+    """Turns what a line says of its time into UTC and counts what it lacked."""
+
+    def __init__(self, source: Source, options: Options, cluster: str) -> None:
+        self._source, self._options, self._cluster = source, options, cluster
+        self._clock = LocalClock(options)
+        self._n_yearless = self._n_uptime = self._n_timeless = 0
+        self._years: set[int] = set()
+
+    def instant(self, prefix: Prefix) -> datetime | None:
+        """When the line was written; None where it does not say. LineError: impossible."""
+        try:
+            if prefix.time is None:
+                return self._since_boot(prefix.uptime_s)
+            time = prefix.time if prefix.has_year else self._with_year(prefix.time)
+        except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
+            raise LineError("impossible date") from None
+        if prefix.zone is None:
+            return self._clock.utc(time, self._cluster)
+        try:
+            return self._clock.utc_of_named_zone(time, self._cluster, prefix.zone)
+        except ValueError as error:
+            raise LineError(str(error)) from None
+
+    def notices(self) -> list[str]:
+        """What had to be assumed or stays unknown."""
+        notices = self._clock.notices()
+        if self._n_yearless:
+            years = " and ".join(map(str, sorted(self._years)))
+            origin = (
+                "as --year says"
+                if self._options.year is not None
+                else f"by the file's modification time {self._source.modified_at:%Y-%m-%d} (pass "
+                "--year to say otherwise)"
+            )
+            notices.append(f"times without a year, read as {years} {origin}: {self._n_yearless:,}")
+        if self._n_uptime:
+            notices.append(
+                "events with seconds since boot only, their time stays unknown (pass --boot-at "
+                f"with the time of the boot): {self._n_uptime:,}"
+            )
+        if self._n_timeless:
+            notices.append(f"events without any time: {self._n_timeless:,}")
+        return notices
+
+    def _since_boot(self, uptime_s: float | None) -> datetime | None:
+        boot_at = self._options.boot_at
+        if uptime_s is not None and boot_at is not None:
+            return boot_at + timedelta(seconds=uptime_s)
+        self._n_uptime += uptime_s is not None
+        self._n_timeless += uptime_s is None
+        return None
+
+    def _with_year(self, time: datetime) -> datetime:
+        """A time without a year, put in `--year` or the last year before the file's own time."""
+        if self._options.year is not None:
+            dated = time.replace(year=self._options.year)
+        else:
+            latest = self._source.modified_at.replace(tzinfo=None) + _AHEAD
+            dated = _latest_before(time, latest)
+        self._n_yearless += 1
+        self._years.add(dated.year)
+        return dated
+
+
+def _latest_before(time: datetime, latest: datetime) -> datetime:
+    """`time` in the year of `latest`, or the year before where that lies after it."""
+    try:
+        dated = time.replace(year=latest.year)
+    except ValueError:  # 29 February
+        dated = None
+    return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
+
+
+@dataclass
+class _Announced:
+    """A GPU named on one line, of which a following line says that it is lost."""
+
+    line_no: int
+    prefix: Prefix
+    address: str
+
+
+@dataclass
+class _Log:
+    """What has been read of one log so far."""
+
+    source: Source
+    options: Options
+    n_other: int = 0
+    rows: list[HealthRow] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    announced: _Announced | None = None
+
+    def __post_init__(self) -> None:
+        self.cluster = self.options.cluster or self.options.default_cluster
+        self.times = _Times(self.source, self.options, self.cluster)
+
+    def take(self, line_no: int, line: str) -> None:
+        """Puts one line into its place: a row, a reason to skip it or a rejection."""
+        text = line.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
+        try:
+            if self.source.truncated and not line.endswith("\n"):
+                raise LineError("line cut off at the end of the file")
+            result = self._event(line_no, text)
+        except LineError as error:
+            self.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
+            return
+        if isinstance(result, HealthRow):
+            self.rows.append(result)
+        else:
+            self.skipped[result] += 1
+
+    def batch(self) -> Batch:
+        """All of the log; SourceError where it holds no line."""
+        self.skipped["not_an_xid"] += self.n_other
+        n_read = len(self.rows) + len(self.rejected) + self.skipped.total()
+        if n_read == 0:
+            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+        times = [row.observed_at for row in self.rows if row.observed_at is not None]
+        return Batch(
+            tables={"health_events": health_frame(self.rows, "kernel", _KEY)},
+            rows_read=n_read,
+            rows_kept=len(self.rows),
+            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
+            rejected=self.rejected,
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            clusters=(self.cluster,) if self.rows else (),
+            notices=self.times.notices(),
+        )
+
+    def _event(self, line_no: int, text: str) -> HealthRow | str:
+        """The row of a line, or the reason to skip it; LineError where it is unreadable."""
+        journal = journal_record(text) if text.startswith("{") else None
+        parts = split_line(journal[0] if journal else text)
+        if parts is None:
+            return "not_an_xid"
+        before, message = parts
+        fault = fault_of(message)
+        if isinstance(fault, str):
+            self._remember(line_no, before, message)
+            return fault
+        prefix = journal[1] if journal else prefix_of(before)
+        if prefix is None:
+            return "not_from_kernel"
+        prefix, address = self._completed(line_no, prefix, fault)
+        node = prefix.host or self.options.node
+        if node is None:
+            raise LineError("no host on the line: pass --node")
+        return HealthRow(
+            cluster=self.cluster,
+            node=node,
+            observed_at=self.times.instant(prefix),
+            check_name=fault.check_name,
+            message=fault.message,
+            gpu=address,
+            # The catalog knows codes, and this fault comes without one. XID 79, the same fault
+            # with its code, is fatal by NVIDIA's action (restart the machine); without that
+            # action the fault is no more than certain to have cost the GPU: critical.
+            severity="critical" if fault.check_name == "gpu_lost" else None,
+            xid=fault.code if fault.check_name == "xid" else None,
+            sxid=fault.code if fault.check_name == "sxid" else None,
+        )
+
+    def _remember(self, line_no: int, before: str, message: str) -> None:
+        """Keeps a GPU named without a fault: drivers break that report over three lines."""
+        address = announced_gpu(message)
+        if address is None:
+            return
+        try:
+            prefix = prefix_of(before)
+        except LineError:
+            return
+        if prefix is not None:
+            self.announced = _Announced(line_no, prefix, address)
+
+    def _completed(self, line_no: int, prefix: Prefix, fault: Fault) -> tuple[Prefix, str | None]:
+        """Prefix and address of a fault, from the line that named the GPU where its own lack."""
+        named = self.announced
+        if (
+            fault.address is not None
+            or named is None
+            or line_no - named.line_no > _ANNOUNCED_WITHIN
+            or prefix.host not in (None, named.prefix.host)
+        ):
+            return prefix, fault.address
+        return (named.prefix if prefix == Prefix() else prefix), named.address

@@ -1,0 +1,110 @@
+"""What every reader takes and gives: a Source and Options in, a Batch out.
+
+A reader is a module of data.ingest with
+
+    NAME = "kernel-log"                  the SOURCE of `faultline ingest SOURCE FILE`
+    HELP = "one line"                    shown by `faultline ingest --list`
+    def sniff(head: str) -> bool         does this beginning of a file look like mine?
+    def read(source, options, connection) -> Batch
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+    import duckdb
+    import pandas as pd
+    import pyarrow as pa
+
+RAW_LIMIT = 2000
+"""Characters of a rejected record that are kept."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input, ready to be read."""
+
+    path: Path
+    """A plain file on local disk: decompressed, valid UTF-8 (bad bytes replaced by U+FFFD)."""
+    name: str
+    """What the user called it; `-` for standard input."""
+    modified_at: datetime
+    """Modification time of the input in UTC; now for standard input."""
+    n_replaced: int = 0
+    """Bytes that were not UTF-8 and were replaced."""
+    truncated: str | None = None
+    """Why the input ended early (a cut archive), None where it did not."""
+
+    def text(self) -> str:
+        """The whole input; for small formats."""
+        return self.path.read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller states about the input; None where nothing was said."""
+
+    cluster: str | None = None
+    """Cluster the records belong to; overrides what the records say."""
+    default_cluster: str = "cluster"
+    """Cluster of records that name none, where `cluster` is None."""
+    timezone: str | None = None
+    """IANA zone of local times; overrides `timezones`."""
+    timezones: dict[str, str] = field(default_factory=dict)
+    """Zone of each cluster as site.toml states it; UTC where absent."""
+    columns: tuple[str, ...] | None = None
+    """Column names of a file without a header."""
+    delimiter: str | None = None
+    """Field delimiter; None for the format's own."""
+    node: str | None = None
+    """Host whose log this is, for lines that name none."""
+    boot_at: datetime | None = None
+    """When the host booted (UTC), for times counted from boot."""
+    year: int | None = None
+    """Year of times that carry none."""
+    mapping: str | None = None
+    """Name or path of a column mapping."""
+    progress: Callable[[str], None] = lambda message: None
+    """Called with a short text while a long input is read."""
+
+    def zone_of(self, cluster: str) -> str:
+        """IANA zone in which `cluster` writes local times."""
+        return self.timezone or self.timezones.get(cluster, "UTC")
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record that could not be read."""
+
+    line_no: int
+    """Line in the file, from 1, where the record begins."""
+    reason: str
+    """Why, in words that count well: one reason a kind of fault, no values inside."""
+    raw: str
+    """The record as it stands, cut to RAW_LIMIT."""
+
+
+@dataclass
+class Batch:
+    """What a reader made of one input: rows_read = rows_kept + skipped + rejected."""
+
+    tables: dict[str, pd.DataFrame | pa.Table | duckdb.DuckDBPyRelation] = field(
+        default_factory=dict
+    )
+    """Table of the store -> rows, holding any of its columns; absent ones become NULL.
+    Times are UTC-aware (or DuckDB TIMESTAMPTZ)."""
+    rows_read: int = 0
+    rows_kept: int = 0
+    skipped_by_reason: dict[str, int] = field(default_factory=dict)
+    rejected: list[Rejected] = field(default_factory=list)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    clusters: tuple[str, ...] = ()
+    notices: list[str] = field(default_factory=list)
+    """What had to be assumed, for the user: the year of syslog times, an ambiguous hour."""

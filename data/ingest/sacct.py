@@ -1,0 +1,293 @@
+"""Reader of Slurm accounting: `sacct -P` text, parsed in DuckDB.
+
+A record is an attempt of a job; steps are skipped. Traps met here (facts of Slurm's own manual):
+newlines and delimiters inside JobName and SubmitLine, `CANCELLED by UID`, times that are Unknown
+or None, local times with an hour twice a year, `Partition_Limit`, arrays `123_4` and heterogeneous
+jobs `123+0`, columns named twice, several outputs in one file.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from data.errors import SourceError
+from data.ingest import sacct_sql
+from data.ingest.delimited import MAX_LINE_BYTES, Scan, repaired, scan
+from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.sacct_fields import Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+    from numpy.typing import NDArray
+
+NAME = "sacct"
+HELP = "Slurm accounting: sacct -P text, with header or --columns"
+DELIMITER = "|"
+MAX_DOUBTED = 200_000
+"""Whole lines with an impossible value up to which they are held against their neighbours."""
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_HEADING = re.compile(r"[^\d\s][^\r]{0,63}")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the fields of a file are laid out."""
+
+    columns: tuple[str, ...]
+    """Lower-case names; a second column of one name is called `name 2`."""
+    delimiter: str
+    first: int
+    """Index of the first line that may be a record."""
+    notices: tuple[str, ...] = ()
+
+
+def sniff(head: str) -> bool:
+    """Whether a file begins with a header of sacct."""
+    line = next((line for line in head.splitlines() if line.strip()), "").lower()
+    return bool(re.search(r"\bjobid(raw)?\b", line)) and not re.search(r'[{"]|\s\s', line.strip())
+
+
+def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """Attempts of jobs from accounting text.
+
+    Raises
+    ------
+    SourceError
+        Where the file has no header and no columns are given, lacks JobID or State, or holds
+        outputs with different columns.
+    """
+    layout = _layout(source, options)
+    scanned = scan(source.path, layout.delimiter, len(layout.columns))
+    reading = _Reading(source, layout, scanned, options, connection)
+    batch = reading.batch(~scanned.whole)
+    if batch.rows_read != reading.n_records:  # DuckDB saw other lines than the scan
+        batch = reading.batch(np.ones_like(scanned.whole))
+    doubted = reading.doubted()
+    if doubted is not None:
+        batch = reading.batch(~scanned.whole | doubted)
+    batch.rejected = sorted(reading.rejected(), key=lambda row: row.line_no)
+    _refuse_other_header(source, layout.delimiter, batch.rejected)
+    batch.rows_read += reading.n_lost
+    batch.notices += reading.notices()
+    return batch
+
+
+class _Reading:
+    """One file on its way into the view sacct_typed: whole lines and mended records."""
+
+    def __init__(
+        self,
+        source: Source,
+        layout: _Layout,
+        scanned: Scan,
+        options: Options,
+        connection: duckdb.DuckDBPyConnection,
+    ) -> None:
+        self._source, self._layout, self._scan = source, layout, scanned
+        self._options, self._connection = options, connection
+        self._shape = Shape(layout.columns, layout.delimiter)
+        self._whole = scanned.whole
+        self._records: list[tuple[int, list[str]]] = []
+        self._lost: list[Rejected] = []
+        self._broken: list[tuple[int, str]] = []
+
+    @property
+    def n_records(self) -> int:
+        """Records that went to DuckDB."""
+        return int(self._whole.sum()) + len(self._records)
+
+    @property
+    def n_lost(self) -> int:
+        """Lines that are no part of any record."""
+        return len(self._lost)
+
+    def batch(self, odd: NDArray[np.bool_]) -> Batch:
+        """Reads the file; `odd` lines are mended, the others taken as they stand."""
+        suspects = self._scan.suspects(odd, self._layout.first)
+        torn = list(self._scan.lines(suspects))
+        self._options.progress(f"{self._source.name}: {len(odd):,} lines, {len(torn):,} to mend")
+        self._records, self._lost = repaired(
+            torn, self._shape.resolve, begins=self._shape.begins, ends=self._shape.ends
+        )
+        self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
+        self._create_whole()
+        self._connection.register("sacct_mended", self._mended())
+        sacct_sql.create_typed(self._layout.columns, self._options, self._connection)
+        batch = sacct_sql.summary(self._options, self._connection)
+        n_good = batch.rows_kept + sum(batch.skipped_by_reason.values())
+        self._broken = sacct_sql.broken(self._connection) if batch.rows_read > n_good else []
+        return batch
+
+    def doubted(self) -> NDArray[np.bool_] | None:
+        """Whole lines with an impossible value, if they may be parts of torn records."""
+        places = np.flatnonzero(self._whole)
+        numbers = np.array([number for number, _ in self._records], dtype=np.int64)
+        places = np.concatenate((places, numbers - 1))  # whole lines, then mended ones
+        found = [places[at] for at, _ in self._broken if self._scan.whole[places[at]]]
+        if not 0 < len(found) <= MAX_DOUBTED:
+            return None
+        doubted = np.zeros_like(self._whole)
+        doubted[found] = True
+        beside = ~self._scan.whole | doubted
+        beside[: self._layout.first] = False
+        touching = bool((beside[1:] & beside[:-1]).any())
+        return doubted if touching or self._shape.open_ended else None
+
+    def rejected(self) -> list[Rejected]:
+        """Everything that could not be read."""
+        places = np.flatnonzero(self._whole)
+        whole = {int(places[at]): reason for at, reason in self._broken if at < len(places)}
+        chosen = np.zeros_like(self._whole)
+        chosen[list(whole)] = True
+        found = [
+            Rejected(line.number, whole[line.number - 1], line.text[:RAW_LIMIT])
+            for line in self._scan.lines(chosen)
+        ]
+        for at, reason in self._broken:
+            if at >= len(places):
+                number, fields = self._records[at - len(places)]
+                raw = self._layout.delimiter.join(fields)
+                found.append(Rejected(number, reason, raw[:RAW_LIMIT]))
+        return found + self._lost
+
+    def notices(self) -> list[str]:
+        """What the user should know."""
+        n_torn = sum(
+            not self._scan.whole[number - 1] or any(r"\n" in field for field in fields)
+            for number, fields in self._records
+        )
+        text = "records torn by line breaks or delimiters in their text, put together again"
+        return [*self._layout.notices, *([f"{text}: {n_torn:,}"] if n_torn else [])]
+
+    def _create_whole(self) -> None:
+        """View sacct_whole: the lines that stand for themselves, as text columns.
+
+        Where those are all lines behind the header the file is read as it lies, else a copy of
+        them that DuckDB takes in at once.
+        """
+        first = self._layout.first
+        if not self._whole.any():
+            names = ", ".join(f"'' AS \"{name}\"" for name in self._layout.columns)
+            text = f"SELECT {names} WHERE false"
+        elif self._scan.plain and first < 2 and self._whole[first:].all():
+            text = self._text(self._source.path, header=first == 1)
+        else:
+            with tempfile.TemporaryDirectory(dir=self._spill_folder()) as folder:
+                copy = Path(folder) / "whole"
+                self._scan.copy(self._whole, copy)
+                text = self._text(copy, header=False)
+                self._connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_copied AS {text}")
+            text = "FROM sacct_copied"
+        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_whole AS {text}")
+
+    def _text(self, path: Path, *, header: bool) -> str:
+        """Query that reads a file whose every line is a record."""
+        names = ", ".join(f"{sacct_sql.literal(name)}: 'VARCHAR'" for name in self._layout.columns)
+        return f"""SELECT * FROM read_csv(
+            {sacct_sql.literal(str(path))}, delim={sacct_sql.literal(self._layout.delimiter)},
+            header={header}, quote='', escape='', comment='', nullstr='\x01\x01',
+            columns={{{names}}}, auto_detect=false, ignore_errors=true, strict_mode=false,
+            new_line='\\n', max_line_size={MAX_LINE_BYTES})"""
+
+    def _spill_folder(self) -> str | None:
+        """Where the database spills to disk; None, the system's choice, where that is unset."""
+        query = "SELECT current_setting('temp_directory')"
+        ((folder,),) = self._connection.execute(query).fetchall()
+        return folder if folder and Path(folder).is_dir() else None
+
+    def _mended(self) -> pa.Table:
+        """Mended records as rows of the same text columns."""
+        return pa.table(
+            {
+                name: pa.array([fields[index] for _, fields in self._records], pa.string())
+                for index, name in enumerate(self._layout.columns)
+            }
+        )
+
+
+def _layout(source: Source, options: Options) -> _Layout:
+    """Columns, delimiter and where the records begin."""
+    delimiter = _delimiter(options)
+    index, first = _first_line(source)
+    names = [name.strip().lower() for name in first.split(delimiter)]
+    given = [re.sub(r"%.*", "", name.strip().lower()) for name in options.columns or ()]
+    if _is_header(names):
+        notice = "its header was used, not --columns, which names other fields"
+        notices = (notice,) if given and given != [name for name in names if name] else ()
+        return _Layout(_unique(names, source), delimiter, index + 1, notices)
+    if not given:
+        raise SourceError(
+            f"{source.name}: has no header with JobID between {delimiter!r}: {_advice(first)}"
+        )
+    if len(names) == len(given) + 1 and names[-1] == "":
+        given.append("")  # sacct -p ends each line with a delimiter
+    return _Layout(_unique(given, source), delimiter, index)
+
+
+def _first_line(source: Source) -> tuple[int, str]:
+    """Index and text of the first line that is not blank."""
+    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+        lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
+        return next(((index, line) for index, line in lines if line.strip()), (0, ""))
+
+
+def _is_header(names: Sequence[str]) -> bool:
+    """Whether fields are names of columns, JobID or State among them."""
+    filled = [name for name in names if name]
+    known = {"jobid", "jobidraw", "state"} & set(names)
+    return bool(known) and len(filled) > 1 and all(map(_HEADING.fullmatch, filled))
+
+
+def _delimiter(options: Options) -> str:
+    """The delimiter, as `--delimiter` states it."""
+    delimiter = DELIMITER if options.delimiter is None else options.delimiter
+    delimiter = "\t" if delimiter == r"\t" else delimiter
+    if not delimiter or set(delimiter) & set("\r\n"):
+        raise SourceError(f"--delimiter {delimiter!r} cannot divide fields: pass e.g. '|'")
+    return delimiter
+
+
+def _advice(first: str) -> str:
+    """What to do about a file without a header that can be read."""
+    pattern = r"jobid(?:raw)?([^\w%.]+)(?=\w)|(?<=\w)([^\w%.]+)jobid"
+    found = re.search(pattern, first.lower())
+    divider = (found[1] or found[2]) if found else None
+    if divider is not None and divider.isspace() and divider != "\t":
+        return "give the output of sacct -P"
+    if divider is not None and divider != DELIMITER:
+        return f"pass --delimiter {divider!r}"
+    return "pass --columns with the names of its fields, or --delimiter"
+
+
+def _unique(names: Sequence[str], source: Source) -> tuple[str, ...]:
+    """Names that are fit for SQL and differ; refuses them where JobID or State is missing."""
+    for needed, names_of_it in (("JobID", ("jobid", "jobidraw")), ("State", ("state",))):
+        if not any(name in names for name in names_of_it):
+            raise SourceError(
+                f"{source.name}: column {needed} is missing (found {', '.join(names)[:200]}): "
+                "add it to sacct --format, or pass --delimiter"
+            )
+    return tuple(
+        name if _NAME.fullmatch(name) and name not in names[:index] else f"{name[:20]} {index}"
+        for index, name in enumerate(names)
+    )
+
+
+def _refuse_other_header(source: Source, delimiter: str, rejected: Sequence[Rejected]) -> None:
+    """Refuses a file that goes on with other columns than it began with."""
+    for row in rejected:
+        names = [name.strip("\ufeff \t").lower() for name in row.raw.split(delimiter)]
+        if "state" in names and "jobid" in names and _is_header(names):
+            raise SourceError(
+                f"{source.name}: line {row.line_no:,} is a header with other columns than the "
+                "first: give the outputs as separate files"
+            )

@@ -1,0 +1,300 @@
+"""SQL that turns text columns of sacct into the columns of the table jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from data.ingest import sacct_fields as known
+from data.ingest.reader import Batch, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import duckdb
+
+_NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
+_COUNT = r"([0-9.]+[KMG]?)?"
+_TIMES = ("submit", "eligible", "start", "end")
+_KEPT = "skip IS NULL AND broken IS NULL"
+
+
+def literal(text: str) -> str:
+    """A string as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _one_of(value: str, words: Iterable[str]) -> str:
+    """Whether a value is one of these words.
+
+    Not IN: DuckDB makes a join of each list of five and more words, and fifteen of them in a row
+    cost as much as reading the file.
+    """
+    cases = " ".join(f"WHEN {literal(word)} THEN true" for word in words)
+    return f"(CASE {value} {cases} ELSE false END)"
+
+
+def create_typed(
+    columns: Sequence[str], options: Options, connection: duckdb.DuckDBPyConnection
+) -> None:
+    """View sacct_typed over sacct_whole and sacct_mended: columns of jobs, skip, broken."""
+    fields = _Fields(columns, options)
+    typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
+    shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP VIEW sacct_typed AS
+            WITH raw AS NOT MATERIALIZED (FROM sacct_whole UNION ALL FROM sacct_mended),
+            text AS NOT MATERIALIZED (
+              SELECT *, {fields.kind()} AS "#kind", {fields.cluster()} AS "#cluster" FROM raw),
+            timed AS NOT MATERIALIZED (SELECT *, {fields.times()} FROM text),
+            typed AS NOT MATERIALIZED (
+              SELECT CASE WHEN "#kind" <> 'broken' THEN "#kind" END AS skip,
+                {fields.reason()} AS broken, {fields.is_local()} AS is_local, {typed}
+              FROM timed)
+            SELECT {shifted if fields.may_repeat() else "*"} FROM typed"""
+    )
+
+
+def summary(options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """Counts of the records in sacct_typed, what was assumed, and the good ones as a relation."""
+    row = connection.execute(
+        f"""SELECT count(*), count(*) FILTER (skip = 'job_step'), count(*) FILTER (skip = 'header'),
+             count(*) FILTER ({_KEPT}),
+             min(least(submit_at, start_at, end_at)) FILTER ({_KEPT}),
+             max(greatest(submit_at, start_at, end_at)) FILTER ({_KEPT}),
+             list(DISTINCT cluster ORDER BY cluster) FILTER ({_KEPT}),
+             list(DISTINCT cluster) FILTER (is_local AND {_KEPT}),
+             count(*) FILTER (NOT regexp_full_match(node_list, {literal(known.CHECKS["nodelist"])})
+               AND {_KEPT})
+           FROM sacct_typed"""
+    ).fetchall()[0]
+    unzoned = set(row[7] or ()) - options.timezones.keys() if options.timezone is None else ()
+    notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
+    if row[8]:
+        notices.append(f"node lists that cannot be expanded, kept as text: {row[8]:,}")
+    return Batch(
+        tables={
+            "jobs": connection.sql(
+                f"SELECT * EXCLUDE (skip, broken, is_local) FROM sacct_typed WHERE {_KEPT}"
+            )
+        },
+        rows_read=row[0],
+        rows_kept=row[3],
+        skipped_by_reason={
+            reason: n for reason, n in (("job_step", row[1]), ("header", row[2])) if n
+        },
+        first_at=row[4],
+        last_at=row[5],
+        clusters=tuple(row[6] or ()),
+        notices=notices,
+    )
+
+
+def broken(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+    """Of each record that does not fit: its place among all, from 0, and the reason."""
+    return connection.execute(
+        """SELECT place, broken FROM (
+             SELECT row_number() OVER () - 1 AS place, skip, broken FROM sacct_typed)
+           WHERE skip IS NULL AND broken IS NOT NULL"""
+    ).fetchall()
+
+
+class _Fields:
+    """Expressions over the columns that a file has."""
+
+    def __init__(self, columns: Sequence[str], options: Options) -> None:
+        self._columns, self._options = set(columns), options
+
+    def has(self, *names: str) -> str | None:
+        """The first of these columns that the file has, quoted."""
+        return next((f'"{name}"' for name in names if name in self._columns), None)
+
+    def text(self, *names: str) -> str:
+        """A text column; placeholders for nothing are NULL."""
+        column = self.has(*names)
+        if column is None:
+            return "NULL"
+        return f"CASE WHEN {_one_of(column, known.NO_TEXT)} THEN NULL ELSE {column} END"
+
+    def cluster(self) -> str:
+        """The cluster of a record: as stated, else its own, else the default."""
+        stated, column = self._options.cluster, self.has("cluster")
+        default = literal(stated or self._options.default_cluster)
+        own = "" if stated or column is None else f"nullif(trim({column}), ''), "
+        return f"coalesce({own}{default})"
+
+    def may_repeat(self) -> bool:
+        """Whether a time may lie in an hour that comes twice, and the elapsed time tells which."""
+        return self._has_dst() and self.has("elapsed", "elapsedraw") is not None
+
+    def _has_dst(self) -> bool:
+        """Whether any cluster's clocks may change."""
+        zones = {self._options.timezone, *self._options.timezones.values()}
+        return bool(zones - {None, "UTC"})
+
+    def zone(self) -> str:
+        """The zone of a record's local times."""
+        if self._options.timezone is not None or not self._options.timezones:
+            return literal(self._options.timezone or "UTC")
+        cases = " ".join(
+            f"WHEN {literal(cluster)} THEN {literal(zone)}"
+            for cluster, zone in sorted(self._options.timezones.items())
+        )
+        return f"""CASE "#cluster" {cases} ELSE 'UTC' END"""
+
+    def times(self) -> str:
+        """Columns #submit ... #end: UTC times, NULL where there is none or it is broken."""
+        return ", ".join(f'{self._time(name)} AS "#{name}"' for name in _TIMES) + (
+            f', {self.zone()} AS "#zone"'
+        )
+
+    def _time(self, name: str) -> str:
+        column = self.has(name)
+        if column is None:
+            return "CAST(NULL AS TIMESTAMPTZ)"
+        return f"""CASE
+            WHEN length({column}) = 19 THEN {self._instant(column)}
+            WHEN {_one_of(column, known.NO_TIME)} THEN NULL
+            WHEN regexp_full_match({column}, '[0-9]{{9,11}}')
+              THEN to_timestamp(TRY_CAST({column} AS BIGINT))
+            WHEN regexp_full_match({column}, '.{{19}}(\\.[0-9]+)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)')
+              THEN TRY_CAST(regexp_replace({column}, '([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')
+                            AS TIMESTAMPTZ)
+            WHEN regexp_full_match({column}, '.{{19}}\\.[0-9]+') THEN {self._instant(column)} END"""
+
+    def _instant(self, column: str) -> str:
+        """A local time as an instant; of an hour that comes twice the first, as elsewhere."""
+        local = f"TRY_CAST({column} AS TIMESTAMP)"
+        instant = f"({local} AT TIME ZONE {self.zone()})"
+        if self.zone() == "'UTC'":
+            return f"make_timestamptz(epoch_us({local}))"  # the same, sooner
+        if not self._has_dst():
+            return instant
+        hour_before = f"({instant} - INTERVAL 1 HOUR)"  # DuckDB takes the second
+        return f"""CASE WHEN ({hour_before} AT TIME ZONE {self.zone()}) = {local}
+            THEN {hour_before} ELSE {instant} END"""
+
+    def is_local(self) -> str:
+        """Whether a time of the record names no zone."""
+        tests = [f"length({column}) = 19" for name in _TIMES if (column := self.has(name))]
+        return " OR ".join(tests) or "false"
+
+    def kind(self) -> str:
+        """What a record is by its JobID: NULL a job, else job_step, header or broken."""
+        job_id = self.has("jobid", "jobidraw")
+        return f"""CASE WHEN regexp_full_match({job_id}, '[0-9]+') THEN NULL
+            WHEN regexp_full_match({job_id}, {literal(known.JOB_ID)})
+              THEN CASE WHEN contains({job_id}, '.') THEN 'job_step' END
+            WHEN {self._is_header()} THEN 'header'
+            ELSE 'broken' END"""
+
+    def _is_header(self) -> str:
+        """Whether every named column holds its name."""
+        names = sorted(name for name in self._columns if name.isidentifier())
+        columns = ", ".join(f'"{name}"' for name in names)
+        found = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
+        return f"{found} = {literal('|'.join(names))}"
+
+    def reason(self) -> str:
+        """Why a record is broken, NULL where it is not."""
+        state = f"split_part(rtrim({self.has('state')}, '+'), ' ', 1)"
+        tests = [
+            ("\"#kind\" = 'broken'", "JobID is no job id"),
+            (f"NOT list_contains({sorted(known.STATES)!r}, {state})", "State is no Slurm state"),
+        ]
+        tests += [
+            (f'"#{name}" IS NULL AND NOT {_one_of(column, known.NO_TIME)}', f"{name} is no time")
+            for name in _TIMES
+            if (column := self.has(name))
+        ]
+        tests += [
+            (f"NOT regexp_full_match({column}, '{_COUNT}')", f"{name} is no number")
+            for name in _NUMBERS
+            if (column := self.has(name))
+        ]
+        cases = " ".join(f"WHEN {test} THEN {literal(reason)}" for test, reason in tests)
+        return f"CASE {cases} END"
+
+    def count(self, *names: str) -> str:
+        """A whole number that sacct may shorten with K, M or G (1K = 1024)."""
+        column = self.has(*names)
+        if column is None:
+            return "CAST(NULL AS INTEGER)"
+        unit = f"""CASE right({column}, 1) WHEN 'K' THEN 1024 WHEN 'M' THEN 1048576
+            WHEN 'G' THEN 1073741824 ELSE 1 END"""
+        return f"""CASE WHEN TRY_CAST({column} AS INTEGER) IS NOT NULL
+            THEN TRY_CAST({column} AS INTEGER)
+            ELSE TRY_CAST(TRY_CAST(rtrim({column}, 'KMG') AS DOUBLE) * {unit} AS INTEGER) END"""
+
+    def seconds(self, raw: str | None, raw_unit: int, text: str | None) -> str:
+        """A duration in seconds: a plain number of units, else D-HH:MM:SS, else NULL."""
+        parts = [f"TRY_CAST({raw} AS INTEGER) * {raw_unit}::BIGINT"] if raw else []
+        if text:
+            clock = f"CAST(epoch(TRY_CAST(right({text}, 8) AS TIME)) AS BIGINT)"
+            parts.append(
+                f"""CASE WHEN {text} IN ('', 'UNLIMITED', 'Partition_Limit') THEN NULL
+                WHEN contains({text}, '-')
+                  THEN TRY_CAST(split_part({text}, '-', 1) AS INTEGER) * 86400::BIGINT + {clock}
+                WHEN length({text}) = 8 AND TRY_CAST({text} AS TIME) IS NOT NULL THEN {clock}
+                WHEN regexp_full_match({text}, '([0-9]{{1,6}}:)?[0-9]+:[0-9]+([.][0-9]+)?')
+                  THEN list_reduce(list_transform(
+                    string_split(split_part({text}, '.', 1), ':'),
+                    lambda part: TRY_CAST(part AS INTEGER)::BIGINT), lambda a, b: a * 60 + b) END"""
+            )
+        return f"coalesce({', '.join(parts)})" if parts else "CAST(NULL AS BIGINT)"
+
+    def key(self) -> str:
+        """The attempt: its SLUID, else a hash of cluster, job id, submit and start."""
+        sluid = self.text("sluid")
+        hashed = f"""substr(md5(concat_ws('|', "#cluster", {self.has("jobid", "jobidraw")},
+            coalesce(epoch_us("#submit"), -1), coalesce(epoch_us("#start"), -1))), 1, 20)"""
+        return hashed if sluid == "NULL" else f"coalesce({sluid}, {hashed})"
+
+    def taken(self, expression: str, name: str, kind: str) -> str:
+        """An expression over COLUMN, which is the file's column of that name; else NULL."""
+        column = self.has(name)
+        return f"CAST(NULL AS {kind})" if column is None else expression.replace("COLUMN", column)
+
+    def expressions(self) -> dict[str, str]:
+        """Column of jobs -> expression over the text columns."""
+        job_id, state = self.has("jobid", "jobidraw"), self.has("state")
+        part = "CASE WHEN contains({0}, '{1}') THEN TRY_CAST({2} AS INTEGER) END"
+        number = "TRY_CAST(split_part(COLUMN, ':', {}) AS INTEGER)"
+        return {
+            "cluster": '"#cluster"',
+            "attempt_key": self.key(),
+            "job_id": f"{job_id}",
+            "array_job_id": f"CASE WHEN contains({job_id}, '_') "
+            f"THEN split_part({job_id}, '_', 1) END",
+            "array_task_id": part.format(job_id, "_", f"regexp_extract({job_id}, '_([0-9]+)', 1)"),
+            "het_offset": part.format(job_id, "+", f"regexp_extract({job_id}, '[+]([0-9]+)', 1)"),
+            **{name: self.text(column) for name, column in known.TEXTS.items()},
+            "state": f"split_part(rtrim({state}, '+'), ' ', 1)",
+            "state_raw": f"{state}",
+            "exit_code": self.taken(number.format(1), "exitcode", "INTEGER"),
+            "exit_signal": self.taken(number.format(2), "exitcode", "INTEGER"),
+            "restarts": self.count("restarts", "restartcnt"),
+            "submit_at": '"#submit"',
+            "eligible_at": '"#eligible"',
+            "start_at": '"#start"',
+            "end_at": '"#end"',
+            "elapsed_s": self.seconds(self.has("elapsedraw"), 1, self.has("elapsed")),
+            "timelimit_s": self.seconds(self.has("timelimitraw"), 60, self.has("timelimit")),
+            "n_nodes": self.count("nnodes", "allocnodes"),
+            "n_gpus": self.taken(known.GPUS, "alloctres", "INTEGER"),
+            "n_cpus": self.count("ncpus", "alloccpus"),
+            "node_list": self.taken(known.NODES, "nodelist", "VARCHAR"),
+            "excluded_nodes": self.taken(known.EXCLUDED, "submitline", "VARCHAR"),
+            "priority": self.taken("TRY_CAST(COLUMN AS BIGINT)", "priority", "BIGINT"),
+        } | ({"#zone": '"#zone"'} if self.may_repeat() else {})
+
+
+def _comes_twice(column: str) -> str:
+    """Whether the same local time comes again an hour later."""
+    return f'(({column} + INTERVAL 1 HOUR) AT TIME ZONE "#zone") = ({column} AT TIME ZONE "#zone")'
+
+
+_LAG = "date_diff('second', start_at, end_at) - elapsed_s"
+_END = f"""CASE WHEN {_LAG} = -3600 AND {_comes_twice("end_at")}
+    THEN end_at + INTERVAL 1 HOUR ELSE end_at END"""
+_START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
+    THEN start_at + INTERVAL 1 HOUR ELSE start_at END"""

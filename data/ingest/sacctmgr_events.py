@@ -1,0 +1,298 @@
+"""Slurm's history of nodes out of service: `sacctmgr -P show event` text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
+
+from data.errors import SourceError
+from data.ingest.delimited import LINE_BREAK, Line, repaired
+from data.ingest.hostlist import HostListError, expand
+from data.ingest.local_time import LocalClock
+from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+NAME = "sacctmgr-events"
+HELP = "nodes out of service: sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,..."
+
+_DELIMITER = "|"
+_COLUMN = {
+    "nodename": "node",
+    "nodenames": "node",
+    "timestart": "start",
+    "timeend": "end",
+} | {name: name for name in ("cluster", "node", "start", "end", "state", "reason", "user", "event")}
+_NO_TIME = frozenset({"", "unknown", "none", "n/a", "(null)"})
+_EPOCH_SECONDS = re.compile(r"\d{9,10}")  # SLURM_TIME_FORMAT=%s
+_STATE_FLAGS = "*~#!%$@^-"
+_STATE = re.compile(rf"[A-Za-z_+{re.escape(_STATE_FLAGS)}]*")
+_PLANNED_FLAGS = frozenset("$@^")  # in a maintenance reservation, reboot requested, reboot issued
+_PLANNED_STATES = frozenset({"MAINT", "MAINTENANCE", "REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
+_PLANNED_REASON = re.compile(
+    r"\bmaint(?:enance)?(?![a-z])|\breboot (?:asap|requested|issued)\b|\breservation(?![a-z])"
+    r"|\b(?:planned|scheduled) (?:downtime|outage|shutdown|reboot|upgrade)\b",
+    re.IGNORECASE,
+)
+_UNPLANNED_REASON = re.compile(r"\bun-?(?:planned|scheduled)\b|\bemergency\b", re.IGNORECASE)
+_PROGRESS_LINES = 200_000
+
+
+class _RecordError(ValueError):
+    """A record that cannot be read; the text is the reason."""
+
+
+class _Row(NamedTuple):
+    cluster: str
+    node: str
+    start_at: datetime
+    end_at: datetime | None
+    state: str | None
+    reason: str | None
+    reason_user: str | None
+    planned: bool | None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which field of a line is which column."""
+
+    columns: tuple[str, ...]
+    delimiter: str
+
+    def split(self, text: str) -> list[str]:
+        """Fields of a line; `sacctmgr -p` ends lines and header with a delimiter too many."""
+        fields = text.split(self.delimiter)
+        if len(fields) == len(self.columns) + 1 and not fields[-1]:
+            fields.pop()
+        return fields
+
+    def resolve(self, text: str) -> list[str] | str:
+        """Fields of a line that is not plainly a record, else the reason why it is none.
+
+        A delimiter too many belongs to the reason, the one free text, if all else then fits.
+        """
+        fields = self.split(text)
+        extra = len(fields) - len(self.columns)
+        _, _, last_line = text.rpartition(LINE_BREAK)
+        if extra < 0 or (last_line != text and isinstance(self.resolve(last_line), list)):
+            return "too few fields"
+        if extra > 0 and "reason" in self.columns:
+            at = self.columns.index("reason")
+            reason = self.delimiter.join(fields[at : at + extra + 1])
+            fields = [*fields[:at], reason, *fields[at + extra + 1 :]]
+        if len(fields) > len(self.columns) or not self._fits(fields):
+            return "too many fields"
+        return fields
+
+    def record(self, fields: list[str]) -> dict[str, str]:
+        """The known columns of a record."""
+        return {name: field.strip() for name, field in zip(self.columns, fields, strict=True)}
+
+    def _fits(self, fields: list[str]) -> bool:
+        """Whether times and state are some."""
+        record = self.record(fields)
+        if not _STATE.fullmatch(record.get("state", "")):
+            return False
+        try:
+            _time(record.get("end", ""))
+            return _time(record["start"]) is not None
+        except _RecordError:
+            return False
+
+
+def sniff(head: str) -> bool:
+    """Whether the first line is a header of `sacctmgr show event`."""
+    line = next((line for line in head.splitlines() if line.strip()), "")
+    columns = set(_columns(line.split(_DELIMITER)))
+    return {"node", "start"} <= columns and bool(columns & {"end", "state"})
+
+
+def read(
+    source: Source,
+    options: Options,
+    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
+) -> Batch:
+    """The events of nodes as rows of `node_events`, one a node; events of the cluster are skipped.
+
+    Raises
+    ------
+    SourceError
+        Where the file is empty, its header lacks NodeName or TimeStart, or `--timezone` is
+        unknown.
+    """
+    with source.path.open(encoding="utf-8-sig", newline="\n") as handle:
+        lines = (Line(number, text.rstrip("\r\n")) for number, text in enumerate(handle, 1))
+        layout, header, first = _layout(source, options, lines)
+        log = _Log(options, layout, header)
+        torn: list[Line] = []
+        for line in _chained(first, lines):
+            fields = layout.split(line.text)
+            if len(fields) == len(layout.columns):
+                log.take(line, fields)
+            elif line.text.strip() or (torn and torn[-1].number == line.number - 1):
+                torn.append(line)
+            if line.number % _PROGRESS_LINES == 0:
+                options.progress(f"{source.name}: {line.number:,} lines")
+    records, rejected = repaired(torn, layout.resolve)
+    for number, fields in records:
+        log.take(Line(number, layout.delimiter.join(fields)), fields)
+    return log.batch(rejected)
+
+
+def _layout(
+    source: Source, options: Options, lines: Iterator[Line]
+) -> tuple[_Layout, list[str], Line | None]:
+    """Layout, the fields of the header, and the first line where that is a record instead."""
+    delimiter = options.delimiter or _DELIMITER
+    first = next((line for line in lines if line.text.strip()), None)
+    if first is None:
+        raise SourceError(f"{source.name}: is empty: give the output of sacctmgr -P show event")
+    header = first.text.removesuffix(delimiter).split(delimiter)
+    is_header = {"node", "start"} <= set(_columns(header))
+    columns = _columns(header if options.columns is None else options.columns)
+    for column, name in (("node", "NodeName"), ("start", "TimeStart")):
+        if column not in columns:
+            there = ", ".join(options.columns or [field.strip() for field in header])
+            raise SourceError(
+                f"{source.name}: no column {name}, there are: {there[:200]}: give the output of "
+                "sacctmgr -P show event with its header, or pass --columns"
+            )
+    layout = _Layout(columns, delimiter)
+    return (layout, header, None) if is_header else (layout, [], first)
+
+
+def _columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of columns in our spelling; others in their own."""
+    plain = (re.sub(r"[\s_]|%.*", "", name.lower()) for name in names)
+    return tuple(_COLUMN.get(name, name) for name in plain)
+
+
+def _chained(first: Line | None, rest: Iterator[Line]) -> Iterator[Line]:
+    if first is not None:
+        yield first
+    yield from rest
+
+
+class _Log:
+    """What has been read of one file so far."""
+
+    def __init__(self, options: Options, layout: _Layout, header: list[str]) -> None:
+        self._options, self._layout, self._header = options, layout, header
+        self._clock = LocalClock(options)
+        self._rows: list[_Row] = []
+        self._rejected: list[Rejected] = []
+        self._skipped: Counter[str] = Counter()
+        self._n_kept = 0
+
+    def take(self, line: Line, fields: list[str]) -> None:
+        """Puts one record into its place."""
+        if fields == self._header:  # several outputs in one file
+            self._skipped["header"] += 1
+            return
+        record = self._layout.record(fields)
+        if _is_cluster_event(record):
+            self._skipped["cluster_event"] += 1
+            return
+        try:
+            self._rows.extend(self._event_rows(record))
+            self._n_kept += 1
+        except (_RecordError, HostListError) as error:
+            self._rejected.append(Rejected(line.number, str(error), line.text[:RAW_LIMIT]))
+
+    def batch(self, rejected: list[Rejected]) -> Batch:
+        """All of the file; `rejected` are the lines that are no records."""
+        rejected = sorted(self._rejected + rejected, key=lambda record: record.line_no)
+        times = [time for row in self._rows for time in (row.start_at, row.end_at) if time]
+        frame = pd.DataFrame(self._rows, columns=list(_Row._fields), dtype="object").astype(
+            dict.fromkeys(("cluster", "node", "state", "reason", "reason_user"), "string")
+            | dict.fromkeys(("start_at", "end_at"), "datetime64[us, UTC]")
+            | {"planned": "boolean"}
+        )
+        return Batch(
+            tables={"node_events": frame},
+            rows_read=self._n_kept + self._skipped.total() + len(rejected),
+            rows_kept=self._n_kept,
+            skipped_by_reason=dict(self._skipped),
+            rejected=rejected,
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            clusters=tuple(sorted({row.cluster for row in self._rows})),
+            notices=self._clock.notices(),
+        )
+
+    def _event_rows(self, record: dict[str, str]) -> list[_Row]:
+        """One row a node of an event."""
+        nodes = expand(record["node"])
+        if not nodes:
+            raise _RecordError("no node")
+        cluster = self._options.cluster or record.get("cluster") or self._options.default_cluster
+        start, end = _time(record["start"]), _time(record.get("end", ""))
+        if start is None:
+            raise _RecordError("no start")
+        start_at = self._clock.utc(start, cluster)
+        end_at = self._clock.utc(end, cluster) if end else None
+        if end_at and end_at < start_at:
+            raise _RecordError("end before start")
+        raw_state, reason = record.get("state", ""), record.get("reason") or None
+        user = re.sub(r"(?<=.)\(\d+\)$", "", record.get("user", ""))  # root(0)
+        return [
+            _Row(
+                cluster,
+                node,
+                start_at,
+                end_at,
+                _state(raw_state),
+                reason,
+                user or None,
+                _planned(raw_state, reason or ""),
+            )
+            for node in nodes
+        ]
+
+
+def _is_cluster_event(record: dict[str, str]) -> bool:
+    """Whether an event is of the cluster: those name no node and have no state."""
+    if "event" in record:
+        return record["event"].lower() == "cluster"
+    return (
+        not record["node"]
+        and not record.get("state")
+        and ("state" in record or record.get("reason", "").lower().startswith("cluster"))
+    )
+
+
+def _time(text: str) -> datetime | None:
+    """A time of Slurm, local unless it carries an offset; None for Unknown."""
+    if text.lower() in _NO_TIME:
+        return None
+    try:
+        if _EPOCH_SECONDS.fullmatch(text):
+            return datetime.fromtimestamp(int(text), UTC)
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise _RecordError("impossible time") from None
+
+
+def _state(text: str) -> str | None:
+    """A state in capitals, all its parts kept, without the marks for flags: `DOWN+DRAIN`."""
+    parts = [part.strip().rstrip(_STATE_FLAGS) for part in text.upper().split("+")]
+    return "+".join(part for part in parts if part) or None
+
+
+def _planned(state: str, reason: str) -> bool | None:
+    """True where state or reason speak of maintenance; else unknown."""
+    if _UNPLANNED_REASON.search(reason):
+        return None
+    parts = (_state(state) or "").split("+")
+    if _PLANNED_FLAGS & set(state) or _PLANNED_STATES & set(parts):
+        return True
+    return True if _PLANNED_REASON.search(reason) else None

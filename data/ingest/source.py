@@ -1,0 +1,244 @@
+"""Opens an input: plain, .gz, .xz, .zst or standard input, as a plain UTF-8 file on local disk."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import sys
+import zlib
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import zstandard
+
+from data.errors import SourceError
+from data.ingest.reader import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHUNK = 1 << 22
+ZSTD_CHUNK = 1 << 14
+"""Compressed bytes a step: zstd may unfold one byte to 32,768."""
+SAMPLED = 1 << 16
+BINARY_RATIO = 0.05
+"""Ratio of control characters at which a file counts as binary; in random bytes it is 0.1."""
+_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET = b"PAR1"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NULS = re.compile("\0+")
+_CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1b"))
+_BREAKS = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source with the hash of the bytes it came from."""
+
+    source: Source
+    sha256: str
+    n_nuls: int = 0
+    """NUL bytes, which stand as one space a run in the source: a crash leaves them in logs."""
+
+
+@contextmanager
+def opened(
+    name: str, workdir: Path, progress: Callable[[str], None] = lambda message: None
+) -> Iterator[Opened]:
+    """The input called `name` (`-` for standard input), readable until the block is left.
+
+    The bytes are hashed and checked in one pass. A plain UTF-8 file is read where it lies; any
+    other is written to `workdir`: decompressed, with U+FFFD for bytes that are not UTF-8 and a
+    space for a run of NUL bytes.
+
+    Raises
+    ------
+    SourceError
+        Where the input is absent, unreadable, empty, binary, or broken from its first byte on.
+    """
+    raw, modified_at = _stream(name)
+    copy = workdir / "input"
+    try:
+        with nullcontext(raw) if name == "-" else raw:
+            opened_input = _scan(name, raw, copy, modified_at=modified_at, progress=progress)
+        yield opened_input
+    finally:
+        copy.unlink(missing_ok=True)
+        copy.with_suffix(".utf8").unlink(missing_ok=True)
+
+
+def _stream(name: str) -> tuple[BinaryIO, datetime]:
+    """The bytes of the input and when it was last modified."""
+    if name == "-":
+        return sys.stdin.buffer, datetime.now(UTC)
+    path = Path(name)
+    try:
+        if path.is_dir():
+            raise SourceError(f"{name}: is a folder, not a file: name the files in it")
+        modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return path.open("rb"), modified_at
+    except FileNotFoundError:
+        raise SourceError(f"{name}: no such file: check the path") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SourceError(f"{name}: cannot be opened ({reason}): check access") from None
+
+
+class _Hashed:
+    """A stream that hashes what is read through it."""
+
+    def __init__(self, stream: BinaryIO, head: bytes) -> None:
+        self._stream, self._head, self.digest = stream, head, hashlib.sha256(head)
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """The next bytes; the peeked head first."""
+        size = CHUNK if size < 0 else size
+        head, self._head = self._head[:size], self._head[size:]
+        block = self._stream.read(size - len(head)) if len(head) < size else b""
+        self.digest.update(block)
+        return head + block
+
+    def readable(self) -> bool:
+        """Streams wrap this one and ask."""
+        return True
+
+
+def _scan(
+    name: str,
+    raw: BinaryIO,
+    copy: Path,
+    *,
+    modified_at: datetime,
+    progress: Callable[[str], None],
+) -> Opened:
+    """Hashes, decompresses and checks the whole input; writes a copy only where it must."""
+    head = raw.read(8)
+    if not head:
+        raise SourceError(f"{name}: is empty: nothing to read")
+    hashed = _Hashed(raw, head)
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    in_place = kind is None and name != "-" and Path(name).is_file()  # no pipe
+    text = _TextCheck(name)
+    with Path(os.devnull if in_place else copy).open("wb") as target:
+        truncated = _pass_on(_blocks(hashed, kind), text, target, progress)
+    while truncated and hashed.read(CHUNK):  # what lies behind the break belongs to the hash
+        pass
+    if truncated:
+        truncated = f"{kind or 'file'} data ends early or is broken ({truncated})"
+    if text.n_bytes == 0:
+        raise SourceError(f"{name}: holds nothing: {truncated or 'copy it again'}")
+    path = Path(name) if in_place else copy
+    n_replaced = n_nuls = 0
+    if not text.is_plain():
+        path, n_replaced, n_nuls = _replaced(path, copy.with_suffix(".utf8"))
+    source = Source(path, name, modified_at, n_replaced, truncated)
+    return Opened(source, hashed.digest.hexdigest(), n_nuls)
+
+
+def _pass_on(
+    blocks: Iterator[bytes], text: _TextCheck, target: BinaryIO, progress: Callable[[str], None]
+) -> str | None:
+    """Checks and writes every block; why they end early, None where they do not."""
+    while True:
+        try:
+            block = next(blocks, b"")
+        except _BREAKS as error:
+            return str(error)
+        if not block:
+            return None
+        text.feed(block)
+        target.write(block)
+        progress(f"reading {text.name}: {text.n_bytes / 1e6:,.0f} MB")
+
+
+def _blocks(hashed: _Hashed, kind: str | None) -> Iterator[bytes]:
+    """The decompressed bytes."""
+    stream = cast("BinaryIO", hashed)
+    if kind == "zstd":
+        yield from _zstd_blocks(stream)
+    elif kind == "gzip":
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from iter(lambda: unpacked.read1(CHUNK), b"")  # read1 keeps what precedes a break
+    elif kind == "xz":
+        with lzma.LZMAFile(stream) as unpacked_xz:
+            yield from iter(lambda: unpacked_xz.read1(CHUNK), b"")
+    else:
+        yield from iter(lambda: stream.read(CHUNK), b"")
+
+
+def _zstd_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Frame by frame: the library's own stream ends without a word where a frame is cut."""
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    while chunk := stream.read(ZSTD_CHUNK):
+        while chunk:
+            if frame.eof:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            if block := frame.decompress(chunk):
+                yield block
+            chunk = frame.unused_data if frame.eof else b""
+    if not frame.eof:
+        raise EOFError("the last frame is cut")
+
+
+class _TextCheck:
+    """Watches whether the blocks of an input are UTF-8 text without NUL."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self._parquet, self._plain = name, False, True
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self.n_bytes = 0
+
+    def feed(self, block: bytes) -> None:
+        """Takes the next bytes; refuses a binary file at its first block."""
+        if self.n_bytes == 0:
+            self._parquet = block.startswith(_PARQUET)
+            if not self._parquet:
+                _refuse_binary(self.name, block[:SAMPLED])
+        if self._plain and not self._parquet:
+            ascii_only = block.isascii() and self._decoder.getstate()[0] == b""
+            self._plain = b"\0" not in block and (ascii_only or self._decodes(block))
+        self.n_bytes += len(block)
+
+    def is_plain(self) -> bool:
+        """Whether all of it was such text (or not text at all)."""
+        return self._parquet or (self._plain and self._decodes(b"", final=True))
+
+    def _decodes(self, block: bytes, *, final: bool = False) -> bool:
+        try:
+            self._decoder.decode(block, final)
+        except UnicodeDecodeError:
+            return False
+        return True
+
+
+def _refuse_binary(name: str, sample: bytes) -> None:
+    """Refuses what is not text: many control characters, a run of NUL bytes counted as one."""
+    if sample.startswith(_UTF16):
+        raise SourceError(f"{name}: is UTF-16 text: convert it (iconv -f UTF-16 -t UTF-8)")
+    shrunk = re.sub(rb"\0+", b"\0", sample)
+    n_control = len(shrunk) - len(shrunk.translate(None, _CONTROL))
+    if n_control > BINARY_RATIO * len(shrunk):
+        raise SourceError(
+            f"{name}: is binary, not text: give the log itself (.gz, .xz and .zst are read)"
+        )
+
+
+def _replaced(path: Path, copy: Path) -> tuple[Path, int, int]:
+    """A copy with U+FFFD for what is not UTF-8 and a space for NULs, and how many of each."""
+    n_replaced = n_nuls = 0
+    with (
+        path.open(encoding="utf-8", errors="replace", newline="") as text,
+        copy.open("w", encoding="utf-8", newline="") as target,
+    ):
+        while block := text.read(CHUNK):
+            n_replaced += block.count("\ufffd")
+            n_nuls += block.count("\0")
+            target.write(_NULS.sub(" ", block))
+    return copy, n_replaced, n_nuls

@@ -1,0 +1,228 @@
+"""One writer at a time builds `building-<n>.duckdb` aside and publishes it as a snapshot."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+import duckdb
+
+from data import derive
+from data.errors import StoreBusyError, StoreError
+from data.publish import schema
+from data.publish.merge import merge
+from data.site import load_site
+from data.state import State
+from data.store import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+    import pyarrow as pa
+
+    Rows: TypeAlias = pd.DataFrame | pa.Table | duckdb.DuckDBPyRelation
+
+WRITE_MEMORY = "2500MB"
+"""Memory of the database that builds a snapshot; larger steps spill to disk."""
+KEPT_SNAPSHOTS = 2
+"""Snapshots that stay on disk: the published one and the one before it."""
+
+
+class StoreWriter:
+    """The snapshot under construction."""
+
+    def __init__(self, root: Path, current: Current | None, *, fresh: bool = False) -> None:
+        self.root = root
+        self.synthetic = current is not None and current.synthetic
+        self.snapshot = (current.snapshot if current else 0) + 1
+        self.building = root / f"building-{self.snapshot}.duckdb"
+        self._scratch = root / "scratch"
+        self._scratch.mkdir(exist_ok=True)
+        self.changed = False
+        if current is not None and not fresh:
+            shutil.copyfile(root / current.file, self.building)
+        try:
+            self.connection = duckdb.connect(
+                str(self.building),
+                config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)},
+            )
+        except duckdb.Error as error:
+            raise damaged(root / current.file if current else self.building, error) from None
+        self.connection.execute("SET GLOBAL TimeZone='UTC'")
+        version_found = current.schema_version if current and not fresh else 0
+        if version_found < SCHEMA_VERSION:
+            schema.update(self.connection, from_version=version_found)
+            self.changed = True
+
+    @property
+    def workdir(self) -> Path:
+        """A folder for temporary files; emptied when the writer is done."""
+        return self._scratch
+
+    def merge(self, tables: Mapping[str, Rows]) -> dict[str, int]:
+        """Merges rows into tables in one transaction; rows added or changed, by table."""
+        counts: dict[str, int] = {}
+        with self.transaction():
+            for table, rows in tables.items():
+                relation = self._relation(rows)
+                counts |= merge(self.connection, table, relation)
+                self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
+        return counts
+
+    def load(self, tables: Mapping[str, Rows]) -> None:
+        """Inserts rows that are known to be new into a store that holds none."""
+        with self.transaction():
+            for table, rows in tables.items():
+                relation = self._relation(rows)
+                names = ", ".join(
+                    f'"{row[0]}"'
+                    for row in self.connection.execute(f"DESCRIBE {relation}").fetchall()
+                )
+                self.connection.execute(f"INSERT INTO {table} ({names}) FROM {relation}")
+                self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; marks the snapshot as changed."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+        self.changed = True
+
+    def publish(self, progress: Callable[[str], None] = lambda message: None) -> Current:
+        """Derives, checkpoints, hashes and publishes what was built."""
+        progress("deriving")
+        derive.derive(self.connection, load_site(self.root), State(self.root).annotations())
+        published_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.connection.execute("DELETE FROM store_meta")
+        self.connection.execute(
+            """INSERT INTO store_meta SELECT ?, ?, ?, ?::TIMESTAMPTZ,
+               coalesce((SELECT bool_or(synthetic) FROM clusters), false)""",
+            [SCHEMA_VERSION, self.snapshot, version("faultline"), published_at],
+        )
+        ((synthetic,),) = self.connection.execute("SELECT synthetic FROM store_meta").fetchall()
+        progress("publishing")
+        self.connection.execute("CHECKPOINT")
+        self.connection.close()
+        current = Current(
+            snapshot=self.snapshot,
+            file=f"warehouse-{self.snapshot}.duckdb",
+            sha256=_sha256(self.building),
+            schema_version=SCHEMA_VERSION,
+            published_at=published_at,
+            synthetic=synthetic,
+        )
+        _sync(self.building)
+        self.building.rename(self.root / current.file)
+        _replace(self.root / "CURRENT", current.to_json())
+        _prune(self.root, current)
+        return current
+
+    def _relation(self, rows: Rows) -> str:
+        """A name under which SQL reads the rows."""
+        if isinstance(rows, duckdb.DuckDBPyRelation):
+            rows.create_view("incoming", replace=True)
+        else:
+            self.connection.register("incoming", rows)
+        return "incoming"
+
+
+@contextmanager
+def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
+    """The only writer of a store; what is not published when the block ends is thrown away.
+
+    A `fresh` one starts from an empty snapshot in place of the published one.
+
+    Raises
+    ------
+    StoreBusyError
+        Where another process is writing.
+    StoreError
+        Where the folder cannot be written.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = (root / "writer.lock").open("a+", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{root}: cannot be written ({error.strerror}): check access") from None
+    with lock:
+        _take(lock, root)
+        current = read_current(root)
+        refuse_newer(root, current)
+        _prune(root, current)
+        State(root).create()
+        building = StoreWriter(root, current, fresh=fresh)
+        try:
+            yield building
+        finally:
+            building.connection.close()
+            _prune(root, read_current(root))
+
+
+def migrate(root: Path) -> Current:
+    """Publishes an older store anew under this version's schema."""
+    with writer(root) as building:
+        return building.publish()
+
+
+def _take(lock: IO[str], root: Path) -> None:
+    """Locks, or says who holds the lock; the system frees it when its process ends."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read().strip() or "another process"
+        raise StoreBusyError(
+            f"{root}: is being written by {holder}: wait until it is done and try again"
+        ) from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    lock.flush()
+
+
+def _prune(root: Path, current: Current | None) -> None:
+    """Removes what a killed writer left behind and snapshots that nobody needs."""
+    shutil.rmtree(root / "scratch", ignore_errors=True)
+    for path in root.glob("building-*"):
+        path.unlink(missing_ok=True)
+    newest = current.snapshot if current else 0
+    for path in root.glob("warehouse-*.duckdb"):
+        number = path.stem.removeprefix("warehouse-")
+        if number.isdigit() and not newest - KEPT_SNAPSHOTS < int(number) <= newest:
+            path.unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Waits until a file or folder is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces a small file at once: readers see the old or the new one, never a part."""
+    aside = path.with_suffix(".new")
+    aside.write_text(text, encoding="utf-8")
+    _sync(aside)
+    aside.replace(path)
+    _sync(path.parent)

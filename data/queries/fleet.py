@@ -1,0 +1,145 @@
+"""What is there: clusters, nodes out of service, coverage, ingests, rejected rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.queries.selection import Selection
+    from data.store import Store
+
+SOURCES = (
+    "jobs",
+    "node_events",
+    "node_failures",
+    "health_events.kernel",
+    "health_events.health_check",
+)
+"""Sources that a site can have read; one without a row is named as missing."""
+
+
+def clusters(store: Store) -> pd.DataFrame:
+    """The clusters of the store."""
+    return store.frame("SELECT * FROM clusters ORDER BY cluster")
+
+
+def distinct(store: Store, column: str) -> list[str]:
+    """Values of a filter: clusters by name, columns of jobs from the most frequent one on."""
+    if column == "cluster":
+        return [row[0] for row in store.rows("SELECT cluster FROM clusters ORDER BY cluster")]
+    if column not in ("partition", "account"):
+        raise ValueError(f"no filter for {column!r}")
+    rows = store.rows(
+        f"""SELECT "{column}" FROM jobs WHERE "{column}" IS NOT NULL
+            GROUP BY 1 ORDER BY count(*) DESC, 1"""
+    )
+    return [row[0] for row in rows]
+
+
+def extent(store: Store) -> tuple[Any, Any]:
+    """First and last time of any record with a time."""
+    ((first, last),) = store.rows(
+        """SELECT min(first_at), max(last_at) FROM (
+             SELECT min(submit_at) AS first_at,
+               max(coalesce(end_at, start_at, submit_at)) AS last_at FROM jobs
+             UNION ALL SELECT min(start_at), max(coalesce(end_at, start_at)) FROM node_events
+             UNION ALL SELECT min(start_at), max(start_at) FROM node_failures
+             UNION ALL SELECT min(observed_at), max(observed_at) FROM health_events)"""
+    )
+    return first, last
+
+
+def is_synthetic(store: Store) -> bool:
+    """Whether any cluster of the store was generated."""
+    ((synthetic,),) = store.rows("SELECT coalesce(bool_or(synthetic), false) FROM clusters")
+    return bool(synthetic)
+
+
+def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
+    """Nodes out of service at the end of the period (or of the records)."""
+    return store.frame(
+        """WITH moment AS (
+             SELECT coalesce($to_at, max(last_at)) AS moment_at FROM (
+               SELECT max(coalesce(end_at, start_at)) AS last_at FROM node_events
+               UNION ALL SELECT max(as_of_at) FROM clusters))
+           SELECT cluster, node, state, start_at AS since_at, reason, planned
+           FROM node_events, moment
+           WHERE start_at <= moment_at AND (end_at IS NULL OR end_at > moment_at)
+             AND ($cluster IS NULL OR cluster = $cluster)
+           QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1
+           ORDER BY since_at DESC, cluster, node""",
+        {"to_at": selection.to_at, "cluster": selection.cluster},
+    )
+
+
+def node_count(store: Store, selection: Selection) -> int:
+    """Nodes known in the selected clusters: of an inventory, or named by records."""
+    ((count,),) = store.rows(
+        """SELECT count(DISTINCT (cluster, node)) FROM nodes
+           WHERE ($cluster IS NULL OR cluster = $cluster)""",
+        {"cluster": selection.cluster},
+    )
+    return int(count)
+
+
+def has_node_events(store: Store, selection: Selection) -> bool:
+    """Whether the selected clusters have any record of nodes out of service."""
+    ((found,),) = store.rows(
+        "SELECT count(*) > 0 FROM node_events WHERE ($cluster IS NULL OR cluster = $cluster)",
+        {"cluster": selection.cluster},
+    )
+    return bool(found)
+
+
+def coverage_days(store: Store, selection: Selection) -> pd.DataFrame:
+    """Rows by cluster, source and day (UTC) of the selected clusters and period."""
+    return store.frame(
+        """SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day, n_rows FROM coverage
+           WHERE day IS NOT NULL AND ($cluster IS NULL OR cluster = $cluster)
+             AND ($from_at IS NULL OR day >= CAST($from_at AS DATE))
+             AND ($to_at IS NULL OR CAST(day AS TIMESTAMPTZ) < $to_at)
+           ORDER BY ALL""",
+        {
+            "cluster": selection.cluster,
+            "from_at": selection.from_at,
+            "to_at": selection.to_at,
+        },
+    )
+
+
+def undated(store: Store, selection: Selection) -> pd.DataFrame:
+    """Rows without a time of the selected clusters, by source: they count nowhere."""
+    return store.frame(
+        """SELECT cluster, source, n_rows FROM coverage
+           WHERE day IS NULL AND ($cluster IS NULL OR cluster = $cluster) ORDER BY ALL""",
+        {"cluster": selection.cluster},
+    )
+
+
+def ingests(store: Store) -> pd.DataFrame:
+    """Ingests, newest first."""
+    return store.frame("SELECT * FROM ingests ORDER BY ingested_at DESC, ingest_id DESC")
+
+
+def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFrame:
+    """Records that could not be read, those of the newest ingest first."""
+    return store.frame(
+        f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw
+            FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
+            WHERE $ingest_id IS NULL OR ingest_id = $ingest_id
+            ORDER BY ingested_at DESC, ingest_id DESC, line_no LIMIT {int(limit)}""",
+        {"ingest_id": ingest_id},
+    )
+
+
+def table_counts(store: Store) -> dict[str, int]:
+    """Rows of each table."""
+    names = [
+        row[0]
+        for row in store.rows(
+            "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
+        )
+    ]
+    return {name: store.rows(f"SELECT count(*) FROM {name}")[0][0] for name in names}

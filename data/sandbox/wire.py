@@ -1,0 +1,54 @@
+"""Values on their way from the confined process: a line of JSON each for header, row and end.
+
+JSON has no dates and the like, so such a value travels as an object of one key, its kind. Pickle
+would let the confined process, which is not trusted, run code in the parent.
+"""
+
+import base64
+import datetime
+import decimal
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+_KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "bytes": (lambda value: base64.b64encode(value).decode(), base64.b64decode),
+    "date": (datetime.date.isoformat, datetime.date.fromisoformat),
+    "datetime": (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    "Decimal": (str, decimal.Decimal),
+    "time": (datetime.time.isoformat, datetime.time.fromisoformat),
+    "timedelta": (
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda parts: datetime.timedelta(*parts),
+    ),
+    "UUID": (str, uuid.UUID),
+    "dict": (lambda value: [[encode(k), encode(v)] for k, v in value.items()], dict),
+    "tuple": (lambda value: [encode(item) for item in value], tuple),
+}
+
+
+def encode(value: Any) -> Any:
+    """A value as JSON can hold it; a kind that is not listed above is a KeyError."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, list):
+        return [encode(item) for item in value]
+    kind = type(value).__name__
+    return {kind: _KINDS[kind][0](value)}
+
+
+def restore(tagged: dict[str, Any]) -> Any:
+    """A value from its object of one key; header and end have other keys and stay."""
+    kind = next(iter(tagged), "")
+    return _KINDS[kind][1](tagged[kind]) if kind in _KINDS else tagged
+
+
+def line(value: Any) -> bytes:
+    """One line of the answer; the value is encoded already."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def read(output: bytes) -> list[Any]:
+    """The lines of an answer, values restored."""
+    return [json.loads(text, object_hook=restore) for text in output.splitlines()]

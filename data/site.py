@@ -1,0 +1,159 @@
+"""site.toml, the configuration of a site: read, validated, explained."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import tomllib
+import zoneinfo
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from data.errors import SiteError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RESERVED_SECTIONS = ("taxonomy", "runs", "alerts", "access", "retention")
+"""Sections of the format that no part of this version reads."""
+
+
+@dataclass(frozen=True)
+class ClusterSite:
+    """What a site states about one cluster; None where it states nothing."""
+
+    gpus_per_node: int | None = None
+    gpu_model: str | None = None
+    timezone: str | None = None
+    """IANA zone of the local times in the cluster's sources."""
+    scheduler: str | None = None
+    gpu_hour_price: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Window around the end of an attempt in which an event on its nodes counts."""
+
+    before_minutes: float = 10.0
+    after_minutes: float = 5.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """The configuration of a site."""
+
+    clusters: dict[str, ClusterSite] = field(default_factory=dict)
+    attribution: Attribution = field(default_factory=Attribution)
+    sha256: str = ""
+    """Hash of the file; of nothing where there is none."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def timezones(self) -> dict[str, str]:
+        """Zone of each cluster that states one."""
+        return {name: c.timezone for name, c in self.clusters.items() if c.timezone}
+
+    @property
+    def default_cluster(self) -> str:
+        """Cluster of records that name none: the site's only one."""
+        return next(iter(self.clusters)) if len(self.clusters) == 1 else "cluster"
+
+
+def load_site(root: Path) -> Site:
+    """The configuration of a store; the defaults where it has no site.toml.
+
+    Raises
+    ------
+    SiteError
+        Naming the file, the place, the rule, the value found and what to do.
+    """
+    path = root / "site.toml"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
+    known = ("cluster", "attribution", *RESERVED_SECTIONS)
+    for section in document:
+        if section not in known:
+            raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
+    clusters = {
+        name: _cluster(path, name, values)
+        for name, values in _table(path, "cluster", document.get("cluster", {})).items()
+    }
+    window = _window(path, _table(path, "attribution", document.get("attribution", {})))
+    notices = tuple(
+        f"{path}: section [{section}] is read by no part of this version"
+        for section in RESERVED_SECTIONS
+        if section in document
+    )
+    return Site(clusters, window, digest, notices)
+
+
+def _cluster(path: Path, name: str, values: object) -> ClusterSite:
+    """One [cluster.<name>]."""
+    place = f"cluster.{name}"
+    table = _table(path, place, values)
+    _known_keys(path, place, table, ClusterSite)
+    for key, kind, rule in (
+        ("gpus_per_node", int, "a whole number > 0, e.g. 8"),
+        ("gpu_hour_price", (int, float), "a number > 0, e.g. 2.5"),
+    ):
+        value = table.get(key)
+        if value is not None and (
+            not isinstance(value, kind) or value is True or not 0 < value < math.inf
+        ):
+            raise SiteError(f"{path}: {place}.{key} must be {rule}, got {value!r}: mend it")
+    for key in ("gpu_model", "timezone", "scheduler", "currency"):
+        if not isinstance(table.get(key, ""), str):
+            raise SiteError(f"{path}: {place}.{key} must be text, got {table[key]!r}: quote it")
+    zone = table.get("timezone")
+    if zone is not None and zone not in zoneinfo.available_timezones():
+        raise SiteError(
+            f"{path}: {place}.timezone must be an IANA zone, got {zone!r}: "
+            + _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
+        )
+    return ClusterSite(**table)
+
+
+def _window(path: Path, table: dict[str, Any]) -> Attribution:
+    """The section [attribution]."""
+    _known_keys(path, "attribution", table, Attribution)
+    for key, value in table.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
+            raise SiteError(
+                f"{path}: attribution.{key} must be minutes from 0 to 1440, got {value!r}: mend it"
+            )
+    return Attribution(**table)
+
+
+def _table(path: Path, place: str, values: object) -> dict[str, Any]:
+    """A TOML table."""
+    if not isinstance(values, dict):
+        section = "cluster.<name>" if place.startswith("cluster") else place
+        raise SiteError(f"{path}: {place} must be a section, got {values!r}: write [{section}]")
+    return values
+
+
+def _known_keys(path: Path, place: str, table: dict[str, Any], kind: type) -> None:
+    """Refuses keys that nothing reads."""
+    known = tuple(item.name for item in fields(kind))
+    for key in table:
+        if key not in known:
+            raise SiteError(f"{path}: {place}.{key} is unknown: {_nearest(key, known)}")
+
+
+def _nearest(found: str, known: tuple[str, ...], example: str | None = None) -> str:
+    """What was probably meant, else what there is."""
+    close = difflib.get_close_matches(found, known, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"e.g. {example!r}" if example else f"there are {', '.join(known)}"

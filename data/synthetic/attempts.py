@@ -1,0 +1,154 @@
+"""The attempts of all jobs while they are scheduled: begun, ended, interrupted, requeued."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from heapq import heappush
+from typing import TYPE_CHECKING, Final
+
+from data.synthetic import calibration as cal
+from data.synthetic.spec import GPUS_PER_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import numpy as np
+
+    from data.synthetic.spec import DemoSpec
+    from data.synthetic.workload import Workload
+
+AS_PLANNED, PREEMPTED, REQUEUED, STRUCK = range(4)
+"""How an attempt ends: as its job was made, or interrupted."""
+
+SHIFT: Final = 34
+"""An event is one integer: its second, then two bits of kind, then 32 bits of what it is about."""
+
+ID_MASK: Final = (1 << 32) - 1
+KIND_MASK: Final = 3 << 32
+ENDS, RETURNS, FALLS_DUE, IS_READY = (kind << 32 for kind in range(4))
+"""Kinds of event, in the order in which those of one second happen."""
+
+Entry = tuple[int, int]
+"""A waiting job and the time of its requeue, -1 if it was not requeued."""
+
+_CYCLE_S: Final = cal.CHECKPOINT_INTERVAL_S + cal.CHECKPOINT_WRITE_S
+
+
+class Attempts:
+    """What each attempt did, column by column; times in seconds of the period."""
+
+    def __init__(self, spec: DemoSpec, jobs: Workload, rng: np.random.Generator) -> None:
+        self.gpus: list[int] = jobs.n_gpus.tolist()
+        self.random = random.Random(int(rng.integers(2**62)))
+        self.agenda: list[int] = [spec.period_s << SHIFT]
+        """Heap of events; the end of the period is always among them."""
+        self.job = array("q")
+        self.submit = array("q")
+        """Time of the requeue; -1 for the first attempt of a job."""
+        self.start = array("q")
+        self.end = array("q")
+        self.how = bytearray()
+        self.live = bytearray()
+        self.slot = array("q")
+        """Node of a single-node attempt; of others the place in `gang_nodes` of their first."""
+        self.gang_nodes = array("i")
+        self.preempted_by: dict[int, int] = {}
+        self.struck_by: dict[int, int] = {}
+        self.requeued: list[tuple[int, int, bool]] = []
+        """Job, time of the requeue and whether it goes to the head of the queue."""
+        self.rows_left = spec.n_jobs - len(jobs)
+        """Attempts that may still be added before the table is full."""
+        self._n_preempted = 0
+        self._left: list[int] = jobs.work_s.tolist()
+        self._requeue_at = dict(jobs.requeue_at)
+        self._clock = _standard_exponentials(rng)
+
+    def nodes_of(self, attempt: int) -> array[int]:
+        """The nodes of a multi-node attempt."""
+        slot = self.slot[attempt]
+        return self.gang_nodes[slot : slot + self.gpus[self.job[attempt]] // GPUS_PER_NODE]
+
+    def preemptions_due(self) -> float:
+        """Preemptions missing to the published share of attempts; negative if there are more."""
+        return cal.STATE_SHARES["PREEMPTED"] * len(self.job) - self._n_preempted
+
+    def run_s(self, job: int) -> int:
+        """Running time that an undisturbed attempt of the job would now take."""
+        work = self._left[job]
+        if self.gpus[job] <= GPUS_PER_NODE:
+            return work
+        writes = (work - 1) // cal.CHECKPOINT_INTERVAL_S
+        return cal.STARTUP_S + work + writes * cal.CHECKPOINT_WRITE_S
+
+    def begin(self, entry: Entry, at_s: int, hazard: float) -> int:
+        """An attempt starts; `hazard` is the failure rate per second of all it runs on."""
+        job, submit = entry
+        attempt = len(self.job)
+        run, how = self.run_s(job), AS_PLANNED
+        owner = self._requeue_at.pop(job, 0)
+        if 0 < owner < run and self.rows_left > 0:
+            self.rows_left -= 1
+            run, how = owner, REQUEUED
+        self.job.append(job)
+        self.submit.append(submit)
+        self.start.append(at_s)
+        self.live.append(1)
+        self.how.append(how)
+        self.end.append(0)
+        self._plan_end(attempt, at_s, run_s=run, hazard=hazard)
+        return attempt
+
+    def go_on(self, attempt: int, at_s: int, hazard: float) -> None:
+        """The hardware failure due now does not happen: the attempt runs on."""
+        self.how[attempt] = AS_PLANNED
+        planned = self.start[attempt] + self.run_s(self.job[attempt])
+        self._plan_end(attempt, at_s, run_s=planned - at_s, hazard=hazard)
+
+    def _plan_end(self, attempt: int, at_s: int, *, run_s: int, hazard: float) -> None:
+        until_failure = next(self._clock)
+        if until_failure < hazard * run_s:
+            run_s = int(until_failure / hazard) + 1
+            if self.how[attempt] == REQUEUED:
+                self.rows_left += 1
+            self.how[attempt] = STRUCK
+        self.end[attempt] = at_s + run_s
+        heappush(self.agenda, (at_s + run_s) << SHIFT | ENDS | attempt)
+
+    def interrupt(self, attempt: int, at_s: int, how: int) -> None:
+        """A running attempt ends now, unplanned."""
+        if self.how[attempt] == REQUEUED:
+            self.rows_left += 1
+        self.live[attempt] = 0
+        self.end[attempt] = at_s
+        self.how[attempt] = how
+
+    def preempt(self, attempts: Iterable[int], by_job: int, at_s: int) -> None:
+        """Attempts are preempted and requeued; their nodes are the caller's to free."""
+        for attempt in attempts:
+            self.interrupt(attempt, at_s, PREEMPTED)
+            self.preempted_by[attempt] = by_job
+            self._n_preempted += 1
+            self.rows_left -= 1
+            self.requeue(attempt, at_s)
+
+    def requeue(self, attempt: int, at_s: int, urgent: bool = False) -> None:
+        """The job of an ended attempt waits for the next one, which begins at its last checkpoint.
+
+        The row it takes is the caller's to count.
+        """
+        job = self.job[attempt]
+        ran = at_s - self.start[attempt]
+        if self.gpus[job] > GPUS_PER_NODE:
+            saved = max(0, ran - cal.STARTUP_S) // _CYCLE_S
+        else:
+            saved = ran // cal.CHECKPOINT_INTERVAL_S
+        self._left[job] = max(1, self._left[job] - saved * cal.CHECKPOINT_INTERVAL_S)
+        ready = at_s + cal.REQUEUE_HOLD_S + int(self.random.random() * 60)
+        heappush(self.agenda, ready << SHIFT | IS_READY | len(self.requeued))
+        self.requeued.append((job, at_s, urgent))
+
+
+def _standard_exponentials(rng: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield from rng.standard_exponential(1 << 16).tolist()

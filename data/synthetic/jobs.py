@@ -1,0 +1,162 @@
+"""The tables `jobs` and `job_nodes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from data.synthetic import calibration as cal
+from data.synthetic.columns import cluster_column, ints, numerals, times, words
+from data.synthetic.hostlists import node_lists
+from data.synthetic.people import ACCOUNTS, NAMES, PARTITIONS, QOS, USERS, People, people
+from data.synthetic.schedule import NODE_FAIL, STATES
+from data.synthetic.spec import GPUS_PER_NODE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from data.synthetic.fleet import Fleet
+    from data.synthetic.schedule import Schedule
+
+    Ints = NDArray[np.int64]
+
+FIRST_JOB_ID: Final = 100_001
+
+CPUS_PER_GPU: Final = 12
+
+_EXIT: Final = {"FAILED": (1, 0), "NODE_FAIL": (1, 0), "OUT_OF_MEMORY": (0, 125)}
+"""Exit code and signal as sacct shows them; 0 and 0 in all other states."""
+
+_LIMITS_H: Final = np.array([0.5, 1, 2, 4, 8, 12, 24, 48, 72, 120, 168])
+_PRIORITY: Final = np.array([30_000, 20_000, 10_000])
+_EXCLUDING: Final = 0.004
+"""Share of attempts on one node whose owner excluded another node."""
+
+
+def job_ids(job: Ints) -> pa.Array:
+    """Job ids as users see them; NULL for a negative number."""
+    return numerals(np.where(job < 0, -1, job + FIRST_JOB_ID))
+
+
+def jobs_table(
+    schedule: Schedule, keys: pa.Array, nodes: Fleet, *, rng: np.random.Generator
+) -> pa.Table:
+    """One row per attempt, with every column of the store's table that Slurm could fill."""
+    job = schedule.job
+    sizes = np.empty(schedule.n_jobs, dtype=np.int64)
+    sizes[job] = schedule.n_gpus
+    owners = people(sizes, rng)
+    ids = job_ids(job)
+    return pa.table(
+        {
+            "cluster": cluster_column(len(schedule)),
+            "attempt_key": keys,
+            "job_id": ids,
+            "job_id_raw": ids,
+            "sluid": keys,
+            "original_sluid": keys,
+            "user": words(owners.user[job], USERS),
+            "account": words(owners.account[job], ACCOUNTS),
+            "partition": words(owners.partition[job], PARTITIONS),
+            "qos": words(owners.qos[job], QOS),
+            "name": words(owners.name[job], NAMES),
+            "state_raw": _states_raw(schedule, owners.user[job]),
+            "submit_line": _submit_lines(sizes, owners, job),
+            "priority": ints(_PRIORITY[owners.qos[job]] + sizes[job] + job % 997),
+            "node_list": node_lists(schedule, nodes.names),
+            "excluded_nodes": _excluded(schedule, nodes, rng),
+            "failed_node": _failed_node(schedule, nodes),
+            **_course(schedule),
+        }
+    )
+
+
+def _course(schedule: Schedule) -> dict[str, pa.Array]:
+    """Columns that say when each attempt ran, on how much, and how it ended."""
+    exits = np.array([_EXIT.get(name, (0, 0)) for name in STATES], dtype=np.int32)
+    began, ended = schedule.start_s >= 0, schedule.end_s >= 0
+    n_gpus = schedule.n_gpus.astype(np.int32)
+    return {
+        "attempt": ints(schedule.restarts.astype(np.int32) + 1),
+        "restarts": ints(schedule.restarts.astype(np.int32)),
+        "state": words(schedule.state, STATES),
+        "exit_code": ints(exits[schedule.state, 0], ended),
+        "exit_signal": ints(exits[schedule.state, 1], ended),
+        "reason": words(np.where(began | ended, -1, 0), ["Resources"]),
+        "preempted_by": job_ids(schedule.preempted_by),
+        "submit_at": times(schedule.submit_s),
+        "eligible_at": times(schedule.eligible_s),
+        "start_at": times(schedule.start_s, began),
+        "end_at": times(schedule.end_s, ended),
+        "elapsed_s": ints(schedule.ran_s),
+        "timelimit_s": ints(_time_limits(schedule)),
+        "n_nodes": ints(-(-n_gpus // GPUS_PER_NODE)),
+        "n_gpus": ints(n_gpus),
+        "n_cpus": ints(n_gpus * CPUS_PER_GPU),
+    }
+
+
+def job_nodes_table(jobs: pa.Table, schedule: Schedule, nodes: Fleet) -> pa.Table:
+    """One row per node of every attempt that started."""
+    attempt = np.repeat(np.arange(len(schedule)), schedule.n_nodes)
+    gpus = np.minimum(schedule.n_gpus, GPUS_PER_NODE).astype(np.int32)
+    return pa.table(
+        {
+            "cluster": cluster_column(len(attempt)),
+            "attempt_key": jobs["attempt_key"].take(pa.array(attempt)),
+            "node": words(schedule.nodes, nodes.names),
+            "n_gpus": ints(gpus[attempt]),
+            "start_at": jobs["start_at"].take(pa.array(attempt)),
+            "end_at": jobs["end_at"].take(pa.array(attempt)),
+        }
+    )
+
+
+def _states_raw(schedule: Schedule, user: Ints) -> pa.DictionaryArray:
+    """States as sacct writes them: a cancelled job names the user."""
+    values = [*STATES, *(f"CANCELLED by {5000 + i}" for i in range(len(USERS)))]
+    return words(
+        np.where(schedule.in_state("CANCELLED"), len(STATES) + user, schedule.state), values
+    )
+
+
+def _failed_node(schedule: Schedule, nodes: Fleet) -> pa.DictionaryArray:
+    """The node that failed, as sacct's FailedNode names it for NODE_FAIL."""
+    struck = np.array([node for _, node, _ in schedule.strikes] or [-1])
+    return words(np.where(schedule.state == NODE_FAIL, struck[schedule.strike], -1), nodes.names)
+
+
+def _time_limits(schedule: Schedule) -> Ints:
+    """Limits, seconds: the next usual one above the longest attempt; a TIMEOUT ran into its own."""
+    longest = np.zeros(schedule.n_jobs, dtype=np.int64)
+    np.maximum.at(longest, schedule.job, schedule.ran_s)
+    wanted = np.maximum(longest, 60) * 1.2 / cal.HOUR_S
+    usual = _LIMITS_H[np.searchsorted(_LIMITS_H[:-1], wanted)] * cal.HOUR_S
+    reached = np.maximum(schedule.ran_s // 60 * 60, 60)
+    return np.where(schedule.in_state("TIMEOUT"), reached, usual.astype(np.int64)[schedule.job])
+
+
+def _submit_lines(sizes: Ints, owners: People, job: Ints) -> pa.DictionaryArray:
+    """One command line for each partition, size and job name in use."""
+    kinds = np.stack([owners.partition, sizes, owners.name])
+    forms, form = np.unique(kinds, axis=1, return_inverse=True)
+    lines = [
+        f"sbatch --partition={PARTITIONS[partition]} --nodes={-(-gpus // GPUS_PER_NODE)} "
+        f"--gpus-per-node={min(gpus, GPUS_PER_NODE)} {NAMES[name]}.sh"
+        for partition, gpus, name in forms.T.tolist()
+    ]
+    return words(form.reshape(-1)[job], lines)
+
+
+def _excluded(schedule: Schedule, nodes: Fleet, rng: np.random.Generator) -> pa.DictionaryArray:
+    """A node excluded by a few jobs that ran elsewhere; it says little about the node (A8)."""
+    alone = (schedule.n_nodes == 1) & (np.bincount(schedule.job)[schedule.job] == 1)
+    codes = np.where(alone & (rng.random(len(schedule)) < _EXCLUDING), 0, -1)
+    chosen = np.flatnonzero(codes == 0)
+    weight = np.ones(len(nodes))
+    weight[nodes.lemons] = 3
+    codes[chosen] = rng.choice(len(nodes), len(chosen), p=weight / weight.sum())
+    codes[chosen[codes[chosen] == schedule.nodes[schedule.begins[chosen]]]] = -1
+    return words(codes, nodes.names)

@@ -1,0 +1,122 @@
+"""All commands: help with an example that works, one line for a refusal, data alone on stdout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.cli import COMMANDS
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_holds_the_example_in_one_line(faultline: Callable[..., Any], command: str) -> None:
+    said = faultline(command, "--help")
+    assert said.code == 0
+    assert f"example:\n  {import_module(f'app.cli.{command}').EXAMPLE}\n" in said.out
+
+
+@pytest.fixture(scope="module")
+def workplace(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demo in ./demo-store and `faultline` on the path."""
+    folder = tmp_path_factory.mktemp("workplace")
+    (folder / "demo-store").symlink_to(demo_store)
+    command = folder / "bin" / "faultline"
+    command.parent.mkdir()
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m app.cli "$@"\n', encoding="utf-8"
+    )
+    command.chmod(0o755)
+    return folder
+
+
+def shell(folder: Path, line: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    environment.pop("FAULTLINE_STORE", None)
+    return subprocess.Popen(
+        f"exec {line}" if "|" not in line else line, shell=True, cwd=folder, env=environment,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "serve")])
+def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
+    running = shell(workplace, import_module(f"app.cli.{command}").EXAMPLE)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 0, err
+    assert out.startswith(("{", "["))
+
+
+def test_the_example_of_demo_builds_one(tmp_path: Path, workplace: Path) -> None:
+    line = import_module("app.cli.demo").EXAMPLE
+    running = shell(workplace, line.replace("./demo-store", str(tmp_path)))
+    out, err = running.communicate(timeout=100)
+    assert running.returncode == 0, err
+    assert '"jobs": 20000' in out
+
+
+def test_the_example_of_serve_serves(workplace: Path) -> None:
+    running = shell(workplace, import_module("app.cli.serve").EXAMPLE + " --port 0")
+    try:
+        assert running.stdout.readline().startswith("Faultline is at ")
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+    assert running.returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("fly",), ("mttf", "--fly")])
+def test_what_is_no_command_is_refused(refused: Callable[..., str], arguments: Any) -> None:
+    assert "--help" in refused(*arguments)
+
+
+def test_the_store_comes_from_the_environment(
+    faultline: Callable[..., Any], sacct_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(sacct_store))
+    assert faultline("info").json["tables"]["jobs"] == 3
+    monkeypatch.setenv("FAULTLINE_STORE", __file__)
+    assert "is a file" in faultline("info").err
+
+
+def test_a_bug_is_not_dressed_up_as_a_refusal(
+    faultline: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.cli.info.run", lambda arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        faultline("info")
+
+
+def test_a_refusal_is_one_line_whatever_is_in_its_text(
+    faultline: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(arguments: object) -> int:
+        raise DataError("a\nfile name")
+
+    monkeypatch.setattr("app.cli.info.run", refuse)
+    said = faultline("info")
+    assert (said.code, said.err) == (2, "faultline info: a file name\n")
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(demo_store: Path) -> None:
+    line = f'{sys.executable} -m app.cli sql "SELECT * FROM jobs" --store {demo_store} | head -1'
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[\n", "")

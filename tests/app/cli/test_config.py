@@ -1,0 +1,71 @@
+"""faultline config check: site.toml is explained, mistakes are named."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+GOOD = """[cluster.a]
+gpus_per_node = 8
+timezone = "Europe/Berlin"
+[attribution]
+before_minutes = 20
+[alerts]
+"""
+MISTAKES = {
+    "no TOML": ("[cluster", "is not TOML"),
+    "a section misspelt": ("[clusters.a]", "did you mean 'cluster'?"),
+    "a key misspelt": ("[cluster.a]\ngpus_per_nodes = 8", "did you mean 'gpus_per_node'?"),
+    "no number": ('[cluster.a]\ngpus_per_node = "8"', "must be a whole number > 0"),
+    "a zone that is none": ('[cluster.a]\ntimezone = "Berlin"', "must be an IANA zone"),
+    "a window of years": ("[attribution]\nafter_minutes = 99999", "minutes from 0 to 1440"),
+}
+
+
+def test_a_site_without_a_file_has_the_defaults(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    said = faultline("config", "check", "--store", tmp_path)
+    assert (said.code, said.err) == (0, "")
+    assert said.json["valid"] is True
+    assert said.json["exists"] is False
+    assert said.json["attribution_before_minutes"] == 10.0
+
+
+def test_a_good_file_is_told_in_every_form(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(GOOD, encoding="utf-8")
+    said = faultline("config", "check", "--store", tmp_path)
+    assert said.json["clusters"] == ["a"]
+    assert said.json["attribution_before_minutes"] == 20
+    assert "section [alerts] is read by no part of this version" in said.err
+    table = faultline("config", "check", "--store", tmp_path, "--format", "table")
+    assert "attribution_before_minutes  20" in table.out
+    text = faultline("config", "check", "--store", tmp_path, "--format", "csv").out
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["clusters"] == '["a"]'
+
+
+@pytest.mark.parametrize("case", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_named_with_its_file(
+    refused: Callable[..., str], tmp_path: Path, case: tuple[str, str]
+) -> None:
+    text, message = case
+    (tmp_path / "site.toml").write_text(text, encoding="utf-8")
+    told = refused("config", "check", "--store", tmp_path)
+    assert message in told
+    assert str(tmp_path / "site.toml") in told
+
+
+def test_a_folder_that_is_not_there_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "is no folder" in refused("config", "check", "--store", tmp_path / "none")
+
+
+def test_there_is_one_thing_to_do(refused: Callable[..., str]) -> None:
+    assert "invalid choice: 'mend'" in refused("config", "mend")

@@ -1,0 +1,82 @@
+"""faultline demo: a synthetic store, its truth beside it, and never over real data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SMALL = ("demo", "--jobs", "400", "--nodes", "8")
+
+
+def test_it_says_how_much_it_built_and_writes_the_truth(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    root, truth = tmp_path / "store", tmp_path / "truth.json"
+    said = faultline(*SMALL, "--store", root, "--truth", truth)
+    assert said.code == 0
+    assert (said.json["jobs"], said.json["nodes"], said.json["synthetic"]) == (400, 8, True)
+    assert said.json["seconds"] > 0
+    planted = json.loads(truth.read_text(encoding="utf-8"))
+    assert {"rate_per_1000_node_days", "lemons", "attempts", "ledger"} <= set(planted)
+    info = faultline("info", "--store", root).json
+    assert info["tables"]["jobs"] == 400
+    assert info["synthetic"] is True
+
+
+def test_it_is_built_anew_and_the_seed_decides(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    def gpu_days(*options: object) -> float:
+        assert faultline(*SMALL, "--store", tmp_path, *options).code == 0
+        found = faultline("mttf", "--store", tmp_path, "--min-gpus", 0).json
+        assert faultline("info", "--store", tmp_path).json["tables"]["jobs"] == 400
+        return found["exposure_node_days"]
+
+    first = gpu_days()
+    assert gpu_days("--seed", 0) == first != gpu_days("--seed", 1)
+
+
+def test_csv_and_table_hold_what_json_does(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    said = faultline(*SMALL, "--store", tmp_path, "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(said.out))
+    assert (row["jobs"], row["synthetic"]) == ("400", "True")
+    assert "jobs       400\n" in faultline(*SMALL, "--store", tmp_path, "--format", "table").out
+
+
+def test_real_data_are_never_overwritten(
+    refused: Callable[..., str], faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    before = (sacct_store / "CURRENT").read_bytes()
+    told = refused(*SMALL, "--store", sacct_store)
+    assert "holds real data: the demo goes elsewhere" in told
+    assert (sacct_store / "CURRENT").read_bytes() == before
+    assert faultline("info", "--store", sacct_store).json["tables"]["jobs"] == 3
+
+
+REFUSED = {
+    "no jobs": (["--jobs", "0"], "jobs must be a whole number from 1"),
+    "fewer than no nodes": (["--nodes", "-1"], "nodes must be a whole number from 1"),
+    "no time": (["--days", "0"], "days must be above 0"),
+    "time that is no number": (["--days", "nan"], "days must be above 0"),
+    "a negative seed": (["--seed", "-1"], "seed must be a whole number from 0"),
+    "jobs in words": (["--jobs", "many"], "invalid int value: 'many'"),
+    "a truth without a folder": (["--truth", "nowhere/truth.json"], "is no file in a folder"),
+    "a truth that is a folder": (["--truth", "/"], "is no file in a folder"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_a_demo_that_cannot_be_is_refused_before_it_is_built(
+    refused: Callable[..., str], tmp_path: Path, case: tuple[list[str], str]
+) -> None:
+    options, message = case
+    assert message in refused("demo", "--store", tmp_path / "store", *options)
+    assert not (tmp_path / "store" / "CURRENT").exists()

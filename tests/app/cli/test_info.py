@@ -1,0 +1,84 @@
+"""faultline info: what a store holds and what it rests on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_the_keys_of_the_contract_are_there(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    said = faultline("info", "--store", sacct_store)
+    found = said.json
+    assert (said.code, said.err) == (0, "")
+    assert {"schema_version", "snapshot", "tables", "coverage"} <= set(found)
+    assert (found["schema_version"], found["snapshot"], found["synthetic"]) == (1, 1, False)
+    assert found["checksum_holds"] is True
+    assert (found["tables"]["jobs"], found["tables"]["job_nodes"]) == (3, 4)
+    (source,) = found["coverage"]["sources"]
+    assert (source["cluster"], source["source"], source["n_rows"]) == ("c", "jobs", 3)
+    assert source["first_at"] == "2026-01-06T00:00:00+00:00"
+    assert "node_events" in found["coverage"]["missing"]
+
+
+def test_a_table_names_what_is_there_and_what_is_missing(
+    faultline: Callable[..., Any], demo_store: Path
+) -> None:
+    said = faultline("info", "--store", demo_store, "--format", "table")
+    assert said.code == 0
+    assert said.out.startswith("snapshot 1 (synthetic), published ")
+    assert "\njobs " in said.out
+    assert "\ntickets " in said.out
+    assert said.out.endswith("no rows of: node_failures\n")
+
+
+def test_csv_counts_the_rows_of_every_table(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    said = faultline("info", "--store", sacct_store, "--format", "csv")
+    rows = dict(csv.reader(io.StringIO(said.out)))
+    assert rows.pop("table") == "rows"
+    tables = faultline("info", "--store", sacct_store).json["tables"]
+    assert rows == {name: str(n) for name, n in tables.items()}
+
+
+def test_an_empty_store_is_described(faultline: Callable[..., Any], empty_store: Path) -> None:
+    for form in ("json", "csv", "table"):
+        assert faultline("info", "--store", empty_store, "--format", form).code == 0
+    found = faultline("info", "--store", empty_store).json
+    assert set(found["tables"].values()) == {0, 1}
+    assert found["coverage"]["sources"] == []
+
+
+def test_a_damaged_snapshot_is_noticed(
+    faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(sacct_store, tmp_path / "copy")
+    with next(copy.glob("warehouse-*.duckdb")).open("ab") as stream:
+        stream.write(b"x")
+    assert faultline("info", "--store", copy).json["checksum_holds"] is False
+    said = faultline("info", "--store", copy, "--format", "table")
+    assert "restore it from a backup" in said.err
+
+
+def test_a_store_that_cannot_be_read_is_refused(
+    refused: Callable[..., str], sacct_store: Path, tmp_path: Path
+) -> None:
+    assert "holds no store" in refused("info", "--store", tmp_path)
+    copy = shutil.copytree(sacct_store, tmp_path / "copy")
+    current = json.loads((copy / "CURRENT").read_text(encoding="utf-8"))
+    (copy / "CURRENT").write_text(json.dumps(current | {"schema_version": 99}), encoding="utf-8")
+    assert "written by a newer Faultline" in refused("info", "--store", copy)
+    (copy / "CURRENT").write_text("{", encoding="utf-8")
+    assert "restore it from a backup" in refused("info", "--store", copy)
+    (copy / "CURRENT").write_text(json.dumps(current), encoding="utf-8")
+    (copy / current["file"]).unlink()
+    assert f"{current['file']}: is missing" in refused("info", "--store", copy)

@@ -1,0 +1,191 @@
+"""faultline ingest: what became of every record, and files that cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.actions import sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEYS = {"ingest_id", "rows_read", "rows_kept", "rows_skipped", "rows_rejected",
+        "skipped_by_reason", "rejected_by_reason", "tables"}  # fmt: skip
+ACCOUNTS = """JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|2|gres/gpu=16|n[1-2]
+1.batch|c|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|1||n1
+2|c|NONSENSE|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Path:
+    path = tmp_path / "accounts.txt"
+    path.write_text(ACCOUNTS, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("source", ["sacct", "auto"])
+def test_every_record_is_kept_skipped_or_rejected(
+    faultline: Callable[..., Any], tmp_path: Path, accounts: Path, source: str
+) -> None:
+    said = faultline("ingest", source, accounts, "--store", tmp_path / "store")
+    found = said.json
+    assert said.code == 0
+    assert set(found) >= KEYS
+    assert (found["rows_read"], found["rows_kept"]) == (3, 1)
+    assert (found["rows_skipped"], found["rows_rejected"]) == (1, 1)
+    assert sum(found["skipped_by_reason"].values()) == 1
+    assert sum(found["rejected_by_reason"].values()) == 1
+    assert found["tables"] == {"jobs": 1, "job_nodes": 2}
+    assert found["clusters"] == ["c"]
+
+
+def test_the_same_file_again_is_kept_and_changes_nothing(
+    faultline: Callable[..., Any], tmp_path: Path, accounts: Path
+) -> None:
+    given = ("ingest", "sacct", accounts, "--store", tmp_path / "store")
+    first, again = faultline(*given).json, faultline(*given).json
+    assert again["rows_kept"] == first["rows_kept"] == 1
+    assert set(again["tables"].values()) == {0}
+    assert again["ingest_id"] != first["ingest_id"]
+
+
+def test_several_files_are_summed_and_listed(
+    faultline: Callable[..., Any], tmp_path: Path, accounts: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text(ACCOUNTS.replace("1|c", "7|c"), encoding="utf-8")
+    found = faultline("ingest", "sacct", accounts, other, "--store", tmp_path / "store").json
+    assert (found["rows_read"], found["tables"]["jobs"]) == (6, 2)
+    assert [file["path"] for file in found["files"]] == [str(accounts), str(other)]
+
+
+def test_a_file_that_cannot_be_read_does_not_hold_up_the_others(
+    faultline: Callable[..., Any], tmp_path: Path, accounts: Path
+) -> None:
+    said = faultline("ingest", "sacct", tmp_path / "none.txt", accounts,
+                     "--store", tmp_path / "store")  # fmt: skip
+    assert said.code == 2
+    assert said.json["rows_kept"] == 1
+    assert [line for line in said.err.splitlines() if "none.txt" in line] == [
+        f"faultline ingest: {tmp_path / 'none.txt'}: no such file: check the path"
+    ]
+
+
+def test_options_say_what_the_file_does_not(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    path, root = tmp_path / "bare.txt", tmp_path / "store"
+    path.write_text(
+        "9;FAILED;2026-01-05T00:00:00;2026-01-05T06:00:00;2026-01-05T07:00:00\n", encoding="utf-8"
+    )
+    columns = "JobID,State,Submit,Start,End"
+    said = faultline("ingest", "sacct", path, "--store", root, "--cluster", "mine", "--timezone",
+                     "Europe/Berlin", "--columns", columns, "--delimiter", ";")  # fmt: skip
+    assert said.json["clusters"] == ["mine"]
+    (row,) = faultline("sql", "SELECT cluster, start_at FROM jobs", "--store", root).json
+    assert row == {"cluster": "mine", "start_at": "2026-01-05T05:00:00+00:00"}
+
+
+def test_standard_input_is_a_file(tmp_path: Path) -> None:
+    environment = os.environ | {"FAULTLINE_STORE": str(tmp_path / "store")}
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "ingest", "sacct", "-"],
+        input=ACCOUNTS, capture_output=True, text=True, check=False, env=environment,
+        cwd=Path(__file__).resolve().parents[3],
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert all(line.startswith("-: ") for line in done.stderr.splitlines())
+    assert json.loads(done.stdout)["rows_kept"] == 1
+    assert (tmp_path / "store" / "CURRENT").is_file()
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "table"])
+def test_the_sources_are_listed(faultline: Callable[..., Any], form: str) -> None:
+    said = faultline("ingest", "--list", "--format", form)
+    assert said.code == 0
+    if form == "json":
+        assert [row["source"] for row in said.json] == list(sources())
+    elif form == "csv":
+        header, *rows = csv.reader(io.StringIO(said.out))
+        assert header == ["source", "reads"]
+        assert [row[0] for row in rows] == list(sources())
+    else:
+        assert all(f"\n{name} " in said.out for name in sources())
+
+
+def test_csv_and_table_hold_what_json_does(
+    faultline: Callable[..., Any], tmp_path: Path, accounts: Path
+) -> None:
+    given = ("ingest", "sacct", accounts, "--store", tmp_path / "store")
+    found = faultline(*given).json
+    (row,) = csv.DictReader(io.StringIO(faultline(*given, "--format", "csv").out))
+    assert set(row) == set(found)
+    assert row["rows_read"] == "3"
+    assert json.loads(row["skipped_by_reason"]) == found["skipped_by_reason"]
+    assert "rows_rejected       1\n" in faultline(*given, "--format", "table").out
+
+
+def test_a_demo_store_takes_no_real_data(
+    refused: Callable[..., str], demo_store: Path, accounts: Path
+) -> None:
+    before = hashlib.sha256((demo_store / "CURRENT").read_bytes()).hexdigest()
+    told = refused("ingest", "sacct", accounts, "--store", demo_store)
+    assert "holds the synthetic demo" in told
+    assert hashlib.sha256((demo_store / "CURRENT").read_bytes()).hexdigest() == before
+
+
+REFUSED = {
+    "nothing": ([], "name a SOURCE and a FILE"),
+    "no file": (["sacct"], "name a SOURCE and a FILE"),
+    "a source that is none": (["pbs", "{file}"], "source 'pbs' is unknown: choose one of sacct"),
+    "a file that is not there": (["sacct", "{folder}/none.txt"], "none.txt"),
+    "a folder": (["sacct", "{folder}"], "{folder}"),
+    "an empty file": (["auto", "{empty}"], "empty.txt"),
+    "a binary file": (["sacct", "{binary}"], "binary.txt"),
+    "no format known": (["auto", "{prose}"], "is of no format known: name"),
+    "a zone that is none": (["sacct", "{file}", "--timezone", "Mars"], "zone 'Mars' is unknown"),
+    "no time": (["kernel-log", "{file}", "--boot-at", "noon"], "'noon' is no ISO time"),
+    "no year": (["kernel-log", "{file}", "--year", "now"], "no whole number"),
+    "no mapping": (["failure-log", "{file}", "--mapping", "mine"], "mine"),
+    "a file as store": (["sacct", "{file}", "--store", "{file}"], "is a file: name a folder"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_read_is_refused_and_the_store_untouched(
+    refused: Callable[..., str], tmp_path: Path, accounts: Path, case: tuple[list[str], str]
+) -> None:
+    places = {"file": accounts, "folder": tmp_path}
+    for name, content in (("empty", b""), ("binary", bytes(range(256)) * 64),
+                          ("prose", b"It was a dark and stormy night.\n" * 9)):  # fmt: skip
+        places[name] = tmp_path / f"{name}.txt"
+        places[name].write_bytes(content)
+    options, message = ([part.format(**places) for part in case[0]], case[1].format(**places))
+    store = [] if "--store" in options else ["--store", tmp_path / "store"]
+    assert message in refused("ingest", *options, *store)
+    assert not (tmp_path / "store" / "CURRENT").exists()
+
+
+def test_the_accounts_of_xdmod_add_up(
+    faultline: Callable[..., Any], shared: Path, tmp_path: Path
+) -> None:
+    columns = ("jobid|jobidraw|cluster|partition|qos|account|group|gid|user|uid|submit|eligible|"
+               "start|end|elapsed|exitcode|state|nnodes|ncpus|reqcpus|reqmem|reqtres|alloctres|"
+               "timelimit|nodelist|jobname")  # fmt: skip
+    for path in sorted((shared / "slurm" / "xdmod").glob("*.log")):
+        root = tmp_path / path.stem
+        found = faultline("ingest", "sacct", path, "--columns", columns, "--store", root).json
+        parts = ("rows_kept", "rows_skipped", "rows_rejected")
+        assert found["rows_read"] == sum(found[part] for part in parts) > 0
+        by_state = faultline("sql", "SELECT count(*) AS n FROM jobs", "--store", root).json
+        assert by_state[0]["n"] == found["tables"]["jobs"] <= found["rows_kept"]

@@ -1,0 +1,181 @@
+"""A real server: the printed link gets in, nothing else does, and it stops in good order."""
+
+import base64
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+INTERFACES = Path("/proc/net/if_inet6")
+START = """
+import sys
+from pathlib import Path
+from app.server import serve
+serve(Path("a-store"), script=Path(sys.argv[1]), port=int(sys.argv[2]), **eval(sys.argv[3]))
+"""
+
+
+@dataclass
+class Server:
+    process: "subprocess.Popen[str]"
+    line: str
+
+    @property
+    def url(self) -> str:
+        found = re.search(r"http://\S+", self.line)
+        assert found is not None, self.line
+        return found[0]
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or 0
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, headers={"Connection": "close"} | names)
+        return connection.getresponse()
+
+    def stop(self, sign: int = signal.SIGTERM) -> tuple[int, str, str]:
+        self.process.send_signal(sign)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out, err
+
+
+def start(folder: Path, port: int = 0, **options: object) -> Server:
+    script = folder / "main.py"
+    script.write_text("import os, streamlit as st\nst.write(os.environ['FAULTLINE_STORE'])\n")
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, str(script), str(port), repr(options)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return Server(process, process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = start(tmp_path_factory.mktemp("app"))
+    yield running
+    running.process.kill()
+    running.process.communicate()
+
+
+def handshake(server: Server, cookie: str) -> str:
+    """Status line that answers the opening of a websocket."""
+    key = base64.b64encode(b"0123456789abcdef").decode()
+    lines = [
+        "GET /_stcore/stream HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        f"Origin: http://127.0.0.1:{server.port}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {key}",
+        "Sec-WebSocket-Version: 13",
+        f"Cookie: {cookie}",
+        "\r\n",
+    ]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        return connection.recv(4096).decode("latin-1").splitlines()[0]
+
+
+def cookie_of(server: Server) -> str:
+    answer = server.ask(server.url.removeprefix(f"http://127.0.0.1:{server.port}"))
+    assert (answer.status, answer.headers["location"]) == (303, "./")
+    return str(answer.headers["set-cookie"]).partition(";")[0]
+
+
+def test_one_line_gives_the_address(server: Server) -> None:
+    assert re.fullmatch(
+        r"Faultline is at http://127\.0\.0\.1:\d+/\?token=[\w-]{43}  \(Ctrl-C stops it\)\n",
+        server.line,
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/"),
+        ("GET", "/mttf?from=2026-01-01"),
+        ("GET", "/?token=wrong"),
+        ("GET", "/_stcore/health"),
+        ("GET", "/_stcore/host-config"),
+        ("GET", "/media/x"),
+        ("GET", "/static/js/index.js"),
+        ("PUT", "/_stcore/upload_file/a/b"),
+        ("POST", "/_stcore/bidi-components/x"),
+    ],
+)
+def test_without_the_cookie_nothing_is_served(server: Server, method: str, path: str) -> None:
+    assert server.ask(path, method).status == 401
+
+
+def test_with_the_cookie_the_dashboard_is_served(server: Server) -> None:
+    cookie = cookie_of(server)
+    page = server.ask("/", Cookie=cookie)
+    assert (page.status, b"<html" in page.read()) == (200, True)
+    assert server.ask("/_stcore/health", Cookie=cookie).status == 200
+    assert server.ask("/media/none", Cookie=cookie).status == 404
+    assert server.ask("/", Cookie=cookie, Host="rebound.example").status == 421
+
+
+def test_a_websocket_opens_with_the_cookie_only(server: Server) -> None:
+    assert handshake(server, cookie_of(server)).startswith("HTTP/1.1 101")
+    assert handshake(server, "none=1").startswith("HTTP/1.1 403")
+
+
+def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
+    server: Server, tmp_path: Path
+) -> None:
+    second = start(tmp_path, port=server.port, auth=False)
+    assert second.url == f"http://127.0.0.1:{second.port}/"
+    assert second.ask("/_stcore/health").status == 200
+    code, out, err = second.stop(signal.SIGINT)
+    assert (code, out) == (0, "")
+    assert err == f"Port {server.port} is taken, using {second.port} instead.\n"
+
+
+def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path) -> None:
+    first = start(tmp_path)
+    cookie = cookie_of(first)
+    assert first.stop() == (0, "", "")
+    again = start(tmp_path, port=first.port)
+    assert again.port == first.port
+    assert again.url != first.url
+    assert again.ask("/", Cookie=cookie).status == 401
+    assert again.stop() == (0, "", "")
+
+
+def test_opening_to_other_machines_says_what_that_means(tmp_path: Path) -> None:
+    open_to_all = start(tmp_path, host="0.0.0.0", auth=False)
+    assert urlsplit(open_to_all.url).hostname == "127.0.0.1"
+    assert open_to_all.ask("/_stcore/health", Host="head.example").status == 200
+    code, _, err = open_to_all.stop()
+    assert (code, err.count("\n")) == (0, 1)
+    assert "nothing asks who they are" in err
+
+
+@pytest.mark.skipif(not INTERFACES.exists() or not INTERFACES.read_text(), reason="no IPv6 here")
+def test_the_other_protocol_works(tmp_path: Path) -> None:
+    server = start(tmp_path, host="[::1]")
+    assert server.url.startswith(f"http://[::1]:{server.port}/?token=")
+    connection = http.client.HTTPConnection("::1", server.port, timeout=10)
+    connection.request("GET", "/")
+    assert connection.getresponse().status == 401
+    connection.close()
+    assert server.stop() == (0, "", "")

@@ -1,0 +1,108 @@
+"""Data: what does this rest on, and what is missing?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.actions import Options, ingest_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/fleet/data.py"
+SACCT = """\
+JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|p|u|a|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+2|c|p|u|a|NODE_FAIL|2026-01-02T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
+3|c|p|u|a|COMPLETED|yesterday|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Path:
+    """A store with one ingest: two attempts and a record that could not be read."""
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
+    return tmp_path / "store"
+
+
+def test_the_page_says_what_is_there_and_what_is_missing(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    assert page.title[0].value.endswith("node_failures has none.")
+    assert len(page.get("plotly_chart")) == 1
+    assert "jobs" in set(page.dataframe[0].value["source"])
+
+
+@pytest.mark.parametrize("tab", ["Sources", "Ingests", "Rejected rows", "Add data"])
+def test_every_tab_of_a_link_opens(
+    open_page: Callable[..., AppTest], demo_store: Path, tab: str
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    assert not page.exception
+
+
+def test_ingests_and_rejected_records_are_listed(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    ingests = open_page(own_store, PAGE, period="all", tab="Ingests").dataframe[0].value
+    assert list(ingests["rows_read"]) == [3]
+    assert list(ingests["rows_rejected"]) == [1]
+    rejected = open_page(own_store, PAGE, period="all", tab="Rejected rows").dataframe[0].value
+    assert list(rejected["line_no"]) == [4]
+
+
+def test_real_data_carry_no_badge(open_page: Callable[..., AppTest], own_store: Path) -> None:
+    assert "synthetic" not in open_page(own_store, PAGE, period="all").caption[0].value
+
+
+def test_commands_are_shown_for_the_period_and_cluster(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, period="7d", cluster="c", tab="Add data")
+    assert not page.exception
+    export, ingest = (block.value for block in page.code)
+    assert "-S 2025-12-27 -E 2026-01-03" in export
+    assert ingest == "faultline ingest sacct sacct.txt --cluster c --timezone UTC"
+
+
+def test_a_file_that_is_uploaded_is_in_the_store(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(tmp_path / "store", PAGE)
+    page.file_uploader(key="upload_file").set_value(("sacct.txt", SACCT.encode(), "text/plain"))
+    page.text_input(key="upload_timezone").set_value("Europe/Berlin")
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    assert not page.exception
+    assert "3 records read as sacct, 2 kept, 0 skipped, 1 rejected" in page.success[0].value
+
+
+def test_a_file_of_no_known_format_is_a_notice(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(tmp_path / "store", PAGE)
+    page.file_uploader(key="upload_file").set_value(("poem.txt", b"Roses are red\n", "text/plain"))
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    assert not page.exception
+    assert page.warning[0].value.startswith("poem.txt: is of no format known")
+
+
+def test_a_demo_store_takes_no_uploads(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, tab="Add data")
+    assert not page.get("file_uploader")
+    assert any("never mixes with real data" in text.value for text in page.markdown)
+
+
+def test_an_empty_store_can_be_filled_from_here(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert page.get("file_uploader")

@@ -1,0 +1,91 @@
+"""MTTF: how long until a job of N GPUs fails?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/reliability/mttf.py"
+
+
+def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    assert page.title[0].value.startswith("A job of ")
+    assert [metric.label for metric in page.metric][1:4] == [
+        "MTTF of one node",
+        "Failures per 1,000 node-days",
+        "Incidents per 1,000 node-days",
+    ]
+    assert len(page.get("plotly_chart")) == 2
+
+
+def test_this_page_counts_from_129_gpus_and_says_so(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert "rate counts jobs of 129 GPUs and more" in page.caption[0].value
+    assert page.number_input(key="min_gpus").value is None
+    assert "rate counts" not in open_page(demo_store, period="all").caption[0].value
+
+
+def test_the_smallest_job_changes_the_rate(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    rates = {
+        open_page(demo_store, PAGE, period="all", min_gpus=size).metric[2].value
+        for size in ("1", "65")
+    }
+    assert len(rates) == 2
+
+
+@pytest.mark.parametrize("by", ["week", "partition", "rack", "node_age"])
+def test_the_rate_by_every_grouping(
+    open_page: Callable[..., AppTest], demo_store: Path, by: str
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", min_gpus="1", by=by)
+    assert not page.exception
+    assert len(page.get("plotly_chart")) == 2
+
+
+def test_a_selection_without_such_jobs_has_no_rate_and_says_why(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", min_gpus="100000")
+    assert not page.exception
+    assert page.metric[2].value == "unknown"
+    assert any("lower the smallest job" in caption.value for caption in page.caption)
+
+
+def test_a_given_rate_projects_as_published(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    assert page.metric[-1].value == "1.80 h"
+    page.number_input(key="gpus").set_value(131072).run()
+    assert page.metric[-1].value == "13.5 min"
+
+
+def test_published_figures_that_do_not_follow_are_marked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    table = next(f.value for f in page.dataframe if "published" in f.value.columns)
+    verdicts = dict(zip(table["gpus"], table["follows from r_f"], strict=True))
+    assert verdicts[1024] == verdicts[8] == "does not follow from r_f"
+    assert verdicts[16384] == verdicts[131072] == "yes"
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value

@@ -1,0 +1,130 @@
+"""Overview: is my fleet good, what changed, what needs me?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+FILTERS = [
+    {"period": "24h"},
+    {"period": "7d"},
+    {"period": "90d"},
+    {"period": "all"},
+    {"cluster": "demo"},
+    {"min_gpus": "64"},
+    {"period": "custom", "from": "2025-12-02T00:00", "to": "2025-12-03T00:00"},
+]
+
+
+def test_the_first_sentence_answers_and_four_numbers_follow(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store)
+    assert not page.exception
+    assert page.title[0].value.startswith("The fleet fails ")
+    assert [metric.label for metric in page.metric][2:] == [
+        "Nodes out of service",
+        "Sources with records",
+    ]
+    assert page.metric[0].label == "Failures per 1,000 node-days"
+    assert page.metric[1].label.startswith("MTTF, ")
+
+
+def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    first = open_page(demo_store).caption[0].value
+    assert "synthetic data" in first
+    assert "Records: jobs" in first
+    assert "none of node_failures" in first
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=lambda f: "-".join(f.values()))
+def test_every_filter_of_a_link_is_applied_and_named(
+    open_page: Callable[..., AppTest], demo_store: Path, filters: dict[str, str]
+) -> None:
+    page = open_page(demo_store, **filters)
+    assert not page.exception
+    assert page.title[0].value
+    named = page.caption[0].value
+    expected = {
+        "all": "all time",
+        "custom": "2 Dec 2025 00:00 to 3 Dec 2025 00:00",
+        "demo": "demo",
+        "64": "64 GPUs and more",
+    }
+    for value in filters.values():
+        assert expected.get(value, "") in named
+
+
+def test_partition_and_account_filter(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store)
+    for name in ("partition", "account"):
+        chosen = page.selectbox(key=name).options[0]
+        filtered = open_page(demo_store, **{name: chosen})
+        assert not filtered.exception
+        assert f"{name} {chosen}" in filtered.caption[0].value
+
+
+def test_a_number_opens_its_rows(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, period="all")
+    before = len(page.dataframe)
+    page.button(key="rows_Failures per 1,000 node-days").click().run()
+    assert not page.exception
+    assert len(page.dataframe) == before + 1
+    assert {"failed_at", "job_id", "state", "method"} <= set(page.dataframe[-1].value.columns)
+
+
+def test_reset_takes_every_filter_back(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, period="7d", min_gpus="64", cluster="demo")
+    next(button for button in page.button if button.label == "Reset").click().run()
+    assert page.session_state["period"] == "28d"
+    assert page.session_state["min_gpus"] is None
+    assert page.session_state["cluster"] is None
+
+
+def test_a_period_without_data_says_so_and_what_to_do(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(
+        demo_store, period="custom", **{"from": "1999-01-01T00:00", "to": "1999-02-01T00:00"}
+    )
+    assert not page.exception
+    assert page.title[0].value == "Nothing ran and nothing failed in this selection."
+    assert any("choose a longer period" in text.value for text in page.markdown)
+
+
+def test_a_period_that_ends_before_it_begins_is_a_notice(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(
+        demo_store, period="custom", **{"from": "2025-12-03T00:00", "to": "2025-12-02T00:00"}
+    )
+    assert not page.exception
+    assert "ends before it begins" in page.warning[0].value
+
+
+@pytest.mark.parametrize("published", [True, False], ids=["published", "no folder"])
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path, tmp_path: Path, published: bool
+) -> None:
+    page = open_page(empty_store if published else tmp_path / "nowhere")
+    assert not page.exception
+    assert page.title[0].value == "This store holds no data yet"
+    assert "faultline ingest sacct sacct.txt" in page.code[0].value
+
+
+def test_a_broken_store_is_a_notice_not_a_crash(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    (tmp_path / "CURRENT").write_text("not what a publish writes")
+    page = open_page(tmp_path)
+    assert not page.exception
+    assert "restore it from a backup" in page.warning[0].value

@@ -1,0 +1,121 @@
+"""Four million sacct rows: against DuckDB's own typed reader, and what pages then cost."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from app import questions
+from data.queries.selection import MTTF_MIN_GPUS, Selection
+from data.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
+
+MAX_RATIO = 4.0
+MAX_MEMORY_GB = 4.0
+MAX_PAGE_SECONDS = 1.0
+RUNS = 3
+COMMAND = """
+import sys
+from app.cli import main
+code = main(sys.argv[1:])
+print(open("/proc/self/status").read())
+sys.exit(code)
+"""
+TYPED = {
+    "Submit": "TIMESTAMP", "Eligible": "TIMESTAMP", "Start": "TIMESTAMP", "End": "TIMESTAMP",
+    "ElapsedRaw": "BIGINT", "NNodes": "INTEGER", "NCPUS": "INTEGER", "Restarts": "INTEGER",
+}  # fmt: skip
+
+
+def _typed_read(path: Path, database: Path) -> float:
+    """Seconds of one typed read_csv of the file into one table of a new database."""
+    database.unlink(missing_ok=True)
+    with path.open(encoding="utf-8") as stream:
+        names = stream.readline().rstrip("\n").split("|")
+    columns = ", ".join(f"'{name}': '{TYPED.get(name, 'VARCHAR')}'" for name in names)
+    begin = time.monotonic()
+    connection = duckdb.connect(str(database))
+    connection.execute(
+        f"""CREATE TABLE jobs AS SELECT * FROM read_csv('{path}', delim='|', header=true,
+            quote='', escape='', auto_detect=false, columns={{{columns}}})"""
+    )
+    connection.close()
+    return time.monotonic() - begin
+
+
+def _ingest(path: Path, root: Path) -> tuple[float, float]:
+    """Seconds and peak memory (GB) of the whole command on a new store."""
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "ingest", "sacct", str(path), "--store", str(root)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", done.stdout)
+    return time.monotonic() - begin, int(peak) / 1e6
+
+
+@pytest.fixture(scope="module")
+def big_store(sacct_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("big")
+    reads, ingests, memory = [], [], []
+    for run in range(RUNS):
+        reads.append(_typed_read(sacct_file, root / "plain.duckdb"))
+        seconds, peak = _ingest(sacct_file, root / f"store{run}")
+        ingests.append(seconds)
+        memory.append(peak)
+    ratio = statistics.median(a / b for a, b in zip(ingests, reads, strict=True))
+    print(
+        f"\n4 million sacct rows: ingest {statistics.median(ingests):.1f} s, typed read_csv "
+        f"{statistics.median(reads):.1f} s, ratio {ratio:.2f}, peak {max(memory):.2f} GB"
+    )
+    (root / "figures").write_text(f"{ratio} {max(memory)}", encoding="utf-8")
+    return root
+
+
+def test_ingest_is_at_most_four_typed_reads_in_under_4_gb(big_store: Path) -> None:
+    ratio, memory = map(float, (big_store / "figures").read_text(encoding="utf-8").split())
+    assert ratio <= MAX_RATIO
+    assert memory < MAX_MEMORY_GB
+
+
+@pytest.mark.parametrize("page", ["overview", "mttf", "data"])
+def test_what_a_page_asks_takes_under_a_second(big_store: Path, page: str) -> None:
+    store = Store.open(big_store / "store0")
+    everything, large = Selection(), Selection(min_gpus=MTTF_MIN_GPUS)
+    asks = {
+        "overview": lambda: (
+            questions.mttf(store, everything),
+            questions.fleet(store, everything),
+            questions.coverage(store, everything),
+            questions.choices(store),
+        ),
+        "mttf": lambda: (
+            questions.mttf(store, large),
+            questions.rates_by(store, large, "week"),
+            questions.choices(store),
+        ),
+        "data": lambda: (
+            questions.coverage(store, everything),
+            questions.ingests(store),
+            questions.rejected_rows(store),
+        ),
+    }
+    begin = time.monotonic()
+    asks[page]()
+    seconds = time.monotonic() - begin
+    store.close()
+    print(f"\nquestions behind {page}, nothing cached: {seconds:.2f} s")
+    assert seconds < MAX_PAGE_SECONDS

@@ -1,0 +1,39 @@
+"""Stores that many tests look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.actions import build_demo
+from data.publish import writer
+from data.synthetic import DemoSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEMO_JOBS = 8_000
+DEMO_NODES = 64
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their argument: what they hold (a time, say) may change with each run."""
+    return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session")
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small demo store; only to be read."""
+    root = tmp_path_factory.mktemp("demo") / "store"
+    build_demo(root, DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
+    return root
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store into which nothing was read."""
+    root = tmp_path_factory.mktemp("empty") / "store"
+    with writer(root) as building:
+        building.publish()
+    return root

@@ -1,0 +1,75 @@
+"""Real data and small helpers for the tests of data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from data.ingest import sacct
+from data.ingest.reader import Batch, Options
+from data.ingest.source import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "../shared/data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public data; tests that need it are skipped where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip("../shared/data is absent: it holds third-party data that is never committed")
+    return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def xdmod_columns() -> tuple[str, ...]:
+    """Columns of the accounting file of xdmod, which has no header."""
+    return (
+        "jobid", "jobidraw", "cluster", "partition", "qos", "account", "group", "gid", "user", "uid",
+        "submit", "eligible", "start", "end", "elapsed", "exitcode", "state", "nnodes", "ncpus",
+        "reqcpus", "reqmem", "reqtres", "alloctres", "timelimit", "nodelist", "jobname",
+    )  # fmt: skip
+
+
+class SacctText:
+    """What the reader of sacct makes of one text."""
+
+    def __init__(self, batch: Batch, jobs: list[dict[str, Any]]) -> None:
+        self.batch, self.jobs = batch, jobs
+
+    @property
+    def only(self) -> dict[str, Any]:
+        """The one job of the text."""
+        (job,) = self.jobs
+        return job
+
+    @property
+    def rejected(self) -> list[tuple[int, str]]:
+        """Line and reason of each rejected record."""
+        return [(row.line_no, row.reason) for row in self.batch.rejected]
+
+
+@pytest.fixture(scope="session")
+def read_sacct(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SacctText]:
+    """Reads accounting text, as a file holds it; options are those of `faultline ingest`."""
+    folder = tmp_path_factory.mktemp("sacct")
+
+    def read(content: str | bytes, **options: Any) -> SacctText:
+        path = folder / "sacct.txt"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        with duckdb.connect() as connection, opened(str(path), folder) as found:
+            connection.execute("SET TimeZone='UTC'")
+            batch = sacct.read(found.source, Options(**options), connection)
+            jobs = batch.tables["jobs"].df().astype(object)
+            jobs = jobs.where(jobs.notna(), None)
+        n_skipped = sum(batch.skipped_by_reason.values())
+        assert batch.rows_read == batch.rows_kept + n_skipped + len(batch.rejected)
+        assert batch.rows_kept == len(jobs)
+        return SacctText(batch, jobs.to_dict("records"))
+
+    return read

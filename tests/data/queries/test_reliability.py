@@ -1,0 +1,338 @@
+"""What counts as exposure and as a failure, one rule of the data model at a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from analytics.reliability.mttf import group_rates, mttf_report
+from data.queries import reliability
+from data.queries.selection import MTTF_MIN_GPUS, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from data.store import Store
+
+BASE = datetime(2026, 1, 5, tzinfo=UTC)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@pytest.fixture
+def rows(random_rows: Callable[[int], Any]) -> Any:
+    """No rows yet; GPU nodes of 8."""
+    return type(random_rows(0))(gpus_per_node={"gpu": 8})
+
+
+@pytest.fixture
+def report_of(store_of: Callable[[Any], Store]) -> Callable[..., Any]:
+    """The report on rows, for a selection; rows are published when first asked about."""
+    stores: dict[int, Store] = {}
+
+    def report(rows: Any, **filters: Any) -> Any:
+        if id(rows) not in stores:
+            stores[id(rows)] = store_of(rows)
+        return mttf_report(reliability.failure_counts(stores[id(rows)], Selection(**filters)))
+
+    return report
+
+
+def test_eight_jobs_of_one_gpu_are_one_node(rows: Any, report_of: Callable[..., Any]) -> None:
+    for index in range(8):
+        rows.job(f"j{index}", ("n0",), n_gpus=1, start_at=BASE, end_at=BASE + DAY)
+    assert report_of(rows).rate.exposure == 1.0
+
+
+def test_exposure_is_cut_to_the_period(rows: Any, report_of: Callable[..., Any]) -> None:
+    rows.job("before", start_at=BASE - DAY, end_at=BASE)
+    rows.job("over the start", start_at=BASE - DAY, end_at=BASE + 6 * HOUR)
+    rows.job("over both", n_gpus=16, start_at=BASE - DAY, end_at=BASE + 5 * DAY)
+    rows.job("over the end", start_at=BASE + DAY + 18 * HOUR, end_at=BASE + 9 * DAY)
+    rows.job("after", start_at=BASE + 2 * DAY, end_at=BASE + 3 * DAY)
+    report = report_of(rows, from_at=BASE, to_at=BASE + 2 * DAY)
+    assert report.rate.exposure == 0.25 + 2 * 2 + 0.25
+    assert (report.from_at, report.to_at) == (BASE, BASE + 2 * DAY)
+
+
+def test_a_failure_counts_by_its_end_in_a_half_open_period(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    for index, end_at in enumerate(
+        (BASE - timedelta(microseconds=1), BASE, BASE + DAY, BASE + 2 * DAY, BASE + 3 * DAY)
+    ):
+        rows.job(f"j{index}", state="NODE_FAIL", start_at=BASE - DAY, end_at=end_at)
+    assert report_of(rows, from_at=BASE, to_at=BASE + 2 * DAY).rate.failures == 2
+    assert report_of(rows, to_at=BASE).rate.failures == 1
+    assert report_of(rows, from_at=BASE + 2 * DAY).rate.failures == 2
+
+
+def test_running_and_preempted_attempts_are_exposure_without_a_failure(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("preempted", state="PREEMPTED", start_at=BASE, end_at=BASE + 12 * HOUR)
+    rows.job("running", state="RUNNING", start_at=BASE + DAY)
+    rows.job("last record", start_at=BASE + 2 * DAY, end_at=BASE + 3 * DAY)
+    report = report_of(rows)
+    assert report.rate.failures == 0
+    assert report.rate.exposure == 0.5 + 2 + 1
+    assert report.to_at == BASE + 3 * DAY
+
+
+def test_the_smallest_job_is_included(rows: Any, report_of: Callable[..., Any]) -> None:
+    for n_gpus in (128, 129, 136):
+        rows.job(f"j{n_gpus}", state="NODE_FAIL", n_gpus=n_gpus, start_at=BASE, end_at=BASE + DAY)
+    assert MTTF_MIN_GPUS == 129
+    assert report_of(rows, min_gpus=129).rate.failures == 2
+    assert report_of(rows, min_gpus=130).rate.failures == 1
+    assert report_of(rows).rate.failures == 3
+
+
+def test_size_classes_hold_all_sizes_unless_a_smallest_one_was_asked_for(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    for n_gpus in (1, 8, 12, 14, 200):
+        rows.job(f"j{n_gpus}", n_gpus=n_gpus, start_at=BASE, end_at=BASE + DAY)
+    by_default = report_of(rows, min_gpus=129).by_size
+    assert [c.gpus_from for c in by_default] == [1, 2, 9, 129]
+    asked = report_of(rows, min_gpus=13, by_size_min_gpus=13).by_size
+    assert [(c.gpus_from, c.running_hours) for c in asked] == [(9, 24.0), (129, 24.0)]
+
+
+def test_a_class_has_the_running_hours_and_failures_of_its_attempts(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("a", n_gpus=16, start_at=BASE, end_at=BASE + 30 * HOUR)
+    rows.job("b", n_gpus=9, state="NODE_FAIL", start_at=BASE, end_at=BASE + 10 * HOUR)
+    (size,) = report_of(rows).by_size
+    assert (size.gpus_from, size.gpus_to, size.running_hours) == (9, 16, 40.0)
+    assert (size.mttf_hours.value, size.mttf_hours.n) == (40.0, 1)
+
+
+@pytest.mark.parametrize("n_gpus", [None, 0])
+def test_an_attempt_without_gpus_counts_neither_way(
+    rows: Any, report_of: Callable[..., Any], n_gpus: int | None
+) -> None:
+    rows.job("gpus", start_at=BASE, end_at=BASE + DAY)
+    rows.job("none", n_gpus=n_gpus, state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    report = report_of(rows)
+    assert (report.rate.failures, report.rate.exposure) == (0, 1.0)
+    assert report.attempts_without_gpus == 1
+    assert any("1 attempt" in note for note in report.notes)
+
+
+def test_a_cluster_without_gpus_is_measured_in_nodes(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("a", n_gpus=0, n_nodes=4, start_at=BASE, end_at=BASE + DAY)
+    rows.job("b", n_gpus=None, n_nodes=2, state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    report = report_of(rows, min_gpus=129)
+    assert (report.rate.failures, report.rate.exposure) == (1, 6.0)
+    assert (report.basis, report.by_size, report.attempts_without_gpus) == ("node_time", (), 0)
+    assert any("the smallest job size is ignored" in note for note in report.notes)
+
+
+def test_jobs_that_never_started_have_failures_and_no_exposure(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("a", state="NODE_FAIL", n_gpus=None, n_nodes=None, start_at=None, end_at=BASE)
+    report = report_of(rows, min_gpus=129)
+    assert (report.rate.failures, report.rate.exposure, report.rate.rate.value) == (1, 0.0, None)
+
+
+def test_failures_without_a_size_do_not_disturb_the_classes_of_another_cluster(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("gpu", state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    rows.job("cpu", cluster="cpu", n_gpus=0, start_at=BASE, end_at=BASE + DAY)
+    rows.job("bare", cluster="cpu", state="NODE_FAIL", n_gpus=None, n_nodes=None,
+             start_at=BASE, end_at=BASE + DAY)  # fmt: skip
+    report = report_of(rows)
+    assert [(c.gpus_from, c.mttf_hours.n) for c in report.by_size] == [(2, 1)]
+    assert report.rate.failures == 2
+    assert report.gpus_per_node is None
+
+
+def test_where_the_gpus_of_a_node_are_not_known_the_exposure_is_not(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.gpus_per_node = {}
+    rows.job("a", n_gpus=8, n_nodes=None, state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    report = report_of(rows)
+    assert (report.rate.failures, report.rate.exposure, report.rate.rate.value) == (1, None, None)
+    (size,) = report.by_size
+    assert size.mttf_hours.value == 24.0
+
+
+def log(rows: Any, *starts: datetime, nodes: int = 0, cluster: str = "log") -> None:
+    for index, start_at in enumerate(starts):
+        rows.node_failures.append(
+            {"cluster": cluster, "failure_key": f"{cluster}{index}", "node": "n0",
+             "start_at": start_at, "repair_minutes": 60.0 * (index + 1)}
+        )  # fmt: skip
+    for index in range(nodes):
+        rows.nodes.append(
+            {"cluster": cluster, "node": f"n{index}", "first_seen_at": None, "rack": "r1",
+             "source": "inventory"}
+        )  # fmt: skip
+
+
+def test_node_failures_alone_count_by_start_over_known_nodes_times_the_period(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    log(rows, BASE, BASE + 6 * HOUR, BASE + 2 * DAY, nodes=4)
+    report = report_of(rows, min_gpus=129)
+    assert (report.rate.failures, report.rate.exposure) == (3, 4 * 2.0)
+    assert report.mean_time_between_failures_hours.value == 24.0
+    assert report.mean_repair_hours.value == 2.0
+    clipped = report_of(rows, from_at=BASE + HOUR, to_at=BASE + 11 * DAY)
+    assert (clipped.rate.failures, clipped.rate.exposure) == (2, pytest.approx(4 * (11 - 1 / 24)))
+
+
+@pytest.mark.parametrize(
+    "starts", [(BASE,), (BASE + HOUR,), (BASE, BASE + DAY)], ids=["midnight", "day", "two"]
+)
+def test_where_the_nodes_are_not_known_the_exposure_is_not(
+    rows: Any, report_of: Callable[..., Any], starts: tuple[datetime, ...]
+) -> None:
+    log(rows, *starts)
+    report = report_of(rows)
+    assert (report.rate.failures, report.rate.exposure) == (len(starts), None)
+    assert report.rate.rate_per_1000_node_days.n == len(starts)
+    assert any("exposure and rate are unknown" in note for note in report.notes)
+
+
+def test_one_unknown_cluster_makes_the_sum_unknown_and_not_the_other(
+    rows: Any, store_of: Callable[[Any], Store]
+) -> None:
+    log(rows, BASE, BASE + 8 * DAY, nodes=2)
+    log(rows, BASE, BASE + DAY, cluster="dark")
+    store = store_of(rows)
+    exposure = {
+        cluster: mttf_report(
+            reliability.failure_counts(store, Selection(cluster=cluster))
+        ).rate.exposure
+        for cluster in (None, "log", "dark")
+    }
+    assert exposure == {None: None, "log": 16.0, "dark": None}
+    weeks = group_rates(reliability.groups(store, Selection(), "week"))
+    assert [(w.group, w.estimate.failures, w.estimate.exposure) for w in weeks] == [
+        ("2026-01-05", 3, None),
+        ("2026-01-12", 1, 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "from_at",
+    [datetime(1, 1, 1, 12, tzinfo=UTC), datetime(1960, 6, 1, 12, tzinfo=UTC), BASE + 9 * DAY],
+)
+def test_a_period_may_begin_long_before_or_after_all_records(
+    rows: Any, report_of: Callable[..., Any], from_at: datetime
+) -> None:
+    log(rows, BASE, BASE + 2 * DAY, nodes=2)
+    days = max(0.0, (BASE + 2 * DAY - from_at) / DAY)
+    assert report_of(rows, from_at=from_at).rate.exposure == pytest.approx(2 * days)
+
+
+def test_node_failures_of_a_cluster_with_jobs_give_the_repair_alone(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    rows.job("a", state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    log(rows, BASE, BASE + HOUR, nodes=4, cluster="gpu")
+    report = report_of(rows)
+    assert (report.basis, report.rate.failures, report.rate.exposure) == ("gpu_time", 1, 1.0)
+    assert (report.mean_repair_hours.value, report.mean_repair_hours.n) == (1.5, 2)
+    assert report_of(rows, partition="a").mean_repair_hours.n == 0
+
+
+def test_failures_of_a_node_within_one_hour_are_one_incident(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    for index, (node, minute) in enumerate(
+        [("n0", 0), ("n0", 59), ("n0", 60), ("n1", 10), (None, 20), (None, 21)]
+    ):
+        rows.job(f"j{index}", state="NODE_FAIL", n_nodes=2, failed_node=node, start_at=BASE - DAY,
+                 end_at=BASE + timedelta(minutes=minute))  # fmt: skip
+    report = report_of(rows)
+    assert (report.rate.failures, report.incident_rate.failures) == (6, 5)
+    assert report.incident_rate.exposure == report.rate.exposure
+
+
+def test_node_time_without_a_named_node_is_of_the_group_unknown(
+    rows: Any, store_of: Callable[[Any], Store]
+) -> None:
+    rows.nodes = [{"cluster": "gpu", "node": "n0", "first_seen_at": BASE - 40 * DAY, "rack": "r1",
+                   "source": "inventory"}]  # fmt: skip
+    rows.job("named", ("n0", "n1"), n_gpus=16, start_at=BASE, end_at=BASE + DAY)
+    rows.job("nameless", n_gpus=16, state="NODE_FAIL", start_at=BASE, end_at=BASE + DAY)
+    store = store_of(rows)
+    for by, known in (("rack", "r1"), ("node_age", "1 to 3 months")):
+        found = {
+            rate.group: (rate.estimate.failures, rate.estimate.exposure)
+            for rate in group_rates(reliability.groups(store, Selection(), by))
+        }
+        assert found == {known: (0, 1.0), "unknown": (1, 3.0)}
+
+
+def test_gpus_that_do_not_divide_over_the_nodes_are_shared_evenly(
+    rows: Any, store_of: Callable[[Any], Store]
+) -> None:
+    rows.nodes = [
+        {"cluster": "gpu", "node": f"n{i}", "first_seen_at": None, "rack": f"r{i}",
+         "source": "inventory"} for i in range(3)
+    ]  # fmt: skip
+    rows.job("odd", ("n0", "n1", "n2"), n_gpus=16, start_at=BASE, end_at=BASE + 3 * DAY)
+    table = reliability.groups(store_of(rows), Selection(), "rack")
+    by_rack = table.groupby("group")["exposure_node_days"].sum().to_dict()
+    assert by_rack == pytest.approx({"r0": 2.0, "r1": 2.0, "r2": 2.0})
+
+
+def test_weeks_begin_on_monday_in_utc(rows: Any, store_of: Callable[[Any], Store]) -> None:
+    rows.job("a", start_at=BASE - HOUR, end_at=BASE + HOUR, state="NODE_FAIL")
+    table = reliability.groups(store_of(rows), Selection(), "week")
+    assert table[["group", "failures", "exposure_node_days"]].values.tolist() == [
+        ["2025-12-29", 0.0, pytest.approx(1 / 24)],
+        ["2026-01-05", 1.0, pytest.approx(1 / 24)],
+    ]
+
+
+def test_the_groups_of_nothing_are_none(empty_store: Any) -> None:
+    from data.store import Store
+
+    store = Store.open(empty_store)
+    for by in reliability.GROUPINGS:
+        assert reliability.groups(store, Selection(), by).empty
+    counts = reliability.failure_counts(store, Selection())
+    assert (counts.basis, counts.exposure_known, counts.from_at) == ("nothing", True, None)
+    assert mttf_report(counts).rate.rate.value is None
+    store.close()
+
+
+def test_failure_rows_are_those_the_rate_counts(
+    random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
+) -> None:
+    store = store_of(random_rows(3))
+    for selection in (Selection(), Selection(min_gpus=9), Selection(cluster="log"),
+                      Selection(from_at=BASE + 3 * DAY, to_at=BASE + 7 * DAY)):  # fmt: skip
+        shown = reliability.failure_rows(store, selection, 1000)
+        counted = reliability.failure_counts(store, selection)
+        assert len(shown) == int(counted.by_day["failures"].sum()) > 0
+        assert shown["failed_at"].is_monotonic_decreasing
+        assert len(reliability.failure_rows(store, selection, 1)) == 1
+
+
+def test_attempt_rows_are_those_of_the_class(
+    random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
+) -> None:
+    store = store_of(random_rows(4))
+    for selection in (Selection(min_gpus=129), Selection(by_size_min_gpus=12)):
+        for size in mttf_report(reliability.failure_counts(store, selection)).by_size:
+            gpus = (size.gpus_from, size.gpus_to)
+            shown = reliability.attempt_rows(store, selection, gpus=gpus, limit=1000)
+            assert shown["running_hours"].sum() == pytest.approx(size.running_hours)
+            assert int(shown["failed"].sum()) == size.mttf_hours.n
+            assert shown["running_hours"].is_monotonic_decreasing
+            first = reliability.attempt_rows(store, selection, gpus=gpus, limit=1)
+            pd.testing.assert_frame_equal(first, shown.head(1))

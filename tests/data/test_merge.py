@@ -1,0 +1,239 @@
+"""What a set of records is worth does not depend on files, their order or their overlap."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.publish.merge import RULES, merge
+from data.publish.schema import tables
+
+BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
+Row = dict[str, Any]
+
+
+def at(hours: float | None) -> datetime | None:
+    return None if hours is None else BEGIN + timedelta(hours=hours)
+
+
+def job(job_id: int, state: str, times: tuple[Any, Any, Any], **more: Any) -> Row:
+    """A record: `times` are the hours of submit, start and end."""
+    submit, start, end = map(at, times)
+    sluid = more.pop("sluid", None)
+    key = sluid or f"{job_id}/{submit}/{start}"
+    row = {"cluster": "a", "attempt_key": key, "job_id": str(job_id), "sluid": sluid,
+           "state": state, "submit_at": submit, "start_at": start, "end_at": end,
+           "node_list": "n[1-2]", "n_gpus": 16}  # fmt: skip
+    return row | more
+
+
+class Merged:
+    """A database into which batches of rows are merged one after another."""
+
+    def __init__(self, *batches: tuple[str, list[Row]]) -> None:
+        self.connection = duckdb.connect()
+        self.connection.execute("SET TimeZone='UTC'")
+        for table in (*RULES, "job_nodes"):  # without comments: far sooner
+            columns = (f'"{name}" {kind}' for name, kind in tables()[table].columns.items())
+            self.connection.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+        self.counts = [self.merge(table, rows) for table, rows in batches]
+
+    def merge(self, table: str, rows: list[Row]) -> dict[str, int]:
+        kinds = tables()[table].columns
+        frame = pd.DataFrame(rows, dtype="object")
+        for name in frame.columns:
+            if kinds[name] == "TIMESTAMPTZ":
+                frame[name] = pd.to_datetime(frame[name], utc=True)
+        self.connection.execute("BEGIN")
+        self.connection.register("incoming", frame)
+        counts = merge(self.connection, table, "incoming")
+        self.connection.unregister("incoming")
+        self.connection.execute("COMMIT")
+        return counts
+
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        wanted = ", ".join(columns) or "*"
+        return self.connection.execute(f"SELECT {wanted} FROM {table} ORDER BY ALL").fetchall()
+
+    def content(self) -> dict[str, list[tuple[Any, ...]]]:
+        return {table: self.rows(table) for table in (*RULES, "job_nodes")}
+
+    def assert_keys_are_unique(self) -> None:
+        keys = {table: rule.key for table, rule in RULES.items()}
+        keys["job_nodes"] = ("cluster", "attempt_key", "node")
+        for table, key in keys.items():
+            names = ", ".join(f'"{name}"' for name in key)
+            (twice,) = self.connection.execute(
+                f"SELECT count(*) - count(DISTINCT ({names})) FROM {table}"
+            ).fetchall()
+            assert twice == (0,), table
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> list[Row]:
+    """Records of one attempt as dumps of different days show it."""
+    number, round_ = draw(st.integers(1, 2)), draw(st.integers(0, 1))
+    sluid = draw(st.sampled_from([None, f"s{number}.{round_}"]))
+    submit = 100 * number + 10 * round_
+    end = draw(st.integers(3, 5))
+    state = draw(st.sampled_from(["COMPLETED", "FAILED", "NODE_FAIL", "REQUEUED"]))
+    nodes = draw(st.sampled_from(["n1", "n[1-2]", "n[2-4]", "n[broken"]))
+    pending = job(number, "PENDING", (submit, None, None), sluid=sluid, node_list=None)
+    running = job(number, "RUNNING", (submit, submit + 1, None), sluid=sluid, node_list=nodes)
+    final = job(number, state, (submit, submit + 1, submit + end), sluid=sluid, node_list=nodes)
+    return draw(st.lists(st.sampled_from([pending, running, final]), min_size=1, max_size=4))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(versions(), min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_the_order_and_split_of_job_records_do_not_matter(
+    attempts: list[list[Row]], chance: random.Random
+) -> None:
+    records = list(itertools.chain(*attempts))
+    whole = Merged(("jobs", records))
+    shuffled = [*records, *chance.choices(records, k=2)]
+    chance.shuffle(shuffled)
+    cuts = sorted(chance.choices(range(len(shuffled) + 1), k=2))
+    parts = [shuffled[: cuts[0]], shuffled[cuts[0] : cuts[1]], shuffled[cuts[1] :]]
+    split = Merged(*(("jobs", part) for part in parts if part))
+    assert split.content() == whole.content()
+    split.assert_keys_are_unique()
+    assert set(split.merge("jobs", shuffled).values()) == {0}
+    assert split.content() == whole.content()
+
+
+EVENT = {"cluster": "a", "node": "n1", "start_at": at(0), "state": "DOWN"}
+OTHERS: dict[str, list[Row]] = {
+    "node_events": [
+        EVENT | {"end_at": end, "reason": reason}
+        for end in (None, at(1), at(2)) for reason in (None, "x", "y")
+    ] + [EVENT | {"node": "n2"}, EVENT | {"cluster": "b"}, EVENT | {"start_at": at(1)}],
+    "health_events": [
+        {"cluster": "a", "event_id": event_id, "node": "n1", "xid": 79, "message": "lost"}
+        for event_id in ("first", "second")
+    ],
+    "node_failures": [
+        {"cluster": "a", "failure_key": key, "node": "n1", "start_at": at(0), "end_at": end}
+        for key in ("1", "2") for end in (None, at(1))
+    ],
+    "tickets": [
+        {"cluster": "a", "ticket_id": "T1", "closed_at": end, "action": action}
+        for end in (None, at(1)) for action in ("none", "swap")
+    ],
+    "nodes": [
+        {"cluster": "a", "node": "n1", "first_seen_at": at(first), "last_seen_at": at(last)}
+        for first in (0, 5) for last in (6, 7)
+    ],
+    "node_facts": [
+        {"cluster": "a", "node": "n1", "gpu": gpu, "key": "driver", "from_at": at(0), "to_at": end}
+        for gpu in (None, "0") for end in (None, at(1))
+    ],
+    "job_logs": [
+        {"cluster": "a", "attempt_key": "1", "file": "out", "line_no": line, "text": text}
+        for line in (1, 2) for text in ("x", "y")
+    ],
+}  # fmt: skip
+
+
+def test_every_table_with_a_rule_is_tried() -> None:
+    assert {"jobs", *OTHERS} == RULES.keys()
+
+
+@pytest.mark.parametrize("table", OTHERS)
+def test_the_order_of_other_records_does_not_matter(table: str) -> None:
+    rows = OTHERS[table]
+    whole = Merged((table, rows))
+    whole.assert_keys_are_unique()
+    chance = random.Random(0)
+    for _ in range(5):
+        chance.shuffle(rows)
+        split = Merged(*((table, [row]) for row in rows))
+        assert split.content() == whole.content()
+        assert split.merge(table, rows) == {table: 0}
+
+
+def test_an_interval_that_ended_takes_the_place_of_the_open_one() -> None:
+    merged = Merged(("node_events", [EVENT]), ("node_events", [EVENT | {"end_at": at(3)}]))
+    assert merged.rows("node_events", "end_at") == [(at(3),)]
+    assert merged.counts == [{"node_events": 1}, {"node_events": 1}]
+    assert merged.merge("node_events", [EVENT]) == {"node_events": 0}
+
+
+def test_of_one_key_the_later_end_wins() -> None:
+    early, late = (job(1, "FAILED", (0, 1, end), sluid="s") for end in (2, 3))
+    for batches in ([early, late], [late, early]):
+        merged = Merged(*(("jobs", [row]) for row in batches))
+        assert merged.rows("jobs", "end_at") == [(at(3),)]
+
+
+def test_a_requeue_is_a_new_attempt() -> None:
+    first, second = job(1, "NODE_FAIL", (0, 1, 2)), job(1, "COMPLETED", (3, 4, 5))
+    again = job(1, "PENDING", (6, None, None))
+    merged = Merged(("jobs", [again]), ("jobs", [second]), ("jobs", [first]))
+    assert [row[0] for row in merged.rows("jobs", "state")] == ["COMPLETED", "NODE_FAIL", "PENDING"]
+
+
+def test_pending_and_running_records_give_way_to_the_final_one() -> None:
+    records = [
+        job(1, "PENDING", (0, None, None), node_list=None),
+        job(1, "RUNNING", (0, 1, None), node_list="n[1-3]"),
+        job(1, "FAILED", (0, 1, 2), node_list="n[1-2]"),
+    ]
+    for order in itertools.permutations(records):
+        merged = Merged(*(("jobs", [row]) for row in order))
+        assert merged.rows("jobs", "state") == [("FAILED",)]
+        assert [row[0] for row in merged.rows("job_nodes", "node")] == ["n1", "n2"]
+
+
+def test_a_record_with_sluid_stands_for_the_same_one_without() -> None:
+    with_sluid = job(1, "FAILED", (0, 1, 2), sluid="s1")
+    without = job(1, "FAILED", (0, 1, 2))
+    for order in itertools.permutations([with_sluid, without]):
+        merged = Merged(*(("jobs", [row]) for row in order))
+        assert merged.rows("jobs", "attempt_key") == [("s1",)]
+        assert len(merged.rows("job_nodes")) == 2
+
+
+def test_the_same_job_on_two_clusters_is_two_jobs() -> None:
+    rows = [job(1, "FAILED", (0, 1, 2), sluid="s", cluster=cluster) for cluster in "ab"]
+    assert len(Merged(("jobs", rows)).rows("jobs")) == 2
+
+
+def test_the_counts_are_rows_added_or_changed() -> None:
+    first = [job(number, "RUNNING", (number, 10, None)) for number in (1, 2)]
+    merged = Merged(("jobs", first))
+    assert merged.counts == [{"jobs": 2, "job_nodes": 4}]
+    assert merged.merge("jobs", first) == {"jobs": 0}
+    ended = job(2, "FAILED", (2, 10, 20), node_list="n[1-3]")
+    new = job(3, "FAILED", (3, 10, 20), node_list=None)
+    assert merged.merge("jobs", [*first, ended, new]) == {"jobs": 2, "job_nodes": 3}
+
+
+@pytest.mark.parametrize(
+    ("node_list", "n_gpus", "expected"),
+    [
+        ("n[1-2]", 16, [("n1", 8), ("n2", 8)]),
+        ("n[1-3]", 16, [("n1", None), ("n2", None), ("n3", None)]),
+        ("n1,n1", 8, [("n1", 8)]),
+        ("n1", None, [("n1", None)]),
+        ("n[1", 8, []),
+        (None, 8, []),
+    ],
+)
+def test_an_attempt_has_its_nodes(node_list: str | None, n_gpus: int | None, expected: Any) -> None:
+    merged = Merged(("jobs", [job(1, "FAILED", (0, 1, 2), node_list=node_list, n_gpus=n_gpus)]))
+    assert merged.rows("job_nodes", "node", "n_gpus") == expected
+    assert len(merged.rows("jobs")) == 1
+
+
+def test_columns_that_a_source_lacks_become_null() -> None:
+    merged = Merged(("jobs", [{"attempt_key": "1", "cluster": "a", "state": "FAILED"}]))
+    assert merged.rows("jobs", "job_id", "end_at", "node_list") == [(None, None, None)]

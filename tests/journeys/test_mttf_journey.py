@@ -1,0 +1,145 @@
+"""From the printed link to MTTF and back by a copied link, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from app.actions import Options, ingest_files
+from tests.journeys.chromium import find_chromium
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import BrowserContext, Page
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_MS = 60_000
+"""A busy machine may take its time: only a page that never comes fails."""
+
+SACCT = """\
+JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+2|c|NODE_FAIL|2026-01-02T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@contextmanager
+def _served(store: Path) -> Iterator[str]:
+    """The address that `faultline serve` prints."""
+    command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        printed = re.search(r"http://\S+", server.stdout.readline())
+        assert printed is not None
+        try:
+            yield printed[0]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def link(demo_store: Path) -> Iterator[str]:
+    """The address of the demo store's dashboard."""
+    with _served(demo_store) as address:
+        yield address
+
+
+@pytest.fixture
+def browser() -> Iterator[BrowserContext]:
+    """A browser that may use the clipboard."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox"]
+        )
+        context = chromium.new_context(viewport={"width": 1280, "height": 800})
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield context
+        chromium.close()
+
+
+def _numbers(page: Page) -> list[str]:
+    """The first sentence and every headline number with its interval."""
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    basis = page.locator('[class*="st-key-rows_"] button')
+    return [
+        page.locator("h1").inner_text(),
+        *page.get_by_test_id("stMetricValue").all_inner_texts(),
+        *basis.all_inner_texts(),
+    ]
+
+
+def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> None:
+    requests: list[str] = []
+    browser.on("request", lambda request: requests.append(request.url))
+    page = browser.new_page()
+    page.goto(link)
+    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    expect(page.get_by_text("synthetic data").first).to_be_visible()
+    before = page.locator("h1").inner_text()
+
+    page.get_by_test_id("stSidebar").get_by_role("radio", name="7d", exact=True).click()
+    expect(page.locator("h1")).not_to_have_text(before)
+    assert "period=7d" in page.url
+
+    page.get_by_role("link", name="MTTF", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("A job of")
+    shown = _numbers(page)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "token" not in copied
+    assert "period=7d" in copied
+
+    other = browser.new_page()
+    other.goto(copied)
+    expect(other.locator("h1")).to_have_text(shown[0])
+    assert _numbers(other) == shown
+    own = link.split("?")[0]
+    assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
+
+
+def test_a_figure_leaves_as_svg_png_and_csv(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", "/mttf?"))
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    begin = {"SVG": b"<svg ", "PNG": b"\x89PNG", "CSV": b"series,gpus_from"}
+    for kind, first_bytes in begin.items():
+        if page.get_by_test_id("stPopoverBody").count() == 0:
+            page.get_by_role("button", name="Download").first.click()
+        with page.expect_download() as download:
+            page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind).click()
+        assert download.value.suggested_filename == (
+            f"faultline-mttf_by_size-synthetic-snapshot1.{kind.lower()}"
+        )
+        assert download.value.path().read_bytes().startswith(first_bytes)
+
+
+def test_an_open_page_follows_a_new_snapshot_and_theme(
+    browser: BrowserContext, tmp_path: Path
+) -> None:
+    export = tmp_path / "sacct.txt"
+    export.write_text(SACCT)
+    with _served(tmp_path / "store") as address:
+        page = browser.new_page()
+        page.goto(address)
+        expect(page.locator("h1")).to_have_text("This store holds no data yet")
+        ingest_files(tmp_path / "store", "sacct", [str(export)], Options())
+        expect(page.locator("h1")).to_contain_text("The fleet fails")
+
+        paper = page.locator(".js-plotly-plot .main-svg").first
+        expect(paper).to_have_css("background-color", "rgb(255, 255, 255)")
+        page.get_by_test_id("stMainMenu").click()
+        page.get_by_test_id("stMainMenuPopover").get_by_text("Dark").last.click()
+        expect(paper).to_have_css("background-color", "rgb(17, 22, 29)")
