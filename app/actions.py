@@ -8,12 +8,12 @@ import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers
 from data.publish import writer
 from data.site import load_site
 from data.state import State
-from data.store import read_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from app import questions
+from data.current import read_current
 from data.errors import DataError
 from data.queries.selection import MTTF_MIN_GPUS, Selection
-from data.store import Store, read_current
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from data.store import SCHEMA_VERSION
+from data.current import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import duckdb
 
 from data import derive
+from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
 from data.errors import StoreBusyError, StoreError
 from data.publish import schema
 from data.publish.merge import merge
 from data.site import load_site
 from data.state import State
-from data.store import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -16,10 +16,11 @@ import duckdb
 import pandas as pd
 import pytest
 
+from data.current import SCHEMA_VERSION, read_current
 from data.errors import StoreBusyError, StoreError
 from data.publish import StoreWriter, migrate, writer
 from data.publish.schema import tables, update
-from data.store import SCHEMA_VERSION, Store, read_current
+from data.store import Store
 
 DATA_MODEL = Path(__file__).resolve().parents[2] / "../shared/design/data-model.md"
 ELSEWHERE = {"node_metrics", "annotations", "saved_queries", "alerts", "mutes", "audit"}

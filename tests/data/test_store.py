@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from data.current import SCHEMA_VERSION, Current, read_current
 from data.errors import StoreError
 from data.publish import writer
-from data.store import SCHEMA_VERSION, Current, Store, read_current
+from data.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +126,8 @@ def test_a_published_snapshot_cannot_be_written(root: Path) -> None:
     with pytest.raises(Exception, match="read-only"):
         store.rows("DELETE FROM jobs")
     store.close()
+
+
+def test_what_writes_a_store_needs_nothing_that_reads_one() -> None:
+    code = "import sys, data.publish; sys.exit('data.store' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

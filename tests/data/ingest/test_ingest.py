@@ -14,9 +14,10 @@ import duckdb
 import pytest
 
 from app.actions import ingest_files
+from data.current import read_current
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, Options, readers
-from data.store import Store, read_current
+from data.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

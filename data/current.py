@@ -1,0 +1,83 @@
+"""The file CURRENT of a store: which snapshot is published, and whether this version reads it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from data.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA_VERSION = 1
+"""Version of schema.sql."""
+
+
+@dataclass(frozen=True)
+class Current:
+    """What the file CURRENT says."""
+
+    snapshot: int
+    file: str
+    sha256: str
+    """SHA-256 of the snapshot's file."""
+    schema_version: int
+    published_at: str
+    """ISO time in UTC."""
+    synthetic: bool
+    """Whether `faultline demo` generated it."""
+
+    def is_sound(self) -> bool:
+        """Whether the fields are of their types and name a file of the store itself."""
+        numbers = (self.snapshot, self.schema_version)
+        return (
+            all(type(number) is int for number in numbers)
+            and self.file == f"warehouse-{self.snapshot}.duckdb"
+        )
+
+    def to_json(self) -> str:
+        """The file's content: one line of JSON."""
+        return json.dumps(asdict(self)) + "\n"
+
+
+def read_current(root: Path) -> Current | None:
+    """The published snapshot of a store; None where nothing was published yet.
+
+    Raises
+    ------
+    StoreError
+        Where CURRENT is not what a publish wrote, or names a snapshot that is gone.
+    """
+    path = root / "CURRENT"
+    try:
+        current = Current(**json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{path}: is not what a publish writes ({error}): restore it from a backup"
+        ) from None
+    if not current.is_sound():
+        raise StoreError(f"{path}: is not what a publish writes: restore it from a backup")
+    if not (root / current.file).is_file():
+        raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
+    return current
+
+
+def refuse_newer(root: Path, current: Current | None) -> None:
+    """Refuses a store whose schema this version does not know."""
+    if current is not None and current.schema_version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{root}: was written by a newer Faultline (schema {current.schema_version}, "
+            f"this one reads {SCHEMA_VERSION}): upgrade Faultline"
+        )
+
+
+def damaged(path: Path, error: Exception) -> StoreError:
+    """The error of a snapshot that DuckDB cannot open."""
+    first_line = str(error).split("\n", 1)[0]
+    return StoreError(f"{path}: cannot be opened ({first_line}): restore it from a backup")
