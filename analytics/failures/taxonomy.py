@@ -1,0 +1,307 @@
+"""Symptoms and causes of failed jobs, their domains, and the labels of other schemes for them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any, Literal, get_args
+
+from analytics.errors import AnalysisError
+
+Domain = Literal["user", "system_software", "hardware", "unknown"]
+
+DOMAINS: tuple[Domain, ...] = get_args(Domain)
+"""Who is at fault: the program, system software, hardware, or nobody knows."""
+
+_OWNERS: dict[str, str] = {"user": "user", "hardware": "hardware repair"}
+_OWNER, _ACTION = "cluster operations", "Look at the evidence and decide."
+_KEYS = ("title", "domain", "component", "owner", "action")
+_BLANK = re.compile(r"[\s_-]+")
+_NO_FAILURE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What was at fault."""
+
+    name: str
+    """Identifier, e.g. ``gpu_memory``."""
+    title: str
+    """In plain words."""
+    domain: str
+    """``user``, ``system_software``, ``hardware`` or ``unknown``."""
+    component: str
+    """Part of the system."""
+    owner: str
+    """Who acts."""
+    action: str
+    """What they do first, one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What is seen of a failure: it leaves some domains possible and excludes the others."""
+
+    name: str
+    title: str
+    domains: tuple[str, ...]
+    """Domains that remain possible."""
+    causes: tuple[str, ...]
+    """Likely causes by name."""
+
+
+@dataclass(frozen=True)
+class Taxonomy:
+    """The causes and symptoms of a site, with the labels of other schemes."""
+
+    causes: Mapping[str, Cause]
+    symptoms: Mapping[str, Symptom]
+    labels: Mapping[str, Mapping[str, str]]
+    """Scheme -> label -> cause; an empty cause is a label that means no failure."""
+    further_labels: Mapping[str, Mapping[str, str]]
+    """Scheme -> cause -> label, for causes that no label of the scheme means exactly."""
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """Schemes whose labels are known."""
+        return tuple(self.labels)
+
+    def domain_of(self, cause: str) -> str:
+        """Domain of a cause.
+
+        Raises
+        ------
+        AnalysisError
+            Where the taxonomy has no such cause.
+
+        Examples
+        --------
+        >>> taxonomy().domain_of("gpu_memory")
+        'hardware'
+        """
+        if cause not in self.causes:
+            raise AnalysisError(
+                f"cause must be one of the taxonomy's {len(self.causes)}, got {cause!r}: "
+                "see analytics/failures/taxonomy.toml, or add it to [taxonomy.causes] of site.toml"
+            )
+        return self.causes[cause].domain
+
+    def cause_of(self, scheme: str, label: str) -> str | None:
+        """Cause that a label of another scheme means.
+
+        Letter case, dashes, underscores and spaces do not count. ``A/B`` is subcause B of cause
+        A, and A alone where B is unknown. A label that goes on after a known one means the same,
+        e.g. ``CANCELLED by 1001`` or ``check-ib ibstat``; the longest known one counts.
+
+        Parameters
+        ----------
+        scheme : str
+            ``rsc``, ``acme``, ``llama3``, ``lanl``, ``pnnl``, ``gcm`` (name of a check) or
+            ``slurm`` (state of a job).
+        label : str
+            As the scheme writes it.
+
+        Returns
+        -------
+        str or None
+            Name of the cause; None for an unknown label and for one that means no failure.
+
+        Raises
+        ------
+        AnalysisError
+            Where the scheme is unknown.
+
+        Examples
+        --------
+        >>> [taxonomy().cause_of("acme", label) for label in ("NVLink", "S3", "no such label")]
+        ['nvlink', 'object_storage', None]
+        """
+        known = self._causes_by_label[self._known(scheme)]
+        words = _normal(label)
+        if words in known:
+            return known[words] or None
+        head, slash, rest = words.partition("/")
+        if slash and head in known:
+            return known.get(rest.strip(), known[head]) or None
+        while " " in words:
+            words = words.rpartition(" ")[0]
+            if words in known:
+                return known[words] or None
+        return None
+
+    def label_of(self, scheme: str, cause: str) -> str | None:
+        """Label of a cause in another scheme: the one that means it, else the nearest.
+
+        Parameters
+        ----------
+        scheme : str
+            As in `cause_of`.
+        cause : str
+            Name of a cause.
+
+        Returns
+        -------
+        str or None
+            As the scheme spells it; None where the scheme has no label for that cause.
+
+        Raises
+        ------
+        AnalysisError
+            Where the scheme is unknown.
+
+        Examples
+        --------
+        >>> taxonomy().label_of("llama3", "gpu_sram"), taxonomy().label_of("acme", "gpu_sram")
+        ('SRAM', 'ECC')
+        """
+        return self._labels_by_cause[self._known(scheme)].get(cause)
+
+    def _known(self, scheme: str) -> str:
+        if scheme not in self.labels:
+            raise AnalysisError(
+                f"scheme must be one of {', '.join(self.labels)}, got {scheme!r}: name one of them"
+            )
+        return scheme
+
+    @cached_property
+    def _causes_by_label(self) -> dict[str, dict[str, str]]:
+        """Scheme -> label in its normal form -> cause."""
+        return {
+            scheme: {_normal(label): cause for label, cause in labels.items()}
+            for scheme, labels in self.labels.items()
+        }
+
+    @cached_property
+    def _labels_by_cause(self) -> dict[str, dict[str, str]]:
+        """Scheme -> cause -> label; of several labels of one cause the first."""
+        table: dict[str, dict[str, str]] = {}
+        for scheme, labels in self.labels.items():
+            by_cause = table.setdefault(scheme, {})
+            for label, cause in labels.items():
+                if cause:
+                    by_cause.setdefault(cause, label)
+            for cause, label in self.further_labels.get(scheme, {}).items():
+                by_cause.setdefault(cause, label)
+        return table
+
+
+def taxonomy(site: Mapping[str, Any] | None = None) -> Taxonomy:
+    """The taxonomy of failures, with a site's own causes and labels on top.
+
+    Parameters
+    ----------
+    site : mapping, optional
+        Section ``[taxonomy]`` of site.toml: ``causes`` (name -> title, domain, component, owner,
+        action; a new cause needs title and domain, a known one keeps what is not given) and
+        ``labels`` (scheme -> label -> cause; a scheme may be new).
+
+    Returns
+    -------
+    Taxonomy
+        Without `site`, one object for all callers.
+
+    Raises
+    ------
+    AnalysisError
+        Where the section holds a mistake; the message names the place below ``taxonomy``.
+
+    References
+    ----------
+    Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters",
+    arXiv 2410.21680, Table I (symptoms, domains); Hu et al., arXiv 2403.07648, Table 3; The Llama
+    3 Herd of Models, arXiv 2407.21783, Table 5.
+
+    Examples
+    --------
+    >>> taxonomy().symptoms["nccl_timeout"].domains
+    ('user', 'system_software', 'hardware')
+    >>> own = taxonomy({"causes": {"licence": {"title": "No licence", "domain": "user"}}})
+    >>> own.causes["licence"].owner
+    'user'
+    """
+    return _extended(_shipped(), site) if site else _shipped()
+
+
+@cache
+def _shipped() -> Taxonomy:
+    """The taxonomy without any site."""
+    document = _document("taxonomy.toml")
+    schemes = _document("labels.toml")
+    return Taxonomy(
+        causes={name: Cause(name, **row) for name, row in document["causes"].items()},
+        symptoms={
+            name: Symptom(name, row["title"], tuple(row["domains"]), tuple(row["causes"]))
+            for name, row in document["symptoms"].items()
+        },
+        labels={
+            name: scheme["causes"] | dict.fromkeys(scheme.get("no_failure", ()), _NO_FAILURE)
+            for name, scheme in schemes.items()
+        },
+        further_labels={name: scheme.get("labels", {}) for name, scheme in schemes.items()},
+    )
+
+
+def _extended(base: Taxonomy, site: Mapping[str, Any]) -> Taxonomy:
+    """A taxonomy with the section of a site on top."""
+    for key in site:
+        if key not in ("causes", "labels"):
+            raise AnalysisError(f"{key} is unknown: there are causes and labels")
+    causes = dict(base.causes)
+    for name, row in _section("causes", site.get("causes", {})).items():
+        causes[name] = _site_cause(name, _section(f"causes.{name}", row), causes.get(name))
+    labels = dict(base.labels)
+    for scheme, rows in _section("labels", site.get("labels", {})).items():
+        own = _section(f"labels.{scheme}", rows)
+        for label, cause in own.items():
+            if cause not in causes:
+                raise AnalysisError(
+                    f'labels.{scheme}."{label}" must name a cause, got {cause!r}: '
+                    f"add [taxonomy.causes.{cause}] or name one there is"
+                )
+        taken = {_normal(label) for label in own}
+        kept = {la: ca for la, ca in labels.get(scheme, {}).items() if _normal(la) not in taken}
+        labels[scheme] = kept | dict(own)
+    return replace(base, causes=causes, labels=labels)
+
+
+def _site_cause(name: str, row: Mapping[str, Any], known: Cause | None) -> Cause:
+    """A cause that a site adds or changes."""
+    place = f"causes.{name}"
+    for key, value in row.items():
+        if key not in _KEYS:
+            raise AnalysisError(f"{place}.{key} is unknown: there are {', '.join(_KEYS)}")
+        if not isinstance(value, str) or not value.strip():
+            raise AnalysisError(f"{place}.{key} must be text, got {value!r}: mend it")
+    if row.get("domain", "user") not in DOMAINS:
+        raise AnalysisError(
+            f"{place}.domain must be one of {', '.join(DOMAINS)}, got {row['domain']!r}: name one"
+        )
+    if known is not None:
+        return replace(known, **row)
+    for key in ("title", "domain"):
+        if key not in row:
+            raise AnalysisError(f"{place}.{key} is missing: a new cause needs title and domain")
+    owner = _OWNERS.get(row["domain"], _OWNER)
+    return Cause(name, **{"component": "not stated", "owner": owner, "action": _ACTION, **row})
+
+
+def _section(place: str, value: object) -> Mapping[str, Any]:
+    """A table of the section."""
+    if not isinstance(value, Mapping):
+        raise AnalysisError(f"{place} must be a section, got {value!r}: write [taxonomy.{place}]")
+    return value
+
+
+def _normal(label: str) -> str:
+    """A label without what does not count."""
+    return _BLANK.sub(" ", label).strip().casefold()
+
+
+def _document(name: str) -> dict[str, Any]:
+    """A data file shipped in this package."""
+    text = resources.files("analytics.failures").joinpath(name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
