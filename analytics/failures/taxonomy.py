@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from typing import Any, Literal, get_args
 
 from analytics.errors import AnalysisError
+from analytics.failures.labels import NO_FAILURE, LabelScheme
 
 Domain = Literal["user", "system_software", "hardware", "unknown"]
 
@@ -20,8 +20,6 @@ DOMAINS: tuple[Domain, ...] = get_args(Domain)
 _OWNERS: dict[str, str] = {"user": "user", "hardware": "hardware repair"}
 _OWNER, _ACTION = "cluster operations", "Look at the evidence and decide."
 _KEYS = ("title", "domain", "component", "owner", "action")
-_BLANK = re.compile(r"[\s_-]+")
-_NO_FAILURE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +58,8 @@ class Taxonomy:
 
     causes: Mapping[str, Cause]
     symptoms: Mapping[str, Symptom]
-    labels: Mapping[str, Mapping[str, str]]
-    """Scheme -> label -> cause; an empty cause is a label that means no failure."""
-    further_labels: Mapping[str, Mapping[str, str]]
-    """Scheme -> cause -> label, for causes that no label of the scheme means exactly."""
-
-    @property
-    def schemes(self) -> tuple[str, ...]:
-        """Schemes whose labels are known."""
-        return tuple(self.labels)
+    schemes: Mapping[str, LabelScheme]
+    """Labels by the name of their scheme."""
 
     def domain_of(self, cause: str) -> str:
         """Domain of a cause.
@@ -94,14 +85,14 @@ class Taxonomy:
         """Cause that a label of another scheme means.
 
         Letter case, dashes, underscores and spaces do not count. ``A/B`` is subcause B of cause
-        A, and A alone where B is unknown. A label that goes on after a known one means the same,
-        e.g. ``CANCELLED by 1001`` or ``check-ib ibstat``; the longest known one counts.
+        A, and A alone where B is unknown. A state of Slurm or a check of GCM may go on after a
+        known one, e.g. ``CANCELLED by 1001`` or ``check-ib --verbose``; the longest known counts.
 
         Parameters
         ----------
         scheme : str
-            ``rsc``, ``acme``, ``llama3``, ``lanl``, ``pnnl``, ``gcm`` (name of a check) or
-            ``slurm`` (state of a job).
+            ``rsc``, ``acme``, ``llama3``, ``lanl``, ``pnnl``, ``gcm`` (name of a check),
+            ``slurm`` (state of a job), or a site's own.
         label : str
             As the scheme writes it.
 
@@ -119,19 +110,10 @@ class Taxonomy:
         --------
         >>> [taxonomy().cause_of("acme", label) for label in ("NVLink", "S3", "no such label")]
         ['nvlink', 'object_storage', None]
+        >>> taxonomy().cause_of("gcm", "check-ibstat"), taxonomy().cause_of("lanl", "Hardware/CPU")
+        ('ib_link', 'cpu')
         """
-        known = self._causes_by_label[self._known(scheme)]
-        words = _normal(label)
-        if words in known:
-            return known[words] or None
-        head, slash, rest = words.partition("/")
-        if slash and head in known:
-            return known.get(rest.strip(), known[head]) or None
-        while " " in words:
-            words = words.rpartition(" ")[0]
-            if words in known:
-                return known[words] or None
-        return None
+        return self._scheme(scheme).cause_of(label)
 
     def label_of(self, scheme: str, cause: str) -> str | None:
         """Label of a cause in another scheme: the one that means it, else the nearest.
@@ -158,35 +140,14 @@ class Taxonomy:
         >>> taxonomy().label_of("llama3", "gpu_sram"), taxonomy().label_of("acme", "gpu_sram")
         ('SRAM', 'ECC')
         """
-        return self._labels_by_cause[self._known(scheme)].get(cause)
+        return self._scheme(scheme).label_of(cause)
 
-    def _known(self, scheme: str) -> str:
-        if scheme not in self.labels:
+    def _scheme(self, name: str) -> LabelScheme:
+        if name not in self.schemes:
             raise AnalysisError(
-                f"scheme must be one of {', '.join(self.labels)}, got {scheme!r}: name one of them"
+                f"scheme must be one of {', '.join(self.schemes)}, got {name!r}: name one of them"
             )
-        return scheme
-
-    @cached_property
-    def _causes_by_label(self) -> dict[str, dict[str, str]]:
-        """Scheme -> label in its normal form -> cause."""
-        return {
-            scheme: {_normal(label): cause for label, cause in labels.items()}
-            for scheme, labels in self.labels.items()
-        }
-
-    @cached_property
-    def _labels_by_cause(self) -> dict[str, dict[str, str]]:
-        """Scheme -> cause -> label; of several labels of one cause the first."""
-        table: dict[str, dict[str, str]] = {}
-        for scheme, labels in self.labels.items():
-            by_cause = table.setdefault(scheme, {})
-            for label, cause in labels.items():
-                if cause:
-                    by_cause.setdefault(cause, label)
-            for cause, label in self.further_labels.get(scheme, {}).items():
-                by_cause.setdefault(cause, label)
-        return table
+        return self.schemes[name]
 
 
 def taxonomy(site: Mapping[str, Any] | None = None) -> Taxonomy:
@@ -230,18 +191,20 @@ def taxonomy(site: Mapping[str, Any] | None = None) -> Taxonomy:
 def _shipped() -> Taxonomy:
     """The taxonomy without any site."""
     document = _document("taxonomy.toml")
-    schemes = _document("labels.toml")
     return Taxonomy(
         causes={name: Cause(name, **row) for name, row in document["causes"].items()},
         symptoms={
             name: Symptom(name, row["title"], tuple(row["domains"]), tuple(row["causes"]))
             for name, row in document["symptoms"].items()
         },
-        labels={
-            name: scheme["causes"] | dict.fromkeys(scheme.get("no_failure", ()), _NO_FAILURE)
-            for name, scheme in schemes.items()
+        schemes={
+            name: LabelScheme(
+                causes=row["causes"] | dict.fromkeys(row.get("no_failure", ()), NO_FAILURE),
+                further=row.get("labels", {}),
+                longest_known=row.get("longest_known", False),
+            )
+            for name, row in _document("labels.toml").items()
         },
-        further_labels={name: scheme.get("labels", {}) for name, scheme in schemes.items()},
     )
 
 
@@ -253,7 +216,7 @@ def _extended(base: Taxonomy, site: Mapping[str, Any]) -> Taxonomy:
     causes = dict(base.causes)
     for name, row in _section("causes", site.get("causes", {})).items():
         causes[name] = _site_cause(name, _section(f"causes.{name}", row), causes.get(name))
-    labels = dict(base.labels)
+    schemes = dict(base.schemes)
     for scheme, rows in _section("labels", site.get("labels", {})).items():
         own = _section(f"labels.{scheme}", rows)
         for label, cause in own.items():
@@ -262,10 +225,8 @@ def _extended(base: Taxonomy, site: Mapping[str, Any]) -> Taxonomy:
                     f'labels.{scheme}."{label}" must name a cause, got {cause!r}: '
                     f"add [taxonomy.causes.{cause}] or name one there is"
                 )
-        taken = {_normal(label) for label in own}
-        kept = {la: ca for la, ca in labels.get(scheme, {}).items() if _normal(la) not in taken}
-        labels[scheme] = kept | dict(own)
-    return replace(base, causes=causes, labels=labels)
+        schemes[scheme] = schemes.get(scheme, LabelScheme({})).with_own(own)
+    return replace(base, causes=causes, schemes=schemes)
 
 
 def _site_cause(name: str, row: Mapping[str, Any], known: Cause | None) -> Cause:
@@ -294,11 +255,6 @@ def _section(place: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise AnalysisError(f"{place} must be a section, got {value!r}: write [taxonomy.{place}]")
     return value
-
-
-def _normal(label: str) -> str:
-    """A label without what does not count."""
-    return _BLANK.sub(" ", label).strip().casefold()
 
 
 def _document(name: str) -> dict[str, Any]:
