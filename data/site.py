@@ -34,10 +34,14 @@ class ClusterSite:
 
 @dataclass(frozen=True)
 class Attribution:
-    """Window around the end of an attempt in which an event on its nodes counts."""
+    """How evidence is weighed: the window around the end of an attempt, and a site's own table."""
 
     before_minutes: float = 10.0
     after_minutes: float = 5.0
+    weights: dict[str, float] = field(default_factory=dict)
+    """Kind of evidence -> odds, in place of ours (`analytics/failures/attribution.toml`)."""
+    rules: tuple[dict[str, str], ...] = ()
+    """Rules (check, text, cause) that come before ours."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +131,17 @@ def _cluster(path: Path, name: str, values: object) -> ClusterSite:
 def _window(path: Path, table: dict[str, Any]) -> Attribution:
     """The section [attribution]."""
     _known_keys(path, "attribution", table, Attribution)
-    for key, value in table.items():
+    for key in ("before_minutes", "after_minutes"):
+        value = table.get(key, 0)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
             raise SiteError(
                 f"{path}: attribution.{key} must be minutes from 0 to 1440, got {value!r}: mend it"
             )
-    return Attribution(**table)
+    own = {
+        "weights": _table(path, "attribution.weights", table.get("weights", {})),
+        "rules": tuple(table.get("rules", ())),
+    }
+    return Attribution(**(table | own))
 
 
 def _table(path: Path, place: str, values: object) -> dict[str, Any]:
