@@ -1,19 +1,25 @@
-"""What a person does to a store: ingest files, build the demo. Never cached."""
+"""What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import getpass
+import os
 import time
 import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from analytics.failures.taxonomy import taxonomy
 from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers
 from data.publish import writer
+from data.queries import targets
 from data.site import load_site
-from data.state import State
+from data.state import Annotation, State
+from data.store import Store, require_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,14 +28,30 @@ if TYPE_CHECKING:
     from data.synthetic import DemoSpec, DemoTruth
 
 __all__ = [
+    "FIELDS",
+    "STATUSES",
+    "Annotation",
     "DemoBuilt",
     "IngestResult",
     "Options",
+    "annotate",
     "build_demo",
     "checked_zone",
     "ingest_files",
     "sources",
+    "undo",
 ]
+
+FIELDS = ("cause", "note", "status")
+"""What can be said about an attempt, an incident or a node."""
+STATUSES = ("open", "acknowledged", "resolved")
+LONGEST_NOTE = 10_000
+"""Characters: every page of the target carries them."""
+_SHOWN_BY = {
+    "attempt": "`faultline failures --list` shows attempts",
+    "incident": "`faultline incidents` shows them",
+    "node": '`faultline sql "SELECT cluster, node FROM nodes"` shows them',
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +101,7 @@ def ingest_files(
         building.publish(options.progress)
     for result in results:
         State(root).record(
-            author or getpass.getuser(),
+            author or _login(),
             "ingest",
             {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
         )
@@ -102,9 +124,91 @@ def build_demo(
         progress("storing")
         building.load(demo.tables)
         building.publish(progress)
-    State(root).record(getpass.getuser(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
+    State(root).record(_login(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
     seconds = time.monotonic() - begin
     return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
+
+
+def annotate(
+    root: Path, target: str, field: str, value: str, *, author: str | None = None
+) -> Annotation:
+    """Says the cause, a note or the status of an attempt, an incident or a node.
+
+    It holds at once, in place of what was said of the same field before, until it is undone.
+
+    Parameters
+    ----------
+    target : str
+        `attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`.
+    field, value : str
+        `cause` with a cause of the taxonomy, `status` with one of STATUSES, or `note` with text.
+    author : str, optional
+        Who says it; the login user where it is not given.
+
+    Raises
+    ------
+    DataError
+        Where the store has no such target, or the value is none of the field's.
+    """
+    checked = _checked(field, value)
+    with contextlib.closing(Store.open(root)) as store:
+        _refuse_unknown(store, target)
+    return State(root).annotate(target, field, checked, author=author or _login())
+
+
+def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annotation:
+    """Takes an annotation back: what was said before it holds again.
+
+    Raises
+    ------
+    DataError
+        Where there is no such annotation, or it was undone before.
+    """
+    require_current(root)
+    return State(root).undo(annotation_id, author=author or _login())
+
+
+def _refuse_unknown(store: Store, target: str) -> None:
+    """Refuses a target that the store does not hold."""
+    kind, colon, key = target.partition(":")
+    named = next((known for known in targets.KINDS if known == kind), None)
+    if named is None or not colon or not key:
+        raise DataError(
+            f"target {target!r} is none: write attempt:CLUSTER/KEY, incident:ID or "
+            "node:CLUSTER/NODE"
+        )
+    if targets.exists(store, named, key):
+        return
+    near = [f"{kind}:{found}" for found in targets.nearest(store, named, key)]
+    remedy = f"did you mean {' or '.join(near)}?" if near else _SHOWN_BY[kind]
+    raise DataError(f"{target}: the store holds no such {kind}: {remedy}")
+
+
+def _checked(field: str, value: str) -> str:
+    """A value of the field; refuses any other."""
+    if field == "note":
+        if not value.strip() or len(value) > LONGEST_NOTE:
+            raise DataError(
+                f"a note holds 1 to {LONGEST_NOTE:,} characters, got {len(value.strip()):,}: "
+                "write it shorter, or undo the one that holds"
+            )
+        return value.strip()
+    if field not in FIELDS:
+        raise DataError(f"field must be one of {', '.join(FIELDS)}, got {field!r}: name one")
+    known = tuple(taxonomy().causes) if field == "cause" else STATUSES
+    if value not in known:
+        near = difflib.get_close_matches(value.lower().replace(" ", "_"), known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise DataError(f"{field} {value!r} is unknown: {remedy}")
+    return value
+
+
+def _login() -> str:
+    """The user who runs this process; by number where the system knows no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without an entry in passwd
+        return f"uid {os.getuid()}"
 
 
 def _refuse_synthetic(synthetic: bool, root: Path) -> None:

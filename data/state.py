@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import sqlite3
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from data.errors import StoreError
+from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+WAIT_S = 30.0
+"""Seconds that a writer waits for another one."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS annotations (
   annotation_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL,
@@ -31,56 +36,185 @@ CREATE TABLE IF NOT EXISTS audit (
   audit_id INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL, author TEXT NOT NULL,
   action TEXT NOT NULL, detail TEXT NOT NULL);
 """
+# Rows are only ever added, so rowid tells newer from older even where the clock was set back.
+_HOLDING = """
+SELECT annotation_id, target, author, made_at, field, value FROM annotations
+WHERE rowid IN (SELECT max(rowid) FROM annotations WHERE undone_at IS NULL GROUP BY target, field)
+ORDER BY rowid
+"""
+_HISTORY = """
+SELECT annotation_id, target, author, made_at, field, value, undone_at, undone_by
+FROM annotations LEFT JOIN (
+  SELECT json_extract(detail, '$.annotation_id') AS annotation_id, author AS undone_by
+  FROM audit WHERE action = 'undo') USING (annotation_id)
+WHERE :target IS NULL OR target = :target
+ORDER BY annotations.rowid DESC
+"""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What a person said about an attempt, an incident or a node."""
+
+    annotation_id: str
+    target: str
+    """`attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`."""
+    author: str
+    made_at: str
+    """ISO time in UTC."""
+    field: str
+    """cause, note or status."""
+    value: str
+    undone_at: str | None = None
+    """ISO time in UTC; None while it was not undone."""
+    undone_by: str | None = None
 
 
 class State:
-    """What people said about one store."""
+    """What people said about one store; safe to use from several processes at once."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / "state.sqlite"
 
     def create(self) -> None:
-        """Makes the tables that are not there yet."""
-        with self._connection() as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(_SCHEMA)
+        """Makes the file and the tables that are not there yet."""
+        with self._writing():
+            pass
 
     def record(self, author: str, action: str, detail: dict[str, Any]) -> None:
         """Writes one line of the audit."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        self.create()
-        with self._connection() as connection:
-            connection.execute(
-                "INSERT INTO audit (made_at, author, action, detail) VALUES (?, ?, ?, ?)",
-                (now, author, action, json.dumps(detail, default=str)),
-            )
+        with self._writing() as connection:
+            _audit(connection, author, action, detail)
 
     def audit(self, limit: int = 100) -> list[tuple[str, str, str, str]]:
         """The latest actions: made_at, author, action, detail; newest first."""
-        self.create()
-        with self._connection() as connection:
-            return connection.execute(
-                "SELECT made_at, author, action, detail FROM audit ORDER BY audit_id DESC LIMIT ?",
-                (limit,),
-            ).fetchall()
+        return self._read(
+            "SELECT made_at, author, action, detail FROM audit ORDER BY audit_id DESC LIMIT :n",
+            {"n": limit},
+        )
+
+    def annotate(self, target: str, field: str, value: str, *, author: str) -> Annotation:
+        """Adds an annotation; of one target and field the newest one holds."""
+        made = Annotation(secrets.token_hex(6), target, author, _now(), field, value)
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO annotations (annotation_id, target, author, made_at, field, value) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (made.annotation_id, target, author, made.made_at, field, value),
+            )
+            detail = {"annotation_id": made.annotation_id, "target": target, field: value}
+            _audit(connection, author, "annotate", detail)
+        return made
+
+    def undo(self, annotation_id: str, *, author: str) -> Annotation:
+        """Takes an annotation back; the one before it, of the same target and field, holds again.
+
+        Raises
+        ------
+        DataError
+            Where there is no such annotation, or it was undone before.
+        """
+        now = _now()
+        with self._writing() as connection:
+            row = connection.execute(
+                "SELECT annotation_id, target, author, made_at, field, value, undone_at "
+                "FROM annotations WHERE annotation_id = ?",
+                (annotation_id,),
+            ).fetchone()
+            if row is None:
+                raise DataError(
+                    f"annotation {annotation_id!r} is unknown: `faultline annotate --list` "
+                    "shows their ids"
+                )
+            *said, undone_at = row
+            if undone_at is not None:
+                raise DataError(
+                    f"annotation {annotation_id!r} was undone before, at {undone_at}: "
+                    "say it anew to have it back"
+                )
+            connection.execute(
+                "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?", (now, annotation_id)
+            )
+            _audit(connection, author, "undo", {"annotation_id": annotation_id})
+        return Annotation(*said, undone_at=now, undone_by=author)
+
+    def history(self, target: str | None = None) -> list[Annotation]:
+        """All annotations (of one target, where it is given), undone ones too; newest first."""
+        return [Annotation(*row) for row in self._read(_HISTORY, {"target": target})]
 
     def annotations(self) -> list[tuple[str, str, str, str, str, str]]:
-        """Annotations that hold, as rows of the table annotations."""
-        self.create()
-        with self._connection() as connection:
-            return connection.execute(
-                "SELECT annotation_id, target, author, made_at, field, value FROM annotations "
-                "WHERE undone_at IS NULL ORDER BY made_at"
-            ).fetchall()
+        """Annotations that hold: one a target and field, as rows of the table annotations.
+
+        annotation_id, target, author, made_at, field, value; in the order in which they were made.
+        """
+        return self._read(_HOLDING, {})
+
+    def version(self) -> str:
+        """Changes with every annotation and every undo: what a cache of them is keyed by."""
+        rows = self._read(
+            "SELECT annotation_id, (SELECT count(undone_at) FROM annotations) FROM annotations "
+            "ORDER BY rowid DESC LIMIT 1",
+            {},
+        )
+        return "-".join(str(part) for part in rows[0]) if rows else ""
+
+    def _read(self, sql: str, parameters: dict[str, Any]) -> list[Any]:
+        """Rows of a query; none where nobody has said anything yet."""
+        if not self._path.exists():
+            return []
+        with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
+            if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+                return []  # another process is making it
+            return connection.execute(sql, parameters).fetchall()
+
+    def _address(self) -> str:
+        """The file, to be read; in a folder without write access nobody writes it either."""
+        frozen = not os.access(self._path.parent, os.W_OK)
+        frozen = frozen and not self._path.with_name("state.sqlite-wal").exists()
+        return f"{self._path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if frozen else "")
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A short-lived connection; commits when the block ends well."""
-        try:
-            with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that no other writer is beside; the tables are there."""
+        with (
+            self._told(),
+            closing(
+                sqlite3.connect(self._path, timeout=WAIT_S, isolation_level=None)
+            ) as connection,
+        ):
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
                 yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's errors as one line that says what to do."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise StoreError(
                 f"{self._path}: cannot be read or written ({error}): check access, or restore it "
                 "from a backup"
             ) from None
+
+
+def _audit(
+    connection: sqlite3.Connection, author: str, action: str, detail: dict[str, Any]
+) -> None:
+    """One line of the audit, in the transaction of what it tells of."""
+    connection.execute(
+        "INSERT INTO audit (made_at, author, action, detail) VALUES (?, ?, ?, ?)",
+        (_now(), author, action, json.dumps(detail, default=str)),
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

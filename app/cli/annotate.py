@@ -1,0 +1,71 @@
+"""faultline annotate: what people decide about an attempt, an incident or a node."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from app.cli import options, output
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "say the cause, a note or the status of an attempt, an incident or a node, or undo it"
+EXAMPLE = "faultline annotate node:demo/gpu0001 --status acknowledged --store ./demo-store"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What it is about and what is said."""
+    options.add_store(parser)
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="attempt:CLUSTER/KEY, incident:ID or node:CLUSTER/NODE",
+    )
+    said = parser.add_mutually_exclusive_group(required=True)
+    said.add_argument("--cause", metavar="C", help="the cause, one of the taxonomy's")
+    said.add_argument("--note", metavar="TEXT", help="a note")
+    said.add_argument("--status", metavar="S", help="open, acknowledged or resolved")
+    said.add_argument("--undo", metavar="ID", help="take an annotation back")
+    said.add_argument(
+        "--list", action="store_true", help="all that was said (about TARGET), newest first"
+    )
+    options.add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes it down and prints the annotation, or lists them."""
+    from app import actions
+
+    form = output.chosen(arguments.format)
+    if arguments.list:
+        _print_history(arguments, form)
+        return 0
+    if arguments.undo is not None:
+        if arguments.target is not None:
+            raise DataError("--undo takes the id of an annotation alone: leave TARGET out")
+        made = actions.undo(arguments.store, arguments.undo)
+    else:
+        if arguments.target is None:
+            raise DataError("name a TARGET, e.g. `faultline annotate node:CLUSTER/NODE --note ...`")
+        field = next(name for name in actions.FIELDS if getattr(arguments, name) is not None)
+        value = getattr(arguments, field)
+        made = actions.annotate(arguments.store, arguments.target, field, value)
+    output.print_record(output.plain(made), form)
+    return 0
+
+
+def _print_history(arguments: argparse.Namespace, form: str) -> None:
+    """All annotations, undone ones too."""
+    from data.state import Annotation, State
+    from data.store import require_current
+
+    require_current(arguments.store)
+    columns = [field.name for field in fields(Annotation)]
+    rows = [
+        [getattr(made, name) for name in columns]
+        for made in State(arguments.store).history(arguments.target)
+    ]
+    output.print_rows(columns, rows, form)

@@ -1,0 +1,48 @@
+"""What people can say something about: attempts, incidents and nodes by their keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from data.store import Store
+
+TargetKind = Literal["attempt", "incident", "node"]
+KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
+
+_KEYS = {
+    "attempt": ("jobs", "cluster || '/' || attempt_key", "job_id"),
+    "incident": ("incidents", "incident_id", "incident_id"),
+    "node": ("nodes", "cluster || '/' || node", "node"),
+}
+"""Kind -> table, key, and a name by which people call it."""
+_SLIPS = 2
+"""Letters wrong, left out or swapped in a key that still is taken for another."""
+
+
+def exists(store: Store, kind: TargetKind, key: str) -> bool:
+    """Whether the store holds it."""
+    table, expression, _ = _KEYS[kind]
+    return bool(
+        store.rows(f"SELECT 1 FROM {table} WHERE {expression} = $key LIMIT 1", {"key": key})
+    )
+
+
+def nearest(store: Store, kind: TargetKind, key: str, limit: int = 3) -> list[str]:
+    """Keys that were probably meant: of that job or node, that begin so, or nearly the same."""
+    table, expression, name = _KEYS[kind]
+    rows = store.rows(
+        f"""WITH named AS (SELECT DISTINCT {expression} AS key, {name} AS name FROM {table}),
+            ranked AS (
+              SELECT key, CASE
+                WHEN $last IN (name, split_part(key, '/', -1)) THEN 0
+                WHEN length($last) > 3 AND contains('/' || key, '/' || $last) THEN 1
+                WHEN abs(length(key) - length($key)) <= {_SLIPS}
+                  AND damerau_levenshtein(key, $key) <= {_SLIPS}
+                THEN 1 + damerau_levenshtein(key, $key) END AS place
+              FROM named)
+            SELECT key FROM ranked WHERE place = (SELECT min(place) FROM ranked)
+            ORDER BY key LIMIT $limit""",
+        {"key": key, "last": key.rpartition("/")[2], "limit": limit},
+    )
+    return [row[0] for row in rows]
