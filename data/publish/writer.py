@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
 from data import derive
 from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
-from data.errors import StoreBusyError, StoreError
 from data.publish import schema
+from data.publish.lock import locked
 from data.publish.merge import merge
 from data.site import load_site
 from data.state import State
@@ -125,6 +124,7 @@ class StoreWriter:
             synthetic=synthetic,
         )
         _sync(self.building)
+        State(self.root).create()
         self.building.rename(self.root / current.file)
         _replace(self.root / "CURRENT", current.to_json())
         _prune(self.root, current)
@@ -143,7 +143,8 @@ class StoreWriter:
 def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
     """The only writer of a store; what is not published when the block ends is thrown away.
 
-    A `fresh` one starts from an empty snapshot in place of the published one.
+    A `fresh` one starts from an empty snapshot in place of the published one. A new folder, in
+    which nothing was published, is removed.
 
     Raises
     ------
@@ -152,22 +153,17 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
     StoreError
         Where the folder cannot be written.
     """
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        lock = (root / "writer.lock").open("a+", encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{root}: cannot be written ({error.strerror}): check access") from None
-    with lock:
-        _take(lock, root)
+    with locked(root):
         current = read_current(root)
         refuse_newer(root, current)
-        _prune(root, current)
-        State(root).create()
-        building = StoreWriter(root, current, fresh=fresh)
         try:
-            yield building
+            _prune(root, current)
+            building = StoreWriter(root, current, fresh=fresh)
+            try:
+                yield building
+            finally:
+                building.connection.close()
         finally:
-            building.connection.close()
             _prune(root, read_current(root))
 
 
@@ -175,22 +171,6 @@ def migrate(root: Path) -> Current:
     """Publishes an older store anew under this version's schema."""
     with writer(root) as building:
         return building.publish()
-
-
-def _take(lock: IO[str], root: Path) -> None:
-    """Locks, or says who holds the lock; the system frees it when its process ends."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        holder = lock.read().strip() or "another process"
-        raise StoreBusyError(
-            f"{root}: is being written by {holder}: wait until it is done and try again"
-        ) from None
-    lock.seek(0)
-    lock.truncate()
-    lock.write(f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
-    lock.flush()
 
 
 def _prune(root: Path, current: Current | None) -> None:

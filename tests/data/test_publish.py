@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import duckdb
@@ -273,3 +274,57 @@ def test_statements_of_the_versions_passed_run_in_their_order() -> None:
         names = [row[0] for row in connection.execute("DESCRIBE tickets").fetchall()]
     assert set(names) == set(tables()["tickets"].columns)
     assert "number" not in names
+
+
+def test_where_nothing_was_published_nothing_is_left(tmp_path: Path) -> None:
+    root = tmp_path / "new/store"
+    with pytest.raises(duckdb.Error, match="no such table"), writer(root) as building:
+        failing(building)
+    assert not list(tmp_path.iterdir())
+    with writer(root):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text("")
+    with writer(tmp_path) as building:
+        building.merge({"jobs": job("1")})
+    assert [path.name for path in tmp_path.iterdir()] == ["site.toml"]
+
+
+def test_what_somebody_put_there_meanwhile_stays(tmp_path: Path) -> None:
+    with writer(tmp_path / "store"):
+        (tmp_path / "store/site.toml").write_text("")
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["site.toml"]
+
+
+ENTERED = """
+import os, pathlib, sys, time
+from data.errors import StoreBusyError
+from data.publish import lock
+root, inside = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+entered = 0
+while time.time() < float(sys.argv[3]):
+    try:
+        with lock.locked(root):
+            os.close(os.open(inside, os.O_CREAT | os.O_EXCL))  # fails where another one is inside
+            entered += 1
+            inside.unlink()
+    except StoreBusyError:
+        pass
+print(entered)
+"""
+
+
+def test_of_writers_that_come_and_leave_one_is_inside_at_a_time(tmp_path: Path) -> None:
+    paths = (tmp_path / "a/store", tmp_path / "in")
+    command = [sys.executable, "-c", ENTERED, *map(str, paths), str(time.time() + 3)]
+    writers = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = [process.communicate() for process in writers]
+    assert [err for _, err in said] == [""] * 4
+    assert sum(int(out) > 0 for out, _ in said) > 1
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

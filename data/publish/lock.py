@@ -1,0 +1,96 @@
+"""One writer at a time: the lock of a store, and the folders made to hold it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING
+
+from data.errors import StoreBusyError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOCK = "writer.lock"
+_TRIES = 20
+"""How often the folder or the lock may vanish, because a writer leaves, while it is taken."""
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """The right to write to a store; where nothing was published the folder is as it was before.
+
+    Raises
+    ------
+    StoreBusyError
+        Where another process has it.
+    StoreError
+        Where the folder cannot be written.
+    """
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    with _taken(root) as lock:
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+        lock.flush()
+        try:
+            yield
+        finally:
+            if not (root / "CURRENT").exists():
+                _remove(root, made)
+
+
+def _taken(root: Path) -> IO[str]:
+    """The lock file, locked; the system frees it when it is closed or its process ends."""
+    path = root / LOCK
+    for remaining in reversed(range(_TRIES)):
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            lock = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            if remaining and isinstance(error, FileNotFoundError):  # removed by a writer that left
+                continue
+            raise StoreError(
+                f"{root}: cannot be written ({error.strerror}): check access"
+            ) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with lock:
+                raise StoreBusyError(_busy(root, lock)) from None
+        if _is_at(path, lock):
+            return lock
+        lock.close()  # a writer that left removed it: the lock of the file there now counts
+    raise StoreBusyError(_busy(root))
+
+
+def _busy(root: Path, lock: IO[str] | None = None) -> str:
+    """Who writes, as the lock file says."""
+    holder = ""
+    if lock is not None:
+        lock.seek(0)
+        holder = lock.read().strip()
+    return (
+        f"{root}: is being written by {holder or 'another process'}: wait until it is done and "
+        "try again"
+    )
+
+
+def _is_at(path: Path, lock: IO[str]) -> bool:
+    """Whether the open file is the one of that name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(lock.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _remove(root: Path, made: list[Path]) -> None:
+    """Removes the lock file, still locked, and the folders made for it that are empty."""
+    (root / LOCK).unlink(missing_ok=True)
+    for folder in made:
+        try:
+            folder.rmdir()
+        except OSError:  # something else was put there meanwhile
+            return
