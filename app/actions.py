@@ -22,7 +22,7 @@ from data.state import Annotation, State
 from data.store import Store, require_current
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from data.synthetic import DemoSpec, DemoTruth
@@ -76,9 +76,12 @@ def ingest_files(
     names: Sequence[str],
     options: Options,
     *,
+    called: Mapping[str, str] | None = None,
     author: str | None = None,
 ) -> tuple[list[IngestResult], list[str]]:
     """Reads files into the store and publishes once; results, and what could not be read.
+
+    `called` says what people call a file, where that is not its path.
 
     Raises
     ------
@@ -93,7 +96,8 @@ def ingest_files(
         _refuse_synthetic(building.synthetic, root)
         for name in names:
             try:
-                results.append(ingest(building, source, name, options))
+                shown = (called or {}).get(name)
+                results.append(ingest(building, source, name, options, called=shown))
             except DataError as error:
                 errors.append(str(error))
         if not results:

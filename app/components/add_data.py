@@ -94,13 +94,13 @@ def _ingest(file: BinaryIO, name: str, *, source: str, stated: dict[str, str | N
     ):
         line, cancel = st.empty(), st.empty()
         cancel.button("Cancel", key="upload_cancel", help="The store stays as it was")
-        path = Path(folder) / Path(name).name
+        path = Path(folder) / "upload"
         path.write_bytes(file.read())
         options = _options(stated, line)
         try:
-            results, _ = actions.ingest_files(loaders.store_root(), source, [str(path)], options)
-        except loaders.DataError as error:
-            raise loaders.DataError(str(error).replace(str(path), name)) from None
+            results, _ = actions.ingest_files(
+                loaders.store_root(), source, [str(path)], options, called={str(path): name}
+            )
         finally:
             cancel.empty()
     st.session_state[RESULTS] = results
@@ -132,7 +132,7 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
 def _report(result: actions.IngestResult) -> None:
     """What became of the records."""
     st.success(
-        f"{Path(result.path).name} is in the store: {numbers.counted(result.rows_read, 'record')} "
+        f"{result.path} is in the store: {numbers.counted(result.rows_read, 'record')} "
         f"read as {result.source}, {numbers.count(result.rows_kept)} kept, "
         f"{numbers.count(result.rows_skipped)} skipped, "
         f"{numbers.count(result.rows_rejected)} rejected.",

@@ -64,7 +64,9 @@ def readers() -> dict[str, ModuleType]:
     return {module.NAME: module for module in modules}
 
 
-def ingest(writer: StoreWriter, source: str, name: str, options: Options) -> IngestResult:
+def ingest(
+    writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None = None
+) -> IngestResult:
     """Reads one input into the snapshot under construction.
 
     Parameters
@@ -73,19 +75,22 @@ def ingest(writer: StoreWriter, source: str, name: str, options: Options) -> Ing
         Name of a reader, or `auto` to recognise the format by its beginning.
     name : str
         Path of the file; `-` for standard input.
+    called : str, optional
+        Name of the file for people, where `name` is none of theirs.
 
     Raises
     ------
     SourceError
         Where nothing can be read from it; the snapshot is as it was.
     """
-    with opened(name, writer.workdir, options.progress) as found:
+    shown = called or name
+    with opened(name, writer.workdir, options.progress, called=called) as found:
         reader = _reader(source, found)
         batch: Batch = reader.read(found.source, options, writer.connection)
         if batch.rejected and batch.rows_read == len(batch.rejected):
-            raise SourceError(f"{name}: no record of {batch.rows_read:,} can be read: "
+            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: "
                               + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
-        options.progress(f"{name}: storing {batch.rows_kept:,} records")
+        options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
     result = _result(writer, reader.NAME, found, batch, tables)
     _store(writer, result, batch)

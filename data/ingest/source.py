@@ -50,9 +50,15 @@ class Opened:
 
 @contextmanager
 def opened(
-    name: str, workdir: Path, progress: Callable[[str], None] = lambda message: None
+    name: str,
+    workdir: Path,
+    progress: Callable[[str], None] = lambda message: None,
+    *,
+    called: str | None = None,
 ) -> Iterator[Opened]:
     """The input called `name` (`-` for standard input), readable until the block is left.
+
+    `called` is its name for people, where it lies under another one (an upload does).
 
     The bytes are hashed and checked in one pass. A plain UTF-8 file is read where it lies; any
     other is written to `workdir`: decompressed, with U+FFFD for bytes that are not UTF-8 and a
@@ -67,7 +73,14 @@ def opened(
     copy = workdir / "input"
     try:
         with nullcontext(raw) if name == "-" else raw:
-            opened_input = _scan(name, raw, copy, modified_at=modified_at, progress=progress)
+            opened_input = _scan(
+                called or name,
+                raw,
+                copy,
+                path=Path(name) if name != "-" else None,
+                modified_at=modified_at,
+                progress=progress,
+            )
         yield opened_input
     finally:
         copy.unlink(missing_ok=True)
@@ -115,6 +128,7 @@ def _scan(
     raw: BinaryIO,
     copy: Path,
     *,
+    path: Path | None,
     modified_at: datetime,
     progress: Callable[[str], None],
 ) -> Opened:
@@ -124,7 +138,7 @@ def _scan(
         raise SourceError(f"{name}: is empty: nothing to read")
     hashed = _Hashed(raw, head)
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
-    in_place = kind is None and name != "-" and Path(name).is_file()  # no pipe
+    in_place = path if kind is None and path is not None and path.is_file() else None  # no pipe
     text = _TextCheck(name)
     with Path(os.devnull if in_place else copy).open("wb") as target:
         truncated = _pass_on(_blocks(hashed, kind), text, target, progress)
@@ -134,11 +148,11 @@ def _scan(
         truncated = f"{kind or 'file'} data ends early or is broken ({truncated})"
     if text.n_bytes == 0:
         raise SourceError(f"{name}: holds nothing: {truncated or 'copy it again'}")
-    path = Path(name) if in_place else copy
+    text_path = in_place or copy
     n_replaced = n_nuls = 0
     if not text.is_plain():
-        path, n_replaced, n_nuls = _replaced(path, copy.with_suffix(".utf8"))
-    source = Source(path, name, modified_at, n_replaced, truncated)
+        text_path, n_replaced, n_nuls = _replaced(text_path, copy.with_suffix(".utf8"))
+    source = Source(text_path, name, modified_at, n_replaced, truncated)
     return Opened(source, hashed.digest.hexdigest(), n_nuls)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import Options, ingest_files
+from data.state import State
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,6 +84,20 @@ def test_a_file_that_is_uploaded_is_in_the_store(
     next(button for button in page.button if button.label == "Ingest").click().run()
     assert not page.exception
     assert "3 records read as sacct, 2 kept, 0 skipped, 1 rejected" in page.success[0].value
+    assert page.success[0].value.startswith("sacct.txt is in the store")
+
+
+def test_an_upload_is_recorded_under_its_own_name(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(tmp_path / "store", PAGE)
+    page.file_uploader(key="upload_file").set_value(("sacct.txt", SACCT.encode(), "text/plain"))
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    store = Store.open(tmp_path / "store")
+    assert store.rows("SELECT path FROM ingests") == [("sacct.txt",)]
+    assert store.rows("SELECT path FROM rejected_rows") == [("sacct.txt",)]
+    store.close()
+    assert '"path": "sacct.txt"' in State(tmp_path / "store").audit()[0][3]
 
 
 def test_a_file_of_no_known_format_is_a_notice(
