@@ -10,12 +10,15 @@ import zoneinfo
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from analytics.errors import AnalysisError
+from analytics.failures.taxonomy import taxonomy
 from data.errors import SiteError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-RESERVED_SECTIONS = ("taxonomy", "runs", "alerts", "access", "retention")
+RESERVED_SECTIONS = ("runs", "alerts", "access", "retention")
 """Sections of the format that no part of this version reads."""
 
 
@@ -53,6 +56,8 @@ class Site:
     sha256: str = ""
     """Hash of the file; of nothing where there is none."""
     notices: tuple[str, ...] = ()
+    taxonomy: Mapping[str, Any] = field(default_factory=dict)
+    """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
 
     @property
     def timezones(self) -> dict[str, str]:
@@ -85,7 +90,7 @@ def load_site(root: Path) -> Site:
         document = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
-    known = ("cluster", "attribution", *RESERVED_SECTIONS)
+    known = ("cluster", "attribution", "taxonomy", *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -99,7 +104,7 @@ def load_site(root: Path) -> Site:
         for section in RESERVED_SECTIONS
         if section in document
     )
-    return Site(clusters, window, digest, notices)
+    return Site(clusters, window, digest, notices, _taxonomy(path, document.get("taxonomy", {})))
 
 
 def _cluster(path: Path, name: str, values: object) -> ClusterSite:
@@ -142,6 +147,16 @@ def _window(path: Path, table: dict[str, Any]) -> Attribution:
         "rules": tuple(table.get("rules", ())),
     }
     return Attribution(**(table | own))
+
+
+def _taxonomy(path: Path, values: object) -> dict[str, Any]:
+    """The section [taxonomy], which the taxonomy itself understands or refuses."""
+    table = _table(path, "taxonomy", values)
+    try:
+        taxonomy(table)
+    except AnalysisError as error:
+        raise SiteError(f"{path}: taxonomy.{error}") from None
+    return table
 
 
 def _table(path: Path, place: str, values: object) -> dict[str, Any]:

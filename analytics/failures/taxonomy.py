@@ -220,10 +220,10 @@ def _extended(base: Taxonomy, site: Mapping[str, Any]) -> Taxonomy:
     for scheme, rows in _section("labels", site.get("labels", {})).items():
         own = _section(f"labels.{scheme}", rows)
         for label, cause in own.items():
-            if cause not in causes:
+            if not isinstance(cause, str) or cause not in causes:
                 raise AnalysisError(
                     f'labels.{scheme}."{label}" must name a cause, got {cause!r}: '
-                    f"add [taxonomy.causes.{cause}] or name one there is"
+                    "name one there is or add it below [taxonomy.causes]"
                 )
         schemes[scheme] = schemes.get(scheme, LabelScheme({})).with_own(own)
     return replace(base, causes=causes, schemes=schemes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.failures.taxonomy import taxonomy
 from data.errors import SiteError
 from data.site import Attribution, ClusterSite, Site, load_site
 
@@ -109,3 +110,64 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "site.toml").mkdir()
     with pytest.raises(SiteError, match=r"site\.toml: cannot be read \(Is a directory\)"):
         load_site(tmp_path)
+
+
+TAXONOMY = """\
+[taxonomy.causes.licence]
+title = "No licence left"
+domain = "system_software"
+
+[taxonomy.causes.gpu_memory]
+owner = "GPU team"
+
+[taxonomy.labels.acme]
+"Licence" = "licence"
+
+[taxonomy.labels.ours]
+"bad HBM" = "gpu_memory"
+"""
+
+
+def test_a_site_adds_causes_and_labels_and_changes_owners(tmp_path: Path) -> None:
+    own = taxonomy(load_site(written(tmp_path, TAXONOMY)).taxonomy)
+    assert (own.domain_of("licence"), own.causes["licence"].owner) == (
+        "system_software",
+        "cluster operations",
+    )
+    assert own.causes["gpu_memory"].owner == "GPU team"
+    assert own.causes["gpu_memory"].title == taxonomy().causes["gpu_memory"].title
+    assert (own.cause_of("acme", "licence"), own.cause_of("acme", "ECC")) == (
+        "licence",
+        "gpu_memory",
+    )
+    assert own.cause_of("ours", "Bad  HBM") == "gpu_memory"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("taxonomy = 3", "taxonomy must be a section"),
+        ("[taxonomy.cause.x]", "taxonomy.cause is unknown: there are causes and labels"),
+        ("[taxonomy]\ncauses = 3", "taxonomy.causes must be a section, got 3"),
+        ("[taxonomy.causes]\nx = 3", "taxonomy.causes.x must be a section"),
+        (
+            '[taxonomy.causes.x]\ntitle = "X"',
+            "taxonomy.causes.x.domain is missing: a new cause needs title and domain",
+        ),
+        (
+            '[taxonomy.causes.x]\ntitle = "X"\ndomain = "software"',
+            "taxonomy.causes.x.domain must be one of user, system_software, hardware, unknown",
+        ),
+        ('[taxonomy.causes.pcie]\nowners = "me"', "taxonomy.causes.pcie.owners is unknown"),
+        ("[taxonomy.causes.pcie]\nowner = 3", "taxonomy.causes.pcie.owner must be text, got 3"),
+        ("[taxonomy.causes.pcie]\ndomain = [1]", "taxonomy.causes.pcie.domain must be text"),
+        (
+            '[taxonomy.labels.acme]\n"Fan" = "fan"',
+            "taxonomy.labels.acme.\"Fan\" must name a cause, got 'fan'",
+        ),
+        ('[taxonomy.labels.acme]\n"Fan" = ["pcie"]', "must name a cause, got ['pcie']"),
+    ],
+)
+def test_a_mistake_in_the_taxonomy_is_told(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(SiteError, match=re.escape(said)):
+        load_site(written(tmp_path, text))
