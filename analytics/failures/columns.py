@@ -1,0 +1,154 @@
+"""Columns of frames as integers: times in microseconds, keys as codes, overlaps of intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analytics.errors import ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+NEVER = int(np.iinfo(np.int64).min)
+"""An unknown time, in microseconds."""
+SECOND = 1_000_000
+"""Microseconds of a second."""
+MINUTE = 60 * SECOND
+"""Microseconds of a minute."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Intervals at places: place code (-1 unknown), first and last microsecond, whose they are."""
+
+    place: Ints
+    first: Ints
+    last: Ints
+    member: Ints
+
+    def known(self) -> Spans:
+        """Those whose place and times are known and whose end is not before their start."""
+        keep = (self.place >= 0) & (self.first != NEVER) & (self.last >= self.first)
+        return Spans(self.place[keep], self.first[keep], self.last[keep], self.member[keep])
+
+
+def require(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """The frame has these columns.
+
+    Raises
+    ------
+    ShapeError
+        Where one is missing.
+    """
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ShapeError(
+            f"{name} must have the columns {', '.join(columns)}, got none named "
+            f"{', '.join(missing)}: select them in the query"
+        )
+
+
+def microseconds(times: pd.Series) -> Ints:
+    """Microseconds since 1970 in UTC; `NEVER` where unknown. Times without a zone are UTC.
+
+    Examples
+    --------
+    >>> microseconds(pd.Series(["1970-01-01T00:01:00Z", None])).tolist()
+    [60000000, -9223372036854775808]
+    """
+    aware = pd.to_datetime(times, utc=True, format="ISO8601" if times.dtype == object else None)
+    plain = aware.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+    found: Ints = plain.astype(np.int64)
+    return found
+
+
+def times(microseconds_utc: Ints) -> pd.Series:
+    """The opposite of `microseconds`: UTC-aware times, NaT where unknown."""
+    return pd.Series(microseconds_utc.view("datetime64[us]")).dt.tz_localize("UTC")
+
+
+def codes(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
+    """Number of each row's combination of values, from 0; unknown values are a value of their own.
+
+    Examples
+    --------
+    >>> codes(pd.DataFrame({"a": ["x", "x", None, None], "b": [1, 2, 1, 1]}), ["a", "b"]).tolist()
+    [0, 1, 2, 2]
+    """
+    found = np.zeros(len(frame), dtype=np.int64)
+    for column in columns:
+        values, uniques = pd.factorize(frame[column])
+        found = found * (len(uniques) + 1) + values + 1
+        found = pd.factorize(found)[0].astype(np.int64)
+    return found
+
+
+def joint_codes(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[Ints]:
+    """Codes of the same columns over several frames, in one numbering; -1 where one is unknown.
+
+    Examples
+    --------
+    >>> left, right = pd.DataFrame({"node": ["a", "b"]}), pd.DataFrame({"node": [None, "b"]})
+    >>> [part.tolist() for part in joint_codes([left, right], ["node"])]
+    [[0, 1], [-1, 1]]
+    """
+    found = np.zeros(sum(len(part) for part in parts), dtype=np.int64)
+    unknown = np.zeros(len(found), dtype=bool)
+    for column in columns:
+        values, uniques = pd.factorize(
+            np.concatenate([part[column].to_numpy(dtype=object) for part in parts])
+        )
+        unknown |= values < 0
+        found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
+    found[unknown] = -1
+    return np.split(found, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def chained(spans: Spans, gap: int) -> tuple[Ints, Ints]:
+    """Pairs of members whose intervals at one place follow each other within `gap` microseconds.
+
+    Only neighbours are paired: whatever a chain of such gaps connects is connected by the pairs.
+    """
+    spans = spans.known()
+    order = np.lexsort((spans.member, spans.last, spans.first, spans.place))
+    place, first, member = spans.place[order], spans.first[order], spans.member[order]
+    moments, rank = np.unique(np.concatenate([first, spans.last[order]]), return_inverse=True)
+    reach = np.maximum.accumulate(place * (len(moments) + 1) + rank[len(first) :])
+    until = moments[(reach - place * (len(moments) + 1)).clip(min=0)] if len(place) else first
+    near = (place[1:] == place[:-1]) & (first[1:] - until[:-1] <= gap)
+    return member[:-1][near], member[1:][near]
+
+
+def overlaps(left: Spans, right: Spans) -> tuple[Ints, Ints]:
+    """Positions in `left` and `right` of intervals at one place that share a moment (ends count).
+
+    Examples
+    --------
+    >>> jobs = Spans(*(np.array(v) for v in ([0, 1], [10, 10], [20, 20], [0, 1])))
+    >>> events = Spans(*(np.array(v) for v in ([0, 0], [20, 21], [25, 25], [0, 1])))
+    >>> [found.tolist() for found in overlaps(jobs, events)]
+    [[0], [0]]
+    """
+    order = np.lexsort((right.last, right.first, right.place))
+    ends = (left.first, left.last, right.first[order], right.last[order])
+    moments, ranks = np.unique(np.concatenate(ends), return_inverse=True)
+    width = len(moments) + 1
+    parts = np.split(ranks, np.cumsum([len(part) for part in ends])[:-1])
+    begins = right.place[order] * width + parts[2]
+    until = right.place[order] * width + parts[3]
+    low = np.searchsorted(np.maximum.accumulate(until), left.place * width + parts[0], "left")
+    high = np.searchsorted(begins, left.place * width + parts[1], "right")
+    counts = np.maximum(high - low, 0)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    offsets = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = low[rows] + offsets
+    meets = until[found] >= (left.place * width + parts[0])[rows]
+    return rows[meets], order[found[meets]]
