@@ -86,7 +86,12 @@ def ingest(
     shown = called or name
     with opened(name, writer.workdir, options.progress, called=called) as found:
         reader = _reader(source, found)
-        batch: Batch = reader.read(found.source, options, writer.connection)
+        try:
+            batch: Batch = reader.read(found.source, options, writer.connection)
+        except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
+            raise SourceError(
+                f"{shown}: is Parquet, {reader.NAME} reads text: give the log itself"
+            ) from None
         if batch.rejected and batch.rows_read == len(batch.rejected):
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: "
                               + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip

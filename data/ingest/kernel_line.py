@@ -139,10 +139,29 @@ _OTHER_PROGRAM = re.compile(
     rf"\s*{_PRIORITY}(?:{_BARE}|{_ISO}|{_FULL}|{_UNIX}|\[\s*\d+\.\d+{_END})\s*"
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
 )
+_ZONED = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}(?:Z|[+-]\d\d:?\d\d)"
+_LEVEL = r"(?!(?i:trace|debug|info|notice|warn|warning|error|err|fatal|critical)\b)"
+_LOGGED = re.compile(
+    rf"""\s*
+    (?: <\d{{1,3}}>                                                  # dmesg -r, syslog's priority
+      | kern\s*:[a-z]+\s*:                                          # dmesg -x
+      | (?:[\w.-]+:\s+)?\[\s*(?:\+\s*\d+\.\d+|<\s*\d+\.\d+\s*>)\s*\]  # dmesg -d
+      | {_BARE}\s+\S | {_FULL}\s+\S+\s+\S+:\s                       # syslog, journalctl
+      | {_ZONED}\s+{_LEVEL}[\w.:-]+\s+[^\s:\[\]]+(?:\[\d+\])?:\s    # rsyslog, short-iso
+      | \d{{1,3}},\d+,\d+,[-c+]                                      # /dev/kmsg
+      | \{{.*"(?:MESSAGE|__REALTIME_TIMESTAMP)"\s?:                  # journalctl -o json
+      | --\s(?:Logs?\sbegin|Journal\sbegins|Boot\s[0-9a-f]|No\sentries)
+      | [\w-]+\s[0-9a-f]{{4}}:[0-9a-f]{{2}}:[0-9a-f]{{2}}\.[0-7]:\s    # dmesg -t: of a PCI device
+      | Linux\sversion\s\d
+    )""",
+    re.VERBOSE,
+)
+_KERNEL_GROUPS = ("tag", "ctime", "minute", "uptime", "micros")  # no program's own log has these
 _WALL = re.compile(
     rf"(?P<month>{_MONTH})\s*(?P<day>\d+)\s(?:(?P<year>\d{{4}})\s)?(?P<hour>\d\d):(?P<minute>\d\d)"
     r"(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?(?:\s(?P<last_year>\d{4}))?"
 )
+_SHOWN = 400  # characters of a line that tell its form
 _LEAP_YEAR = 2000  # stands in for an unknown year, so that 29 February stays possible
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -185,6 +204,17 @@ def prefix_of(text: str) -> Prefix | None:
         raise LineError("unknown text before the kernel's message")
     return Prefix(
         host or match["outer"], prefix.time, prefix.has_year, prefix.zone, prefix.uptime_s
+    )
+
+
+def is_logged(line: str) -> bool:
+    """Whether a line has a form of the kernel's log, of syslog or the journal, faulty or not."""
+    text = line[:_SHOWN].lstrip("\ufeff\x1e\0")
+    match = _PREFIX.match(text)
+    return (
+        (match is not None and any(match[group] for group in _KERNEL_GROUPS))
+        or bool(_LOGGED.match(text))
+        or split_line(line) is not None
     )
 
 

@@ -16,6 +16,7 @@ from data.ingest.kernel_line import (
     Prefix,
     announced_gpu,
     fault_of,
+    is_logged,
     journal_record,
     prefix_of,
     split_line,
@@ -73,11 +74,12 @@ def read(
     Raises
     ------
     SourceError
-        Where the file holds no line, or `--timezone` is unknown.
+        Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
     log = _Log(source, options)
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         for line_no, line in enumerate(lines, 1):
+            log.is_log = log.is_log or is_logged(line)
             if _may_matter(line):
                 log.take(line_no, line)
             elif not line.isspace():
@@ -188,6 +190,8 @@ class _Log:
     source: Source
     options: Options
     n_other: int = 0
+    is_log: bool = False
+    """Whether any line has a form of such a log."""
     rows: list[HealthRow] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -213,11 +217,16 @@ class _Log:
             self.skipped[result] += 1
 
     def batch(self) -> Batch:
-        """All of the log; SourceError where it holds no line."""
+        """All of the log; SourceError where it holds no line of one."""
         self.skipped["not_an_xid"] += self.n_other
         n_read = len(self.rows) + len(self.rejected) + self.skipped.total()
         if n_read == 0:
             raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+        if not (self.is_log or self.rows or self.rejected):
+            raise SourceError(
+                f"{self.source.name}: is no kernel log: none of its {n_read:,} lines has a form of "
+                "dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give another file"
+            )
         times = [row.observed_at for row in self.rows if row.observed_at is not None]
         return Batch(
             tables={"health_events": health_frame(self.rows, "kernel", _KEY)},

@@ -281,3 +281,19 @@ def test_a_refusal_is_a_source_error_where_one_file_was_named(tmp_path: Path) ->
     assert issubclass(SourceError, DataError)
     with pytest.raises(DataError, match="is a folder, not a file: name the files in it"):
         ingest_files(tmp_path / "store", "sacct", [str(tmp_path)], Options())
+
+
+@pytest.mark.parametrize("source", ["sacctmgr-events", "kernel-log", "gcm-health"])
+def test_parquet_is_refused_where_text_is_read(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(b"PAR1" + bytes(range(256)) * 16 + b"PAR1")
+    with pytest.raises(DataError, match=r"is Parquet, .* reads text: give the log itself"):
+        ingest_files(tmp_path / "store", source, [str(path)], Options())
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_file_of_another_kind_leaves_the_store_untouched(tmp_path: Path) -> None:
+    (tmp_path / "sacct.txt").write_text(SACCT, encoding="utf-8")
+    with pytest.raises(DataError, match="is no kernel log"):
+        ingest_files(tmp_path / "store", "kernel-log", [str(tmp_path / "sacct.txt")], Options())
+    assert not (tmp_path / "store").exists()

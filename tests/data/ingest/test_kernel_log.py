@@ -366,6 +366,60 @@ def test_a_log_without_faults_is_no_mistake(tmp_path: Path) -> None:
     assert (batch.clusters, batch.first_at) == ((), None)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[    0.000000] Linux version 6.8.0 (buildd@host)", "Linux version 6.8.0 (buildd@host)",
+        "[Sun Feb 23 16:24:18 2025] usb 1-1: new device", "[Feb23 16:24] usb 1-1: new device",
+        "[  +0.000003] usb 1-1: new device", "[<    0.000003>] usb 1-1: new device",
+        "[  206.307641 <    0.000003>] usb 1-1: new device", "<6>usb 1-1: new device",
+        "kern  :info  : usb 1-1: new device", "kern  :info  : [    1.000000] usb 1-1: new device",
+        "2025-02-23T16:24:18,859532+00:00 usb 1-1: new device",
+        "6,3964,206764307,-;nvidia-nvswitch2: open (major=510)", "n7: [    1.000000] usb 1-1: new",
+        "Feb 23 16:24:18 gpu-17 sshd[7]: session opened", "Feb 23 16:24:18 gpu-17 usb 1-1: new",
+        "Feb 23 16:24:18 gpu-17 kernel: usb 1-1: new", "gpu-17 kernel: usb 1-1: new device",
+        "2025-02-23T17:24:18.1+01:00 gpu-17 systemd[1]: Started a thing.",
+        "Sun 2025-02-23 16:24:18 UTC gpu-17 systemd[1]: Started a thing.",
+        "1740327858.000000 gpu-17 kernel: usb 1-1: new",
+        "<30>1 2025-02-23T16:24:18Z gpu-17 systemd 1 - - Started a thing.",
+        '{"MESSAGE":"usb 1-1: new","_HOSTNAME":"n1"}',
+        '{"_HOSTNAME" : "n1", "__REALTIME_TIMESTAMP" : "1"}', "-- No entries --",
+        "nvidia 0000:3b:00.0: enabling device", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module",
+        "[Feb 25 2025 13:59:45] [INFO] [tid 1803] Received an inband message",
+    ],
+)  # fmt: skip
+def test_one_line_of_a_log_of_any_form_is_enough(tmp_path: Path, line: str) -> None:
+    batch = read(tmp_path, f"Call Trace:\n{line}\n")
+    assert (batch.rows_read, batch.skipped_by_reason) == (2, {"not_an_xid": 2})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "JobID|State|Start\n1|FAILED|2025-02-23T16:24:18\n",
+        "Cluster|NodeName|TimeStart\na|n1|2025-02-23T16:24:18\n",
+        '{"node": "n1", "message": "check passed", "observed_at": "2025-02-23T16:24:18Z"}\n',
+        "time,node,what\n2025-02-23 16:24:18,n1,DIMM\n1,2,3;4\n",
+        "2025-02-23 16:24:18,250 INFO trainer: step 7 loss 2.1\n",
+        "2025-02-23T16:24:18.250Z INFO trainer: step 7 loss 2.1\n",
+        "[2025-02-23 16:24:18,250][__main__][INFO] - step 7\n",
+        "[2025-02-23T16:24:18.250] error: Nodes n1 not responding\n",
+        "2025/02/23 16:24:18 main.go:7: listening\n",
+        "I0223 16:24:18.250000 77 server.cc:12] listening\n",
+        "- 1117838570 2005.06.03 R02-M1 2005-06-03-15.42.50 R02-M1 RAS KERNEL INFO parity error\n",
+        "<html>\n<p>Xid errors</p>\n</html>\n",
+        "# Minutes\n\n- 12 people came\n- the Xid list was read\n",
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SourceError, match=r"log: is no kernel log: none of its \d+ lines has a"):
+        read(tmp_path, text)
+
+
+def test_a_cut_fault_is_no_file_of_another_kind(tmp_path: Path) -> None:
+    assert len(read(tmp_path, "NVRM: Xid (PCI:\nand more\n").rejected) == 1
+
+
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_a_log_without_lines_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(SourceError, match="holds no lines"):
