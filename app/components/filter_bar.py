@@ -53,12 +53,15 @@ def show(*, min_gpus: int = 0) -> Scope:
         cluster = _one_of("cluster", choices.clusters, "all clusters")
         timezone = _timezone(choices, cluster)
         from_at, to_at = _period(choices, timezone)
+        partition = _one_of("partition", choices.partitions, "all partitions")
+        smallest = _min_gpus(min_gpus)
         selection = loaders.Selection(
             cluster=cluster,
             from_at=from_at,
             to_at=to_at,
-            partition=_one_of("partition", choices.partitions, "all partitions"),
-            min_gpus=_min_gpus(min_gpus),
+            partition=partition,
+            min_gpus=min_gpus if smallest is None else smallest,
+            by_size_min_gpus=smallest or 0,
             account=_one_of("account", choices.accounts, "all accounts"),
         )
         with st.container(horizontal=True):
@@ -91,8 +94,8 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
     )
 
 
-def _min_gpus(page_default: int) -> int:
-    """Smallest job counted."""
+def _min_gpus(page_default: int) -> int | None:
+    """Smallest job counted; None where the reader leaves it to the page."""
     chosen = st.number_input(
         "Smallest job (GPUs)",
         min_value=0,
@@ -102,7 +105,7 @@ def _min_gpus(page_default: int) -> int:
         bind="query-params",
         placeholder=f"{page_default:,} (this page's default)",
     )
-    return page_default if chosen is None else int(chosen)
+    return None if chosen is None else int(chosen)
 
 
 def _period(choices: Choices, timezone: str) -> tuple[datetime | None, datetime | None]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.actions import Options, ingest_files
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 PAGE = "views/reliability/mttf.py"
+SMALL = """\
+JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+"""
 
 
 def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
@@ -46,6 +52,18 @@ def test_the_smallest_job_changes_the_rate(
     assert len(rates) == 2
 
 
+def test_an_explicit_smallest_job_restricts_the_classes_and_the_default_does_not(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    def smallest(**filters: str) -> int:
+        page = open_page(demo_store, PAGE, period="all", **filters)
+        frame = next(f.value for f in page.dataframe if "gpus_from" in f.value.columns)
+        return int(frame["gpus_from"].min())
+
+    assert smallest() == smallest(min_gpus="0") == 1
+    assert smallest(min_gpus="9") == smallest(min_gpus="16") == 9
+
+
 @pytest.mark.parametrize("by", ["week", "partition", "rack", "node_age"])
 def test_the_rate_by_every_grouping(
     open_page: Callable[..., AppTest], demo_store: Path, by: str
@@ -61,7 +79,19 @@ def test_a_selection_without_such_jobs_has_no_rate_and_says_why(
     page = open_page(demo_store, PAGE, period="all", min_gpus="100000")
     assert not page.exception
     assert page.metric[2].value == "unknown"
+    assert any("a smaller job size, or reset" in text.value for text in page.markdown)
+
+
+def test_where_all_jobs_are_smaller_than_the_default_the_classes_stay(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    (tmp_path / "sacct.txt").write_text(SMALL)
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
+    page = open_page(tmp_path / "store", PAGE, period="all")
+    assert not page.exception
+    assert page.metric[2].value == "unknown"
     assert any("lower the smallest job" in caption.value for caption in page.caption)
+    assert any("gpus_from" in frame.value.columns for frame in page.dataframe)
 
 
 def test_a_given_rate_projects_as_published(
