@@ -10,14 +10,13 @@ from importlib import resources
 from typing import Literal
 
 from analytics.errors import AnalysisError
-from analytics.failures.xid_severity import Severity, severity_of_action
+from analytics.failures.xid_severity import SEVERITY_RANK, Severity, severity_of_action
 
 Layout = Literal["V1", "V2"]
 
 FIRST_CODE, LAST_CODE = 144, 150
 FIRST_DRIVER_OF_V2 = 575
 """Branch of the driver from which the sub-codes are numbered by layout V2."""
-_RANK: dict[Severity | None, int] = {None: 0, "info": 1, "warning": 2, "critical": 3, "fatal": 4}
 _MESSAGE = re.compile(
     r"(?P<unit>[A-Z][A-Z0-9_/]+) (?P<severity>Nonfatal|Fatal|Link Fatal)\b"
     r"(?:[^(]*?\bLink (?P<link>\d+))?"
@@ -82,7 +81,7 @@ class NvlinkReading:
     def severity(self) -> Severity | None:
         """Severity of the strongest action of the rows; None where they ask to see XID 154."""
         found = [severity_of_action(rule.immediate_action) for rule in self.rules]
-        return max(found, key=lambda one: _RANK[one], default=None)
+        return max(found, key=lambda one: SEVERITY_RANK[one], default=None)
 
     @property
     def immediate_actions(self) -> tuple[str, ...]:

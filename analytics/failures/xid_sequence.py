@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 from analytics.errors import AnalysisError, ShapeError
 from analytics.failures.xid import severity_of_xid, xid_entries
-from analytics.failures.xid_severity import Severity, severity_of_action
+from analytics.failures.xid_nvlink5 import nvlink5_readings
+from analytics.failures.xid_severity import SEVERITY_RANK, Severity, severity_of_action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Role = Literal["leading", "follows", "same incident", "beside"]
 
-_RANK: dict[Severity | None, int] = {None: 0, "info": 1, "warning": 2, "critical": 3, "fatal": 4}
 _OFF_THE_BUS, _CLEANUP, _STOPPED, _RECOVERY = 79, 45, 43, 154
 _PROGRAM_FAULTS = frozenset({13, 31})
 _UNCORRECTABLE, _REMAPPED, _REMAP_FAILED = 48, 63, 64
@@ -103,7 +103,10 @@ def recovery_action(message: str) -> Recovery | None:
 
 
 def resolve_sequence(
-    codes: Sequence[int], messages: Sequence[str | None] | None = None
+    codes: Sequence[int],
+    messages: Sequence[str | None] | None = None,
+    *,
+    driver: str | None = None,
 ) -> XidSequence:
     """A burst of XIDs of one GPU as one finding: the leading code and the part of the others.
 
@@ -121,7 +124,9 @@ def resolve_sequence(
     codes : sequence of int
         XIDs in order of time, at least one; the same code may come again.
     messages : sequence of str or None, optional
-        The kernel's messages, as long as `codes`; only those of 154 are read.
+        The kernel's messages, as long as `codes`; read of 154 and, where they lead, of 144 to 150.
+    driver : str, optional
+        Version of the driver, by which 144 to 150 decode.
 
     Returns
     -------
@@ -162,7 +167,8 @@ def resolve_sequence(
     ]
     if asked and asked[-1].action:
         return XidSequence(leading, asked[-1].severity, asked[-1].action, notes)
-    severity, action = _own_action(leading, distinct)
+    words = [message for code, message in pairs if code == leading and message]
+    severity, action = _by_words(leading, words, driver) or _own_action(leading, distinct)
     return XidSequence(leading, severity, action, notes)
 
 
@@ -175,7 +181,7 @@ def _leading(codes: list[int]) -> int:
         candidates = [code for code in candidates if code != _STOPPED]
     if not candidates:
         return _CLEANUP if _CLEANUP in codes else codes[0]
-    top = max(candidates, key=lambda code: _RANK[severity_of_xid(code)])
+    top = max(candidates, key=lambda code: SEVERITY_RANK[severity_of_xid(code)])
     if top in _MEMORY:
         return next(code for code in _LEADING_IN_MEMORY if code in codes)
     return top
@@ -212,6 +218,20 @@ def _memory_reason(code: int) -> str:
         _CONTAINED: "the error reached one program only",
         _UNCONTAINED: "the error may have reached other programs",
     }.get(code, "it describes the same memory error")
+
+
+def _by_words(
+    code: int, messages: list[str], driver: str | None
+) -> tuple[Severity | None, str | None] | None:
+    """Strongest severity and action that messages of XID 144 to 150 state; None without any."""
+    found = [
+        (reading.severity, action)
+        for message in messages
+        for reading in nvlink5_readings(code, message, driver)
+        if reading.agrees
+        for action in reading.immediate_actions
+    ]
+    return max(found, key=lambda one: SEVERITY_RANK[severity_of_action(one[1])], default=None)
 
 
 def _own_action(leading: int, codes: list[int]) -> tuple[Severity | None, str | None]:

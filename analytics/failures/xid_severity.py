@@ -6,6 +6,15 @@ from typing import Literal
 
 Severity = Literal["info", "warning", "critical", "fatal"]
 
+SEVERITY_RANK: dict[Severity | None, int] = {
+    None: 0,
+    "info": 1,
+    "warning": 2,
+    "critical": 3,
+    "fatal": 4,
+}
+"""From the least to the most severe; unknown comes first."""
+
 _BY_ACTION: dict[str, Severity] = {
     "IGNORE": "info",
     "RESTART_APP": "warning",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
@@ -20,8 +21,9 @@ EXAMPLE = "faultline xid 79"
 
 _EVENT_KEYS = (
     "line", "xid", "sxid", "pci_bus_id", "pid", "process", "severity", "observed_at", "node",
-    "cause", "domain", "title", "immediate_action", "message", "readings",
+    "stated_severity", "cause", "domain", "title", "immediate_action", "message", "readings",
 )  # fmt: skip
+_STATED = re.compile(r"\b(?:non-)?fatal\b", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -159,7 +161,13 @@ def _print_events(arguments: argparse.Namespace, form: str) -> None:
     rows = [_event_record(event, arguments.driver) for event in found.events]
     if form == "json":
         rejected = [{"line": line.line_no, "reason": line.reason} for line in found.rejected]
-        output.print_json({"events": rows, "bursts": _bursts(found.events), "rejected": rejected})
+        output.print_json(
+            {
+                "events": rows,
+                "bursts": _bursts(found.events, arguments.driver),
+                "rejected": rejected,
+            }
+        )
     elif form == "csv":
         output.print_csv(_EVENT_KEYS, [[row[key] for key in _EVENT_KEYS] for row in rows])
     else:
@@ -187,6 +195,7 @@ def _event_record(event: KernelEvent, driver: str | None) -> output.Row:
         "severity": severity or (entry and entry.severity) or ("critical" if lost else None),
         "observed_at": event.observed_at,
         "node": event.node,
+        "stated_severity": _stated_severity(event),
         "cause": "gpu_unavailable" if lost else entry and entry.cause,
         "domain": "hardware" if lost else entry and entry.domain,
         "title": "The GPU no longer answers on the PCIe bus" if lost else entry and entry.title,
@@ -194,6 +203,12 @@ def _event_record(event: KernelEvent, driver: str | None) -> output.Row:
         "message": event.message,
         "readings": [_reading_record(reading) for reading in readings],
     }
+
+
+def _stated_severity(event: KernelEvent) -> str | None:
+    """`fatal` or `non-fatal` as the line of a switch error says, which may differ by driver."""
+    found = _STATED.search(event.message) if event.sxid is not None else None
+    return found[0].lower() if found else None
 
 
 def _by_message(
@@ -228,7 +243,7 @@ def _reading_record(reading: NvlinkReading) -> output.Row:
     }
 
 
-def _bursts(events: Sequence[KernelEvent]) -> list[output.Row]:
+def _bursts(events: Sequence[KernelEvent], driver: str | None) -> list[output.Row]:
     """XIDs of one GPU with at most three minutes of silence, resolved to one finding each."""
     from analytics.failures.xid_sequence import resolve_sequence
 
@@ -242,6 +257,7 @@ def _bursts(events: Sequence[KernelEvent]) -> list[output.Row]:
             resolve_sequence(
                 [event.xid for event in burst if event.xid is not None],
                 [event.message for event in burst],
+                driver=driver,
             )
         )
         for burst in _grouped(events)
