@@ -24,7 +24,8 @@ _KEPT = (*_KEY, "source", "cause", "domain", "message")
 def severity_rank(severity: pd.Series) -> NDArray[np.int64]:
     """Rank of each severity: 0 info to 3 fatal, -1 where unknown."""
     known = pd.CategoricalDtype(list(SEVERITIES), ordered=True)
-    return severity.astype(known).cat.codes.to_numpy(dtype=np.int64)
+    ranks: NDArray[np.int64] = severity.astype(known).cat.codes.to_numpy().astype(np.int64)
+    return ranks
 
 
 def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) -> pd.DataFrame:
@@ -141,4 +142,5 @@ def _first_events(
         return first
     number = np.repeat(np.arange(len(begins)), sizes)[at[by_burst] == np.repeat(at[first], sizes)]
     order = np.lexsort((event_ids.to_numpy(dtype=object)[tied].astype(str), number))
-    return tied[order][np.flatnonzero(np.diff(number[order], prepend=-1))]
+    found: NDArray[np.int64] = tied[order][np.flatnonzero(np.diff(number[order], prepend=-1))]
+    return found

@@ -1,0 +1,139 @@
+"""Incidents and their members in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NAMED_NODES = 3
+"""Nodes that a sentence names; more are counted."""
+NO_CAUSE = ("unknown", "requeued")
+"""Causes that name none."""
+
+
+def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """One sentence on an incident, saying no more than its numbers do.
+
+    What happened is named first, then what ended near it: that the one caused the other is the
+    verdict's claim, and the colon leaves it there. "at least" stands where the running time or
+    the GPUs of some attempts are not known.
+
+    Parameters
+    ----------
+    incident : mapping
+        A row of the incidents, as `incidents` returns them.
+    titles : mapping
+        Cause to its title in plain words.
+
+    Examples
+    --------
+    >>> summary({"cause": "nvlink", "nodes": ("a17",), "nodes_named": True, "n_failed_jobs": 3,
+    ...     "n_failed_gpus": 384, "n_preempted_jobs": 0, "n_preempted_gpus": 0, "n_failures": 3,
+    ...     "lost_gpu_seconds": 345_600, "n_unmeasured": 0, "loop_failures": 0},
+    ...     {"nvlink": "NVLink errors"})
+    'NVLink errors on node a17: 3 jobs (384 GPUs) ended; 96 GPU-hours lost'
+    """
+    parts = [f"{_what(incident, titles)}: {_ended(incident)}"]
+    if incident["n_preempted_jobs"]:
+        aside = _jobs(incident["n_preempted_jobs"], incident["n_preempted_gpus"])
+        parts.append(f"{aside} preempted by the requeue")
+    if incident["n_failures"]:
+        parts.append(_lost(incident["lost_gpu_seconds"], incident["n_unmeasured"]))
+    return "; ".join(parts)
+
+
+def _what(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """The cause and where."""
+    cause = incident["cause"]
+    where = _where(incident["nodes"]) if incident["nodes_named"] else ""
+    if cause in NO_CAUSE:
+        return f"No known cause{where}"
+    title = titles.get(cause, cause.replace("_", " "))
+    return f"{title[:1].upper()}{title[1:]}{where}"
+
+
+def _where(nodes: Sequence[str]) -> str:
+    """The nodes that evidence names."""
+    if not nodes:
+        return ""
+    if len(nodes) > NAMED_NODES:
+        return f" on {len(nodes):,} nodes"
+    return f" on node{'s' if len(nodes) > 1 else ''} {', '.join(nodes)}"
+
+
+def _ended(incident: Mapping[str, Any]) -> str:
+    """The jobs that ended, and whether one of them did so over and over."""
+    n = incident["n_failed_jobs"]
+    if not n:
+        return "no job ended"
+    jobs = _jobs(n, incident["n_failed_gpus"])
+    again = incident["loop_failures"]
+    if not again:
+        return f"{jobs} ended"
+    if n == 1:
+        return f"{jobs} failed {again:,} times in a row"
+    return f"{jobs} ended, one of them {again:,} times in a row"
+
+
+def _jobs(n: int, gpus: Any) -> str:
+    """Number of jobs and, where known, of their GPUs."""
+    size = "" if pd.isna(gpus) or not gpus else f" ({int(gpus):,} GPU{'s' if gpus > 1 else ''})"
+    return f"{n:,} job{'s' if n > 1 else ''}{size}"
+
+
+def _lost(gpu_seconds: Any, unmeasured: int) -> str:
+    """GPU-hours lost."""
+    if pd.isna(gpu_seconds):
+        return "GPU-hours lost not known"
+    hours = gpu_seconds / 3600
+    least = "at least " if unmeasured else ""
+    amount = f"{hours:,.0f}" if hours >= 10 or hours == int(hours) else f"{hours:.1f}"
+    return f"{least}{amount} GPU-hour{'' if amount == '1' else 's'} lost"
+
+
+def signals(bursts: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """What each burst shows: ``XID 79``, ``SXid 12028``, or the name of its check."""
+    named = bursts["check_name"].astype(object).where(bursts["check_name"].notna(), "event")
+    found = named.to_numpy(dtype=object).copy()
+    for column, word in (("sxid", "SXid"), ("xid", "XID")):
+        if column in bursts.columns:
+            code = pd.to_numeric(bursts[column]).to_numpy(dtype=float, na_value=np.nan)
+            known = np.flatnonzero(~np.isnan(code))
+            found[known] = [f"{word} {number}" for number in code[known].astype(int).tolist()]
+    return found
+
+
+def burst_texts(bursts: pd.DataFrame) -> list[str]:
+    """Each burst in words: its signal, how often, and the message of its first event."""
+    messages = bursts["message"] if "message" in bursts.columns else [None] * len(bursts)
+    return [
+        signal
+        + ("" if n == 1 else f", {n:,} times")
+        + (f": {text}" if isinstance(text, str) and text else "")
+        for signal, n, text in zip(signals(bursts), bursts["n"].tolist(), messages, strict=True)
+    ]
+
+
+def failure_texts(failures: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+    """Each failure in words: job, state and the verdict's cause."""
+    return [
+        f"job {job if isinstance(job, str) else '?'} ended {state}: "
+        + (titles.get(cause, cause.replace("_", " ")) if isinstance(cause, str) else "no verdict")
+        for job, state, cause in zip(
+            failures["job_id"].astype(object), failures["state"], failures["cause"], strict=True
+        )
+    ]
+
+
+def outage_texts(outages: pd.DataFrame) -> list[str]:
+    """Each outage in words: state and reason."""
+    return [
+        f"node {state if isinstance(state, str) else 'out of service'}"
+        f"{f': {reason}' if isinstance(reason, str) and reason else ''}"
+        for state, reason in zip(outages["state"], outages["reason"], strict=True)
+    ]
