@@ -215,6 +215,46 @@ def test_another_level_and_seed_are_taken(faultline: Callable[..., Any], lanl_st
     assert rate("--seed", 0) == first != rate("--seed", 1)
 
 
+@pytest.mark.parametrize("by", ["week", "partition", "rack", "node_age"])
+def test_the_groups_add_up_to_the_whole(
+    faultline: Callable[..., Any], demo_store: Path, by: str
+) -> None:
+    found = faultline("mttf", "--store", demo_store, "--min-gpus", 0, "--by", by).json
+    groups = found["by"]
+    assert sum(group["failures"] for group in groups) == found["failures"]
+    exposure = sum(group["exposure_node_days"] for group in groups)
+    assert exposure == pytest.approx(found["exposure_node_days"])
+    assert all(set(group["rate_per_1000_node_days"]) == ESTIMATE for group in groups)
+    assert len({group["group"] for group in groups}) == len(groups)
+
+
+def test_the_rate_by_partition_is_counted_to_the_digit(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    given = ("mttf", "--store", sacct_store, "--min-gpus", 0, "--by", "partition")
+    groups = {group["group"]: group for group in faultline(*given).json["by"]}
+    assert {name: (g["failures"], g["exposure_node_days"]) for name, g in groups.items()} == {
+        "gpu": (1, 5.0), "cpu": (0, 0.25),
+    }  # fmt: skip
+    assert groups["gpu"]["rate_per_1000_node_days"]["value"] == pytest.approx(200.0)
+    rows = list(csv.DictReader(io.StringIO(faultline(*given, "--format", "csv").out)))
+    assert {row["group"]: float(row["rate_per_1000_node_days"]) for row in rows} == {
+        "gpu": pytest.approx(200.0), "cpu": 0.0,
+    }  # fmt: skip
+    table = faultline(*given, "--format", "table").out
+    assert "partition  failures  exposure (node-days)  per 1,000 node-days" in table
+    assert "by" not in faultline("mttf", "--store", sacct_store).json
+
+
+def test_groups_follow_the_smallest_job_and_the_period(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    given = ("mttf", "--store", sacct_store, "--by", "week")
+    assert faultline(*given).json["by"] == []
+    (week,) = faultline(*given, "--min-gpus", 9, "--from", "2026-01-06").json["by"]
+    assert (week["failures"], week["exposure_node_days"]) == (1, 2.0)
+
+
 REFUSED = {
     "no store": (["--store", "nowhere"], "nowhere: holds no store"),
     "a file as store": (["--store", __file__], "is a file: name a folder"),
@@ -239,6 +279,11 @@ REFUSED = {
         "gpus_per_node must be a finite number > 0, got 0",
     ),
     "the GPUs of a store's node": (["--gpus-per-node", "4"], "a store knows its own"),
+    "groups of a given rate": (
+        ["--rate-per-1000-node-days", "6.5", "--gpus", "8", "--by", "week"],
+        "--by tells records of a store apart",
+    ),
+    "an unknown grouping": (["--by", "moon"], "invalid choice: 'moon'"),
     "an unknown form": (["--format", "xml"], "invalid choice: 'xml'"),
     "an unknown option": (["--node", "n1\nn2"], "unrecognized arguments: --node n1 n2"),
 }
