@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analytics.errors import AnalysisError
-from app.cli import options, output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analytics.failures.xid_nvlink5 import NvlinkReading
-    from data.ingest.kernel_events import KernelEvent
+from app.cli import options, output, xid_events
 
 HELP = "what a GPU error (XID) or switch error (SXid) means, or the ones in a kernel log"
 EXAMPLE = "faultline xid 79"
@@ -23,7 +16,6 @@ _EVENT_KEYS = (
     "line", "xid", "sxid", "pci_bus_id", "pid", "process", "severity", "observed_at", "node",
     "stated_severity", "cause", "domain", "title", "immediate_action", "message", "readings",
 )  # fmt: skip
-_STATED = re.compile(r"\b(?:non-)?fatal\b", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -158,13 +150,13 @@ def _print_events(arguments: argparse.Namespace, form: str) -> None:
         output.notice(text)
     for line in found.rejected:
         output.notice(f"line {line.line_no} is left out: {line.reason}")
-    rows = [_event_record(event, arguments.driver) for event in found.events]
+    rows = [xid_events.event_record(event, arguments.driver) for event in found.events]
     if form == "json":
         rejected = [{"line": line.line_no, "reason": line.reason} for line in found.rejected]
         output.print_json(
             {
                 "events": rows,
-                "bursts": _bursts(found.events, arguments.driver),
+                "bursts": xid_events.bursts(found.events, arguments.driver),
                 "rejected": rejected,
             }
         )
@@ -172,126 +164,8 @@ def _print_events(arguments: argparse.Namespace, form: str) -> None:
         output.print_csv(_EVENT_KEYS, [[row[key] for key in _EVENT_KEYS] for row in rows])
     else:
         shown = ("line", "observed_at", "node", "pci_bus_id", "code", "severity", "title")
-        coded = [row | {"code": _name_of_code(row)} for row in rows]
+        coded = [row | {"code": xid_events.name_of_code(row)} for row in rows]
         output.print_table(shown, [[row[key] for key in shown] for row in coded])
-
-
-def _event_record(event: KernelEvent, driver: str | None) -> output.Row:
-    """A fault with what the catalogs say of it."""
-    from analytics.failures.sxid import sxid_entries
-    from analytics.failures.xid import xid_entries
-
-    xid = None if event.xid is None else xid_entries().get(event.xid)
-    entry: Any = xid or (None if event.sxid is None else sxid_entries().get(event.sxid))
-    severity, action, readings = _by_message(event, driver)
-    lost = event.check_name == "gpu_lost"
-    return {
-        "line": event.line,
-        "xid": event.xid,
-        "sxid": event.sxid,
-        "pci_bus_id": event.pci_bus_id,
-        "pid": event.pid,
-        "process": event.process,
-        "severity": severity or (entry and entry.severity) or ("critical" if lost else None),
-        "observed_at": event.observed_at,
-        "node": event.node,
-        "stated_severity": _stated_severity(event),
-        "cause": "gpu_unavailable" if lost else entry and entry.cause,
-        "domain": "hardware" if lost else entry and entry.domain,
-        "title": "The GPU no longer answers on the PCIe bus" if lost else entry and entry.title,
-        "immediate_action": action or (xid and xid.immediate_action),
-        "message": event.message,
-        "readings": [_reading_record(reading) for reading in readings],
-    }
-
-
-def _stated_severity(event: KernelEvent) -> str | None:
-    """`fatal` or `non-fatal` as the line of a switch error says, which may differ by driver."""
-    found = _STATED.search(event.message) if event.sxid is not None else None
-    return found[0].lower() if found else None
-
-
-def _by_message(
-    event: KernelEvent, driver: str | None
-) -> tuple[str | None, str | None, Sequence[NvlinkReading]]:
-    """Severity, action and readings that stand in the message itself; None where they do not."""
-    from analytics.failures.xid_nvlink5 import nvlink5_readings
-    from analytics.failures.xid_sequence import recovery_action
-
-    if event.xid == 154:
-        asked = recovery_action(event.message)
-        return (asked.severity, asked.action, ()) if asked else (None, None, ())
-    readings = nvlink5_readings(event.xid or 0, event.message, driver)
-    agreed = [reading for reading in readings if reading.agrees and reading.rules]
-    if len(agreed) != 1:
-        return None, None, readings
-    actions = agreed[0].immediate_actions
-    return agreed[0].severity, actions[0] if len(actions) == 1 else None, readings
-
-
-def _reading_record(reading: NvlinkReading) -> output.Row:
-    """A reading of the words of XID 144 to 150."""
-    return {
-        "layout": reading.layout,
-        "unit": reading.unit,
-        "agrees_with_line": reading.agrees,
-        "severity": reading.severity,
-        "immediate_actions": reading.immediate_actions,
-        "investigatory_actions": list(
-            dict.fromkeys(rule.investigatory_action for rule in reading.rules)
-        ),
-    }
-
-
-def _bursts(events: Sequence[KernelEvent], driver: str | None) -> list[output.Row]:
-    """XIDs of one GPU with at most three minutes of silence, resolved to one finding each."""
-    from analytics.failures.xid_sequence import resolve_sequence
-
-    return [
-        {
-            "node": burst[0].node,
-            "pci_bus_id": burst[0].pci_bus_id,
-            "lines": [event.line for event in burst],
-        }
-        | dataclasses.asdict(
-            resolve_sequence(
-                [event.xid for event in burst if event.xid is not None],
-                [event.message for event in burst],
-                driver=driver,
-            )
-        )
-        for burst in _grouped(events)
-    ]
-
-
-def _grouped(events: Sequence[KernelEvent]) -> list[list[KernelEvent]]:
-    """Events with an XID by node and GPU, divided by three minutes of silence."""
-    open_bursts: dict[tuple[str | None, str | None], list[KernelEvent]] = {}
-    bursts: list[list[KernelEvent]] = []
-    for event in events:
-        if event.xid is None:
-            continue
-        key = (event.node, event.pci_bus_id)
-        burst = open_bursts.get(key)
-        if burst is None or _silent_between(burst[-1], event):
-            burst = open_bursts[key] = []
-            bursts.append(burst)
-        burst.append(event)
-    return bursts
-
-
-def _silent_between(first: KernelEvent, then: KernelEvent) -> bool:
-    """Whether more than three minutes lie between two events; no where a time is unknown."""
-    if first.observed_at is None or then.observed_at is None:
-        return False
-    return (then.observed_at - first.observed_at).total_seconds() > 180
-
-
-def _name_of_code(row: output.Row) -> str:
-    """A code as people write it."""
-    if row["xid"] is not None:
-        return f"XID {row['xid']}"
-    return f"SXid {row['sxid']}" if row["sxid"] is not None else "GPU lost"
 
 
 def _in_words(value: Any) -> Any:

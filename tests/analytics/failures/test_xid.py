@@ -1,4 +1,4 @@
-"""Severity of XID and SXid codes."""
+"""The catalogs of XID and SXid codes: severity, domain, cause, actions, sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from analytics.failures.xid import severity_of_xid, sxid_severities, xid_severities
+from analytics.failures.sxid import sxid_entries
+from analytics.failures.taxonomy import taxonomy
+from analytics.failures.xid import (
+    action_meanings,
+    severity_of_xid,
+    sxid_causes,
+    sxid_severities,
+    xid_causes,
+    xid_entries,
+    xid_severities,
+)
 
 CATALOG = Path(__file__).parents[4] / "shared" / "data" / "xid"
 
@@ -63,3 +73,58 @@ def test_shipped_tables_say_what_the_public_catalogs_say() -> None:
         switch = {int(row["sxid"]): row["severity"] for row in csv.DictReader(lines)}
     assert set(xid_severities()) == codes
     assert sxid_severities() == switch
+
+
+@pytest.mark.skipif(not CATALOG.exists(), reason="no ../shared/data/xid here")
+def test_actions_and_possible_causes_are_those_of_the_public_catalog() -> None:
+    with (CATALOG / "xid_catalog.csv").open(newline="") as lines:
+        rows = {int(row["xid"]): row for row in csv.DictReader(lines)}
+    for code, entry in xid_entries().items():
+        row = rows[code]
+        assert (entry.immediate_action or "") == row["immediate_action"]
+        assert (entry.investigatory_action or "") == row["investigatory_action"]
+        assert "|".join(entry.possible_causes) == row["possible_causes"]
+        assert entry.mnemonic == row["mnemonic"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "domain", "cause"),
+    [
+        ((13, 31, 43, 137), "user", "illegal_memory_access"),
+        ((48, 63, 64, 92, 94, 95, 171), "hardware", "gpu_memory"),
+        ((172,), "hardware", "gpu_sram"),
+        ((74, 144, 145, 146, 147, 148, 149, 150), "hardware", "nvlink"),
+        ((79,), "hardware", "gpu_unavailable"),
+        ((62, 119, 120), "system_software", "gpu_driver"),
+        ((45,), "user", "unknown"),
+        ((109, 8, 32, 68, 154), "unknown", "unknown"),
+    ],
+)
+def test_codes_of_the_field_have_the_domain_that_sources_support(
+    codes: tuple[int, ...], domain: str, cause: str
+) -> None:
+    for code in codes:
+        assert (xid_entries()[code].domain, xid_causes()[code]) == (domain, cause), code
+
+
+def test_every_entry_has_a_title_a_known_cause_and_explained_actions() -> None:
+    known, meanings = taxonomy(), action_meanings()
+    for entry in xid_entries().values():
+        assert entry.title
+        assert entry.cause in known.causes
+        for action in (entry.immediate_action, entry.investigatory_action):
+            assert action is None or action in meanings, action
+        assert entry.sources[0].name.startswith("NVIDIA")
+    for switch in sxid_entries().values():
+        assert switch.title
+        assert switch.domain == known.domain_of(switch.cause) == "hardware"
+    assert set(sxid_causes()) == set(sxid_severities())
+
+
+def test_a_code_on_which_sources_disagree_shows_what_each_says() -> None:
+    disputed = {code for code, entry in xid_entries().items() if entry.disagreement}
+    assert disputed == {45, 109}
+    entry = xid_entries()[109]
+    assert "RESET_GPU" in entry.sources[0].says
+    assert "not critical" in entry.sources[1].says
+    assert all("not critical" in xid_entries()[code].sources[1].says for code in (13, 31, 43, 63))
