@@ -17,6 +17,7 @@ from app import questions
 from data.current import read_current
 from data.errors import DataError
 from data.queries.selection import MTTF_MIN_GPUS, Selection
+from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def snapshot() -> int:
     """Number of the published snapshot; 0 where nothing was published yet."""
     current = read_current(store_root())
     return 0 if current is None else current.snapshot
+
+
+def said_version() -> str:
+    """Changes with every annotation: what people say counts at once."""
+    return State(store_root()).version()
 
 
 def choices() -> questions.Choices | None:
@@ -111,9 +117,8 @@ def rejected_rows(ingest_id: str | None, limit: int) -> pd.DataFrame:
 def _answer(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a question about the present snapshot, from the cache where it was asked."""
     root = store_root()
-    published = snapshot()
-    store = _open(str(root), published)
-    answer: R = _cached(store, (str(root), published), question.__name__, args, kwargs)
+    key = (str(root), snapshot(), said_version())
+    answer: R = _cached(_open(*key), key, question.__name__, args, kwargs)
     return answer
 
 
@@ -128,15 +133,15 @@ def _rows(
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _open(root: str, snapshot: int) -> Store:  # noqa: ARG001 - part of the cache's key
-    """The store, open at a snapshot."""
+def _open(root: str, snapshot: int, said: str) -> Store:  # noqa: ARG001 - the cache's key
+    """The store, open at a snapshot, with what people had said by then."""
     return Store.open(Path(root))
 
 
 @st.cache_data(max_entries=ANSWERS_KEPT, show_spinner="Reading the store")
 def _cached(
     _store: Store,
-    key: tuple[str, int],  # noqa: ARG001 - part of the cache's key
+    key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
     name: str,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],

@@ -184,14 +184,51 @@ CREATE TABLE failures ( -- An attempt ended by a failure, with its verdict. Deri
   cluster VARCHAR, -- name of the cluster
   attempt_key VARCHAR, -- the attempt
   failed_at TIMESTAMPTZ, -- end of the attempt
+  state VARCHAR, -- state of the attempt
+  node_lost BOOLEAN, -- the scheduler lost a node of it: state NODE_FAIL, or a filled FailedNode
   symptom VARCHAR, -- what was seen
-  domain VARCHAR, -- user, system_software, hardware or unknown; NULL until attributed
-  cause VARCHAR, -- cause; NULL until attributed
-  confidence DOUBLE, -- confidence of the verdict in [0, 1]; NULL until attributed
+  domain VARCHAR, -- user, system_software, hardware or unknown
+  cause VARCHAR, -- cause, by the taxonomy; unknown where nothing names one
+  confidence DOUBLE, -- share of the evidence that speaks for the cause, in [0, 1]; 0 where unknown
   method VARCHAR, -- scheduler, health_event, log_rule, log_model, human or none
   node VARCHAR, -- node that failed; NULL where no record names it
-  evidence VARCHAR, -- ids of the health events, a JSON array
-  alternatives VARCHAR -- other causes considered, a JSON array
+  evidence VARCHAR, -- what the verdict rests on, a JSON array: kind, key, node, offset_s (seconds from the end), check, severity, xid, cause, role, why, n, odds, text
+  alternatives VARCHAR, -- other causes considered, a JSON array: cause, confidence, reason
+  derived_cause VARCHAR, -- cause that the evidence names, whatever a person decided
+  derived_domain VARCHAR -- domain of derived_cause
+);
+CREATE TABLE planted_causes ( -- Why attempts of a synthetic cluster failed, as `faultline demo` planted it. Empty in real stores. Key: cluster, attempt_key.
+  cluster VARCHAR, -- name of the cluster
+  attempt_key VARCHAR, -- the attempt
+  cause VARCHAR, -- planted cause
+  domain VARCHAR, -- its domain
+  has_event BOOLEAN -- a health event near the end shows the cause
+);
+CREATE TABLE check_calibration ( -- How often a check fires around the end of attempts, successful and failed. Derived at every publish. Key: cluster, signal, severity.
+  cluster VARCHAR, -- name of the cluster
+  signal VARCHAR, -- name of the check, xid <code>, sxid <code>, or node <state>
+  severity VARCHAR, -- severity of its events; NULL unknown
+  n_completed_attempts BIGINT, -- attempts that completed
+  n_completed_attempts_hit BIGINT, -- of these, attempts with such an event near their end
+  n_completed BIGINT, -- nodes of attempts that completed
+  n_completed_hits BIGINT, -- of these, nodes with such an event near the end
+  n_failed BIGINT, -- nodes of attempts that ended FAILED or NODE_FAIL
+  n_failed_hits BIGINT, -- of these, nodes with such an event near the end
+  causal_ratio DOUBLE -- share of the hits around failures that is not chance, in [0, 1]; NULL where no failure was hit
+);
+CREATE TABLE log_verdicts ( -- The first cause found in the log of an attempt. Derived at a publish that brings new lines. Key: cluster, attempt_key.
+  cluster VARCHAR, -- name of the cluster
+  attempt_key VARCHAR, -- the attempt
+  content VARCHAR, -- hash of the log's lines
+  rules_version VARCHAR, -- version of the rules that read it
+  cause VARCHAR, -- cause, by the taxonomy; unknown where the log names none
+  confidence DOUBLE, -- confidence in [0, 1]
+  method VARCHAR, -- log_rule, log_model or none
+  file VARCHAR, -- file of the line of the first cause
+  line_no BIGINT, -- that line
+  node VARCHAR, -- host that wrote it
+  text VARCHAR, -- its text
+  evidence VARCHAR -- lines the verdict rests on, a JSON array: line, text
 );
 CREATE TABLE incidents ( -- Failures and events that belong together. Derived. Key: incident_id.
   incident_id VARCHAR, -- hash of the cause class and the earliest member

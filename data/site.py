@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
-from analytics.failures.taxonomy import taxonomy
+from analytics.failures.precedence import weights
+from analytics.failures.taxonomy import Taxonomy, taxonomy
 from data.errors import SiteError
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class Attribution:
     rules: tuple[dict[str, str], ...] = ()
     """Rules (check, text, cause) that come before ours."""
 
+    @property
+    def table(self) -> dict[str, Any]:
+        """Weights and rules, for `analytics.failures.precedence.weights`."""
+        return {"weights": self.weights, "rules": self.rules}
+
 
 @dataclass(frozen=True)
 class Site:
@@ -58,6 +64,11 @@ class Site:
     notices: tuple[str, ...] = ()
     taxonomy: Mapping[str, Any] = field(default_factory=dict)
     """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
+
+    @property
+    def causes(self) -> Taxonomy:
+        """The taxonomy of failures with the site's own causes and labels."""
+        return taxonomy(self.taxonomy)
 
     @property
     def timezones(self) -> dict[str, str]:
@@ -104,7 +115,12 @@ def load_site(root: Path) -> Site:
         for section in RESERVED_SECTIONS
         if section in document
     )
-    return Site(clusters, window, digest, notices, _taxonomy(path, document.get("taxonomy", {})))
+    site = Site(clusters, window, digest, notices, _taxonomy(path, document.get("taxonomy", {})))
+    try:
+        weights(window.table, site.causes)
+    except AnalysisError as error:
+        raise SiteError(f"{path}: {error}") from None
+    return site
 
 
 def _cluster(path: Path, name: str, values: object) -> ClusterSite:
@@ -144,9 +160,19 @@ def _window(path: Path, table: dict[str, Any]) -> Attribution:
             )
     own = {
         "weights": _table(path, "attribution.weights", table.get("weights", {})),
-        "rules": tuple(table.get("rules", ())),
+        "rules": _rules(path, table.get("rules", [])),
     }
     return Attribution(**(table | own))
+
+
+def _rules(path: Path, values: object) -> tuple[dict[str, str], ...]:
+    """The sections [[attribution.rules]]."""
+    if not isinstance(values, list):
+        raise SiteError(
+            f"{path}: attribution.rules must be sections, got {values!r}: "
+            "write [[attribution.rules]]"
+        )
+    return tuple(_table(path, "attribution.rules", one) for one in values)
 
 
 def _taxonomy(path: Path, values: object) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import duckdb
 
 from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
 from data.errors import StoreError
+from data.said import Said, read_said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +46,10 @@ def require_current(root: Path) -> Current:
 class Store:
     """A published snapshot, open for reading; safe to share between threads."""
 
-    def __init__(self, root: Path, current: Current) -> None:
+    def __init__(self, root: Path, current: Current, said: Said) -> None:
         self.root = root
         self.current = current
+        self.said = said
         self._lock = threading.Lock()
         try:
             self._connection = duckdb.connect(
@@ -67,7 +69,7 @@ class Store:
     @classmethod
     def open(cls, root: Path) -> Store:
         """The store below `root`, at its present snapshot; an older one is migrated first."""
-        return cls(root, require_current(root))
+        return cls(root, require_current(root), read_said(root))
 
     @property
     def snapshot(self) -> int:
@@ -82,12 +84,12 @@ class Store:
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
         with self._cursor() as cursor:
-            return cursor.execute(sql, _named(sql, parameters)).df()
+            return cursor.execute(sql, self._named(sql, parameters)).df()
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query as tuples; the parameters that it names are bound."""
         with self._cursor() as cursor:
-            return cursor.execute(sql, _named(sql, parameters)).fetchall()
+            return cursor.execute(sql, self._named(sql, parameters)).fetchall()
 
     def close(self) -> None:
         """Closes the snapshot."""
@@ -98,7 +100,7 @@ class Store:
         with self._lock:
             return self._connection.cursor()
 
-
-def _named(sql: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
-    """The parameters that a statement names: DuckDB refuses any other."""
-    return {name: value for name, value in (parameters or {}).items() if f"${name}" in sql}
+    def _named(self, sql: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
+        """The parameters that a statement names: DuckDB refuses any other."""
+        known = {**self.said.parameters, **(parameters or {})}
+        return {name: value for name, value in known.items() if f"${name}" in sql}

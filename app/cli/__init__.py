@@ -17,7 +17,19 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = ("demo", "ingest", "info", "config", "mttf", "annotate", "xid", "sql", "report", "serve")
+COMMANDS = (
+    "demo",
+    "ingest",
+    "info",
+    "config",
+    "mttf",
+    "failures",
+    "annotate",
+    "xid",
+    "sql",
+    "report",
+    "serve",
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -4,6 +4,13 @@ Views (through app.loaders), the command line and reports all come here, so that
 one home.
 """
 
+from app.questions.failures import (
+    check_calibration,
+    confusion,
+    failures,
+    taxonomy,
+    verdict_rows,
+)
 from app.questions.fleet import (
     Choices,
     Coverage,
@@ -16,6 +23,7 @@ from app.questions.fleet import (
     ingests,
     rejected_rows,
 )
+from app.questions.history import Job, Node, job, log_lines, node
 from app.questions.reliability import (
     attempt_rows,
     failure_rows,
@@ -30,16 +38,26 @@ __all__ = [
     "Coverage",
     "Fleet",
     "Info",
+    "Job",
+    "Node",
     "attempt_rows",
+    "check_calibration",
     "choices",
+    "confusion",
     "coverage",
     "failure_rows",
+    "failures",
     "fleet",
     "info",
     "ingests",
+    "job",
+    "log_lines",
     "mttf",
     "mttf_before",
+    "node",
     "projection",
     "rates_by",
     "rejected_rows",
+    "taxonomy",
+    "verdict_rows",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from data.queries.kept import kept
+from data.said import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,20 +45,24 @@ span AS (SELECT *, begin_us // {DAY_US} AS first_day, (end_us - 1) // {DAY_US} A
 """
 """Attempts that ran, with the days on which they did."""
 
-FAILURES = """
+FAILURES = f"""{VERDICTS},
 failure AS (
-  SELECT failures.cluster, failures.attempt_key, coalesce(partition, 'unknown') AS partition,
+  SELECT counted.cluster, counted.attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
-    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, failures.node
-  FROM failures JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
+    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, counted.node
+  FROM (FROM verdict WHERE domain = 'hardware' OR node_lost) counted
+  JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE end_at IS NOT NULL AND ($to_at IS NULL OR end_at < $to_at)
     AND ($from_at IS NULL OR end_at >= $from_at)
-    AND ($cluster IS NULL OR failures.cluster = $cluster)
+    AND ($cluster IS NULL OR counted.cluster = $cluster)
     AND ($partition IS NULL OR partition = $partition)
     AND ($account IS NULL OR account = $account)
     AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END)
 """
-"""Failed attempts of a selection; they count by their end, which spares reading other periods."""
+"""Attempts of a selection that count as failed: verdict hardware, or a node lost whatever it is.
+
+They count by their end, which spares reading other periods.
+"""
 
 _OF_NODES = """($cluster IS NULL OR cluster = $cluster) AND $partition IS NULL
   AND $account IS NULL AND start_at IS NOT NULL"""

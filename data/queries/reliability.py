@@ -91,11 +91,11 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
     """The failures that a rate counts, newest first."""
     return store.frame(
         f"""WITH {FAILURES}
-            SELECT failure.cluster, failed_at, job_id, attempt, state, n_gpus, n_nodes,
-              jobs.partition, "user", account, failures.node, method, evidence,
-              failure.attempt_key
+            SELECT failure.cluster, failed_at, job_id, attempt, jobs.state, n_gpus, n_nodes,
+              jobs.partition, "user", account, verdict.node, cause, domain, confidence, method,
+              evidence, failure.attempt_key
             FROM failure JOIN jobs USING (cluster, attempt_key)
-            JOIN failures USING (cluster, attempt_key, failed_at)
+            JOIN verdict USING (cluster, attempt_key, failed_at)
             UNION ALL BY NAME
             SELECT cluster, start_at AS failed_at, node, cause, subcause, repair_minutes, text,
               'node_failures' AS method, failure_key AS attempt_key

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.synthetic.columns import sluids
+from data.synthetic.columns import cluster_column, sluids
 from data.synthetic.faults import Faults
 from data.synthetic.fleet import fleet, planned_outages
 from data.synthetic.health import health_events_table
@@ -46,7 +46,7 @@ class DemoCluster:
     tables
         Arrow tables by the name of the store's table they belong to, columns named as there:
         clusters, nodes, node_facts, jobs, job_nodes, node_events, health_events, tickets,
-        job_logs. Text that repeats is dictionary-encoded; times are UTC, in microseconds.
+        job_logs, planted_causes. Text that repeats is dictionary-encoded; times are UTC, in microseconds.
     truth
         What was planted.
     """
@@ -139,4 +139,6 @@ def _written(
         "job_logs": job_logs_table(rows, why, keys, nodes=nodes, rng=streams["logs"]),
     }
     truth = demo_truth(spec, rows, nodes, verdicts=why, keys=keys)
+    planted = truth.attempts.drop_columns("job_id")
+    tables["planted_causes"] = planted.add_column(0, "cluster", cluster_column(len(planted)))
     return DemoCluster(tables, truth)

@@ -20,11 +20,11 @@ ILLEGAL_ACCESS: Final = "illegal_memory_access"
 """The one error of user programs that leaves a kernel line."""
 
 _USER_SHARES: Final = {
-    "python_exception": (0.46, 0.30),
+    "key_error": (0.46, 0.30),
     "file_not_found": (0.14, 0.10),
     "import_error": (0.12, 0.04),
     "cuda_oom": (0.14, 0.20),
-    "assertion_failed": (0.06, 0.08),
+    "assertion_error": (0.06, 0.08),
     "data_loader": (0.05, 0.08),
     ILLEGAL_ACCESS: (0.03, 0.04),
     "nccl_timeout": (0.0, 0.16),

@@ -1,10 +1,11 @@
-"""What is computed anew at every publish: severities, ordinals, nodes, failures, coverage."""
+"""What is computed anew at every publish: severities, ordinals, nodes, verdicts, coverage."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from analytics.failures.xid import sxid_severities, xid_severities
+from data.derive.attributions import attribute_failures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from data.site import Site
-
-BUCKET_MINUTES = 15
-"""Width of the time buckets by which attempts and events are joined."""
 
 
 def derive(
@@ -27,11 +25,11 @@ def derive(
     _ordinals(connection)
     _observed_nodes(connection)
     _clusters(connection, site)
-    _failures(connection, site.attribution.before_minutes, site.attribution.after_minutes)
-    _coverage(connection)
     connection.execute("DELETE FROM annotations")
     if annotations:
         connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
+    attribute_failures(connection, site)
+    _coverage(connection)
     connection.execute("COMMIT")
 
 
@@ -134,55 +132,6 @@ def _clusters(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
     )
     connection.execute("DELETE FROM clusters")
     connection.execute("INSERT INTO clusters BY NAME FROM all_clusters")
-
-
-def _failures(
-    connection: duckdb.DuckDBPyConnection, before_minutes: float, after_minutes: float
-) -> None:
-    """Attempts ended by a failure of their nodes.
-
-    NODE_FAIL, a filled FailedNode, or FAILED with a critical or fatal event on one of its nodes
-    from `before_minutes` before to `after_minutes` after its end. Domain and cause stay NULL:
-    nothing attributes them yet.
-    """
-    before, after = (f"to_microseconds({int(m * 60e6)})" for m in (before_minutes, after_minutes))
-    width = BUCKET_MINUTES * 60_000_000
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE hits AS
-            WITH event AS (
-              SELECT cluster, node, event_id, observed_at, unnest(range(
-                epoch_us(observed_at - {after}) // {width},
-                epoch_us(observed_at + {before}) // {width} + 1)) AS bucket
-              FROM health_events
-              WHERE severity IN ('critical', 'fatal') AND observed_at IS NOT NULL
-                AND node IS NOT NULL),
-            ended AS (
-              SELECT job_nodes.cluster, job_nodes.node, attempt_key, job_nodes.end_at,
-                epoch_us(job_nodes.end_at) // {width} AS bucket
-              FROM job_nodes JOIN jobs USING (cluster, attempt_key)
-              WHERE (jobs.state IN ('FAILED', 'NODE_FAIL') OR failed_node IS NOT NULL)
-                AND job_nodes.end_at IS NOT NULL)
-            SELECT cluster, attempt_key, arg_min(node, (abs(epoch_us(observed_at)
-                - epoch_us(ended.end_at)), event_id)) AS node,
-              to_json(list(DISTINCT event_id ORDER BY event_id))::VARCHAR AS evidence
-            FROM ended JOIN event USING (cluster, node, bucket)
-            WHERE observed_at BETWEEN ended.end_at - {before} AND ended.end_at + {after}
-            GROUP BY cluster, attempt_key"""
-    )
-    connection.execute("DELETE FROM failures")
-    connection.execute(
-        """INSERT INTO failures (cluster, attempt_key, failed_at, method, node, evidence)
-           SELECT cluster, attempt_key, end_at,
-             CASE WHEN state = 'NODE_FAIL' OR failed_node IS NOT NULL
-               THEN 'scheduler' ELSE 'health_event' END,
-             coalesce(failed_node, hits.node,
-               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END),
-             hits.evidence
-           FROM jobs LEFT JOIN hits USING (cluster, attempt_key)
-           WHERE state = 'NODE_FAIL' OR failed_node IS NOT NULL
-             OR (state = 'FAILED' AND hits.attempt_key IS NOT NULL)
-           ORDER BY end_at, attempt_key"""
-    )
 
 
 def _coverage(connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,0 +1,285 @@
+"""Why an attempt failed: evidence from several sources weighed into one verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analytics.failures.claims import claim_processes, dismiss
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.failures.precedence import Weights
+
+STATED = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "host_oom"}
+"""States in which the scheduler itself states the cause."""
+LOST = {"NODE_FAIL": "node_lost", "BOOT_FAIL": "node_lost"}
+"""States in which the scheduler lost a node: no cause, and not the program's doing."""
+CRASH_SIGNALS = (4, 6, 8, 11)
+"""SIGILL, SIGABRT, SIGFPE, SIGSEGV: the program ended by its own fault."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Verdicts of attempts, and what each rests on."""
+
+    verdicts: pd.DataFrame
+    """Columns attempt, symptom, domain, cause, confidence, method, node."""
+    evidence: pd.DataFrame
+    """The evidence given, with `role` (cause, consequence, excluded, context) and `why`."""
+    alternatives: pd.DataFrame
+    """Columns attempt, cause, confidence, reason: other causes, the most likely first."""
+
+
+def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) -> Verdicts:
+    """The most likely cause of each failed attempt.
+
+    Evidence k of attempt i speaks for a cause c with odds w_k times the share of its check that
+    is not chance (`causal_ratio`). Within one kind of source the strongest counts, over kinds
+    odds add: o_ic = sum over kinds of max_k w_k. The share of a cause is
+    p_ic = o_ic / (1 + sum_c o_ic), and 1 / (1 + sum_c o_ic) is the share of "none of these".
+    A domain is named where its causes together hold at least half; the cause is the strongest of
+    that domain, its `confidence` p_ic. Otherwise the verdict is unknown.
+
+    Before that, differential diagnosis: a lost node excludes the program; an error that only the
+    program can make excludes everything else; a proximate cause (a collective's timeout, a GPU
+    off the bus, a lost node) gives way to a cause that explains it; a kernel line about one
+    process belongs to the one attempt that it names or that ended nearest to it.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        Columns attempt (int, unique), state, exit_signal, failed_node (None where unknown),
+        only_node (the node of a single-node attempt, else None).
+    evidence : DataFrame
+        Columns attempt, kind (health_event, node_event, job_log, scheduler), key, node, offset_s
+        (time of the evidence minus end of the attempt, NaN where unknown), cause, odds, scope
+        (node or process), job_named (True where the evidence names this attempt's job, False
+        another, None none), causal_ratio (in [0, 1]), cluster (which clock); further columns are
+        kept.
+    table : Weights
+        From `analytics.failures.precedence.weights`.
+
+    Returns
+    -------
+    Verdicts
+        One verdict an attempt. A lost node without evidence is cause ``node_lost``, domain
+        ``unknown``, confidence 0.
+
+    Notes
+    -----
+    Misleads where a source covers part of the fleet only: a cause that nothing observes cannot be
+    named. Shares are weights, not frequencies: the confusion with confirmed causes calibrates
+    them.
+
+    References
+    ----------
+    Window and the principle that a symptom excludes domains: Kokolis et al., arXiv 2410.21680,
+    Table I and section on attribution. Weights: `attribution.toml`.
+
+    Examples
+    --------
+    >>> from analytics.failures.precedence import weights
+    >>> attempts = pd.DataFrame({"attempt": [0, 1], "state": ["NODE_FAIL", "NODE_FAIL"],
+    ...     "exit_signal": [0, 0], "failed_node": ["a", "b"], "only_node": ["a", "b"]})
+    >>> evidence = pd.DataFrame({"attempt": [0], "kind": ["health_event"], "key": ["e1"],
+    ...     "node": ["a"], "offset_s": [-20.0], "cause": ["nvlink"], "odds": [30.0],
+    ...     "scope": ["node"], "job_named": [None], "causal_ratio": [1.0], "cluster": ["a"]})
+    >>> found = attribute(attempts, evidence, weights()).verdicts
+    >>> found[["cause", "domain", "method"]].values.tolist()
+    [['nvlink', 'hardware', 'health_event'], ['node_lost', 'unknown', 'none']]
+    """
+    attempts = attempts.reset_index(drop=True)
+    place = pd.Series(attempts.index, index=attempts["attempt"])
+    stated = _of_state(attempts, table)
+    rows = pd.concat([part for part in (evidence, stated) if len(part)] or [evidence])
+    rows = rows.reset_index(drop=True)
+    rows["row"] = rows["attempt"].map(place).astype("int64")
+    rows = _weighed(rows, attempts, table)
+    shares = _shares(rows, table)
+    return _verdicts(attempts, rows, shares, table)
+
+
+def _of_state(attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """What the scheduler itself says, as evidence."""
+    stated = attempts["state"].map(STATED)
+    signal = attempts["exit_signal"].isin(CRASH_SIGNALS) & attempts["state"].eq("FAILED")
+    cause = stated.where(stated.notna(), signal.map({True: "program_crash", False: None}))
+    odds = np.where(stated.notna(), table.odds["stated"], table.odds["signal"])
+    said = cause.notna()
+    text = "state " + attempts["state"].astype(str)
+    text = text.where(~signal, "ended by signal " + attempts["exit_signal"].astype(str))
+    return pd.DataFrame(
+        {
+            "attempt": attempts["attempt"],
+            "kind": "scheduler",
+            "key": "",
+            "node": None,
+            "offset_s": 0.0,
+            "cause": cause,
+            "odds": odds,
+            "scope": "node",
+            "job_named": True,
+            "causal_ratio": 1.0,
+            "text": text,
+        }
+    )[said]
+
+
+def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Odds that remain after chance, claims and differential diagnosis, with the reason."""
+    domain = table.taxonomy.causes
+    rows["domain"] = rows["cause"].map(lambda name: domain[name].domain if name in domain else None)
+    rows["weight"] = rows["odds"].fillna(0.0) * rows["causal_ratio"].fillna(1.0)
+    rows["role"], rows["why"] = "cause", ""
+    dismiss(
+        rows, rows["odds"].fillna(0.0).le(0) | rows["cause"].isna(), "context", "names no cause"
+    )
+    dismiss(rows, rows["weight"].le(0), "context", "as frequent around successful jobs")
+    claim_processes(rows, table)
+    state = attempts["state"].to_numpy()[rows["row"]]
+    lost = np.isin(state, list(LOST)) | attempts["failed_node"].notna().to_numpy()[rows["row"]]
+    dismiss(rows, lost & rows["domain"].eq("user").to_numpy(), "excluded", "the node was lost")
+    dismiss(
+        rows,
+        lost & rows["cause"].isin(["node_lost", "requeued"]).to_numpy(),
+        "context",
+        "says again that the node was lost",
+    )
+    alone = rows["cause"].isin(table.only_the_program) & rows["role"].eq("cause")
+    by_itself = np.isin(rows["row"], rows.loc[alone & rows["weight"].ge(1), "row"])
+    dismiss(
+        rows,
+        by_itself & ~rows["domain"].eq("user").to_numpy(),
+        "excluded",
+        "only the program itself makes the error in its log",
+    )
+    deep = (
+        rows["role"].eq("cause")
+        & ~rows["cause"].isin(table.proximate)
+        & rows["weight"].ge(1)
+        & rows["domain"].isin(["hardware", "system_software"])
+    )
+    explained = np.isin(rows["row"], rows.loc[deep, "row"])
+    dismiss(
+        rows, explained & rows["cause"].isin(table.proximate), "consequence", "follows the cause"
+    )
+    return rows
+
+
+def _shares(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Share of each cause of each attempt: row, cause, domain, odds, share, at."""
+    counted = rows[rows["role"].eq("cause") & rows["weight"].gt(0)]
+    by_kind = counted.groupby(["row", "cause", "kind"], sort=False)["weight"].max()
+    odds = by_kind.groupby(level=["row", "cause"], sort=False).sum().rename("odds").reset_index()
+    first = counted.groupby(["row", "cause"], sort=False)["offset_s"].min().rename("at")
+    odds = odds.join(first, on=["row", "cause"])
+    causes = table.taxonomy.causes
+    odds["domain"] = odds["cause"].map({name: cause.domain for name, cause in causes.items()})
+    total = odds.groupby("row")["odds"].transform("sum")
+    odds["share"] = odds["odds"] / (1.0 + total)
+    return odds.sort_values(
+        ["row", "share", "at", "cause"], ascending=[True, False, True, True], ignore_index=True
+    )
+
+
+def _verdicts(
+    attempts: pd.DataFrame, rows: pd.DataFrame, shares: pd.DataFrame, table: Weights
+) -> Verdicts:
+    """The verdict of each attempt from the shares of its causes."""
+    by_domain = shares.groupby(["row", "domain"], sort=False)["share"].sum().reset_index()
+    led = by_domain[by_domain["share"].ge(0.5)]
+    best = shares.merge(led[["row", "domain"]], on=["row", "domain"]).drop_duplicates("row")
+    best = best.set_index("row").reindex(attempts.index)
+    found = best["cause"].notna()
+    named = attempts["failed_node"]
+    bare = _first_known(
+        attempts["state"].map(LOST),
+        named.map(lambda node: None if pd.isna(node) else "node_lost"),
+        attempts["state"].map({"REQUEUED": "requeued"}),
+        pd.Series("unknown", index=attempts.index),
+    )
+    leading = _leading(rows, best)
+    verdicts = pd.DataFrame(
+        {
+            "attempt": attempts["attempt"],
+            "symptom": best["cause"].where(found, bare).map(_symptoms(table)),
+            "domain": best["domain"].where(found, "unknown"),
+            "cause": best["cause"].where(found, bare),
+            "confidence": best["share"].where(found, 0.0),
+            "method": leading["method"].reindex(attempts.index).where(found, "none"),
+            "node": _first_known(
+                named,
+                leading["node"].reindex(attempts.index).where(found, None),
+                attempts["only_node"],
+            ),
+        }
+    )
+    rest = shares.merge(best["cause"].rename("verdict"), left_on="row", right_index=True)
+    rest = rest[rest["cause"] != rest["verdict"]]
+    alternatives = pd.DataFrame(
+        {
+            "attempt": attempts["attempt"].to_numpy()[rest["row"]],
+            "cause": rest["cause"].to_numpy(),
+            "confidence": rest["share"].to_numpy(),
+            "reason": "evidence for it is weaker",
+        }
+    )
+    barred = rows[rows["role"].isin(["consequence", "excluded"]) & rows["cause"].notna()]
+    barred = barred.drop_duplicates(["row", "cause"])
+    alternatives = pd.concat(
+        [
+            alternatives,
+            pd.DataFrame(
+                {
+                    "attempt": barred["attempt"].to_numpy(),
+                    "cause": barred["cause"].to_numpy(),
+                    "confidence": 0.0,
+                    "reason": barred["why"].to_numpy(),
+                }
+            ),
+        ],
+        ignore_index=True,
+    )
+    alternatives = alternatives.drop_duplicates(["attempt", "cause"])
+    return Verdicts(verdicts, rows.drop(columns=["row"]), alternatives)
+
+
+_METHODS = {"health_event": "health_event", "node_event": "scheduler", "scheduler": "scheduler"}
+
+
+def _first_known(*columns: pd.Series) -> pd.Series:
+    """Row by row the first value that is known."""
+    found = columns[0].astype(object)
+    for column in columns[1:]:
+        found = found.where(found.notna(), column.astype(object))
+    return found.where(found.notna(), None)
+
+
+def _leading(rows: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+    """Method and node of the strongest evidence for the verdict of each row."""
+    verdict = best["cause"].reindex(rows["row"]).to_numpy()
+    mine = rows[rows["role"].eq("cause") & (rows["cause"].to_numpy() == verdict)]
+    mine = mine.sort_values(
+        ["row", "weight", "offset_s", "key"], ascending=[True, False, True, True]
+    )
+    method = mine["kind"].map(_METHODS)
+    method = method.where(mine["kind"] != "job_log", mine.get("log_method", "log_rule"))
+    first = mine.assign(method=method).drop_duplicates("row").set_index("row")
+    node = mine[mine["node"].notna()].drop_duplicates("row").set_index("row")["node"]
+    leading: pd.DataFrame = first[["method"]].join(node)
+    return leading
+
+
+def _symptoms(table: Weights) -> Mapping[str, str]:
+    """Cause -> the symptom that is likeliest to show it: the first that lists it first."""
+    found: dict[str, tuple[int, str]] = {}
+    for name, symptom in table.taxonomy.symptoms.items():
+        for position, cause in enumerate(symptom.causes):
+            if cause not in found or position < found[cause][0]:
+                found[cause] = (position, name)
+    return {cause: name for cause, (_, name) in found.items()}

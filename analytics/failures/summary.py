@@ -1,0 +1,215 @@
+"""What fails, how often, whose fault it is: verdicts as rates and shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analytics.failures.taxonomy import DOMAINS
+from analytics.proportion import proportion
+from analytics.reliability.failure_rate import poisson_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from analytics.estimate import Estimate
+    from analytics.failures.taxonomy import Cause
+
+
+@dataclass(frozen=True)
+class StateCount:
+    """Attempts that ended in one state."""
+
+    state: str
+    n_attempts: int
+    share: Estimate
+    """Of all attempts that ended."""
+    gpu_hours: float
+    """Running time x GPUs."""
+    gpu_time_share: float | None
+    """Of the running time x GPUs of all attempts that ended; None where there is none."""
+
+
+@dataclass(frozen=True)
+class CauseCount:
+    """Failed attempts of one cause."""
+
+    cause: str
+    title: str
+    domain: str
+    n_attempts: int
+    n_jobs: int
+    gpu_hours: float
+    """Running time x GPUs of these attempts, lost or not."""
+    rate_per_1000_node_days: Estimate
+    owner: str
+    action: str
+
+
+@dataclass(frozen=True)
+class DomainCount:
+    """Failed attempts of one domain."""
+
+    domain: str
+    n_attempts: int
+    share: Estimate
+    """Of the failed attempts."""
+    gpu_hours: float
+    rate_per_1000_node_days: Estimate
+
+
+@dataclass(frozen=True)
+class FailureSummary:
+    """What failed in a selection; every page, report and command prints this."""
+
+    n_ended: int
+    n_failed: int
+    """Attempts with a verdict: failed, timed out, out of memory, lost with a node, requeued."""
+    n_hardware: int
+    n_node_lost: int
+    """The scheduler lost a node, whatever the verdict."""
+    n_counted: int
+    """Either of these: what the failure rate counts."""
+    by_state: tuple[StateCount, ...]
+    by_cause: tuple[CauseCount, ...]
+    by_domain: tuple[DomainCount, ...]
+    unknown_ratio: Estimate
+    """Share of failed attempts whose domain is unknown."""
+    by_week: pd.DataFrame
+    """Columns week (Monday, UTC), cause, domain, n_attempts, exposure_node_days."""
+    exposure_node_days: float | None
+
+
+def failure_summary(
+    states: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    exposure: pd.DataFrame,
+    *,
+    causes: Mapping[str, Cause],
+    conf_level: float = 0.90,
+) -> FailureSummary:
+    """Counts, shares and rates of failed attempts by state, cause and domain.
+
+    The rate of a cause is its attempts over the exposure in node-days (running time of all
+    attempts of the selection), with Garwood's interval; a share has Clopper and Pearson's. Causes
+    of one domain are counted in it even where a site moved them.
+
+    Parameters
+    ----------
+    states : DataFrame
+        Columns state, n_attempts, gpu_seconds of attempts that ended.
+    verdicts : DataFrame
+        Columns cause, domain, day, n_attempts, n_jobs, n_lost, gpu_seconds.
+    exposure : DataFrame
+        Columns day, exposure_node_days (NaN where the GPUs of a node are unknown).
+    causes : mapping
+        The site's taxonomy: name -> cause.
+    conf_level : float
+        In (0, 1).
+
+    Notes
+    -----
+    Attempts of one job fail together and jobs of one incident too: the intervals take them as
+    independent and are then too narrow. The rate of incidents stands beside them.
+
+    References
+    ----------
+    Clopper, C. and Pearson, E. S. (1934). Biometrika 26, 404-413. Garwood, F. (1936). Biometrika
+    28, 437-442. Domains: Kokolis et al., arXiv 2410.21680, Table I.
+    """
+    known = bool(exposure["exposure_node_days"].notna().all()) and len(exposure) > 0
+    node_days = float(exposure["exposure_node_days"].sum()) if known else None
+    failed = int(verdicts["n_attempts"].sum())
+    hardware = verdicts["domain"].eq("hardware")
+    lost = verdicts["n_lost"]
+
+    def rate(n: int) -> Estimate:
+        return poisson_rate(n, node_days or 0.0, conf_level).scaled(1000.0)
+
+    unknown = int(verdicts.loc[verdicts["domain"].eq("unknown"), "n_attempts"].sum())
+    n_hardware = int(verdicts.loc[hardware, "n_attempts"].sum())
+    return FailureSummary(
+        n_ended=int(states["n_attempts"].sum()),
+        n_failed=failed,
+        n_hardware=n_hardware,
+        n_node_lost=int(lost.sum()),
+        n_counted=n_hardware + int(lost[~hardware].sum()),
+        by_state=_by_state(states, conf_level),
+        by_cause=tuple(
+            CauseCount(
+                cause=name,
+                title=causes[name].title if name in causes else name,
+                domain=domain,
+                n_attempts=int(rows["n_attempts"].sum()),
+                n_jobs=int(rows["n_jobs"].sum()),
+                gpu_hours=float(rows["gpu_seconds"].sum()) / 3600.0,
+                rate_per_1000_node_days=rate(int(rows["n_attempts"].sum())),
+                owner=causes[name].owner if name in causes else "",
+                action=causes[name].action if name in causes else "",
+            )
+            for (name, domain), rows in _largest_first(verdicts, ["cause", "domain"])
+        ),
+        by_domain=_by_domain(verdicts, failed, rate, conf_level=conf_level),
+        unknown_ratio=proportion(unknown, failed, conf_level),
+        by_week=_by_week(verdicts, exposure),
+        exposure_node_days=node_days,
+    )
+
+
+def _by_domain(
+    verdicts: pd.DataFrame, failed: int, rate: Callable[[int], Estimate], *, conf_level: float
+) -> tuple[DomainCount, ...]:
+    """Each domain, those without a failure too."""
+    sums = verdicts.groupby("domain")[["n_attempts", "gpu_seconds"]].sum().reindex(DOMAINS)
+    return tuple(
+        DomainCount(
+            domain, int(n), proportion(int(n), failed, conf_level), float(s) / 3600, rate(int(n))
+        )
+        for domain, n, s in sums.fillna(0).itertuples()
+    )
+
+
+def _largest_first(
+    verdicts: pd.DataFrame, keys: list[str]
+) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Groups by their number of attempts."""
+    groups = [((str(key[0]), str(key[1])), rows) for key, rows in verdicts.groupby(keys)]
+    return sorted(groups, key=lambda group: (-int(group[1]["n_attempts"].sum()), group[0]))
+
+
+def _by_state(states: pd.DataFrame, conf_level: float) -> tuple[StateCount, ...]:
+    """Attempts and GPU-time of each state."""
+    total, gpu_time = int(states["n_attempts"].sum()), float(states["gpu_seconds"].sum())
+    columns = zip(states["state"], states["n_attempts"], states["gpu_seconds"], strict=True)
+    return tuple(
+        StateCount(
+            state=state,
+            n_attempts=int(n),
+            share=proportion(int(n), total, conf_level),
+            gpu_hours=float(seconds) / 3600.0,
+            gpu_time_share=float(seconds) / gpu_time if gpu_time else None,
+        )
+        for state, n, seconds in columns
+    )
+
+
+def _by_week(verdicts: pd.DataFrame, exposure: pd.DataFrame) -> pd.DataFrame:
+    """Attempts of each cause by week, with the week's exposure; a week without failures stays."""
+    counts = (
+        verdicts.assign(week=_monday(verdicts["day"]))
+        .groupby(["week", "cause", "domain"], as_index=False)["n_attempts"]
+        .sum()
+    )
+    days = exposure.assign(week=_monday(exposure["day"]))
+    known = days.groupby("week")["exposure_node_days"].sum(min_count=1).rename("exposure_node_days")
+    weeks: pd.DataFrame = counts.merge(known.reset_index(), on="week", how="outer")
+    return weeks.sort_values(["week", "cause"], ignore_index=True)
+
+
+def _monday(day: pd.Series) -> pd.Series:
+    """The Monday on or before each day."""
+    at = pd.to_datetime(day, utc=True)
+    monday: pd.Series = at - pd.to_timedelta(at.dt.dayofweek, unit="D")
+    return monday

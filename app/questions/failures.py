@@ -1,0 +1,63 @@
+"""What fails, how often, why, and what each verdict rests on?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from analytics.failures.summary import FailureSummary, failure_summary
+from data.queries import failures as failure_queries
+from data.queries import reliability as reliability_queries
+from data.site import load_site
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analytics.failures.taxonomy import Taxonomy
+    from data.queries.selection import Selection
+    from data.store import Store
+
+
+def taxonomy(store: Store) -> Taxonomy:
+    """Which causes and symptoms does this site tell apart?"""
+    return load_site(store.root).causes
+
+
+def failures(store: Store, selection: Selection, *, conf_level: float = 0.90) -> FailureSummary:
+    """What fails, how often, whose fault is it?"""
+    counts = reliability_queries.failure_counts(store, selection)
+    exposure = counts.by_day[["day", "exposure_node_days"]]
+    if not counts.exposure_known:
+        exposure = exposure.assign(exposure_node_days=float("nan"))
+    return failure_summary(
+        failure_queries.by_state(store, selection),
+        failure_queries.by_cause(store, selection),
+        exposure,
+        causes=taxonomy(store).causes,
+        conf_level=conf_level,
+    )
+
+
+def verdict_rows(
+    store: Store,
+    selection: Selection,
+    *,
+    cause: str | None = None,
+    domain: str | None = None,
+    limit: int = 10_000,
+) -> pd.DataFrame:
+    """Which attempts failed, with what verdict on what evidence?"""
+    rows = failure_queries.verdict_rows(store, selection, cause=cause, domain=domain, limit=limit)
+    for column in ("evidence", "alternatives"):
+        rows[column] = rows[column].map(json.loads)
+    return rows
+
+
+def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
+    """How often does each check fire around the end of successful jobs?"""
+    return failure_queries.check_calibration(store, selection)
+
+
+def confusion(store: Store, selection: Selection) -> pd.DataFrame:
+    """Where do the verdicts differ from what was planted, or what people decided?"""
+    return failure_queries.confusion(store, selection)

@@ -1,0 +1,96 @@
+"""What is the history of this job, or of this node?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from data.errors import DataError
+from data.queries import failures as failure_queries
+from data.queries import targets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.queries.selection import Selection
+    from data.store import Store
+
+
+@dataclass(frozen=True)
+class Job:
+    """All attempts of one job."""
+
+    job_id: str
+    attempts: pd.DataFrame
+    """One row an attempt, oldest first: the columns of `jobs` and those of its verdict; evidence
+    and alternatives as lists, NaN where the attempt has no verdict."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """What was recorded of one node."""
+
+    cluster: str
+    node: str
+    facts: pd.DataFrame
+    """Columns key, value, from_at, to_at."""
+    history: pd.DataFrame
+    """Columns kind, key, at, end_at, what, severity, text; the latest first."""
+    attempts: pd.DataFrame
+    """Attempts that ran on it, the latest first; `here`: the verdict names this node."""
+    said: pd.DataFrame
+    """Columns field, value: what people said of the node."""
+
+
+def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:
+    """What happened to this job, attempt by attempt?
+
+    Raises
+    ------
+    DataError
+        Where no cluster has such a job.
+    """
+    attempts = failure_queries.job_attempts(store, cluster, job_id)
+    if attempts.empty:
+        near = targets.nearest(store, "attempt", job_id)
+        raise DataError(
+            f"job {job_id!r} is not in the store: "
+            + (f"did you mean attempt {near[0]}?" if near else "see the list of failures")
+        )
+    for column in ("evidence", "alternatives"):
+        attempts[column] = attempts[column].map(json.loads, na_action="ignore")
+    return Job(job_id, attempts)
+
+
+def log_lines(store: Store, cluster: str, attempt_key: str, *, limit: int = 2000) -> pd.DataFrame:
+    """What did its log say?"""
+    return failure_queries.log_lines(store, cluster, attempt_key, limit)
+
+
+def node(store: Store, node: str, selection: Selection, *, cluster: str | None = None) -> Node:
+    """What happened on this node in the period?
+
+    Raises
+    ------
+    DataError
+        Where no cluster has such a node, or several have and none is named.
+    """
+    found = failure_queries.clusters_of_node(store, node)
+    if cluster is None and len(found) > 1:
+        raise DataError(f"node {node!r} is in {', '.join(found)}: choose one cluster")
+    if not found or (cluster is not None and cluster not in found):
+        near = targets.nearest(store, "node", f"{cluster or ''}/{node}")
+        raise DataError(
+            f"node {node!r} is not in the store: "
+            + (f"did you mean {near[0]}?" if near else "no record names it")
+        )
+    name = cluster or found[0]
+    return Node(
+        cluster=name,
+        node=node,
+        facts=failure_queries.node_facts(store, name, node),
+        history=failure_queries.node_history(store, name, node, selection),
+        attempts=failure_queries.node_attempts(store, name, node, selection),
+        said=failure_queries.said_of(store, "node", f"{name}/{node}"),
+    )

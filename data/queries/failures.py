@@ -1,0 +1,221 @@
+"""What failed, why, and what each verdict rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from data.said import SAID, VERDICTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.queries.selection import Selection
+    from data.store import Store
+
+_ENDED = """jobs.end_at IS NOT NULL AND ($from_at IS NULL OR jobs.end_at >= $from_at)
+  AND ($to_at IS NULL OR jobs.end_at < $to_at)
+  AND ($cluster IS NULL OR jobs.cluster = $cluster)
+  AND ($partition IS NULL OR jobs.partition = $partition)
+  AND ($account IS NULL OR jobs.account = $account)
+  AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus)"""
+"""Condition for attempts of a selection that ended in its period."""
+
+_RUN_SECONDS = "greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000"
+
+_CHOSEN = f"""{VERDICTS},
+chosen AS (
+  SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
+    jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
+    jobs.exit_signal, coalesce(jobs.n_gpus, 0) * {_RUN_SECONDS} AS gpu_seconds
+  FROM verdict JOIN jobs USING (cluster, attempt_key) WHERE {_ENDED})
+"""
+"""Verdicts of a selection with the attempts that they are about."""
+
+
+def _parameters(selection: Selection) -> dict[str, Any]:
+    """A selection as bound parameters."""
+    return {
+        "cluster": selection.cluster,
+        "from_at": selection.from_at,
+        "to_at": selection.to_at,
+        "partition": selection.partition,
+        "account": selection.account,
+        "min_gpus": selection.min_gpus,
+    }
+
+
+def by_state(store: Store, selection: Selection) -> pd.DataFrame:
+    """Attempts that ended: columns state, n_attempts, gpu_seconds; the most frequent first."""
+    return store.frame(
+        f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
+              CAST(coalesce(sum(n_gpus * {_RUN_SECONDS}), 0) AS BIGINT) AS gpu_seconds
+            FROM jobs WHERE {_ENDED} GROUP BY ALL ORDER BY n_attempts DESC, state""",
+        _parameters(selection),
+    )
+
+
+def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
+    """Verdicts by cause and day.
+
+    Columns cause, domain, day, n_attempts, n_jobs, n_lost (the scheduler lost a node),
+    gpu_seconds (running time x GPUs).
+    """
+    return store.frame(
+        f"""WITH {_CHOSEN}
+            SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
+              count(DISTINCT job_id) AS n_jobs, count(*) FILTER (node_lost) AS n_lost,
+              CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
+            FROM chosen GROUP BY ALL ORDER BY ALL""",
+        _parameters(selection),
+    )
+
+
+def verdict_rows(
+    store: Store,
+    selection: Selection,
+    *,
+    cause: str | None = None,
+    domain: str | None = None,
+    limit: int = 10_000,
+) -> pd.DataFrame:
+    """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays."""
+    return store.frame(
+        f"""WITH {_CHOSEN}
+            SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
+              symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
+              gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
+            FROM chosen WHERE ($cause IS NULL OR cause = $cause)
+              AND ($domain IS NULL OR domain = $domain)
+            ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
+        _parameters(selection) | {"cause": cause, "domain": domain},
+    )
+
+
+def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
+    """How often each check fires around the end of attempts, as of the last publish."""
+    return store.frame(
+        """FROM check_calibration WHERE $cluster IS NULL OR cluster = $cluster
+           ORDER BY n_failed_hits DESC, signal, severity""",
+        {"cluster": selection.cluster},
+    )
+
+
+def confusion(store: Store, selection: Selection) -> pd.DataFrame:
+    """Causes that the evidence names beside the right ones: columns basis, actual, found, n.
+
+    Right is what `faultline demo` planted (basis planted) or people decided (basis confirmed).
+    """
+    return store.frame(
+        f"""WITH {_CHOSEN}
+            SELECT 'planted' AS basis, planted.cause AS actual, planted.domain AS actual_domain,
+              derived_cause AS found, derived_domain AS found_domain, has_event, count(*) AS n
+            FROM chosen JOIN planted_causes planted USING (cluster, attempt_key) GROUP BY ALL
+            UNION ALL
+            SELECT 'confirmed', cause, domain, derived_cause, derived_domain, NULL, count(*)
+            FROM chosen WHERE method = 'human' GROUP BY ALL ORDER BY ALL""",
+        _parameters(selection),
+    )
+
+
+def job_attempts(store: Store, cluster: str | None, job_id: str) -> pd.DataFrame:
+    """All attempts of a job, an array task or a whole array, with their verdicts; oldest first."""
+    return store.frame(
+        f"""WITH {VERDICTS}
+            SELECT jobs.*, verdict.cause, verdict.domain, verdict.confidence, verdict.method,
+              verdict.symptom, verdict.node, verdict.evidence, verdict.alternatives,
+              verdict.derived_cause
+            FROM jobs LEFT JOIN verdict USING (cluster, attempt_key)
+            WHERE (jobs.job_id = $job OR jobs.array_job_id = $job)
+              AND ($cluster IS NULL OR jobs.cluster = $cluster)
+            ORDER BY jobs.cluster, jobs.job_id, jobs.attempt LIMIT 1000""",
+        {"job": job_id, "cluster": cluster},
+    )
+
+
+def log_lines(store: Store, cluster: str, attempt_key: str, limit: int = 2000) -> pd.DataFrame:
+    """Lines of an attempt's log: columns file, line_no, logged_at, node, rank, text."""
+    return store.frame(
+        f"""SELECT file, line_no, logged_at, node, rank, text FROM job_logs
+            WHERE cluster = $cluster AND attempt_key = $attempt
+            ORDER BY file, line_no LIMIT {int(limit)}""",
+        {"cluster": cluster, "attempt": attempt_key},
+    )
+
+
+def said_of(store: Store, kind: str, key: str) -> pd.DataFrame:
+    """What people said about a target and still holds: columns field, value."""
+    return store.frame(
+        f"WITH {SAID} SELECT field, value FROM said WHERE kind = $kind AND key = $key ORDER BY ALL",
+        {"kind": kind, "key": key},
+    )
+
+
+def node_attempts(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+    """Attempts that ran on a node in the period, with their verdicts, the latest first."""
+    return store.frame(
+        f"""WITH {VERDICTS}
+            SELECT jobs.job_id, jobs.attempt, jobs.state, jobs.start_at, jobs.end_at, jobs.n_gpus,
+              jobs.n_nodes, jobs."user", jobs.account, jobs.name, verdict.cause, verdict.domain,
+              verdict.node IS NOT DISTINCT FROM $node AND verdict.cause IS NOT NULL AS here,
+              attempt_key
+            FROM job_nodes JOIN jobs USING (cluster, attempt_key)
+            LEFT JOIN verdict USING (cluster, attempt_key)
+            WHERE job_nodes.cluster = $cluster AND job_nodes.node = $node
+              AND ($from_at IS NULL OR job_nodes.end_at IS NULL OR job_nodes.end_at >= $from_at)
+              AND ($to_at IS NULL OR job_nodes.start_at < $to_at)
+            ORDER BY jobs.start_at DESC, attempt_key LIMIT 5000""",
+        _parameters(selection) | {"cluster": cluster, "node": node},
+    )
+
+
+def node_history(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+    """What was recorded of a node: columns kind, key, at, end_at, what, severity, text."""
+    return store.frame(
+        """SELECT * FROM (
+             SELECT 'health_event' AS kind, event_id AS key, observed_at AS at,
+               CAST(NULL AS TIMESTAMPTZ) AS end_at,
+               CASE WHEN xid IS NOT NULL THEN 'xid ' || xid WHEN sxid IS NOT NULL
+                 THEN 'sxid ' || sxid ELSE check_name END AS what, severity, message AS text
+             FROM health_events WHERE cluster = $cluster AND node = $node
+             UNION ALL
+             SELECT 'node_event', node || ' ' || strftime(start_at, '%Y-%m-%dT%H:%M:%SZ'), start_at,
+               end_at, CASE WHEN planned THEN 'planned ' ELSE '' END || coalesce(state, ''), NULL,
+               reason
+             FROM node_events WHERE cluster = $cluster AND node = $node
+             UNION ALL
+             SELECT 'ticket', ticket_id, opened_at, closed_at, component, NULL,
+               concat_ws(': ', action, text)
+             FROM tickets WHERE cluster = $cluster AND node = $node
+             UNION ALL
+             SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,
+               concat_ws(': ', subcause, text)
+             FROM node_failures WHERE cluster = $cluster AND node = $node)
+           WHERE ($from_at IS NULL OR at IS NULL OR coalesce(end_at, at) >= $from_at)
+             AND ($to_at IS NULL OR at IS NULL OR at < $to_at)
+           ORDER BY at DESC NULLS LAST, kind, key LIMIT 5000""",
+        _parameters(selection) | {"cluster": cluster, "node": node},
+    )
+
+
+def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
+    """What is known of a node: rack, pod, GPUs, serial, and facts such as its driver."""
+    return store.frame(
+        """SELECT * FROM (
+             SELECT unnest(['rack', 'pod', 'serial', 'role', 'GPUs']) AS key,
+               unnest([rack, pod, serial, role, CAST(gpus AS VARCHAR)]) AS value,
+               first_seen_at AS from_at, last_seen_at AS to_at
+             FROM nodes WHERE cluster = $cluster AND node = $node
+             UNION ALL
+             SELECT key || coalesce(' of GPU ' || gpu, ''), value, from_at, to_at FROM node_facts
+             WHERE cluster = $cluster AND node = $node)
+           WHERE value IS NOT NULL ORDER BY from_at DESC, key""",
+        {"cluster": cluster, "node": node},
+    )
+
+
+def clusters_of_node(store: Store, node: str) -> list[str]:
+    """Clusters that have a node of this name."""
+    rows = store.rows(
+        "SELECT DISTINCT cluster FROM nodes WHERE node = $node ORDER BY cluster", {"node": node}
+    )
+    return [row[0] for row in rows]

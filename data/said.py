@@ -1,0 +1,79 @@
+"""What people decided, as it lies over a snapshot when it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analytics.errors import AnalysisError
+from data.site import load_site
+from data.state import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Said:
+    """Annotations that hold, as parameters of queries."""
+
+    version: str = ""
+    """Changes with every annotation and undo."""
+    parameters: dict[str, list[str]] = field(default_factory=lambda: _columns([]))
+
+
+def read_said(root: Path) -> Said:
+    """What people said about a store, up to now."""
+    state = State(root)
+    version = state.version()
+    if not version:
+        return Said()
+    taxonomy = load_site(root).causes
+    rows: list[tuple[str, ...]] = []
+    for _, target, _, _, name, value in state.annotations():
+        kind, _, key = target.partition(":")
+        try:
+            domain = taxonomy.domain_of(value) if name == "cause" else ""
+        except AnalysisError:
+            continue  # a cause that the site's taxonomy no longer has decides nothing
+        rows.append((kind, key, name, value, domain))
+    return Said(version, _columns(rows))
+
+
+def _columns(rows: list[tuple[str, ...]]) -> dict[str, list[str]]:
+    """Parallel lists, by the name of the parameter."""
+    names = ("said_kind", "said_key", "said_field", "said_value", "said_domain")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+SAID = """
+said AS (
+  SELECT unnest(CAST($said_kind AS VARCHAR[])) AS kind,
+    unnest(CAST($said_key AS VARCHAR[])) AS key,
+    unnest(CAST($said_field AS VARCHAR[])) AS field,
+    unnest(CAST($said_value AS VARCHAR[])) AS value,
+    unnest(CAST($said_domain AS VARCHAR[])) AS domain)
+"""
+"""Annotations that hold: kind and key of the target, field, value, domain of a cause."""
+
+VERDICTS = f"""{SAID},
+decided AS (
+  SELECT split_part(key, '/', 1) AS cluster, key[length(split_part(key, '/', 1)) + 2:]
+      AS attempt_key, value AS said_cause, domain AS said_domain
+  FROM said WHERE kind = 'attempt' AND field = 'cause'),
+verdict AS (
+  SELECT failures.* REPLACE (coalesce(said_cause, cause) AS cause,
+    coalesce(said_domain, domain) AS domain,
+    CASE WHEN said_cause IS NULL THEN method ELSE 'human' END AS method,
+    CASE WHEN said_cause IS NULL THEN confidence ELSE 1.0 END AS confidence)
+  FROM failures LEFT JOIN decided USING (cluster, attempt_key)
+  UNION ALL BY NAME
+  SELECT cluster, attempt_key, jobs.end_at AS failed_at, jobs.state,
+    jobs.state = 'NODE_FAIL' OR jobs.failed_node IS NOT NULL AS node_lost, said_cause AS cause,
+    said_domain AS domain, 'human' AS method, 1.0 AS confidence, '[]' AS evidence,
+    '[]' AS alternatives, 'unknown' AS derived_cause, 'unknown' AS derived_domain
+  FROM decided JOIN jobs USING (cluster, attempt_key)
+  WHERE (cluster, attempt_key) NOT IN (
+    SELECT cluster, attempt_key FROM failures SEMI JOIN decided USING (cluster, attempt_key)))
+"""
+"""The table `failures` with what people decided over it, and attempts that only they judged."""
