@@ -145,7 +145,8 @@ def annotate(
     target : str
         `attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`.
     field, value : str
-        `cause` with a cause of the taxonomy, `status` with one of STATUSES, or `note` with text.
+        `cause` with one of the taxonomy or of the site, `status` with one of STATUSES, or `note`
+        with text.
     author : str, optional
         Who says it; the login user where it is not given.
 
@@ -154,7 +155,7 @@ def annotate(
     DataError
         Where the store has no such target, or the value is none of the field's.
     """
-    checked = _checked(field, value)
+    checked = _checked(root, field, value)
     with contextlib.closing(Store.open(root)) as store:
         _refuse_unknown(store, target)
     return State(root).annotate(target, field, checked, author=author or _login())
@@ -188,7 +189,7 @@ def _refuse_unknown(store: Store, target: str) -> None:
     raise DataError(f"{target}: the store holds no such {kind}: {remedy}")
 
 
-def _checked(field: str, value: str) -> str:
+def _checked(root: Path, field: str, value: str) -> str:
     """A value of the field; refuses any other."""
     if field == "note":
         if not value.strip() or len(value) > LONGEST_NOTE:
@@ -199,7 +200,7 @@ def _checked(field: str, value: str) -> str:
         return value.strip()
     if field not in FIELDS:
         raise DataError(f"field must be one of {', '.join(FIELDS)}, got {field!r}: name one")
-    known = tuple(taxonomy().causes) if field == "cause" else STATUSES
+    known = tuple(taxonomy(load_site(root).taxonomy).causes) if field == "cause" else STATUSES
     if value not in known:
         near = difflib.get_close_matches(value.lower().replace(" ", "_"), known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

@@ -54,6 +54,15 @@ def test_who_says_it_is_the_login_user_where_nobody_is_named(
     assert State(root).annotations()[0][5] == "loose riser"
 
 
+def test_a_cause_of_the_site_can_be_said(root: Path) -> None:
+    with pytest.raises(DataError, match="cause 'licence' is unknown"):
+        actions.annotate(root, "attempt:c/sA2", "cause", "licence")
+    (root / "site.toml").write_text(
+        '[taxonomy.causes.licence]\ntitle = "No licence"\ndomain = "user"\n'
+    )
+    assert actions.annotate(root, "attempt:c/sA2", "cause", "licence").value == "licence"
+
+
 def test_annotations_survive_another_ingest(root: Path) -> None:
     made = actions.annotate(root, "attempt:c/sA2", "cause", "pcie")
     for text in (SACCT, SACCT.replace("01-03T00", "01-03T05").replace("n1", "n2")):
