@@ -1,0 +1,176 @@
+"""The first cause of a job's failure in its log, by rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from analytics.failures.log_classifier.device_memory import doubt_of_full
+from analytics.failures.log_classifier.first_cause import LEAST_CONFIDENCE, Finding, first_cause
+from analytics.failures.log_classifier.lines import cleaned
+from analytics.failures.log_classifier.rules import rules_version
+from analytics.failures.log_classifier.signals import Signal, signals
+from analytics.failures.log_classifier.verdict import Alternative, LogLine, LogVerdict
+from analytics.failures.taxonomy import taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["RULES_VERSION", "Alternative", "LogLine", "LogVerdict", "classify_log"]
+
+RULES_VERSION = rules_version()
+"""Hash of the rules: a verdict of another version is out of date."""
+_MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
+_MESSAGE_LINES = 4
+_DOUBTED = 0.5
+_UNKNOWN = LogVerdict("unknown", "unknown", 0.0, "none")
+
+
+def classify_log(lines: Sequence[str]) -> LogVerdict:
+    """First cause of the failure that a job's log shows.
+
+    The line of the strongest initiating kind that came first, never one that another failure
+    brought about while something stands behind it.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        The log, or its first and last part, in order; with or without line ends.
+
+    Returns
+    -------
+    LogVerdict
+        ``unknown`` with confidence 0 where the log shows no failure, or only weak signs, which
+        are then alternatives.
+
+    Notes
+    -----
+    Confidence is set by rule: how often, to our judgement, such a line names the cause. It rises
+    with the specificity of the line and falls where another failure rivals it. The rules read
+    English messages of Python, PyTorch, NCCL, CUDA, ROCm, JAX, Slurm, MPI and Linux.
+
+    References
+    ----------
+    Roles after NVIDIA/nvidia-resiliency-ext (initiating, cascade, teardown); reasons after Hu et
+    al., arXiv 2403.07648, Table 3; differential diagnosis after Kokolis et al., arXiv 2410.21680,
+    Section on taxonomy.
+
+    Examples
+    --------
+    >>> verdict = classify_log([
+    ...     "step 10 loss 2.1",
+    ...     "[rank4]: Watchdog caught collective operation timeout: WorkNCCL(OpType=ALLREDUCE)",
+    ...     "[rank9]: RuntimeError: CUDA error: uncorrectable ECC error encountered",
+    ... ])
+    >>> verdict.cause, verdict.domain, verdict.evidence[0].line, verdict.symptom
+    ('gpu_memory', 'hardware', 3, 'nccl_timeout')
+    """
+    log = signals(lines)
+    finding = first_cause(log)
+    if finding is None:
+        return _UNKNOWN
+    alternatives = _alternatives(finding, log.found)
+    if finding.signal.cause == "cuda_oom":
+        finding, alternatives = _doubted(finding, alternatives, lines, log.found)
+    if finding.confidence < LEAST_CONFIDENCE or finding.signal.cause == "unknown":
+        return replace(_UNKNOWN, alternatives=_as_alternatives(finding, alternatives))
+    cause, confidence = finding.signal.cause, round(min(finding.confidence, 0.99), 3)
+    return LogVerdict(
+        cause=cause,
+        domain=taxonomy().domain_of(cause),
+        confidence=confidence,
+        method="log_rule",
+        evidence=_evidence(finding, log.found),
+        alternatives=tuple(
+            replace(one, confidence=round(min(one.confidence, confidence), 3))
+            for one in alternatives[:_MOST_ALTERNATIVES]
+        ),
+        symptom=_symptom((finding.behind or finding.signal).cause),
+    )
+
+
+def _alternatives(finding: Finding, found: Sequence[Signal]) -> list[Alternative]:
+    """What the line itself leaves possible, and what other lines say, most likely first."""
+    own = finding.signal
+    options = [Alternative(*one) for one in own.meaning.alternatives]
+    for one in found:
+        if one.role in ("teardown",) or not (one.live or one.role in ("root", "sign")):
+            continue
+        weight = 0.5 if one.role in ("root", "fault", "symptom", "end") else 0.35
+        reason = f"line {one.line.number}: {_shown(one)[:120]}"
+        options.append(Alternative(one.cause, one.meaning.confidence * weight, reason))
+    best: dict[str, Alternative] = {}
+    for option in options:
+        known = best.get(option.cause)
+        if option.cause not in (own.cause, "unknown") and (
+            known is None or option.confidence > known.confidence
+        ):
+            best[option.cause] = option
+    return sorted(best.values(), key=lambda one: (-one.confidence, one.cause))
+
+
+def _as_alternatives(
+    finding: Finding, alternatives: Sequence[Alternative]
+) -> tuple[Alternative, ...]:
+    """A cause too weak to be named, with the others."""
+    own = finding.signal
+    options = [*alternatives]
+    if own.cause != "unknown":
+        reason = f"line {own.line.number}: {_shown(own)[:120]}"
+        options.append(Alternative(own.cause, round(finding.confidence, 3), reason))
+    return tuple(sorted(options, key=lambda one: -one.confidence)[:_MOST_ALTERNATIVES])
+
+
+def _doubted(
+    finding: Finding,
+    alternatives: list[Alternative],
+    lines: Sequence[str],
+    found: Sequence[Signal],
+) -> tuple[Finding, list[Alternative]]:
+    """An exhausted GPU memory that may be a faulty GPU's."""
+    index = finding.signal.index
+    message = [
+        line.text
+        for number in range(index, min(index + _MESSAGE_LINES, len(lines)))
+        for line in cleaned(number + 1, lines[number])
+    ]
+    doubt = doubt_of_full(message)
+    suspect = next(
+        (one for one in found
+         if one.role in ("root", "sign") and taxonomy().domain_of(one.cause) == "hardware"),
+        None,
+    )  # fmt: skip
+    if doubt is None and suspect is None:
+        return finding, alternatives
+    cause, reason = ("gpu_fault", doubt) if doubt else ("gpu_fault", "")
+    if suspect is not None:
+        cause, reason = suspect.cause, f"line {suspect.line.number}: {_shown(suspect)[:120]}"
+    strong = Alternative(cause, 0.45, reason or "")
+    rest = [one for one in alternatives if one.cause != cause]
+    return replace(finding, confidence=min(finding.confidence, _DOUBTED)), [strong, *rest]
+
+
+def _evidence(finding: Finding, found: Sequence[Signal]) -> tuple[LogLine, ...]:
+    """The line of the cause, what agrees with it, and the first line that followed from it."""
+    own = finding.signal
+    agreeing = [one for one in found if one.cause == own.cause and one.index != own.index]
+    followed = [one for one in found if one.role in ("cascade", "teardown", "end")][:1]
+    chosen: dict[int, LogLine] = {}
+    behind = [finding.behind] if finding.behind else []
+    for one in (own, *behind, *agreeing[:2], *followed):
+        chosen.setdefault(one.line.number, LogLine(one.line.number, _shown(one)))
+    return tuple(chosen.values())[:_MOST_EVIDENCE]
+
+
+def _shown(signal: Signal) -> str:
+    return signal.line.shown.strip()[:_SHOWN]
+
+
+def _symptom(cause: str) -> str | None:
+    """Symptom of the taxonomy that a cause is seen as."""
+    names = taxonomy()
+    title = names.label_of("rsc", cause)
+    named = [one for one in names.symptoms.values() if one.title == title]
+    holding = [one for one in names.symptoms.values() if cause in one.causes]
+    own = [one for one in holding if one.name != "nccl_timeout" or cause.startswith("nccl")]
+    return next((one.name for one in (*named, *own)), None)

@@ -1,0 +1,141 @@
+"""Which of a log's signals is the first cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analytics.failures.taxonomy import taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analytics.failures.log_classifier.signals import Signal, Signals
+
+LEAST_CONFIDENCE = 0.4
+"""Below it the cause is unknown, and what was found is an alternative."""
+_GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
+                           "nccl_error", "nvlink", "program_crash", "system_service"})  # fmt: skip
+_STRONG_CASCADE, _SPECIFIC = 6, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The signal of the first cause."""
+
+    signal: Signal
+    confidence: float
+    behind: Signal | None = None
+    """The signal that was seen first, where the cause stands behind it."""
+
+
+def first_cause(log: Signals) -> Finding | None:
+    """The first cause; None where the log shows no failure.
+
+    Roots count wherever they stand; of faults and symptoms the first; a symptom gives way to a
+    root, a cascade to everything that may stand behind it, before or after. What came after the
+    scheduler ended the job is aftermath.
+    """
+    found = _unless_completed(log)
+    live = [one for one in found if one.live]
+    ended = _first(live, "end")
+    before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
+    lead = _first(before, "fault", "symptom")
+    root = _best_root(before)
+    if ended is not None and lead is not None and _weaker_than_end(lead):
+        lead = None
+    if root is not None and (ended is None or root.index < ended.index or lead is not None):
+        return _root_or_lead(root, lead, found)
+    if lead is not None:
+        return _lead(lead, found)
+    cascade = _first([one for one in before if one.index < _place(ended)], "cascade")
+    if cascade is not None:
+        return _behind_cascade(cascade, found)
+    if ended is not None:
+        return Finding(ended, ended.meaning.confidence)
+    return _weak(found)
+
+
+def _unless_completed(log: Signals) -> list[Signal]:
+    """Signals, without those of a job that completed after them."""
+    done = log.completed_at
+    if done is None or any(one.index > done for one in log.found):
+        return log.found
+    return []
+
+
+def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
+    return next((one for one in found if one.role in roles), None)
+
+
+def _place(signal: Signal | None) -> float:
+    return float("inf") if signal is None else signal.index
+
+
+def _best_root(found: Sequence[Signal]) -> Signal | None:
+    """The most specific root, of several the first."""
+    roots = [one for one in found if one.role == "root"]
+    return max(roots, key=lambda one: (one.meaning.specificity, -one.index), default=None)
+
+
+def _weaker_than_end(lead: Signal) -> bool:
+    """Whether the scheduler's own word counts for more than a line in passing."""
+    specific = lead.meaning.specificity >= _SPECIFIC
+    return lead.role == "symptom" and not lead.in_traceback and not specific
+
+
+def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) -> Finding:
+    """A fault that came before a root needs no root; anything else does."""
+    if lead is not None and lead.role == "fault" and lead.index < root.index:
+        return _lead(lead, found)
+    seen = _first(
+        [one for one in found if one.index < root.index and one.live], "cascade", "symptom"
+    )
+    return Finding(root, root.meaning.confidence, seen)
+
+
+def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
+    """The first fault or symptom, unless its GPU had shown a fault long before."""
+    if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS:
+        root = _best_root([one for one in found if one.passed])
+        if root is not None and taxonomy().domain_of(root.cause) == "hardware":
+            return Finding(root, root.meaning.confidence * 0.75, lead)
+    return Finding(lead, lead.meaning.confidence * (0.85 if _rival(lead, found) else 1))
+
+
+def _rival(lead: Signal, found: Sequence[Signal]) -> Signal | None:
+    """Another failure that names itself, or a sign of hardware beside a fault of the GPU."""
+    for one in found:
+        if one.live and one.role in ("fault", "symptom") and one.cause != lead.cause:
+            return one
+    return None
+
+
+def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
+    """What stands behind a cascade: a root passed long before, a sign; else nothing."""
+    root = _best_root([one for one in found if one.passed and one.role == "root"])
+    if root is not None:
+        return Finding(root, root.meaning.confidence * 0.8, cascade)
+    signs = [one for one in found if one.role == "sign" and one.meaning.specificity > 1]
+    hardware = [one for one in signs if taxonomy().domain_of(one.cause) == "hardware"]
+    if hardware:
+        sign = max(hardware, key=lambda one: (one.meaning.confidence, -one.index))
+        return Finding(sign, sign.meaning.confidence, cascade)
+    strongest = max(
+        (one for one in found if one.role == "cascade" and one.live),
+        key=lambda one: (one.meaning.specificity >= _STRONG_CASCADE, -one.index),
+    )
+    return Finding(strongest, strongest.meaning.confidence)
+
+
+def _weak(found: Sequence[Signal]) -> Finding | None:
+    """Signs and deaths alone: a cause only where the log also shows that the job died."""
+    died = [one for one in found if one.role == "teardown"]
+    if not died:
+        return None
+    passed = [one for one in found if one.passed and one.in_traceback and one.role != "teardown"]
+    signs = [one for one in found if one.role == "sign"]
+    best = max((*died, *signs), key=lambda one: (one.meaning.confidence, -one.index))
+    if passed and best.meaning.confidence < LEAST_CONFIDENCE:
+        return Finding(passed[-1], passed[-1].meaning.confidence * 0.6)
+    return Finding(best, best.meaning.confidence)

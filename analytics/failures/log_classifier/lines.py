@@ -1,0 +1,130 @@
+"""Lines of a job's log without what launchers and loggers put before them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
+_QUIET = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "I", "D"})
+_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_LONGEST = 4_000
+"""Characters of a line that are looked at: a longer one is data, not a message."""
+_MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "error", "exception", "exc_info",
+                 "stack_trace", "stack", "traceback")  # fmt: skip
+_LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
+_RANK = r"(?:rank|default|local_rank|worker|proc)[ =:_]?\d+"
+
+_DATE = r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[-/]\d\d(?:[-/]\d{2,4})?)"
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\ ?[+-]\d\d:?\d\d|\ UTC)?"
+_PREFIX = re.compile(
+    rf"""
+    (?P<rank>\[{_RANK}\]:?\ ?|{_RANK}:\ ?                          # torchrun
+      |\ {{0,5}}\d{{1,5}}:\ (?=\D)|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
+      |\[\d{{1,5}}(?:,\d+)?\](?:<std(?:err|out)>)?:?\ ?)          # mpirun --tag-output
+    |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
+    |\[?{_DATE}[T ,]\ ?{_CLOCK}\]?[:,]?\ ?
+    |\[?{_CLOCK}\]?[: ]\ ?
+    |\[?(?:[A-Z][a-z]{{2}}\ )?[A-Z][a-z]{{2}}\ +\d{{1,2}}\           # syslog, dmesg -T
+      \d\d:\d\d:\d\d(?:\.\d+)?(?:\ \d{{4}})?\]?:?\ ?
+    |\[?1\d{{9}}(?:\.\d+)?\]?:?\ |\[\ *\d+\.\d{{3,6}}\]\ ?         # epoch, seconds since boot
+    |\[?(?P<letter>[IWEFD])\d{{4,8}}\ [\d:.]+\ +(?:\d+\ )?[\w./-]+:\d+\]\ ?  # glog
+    |\[(?P<torch>[IWEF])(?:\d{{4}}\ [\d:.]+)?\ ?[\w./-]+\.(?:cpp|cc|cu|h|hpp|py):\d+\]\ ?
+    |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?!\d)
+    |\[(?P<boxed>{LEVELS}|[A-Z][a-z]+)\]:?\ ?
+    |\|\ *(?:{LEVELS})\ *\|\ *|[\w.<>]+:[\w<>]+:\d+\ +-\ +       # loguru
+    |\[?[\w./-]+\.(?:py|cpp|cc|cu|c|h|hpp):\d+\]?:?(?:[\w<>]+\])?:?\ (?!in\ )
+    |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
+    |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D)               # pdsh
+    |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)                   # containers
+    |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
+    """,
+    re.VERBOSE,
+)
+_MOST_PREFIXES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, or what stands between two carriage returns of it."""
+
+    number: int
+    """Line of the log, from 1."""
+    text: str
+    """Without colours, prefixes and trailing blanks; indentation is kept."""
+    shown: str
+    """Without colours only: evidence."""
+    rank: str | None = None
+    """Who wrote it, as the launcher says."""
+    level: str | None = None
+    """Level that the logger states: one letter, e.g. E."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether its writer calls it information."""
+        return self.level in _QUIET
+
+    @property
+    def warns(self) -> bool:
+        """Whether its writer calls it a warning."""
+        return self.level == "W"
+
+
+def cleaned(number: int, raw: str) -> list[Line]:
+    """The line as its parts: one, or several where carriage returns or JSON hold more.
+
+    Examples
+    --------
+    >>> [line.text for line in cleaned(7, "[rank3]: 2026-01-05 10:00:00 ERROR: KeyError: 'a'")]
+    ["KeyError: 'a'"]
+    """
+    raw = _ANSI.sub("", raw[:_LONGEST]) if "\x1b" in raw else raw[:_LONGEST]
+    parts = [part for part in re.split(r"[\r\n]", raw) if part.strip("\0 \t")] or [""]
+    return [line for part in parts for line in _unwrapped(number, part.replace("\0", "").rstrip())]
+
+
+def _unwrapped(number: int, shown: str) -> list[Line]:
+    """A part without its prefixes; the message of a JSON record line by line."""
+    text, rank, level = _without_prefixes(shown)
+    if text.startswith("{") and text.endswith("}"):
+        told = _json_message(text)
+        if told is not None:
+            message, level = told
+            inner = (_without_prefixes(line) for line in message.split("\n") if line.strip())
+            return [Line(number, line, shown, rank or its, level) for line, its, _ in inner]
+    return [Line(number, text, shown, rank, level)]
+
+
+def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
+    """Text, rank and level of a line."""
+    rank = level = None
+    place = 0
+    for _ in range(_MOST_PREFIXES):
+        found = _PREFIX.match(text, place)
+        if found is None or found.end() == place:
+            break
+        groups = found.groupdict()
+        rank = groups["rank"].strip(" :[]") if groups["rank"] and rank is None else rank
+        said = groups["level"] or groups["letter"] or groups["torch"] or groups["boxed"]
+        level = said[0].upper() if said and said.upper() in _LEVELS else level
+        place = found.end()
+    return text[place:], rank, level
+
+
+_LEVELS = frozenset(LEVELS.split("|")) | frozenset("IWEFD")
+
+
+def _json_message(text: str) -> tuple[str, str | None] | None:
+    """Message and level of a JSON record; None where it is no such record."""
+    try:
+        record = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(record, dict):
+        return None
+    parts = [str(record[key]) for key in _MESSAGE_KEYS if isinstance(record.get(key), str)]
+    if not parts:
+        return None
+    said = next((str(record[key]) for key in _LEVEL_KEYS if key in record), "").upper()
+    return "\n".join(parts), said[0] if said in _LEVELS else None

@@ -1,0 +1,197 @@
+"""What the lines of a log say, one signal a line that says something."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analytics.failures.log_classifier.lines import Line, cleaned
+from analytics.failures.log_classifier.rules import may_matter, rules
+from analytics.failures.log_classifier.tracebacks import (
+    Chain,
+    Meaning,
+    chains,
+    exception_meaning,
+    mentioned,
+)
+from analytics.failures.log_classifier.xid_lines import xid_meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_HEADER = "traceback (most recent call last)"
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+_MOST_ALIKE = 40
+"""Lines that differ in digits alone of which the rest is not looked at."""
+_CODE = re.compile(
+    r'^\s+(?:raise|except|return|assert|if|elif|def|class|with|for|while|await|self\.)\b|^\s*File "'
+)
+_PROGRESS_WORDS = re.compile(
+    r"\b(?:step|steps|iter|iters|iteration|iterations|epoch|batch|global_step|loss|it/s|s/it)\b"
+    r"|\b(?:tokens|samples|examples)/s"
+    r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
+)
+_EXIT = re.compile(
+    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)\W{0,3}0\b", re.IGNORECASE
+)
+ENOUGH_PROGRESS = 10
+"""Lines of progress after which what stands before them did not end the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A line that says something of a failure."""
+
+    index: int
+    """Index of the line in the log, from 0."""
+    line: Line
+    meaning: Meaning
+    in_traceback: bool = False
+    doubtful: bool = False
+    """Its writer calls it no more than information or a warning, or goes on (a retry)."""
+    passed: bool = False
+    """The job made progress for long after it."""
+
+    @property
+    def cause(self) -> str:
+        """What the line points at."""
+        return self.meaning.cause
+
+    @property
+    def role(self) -> str:
+        """See rules.py."""
+        return self.meaning.role
+
+    @property
+    def live(self) -> bool:
+        """Whether it may have ended the job."""
+        return not (self.doubtful or self.passed)
+
+
+@dataclass
+class Signals:
+    """The signals of a log in its order, and where it says that the job completed."""
+
+    found: list[Signal] = field(default_factory=list)
+    completed_at: int | None = None
+
+
+def signals(lines: Sequence[str]) -> Signals:
+    """All signals of a log."""
+    templates = "\n".join(lines).lower().translate(_NO_DIGITS).split("\n")
+    if len(templates) != len(lines):  # a line break inside a line
+        templates = [line.replace("\n", " ").lower().translate(_NO_DIGITS) for line in lines]
+    indexes = _worth_a_look(templates)
+    headers = [index for index in indexes if _HEADER in templates[index]]
+    reading = _Reading(lines, chains(lines, headers))
+    found = [signal for index in indexes for signal in reading.at(index)]
+    if not found:
+        return Signals()
+    speaking = {signal.index for signal in found}
+    progress = [
+        index
+        for index, template in enumerate(templates)
+        if index not in speaking and _shows_progress(template) and len(lines[index]) > len(template)
+    ]
+    done = [
+        index for index, text in enumerate(templates) if _shows_end(text) and index not in speaking
+    ]
+    return Signals(
+        [replace(one, passed=_n_after(progress, one.index) >= ENOUGH_PROGRESS) for one in found],
+        done[-1] if done else None,
+    )
+
+
+def _worth_a_look(templates: Sequence[str]) -> list[int]:
+    """Indexes of lines that hold a word of a rule, of many alike only the first ones."""
+    seen: Counter[str] = Counter()
+    indexes = []
+    for index, template in enumerate(templates):
+        if may_matter(template):
+            seen[template] += 1
+            if seen[template] <= _MOST_ALIKE:
+                indexes.append(index)
+    return indexes
+
+
+def _n_after(indexes: Sequence[int], index: int) -> int:
+    return len(indexes) - bisect_right(indexes, index)
+
+
+@lru_cache(maxsize=100_000)
+def _shows_progress(template: str) -> bool:
+    return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_end(template: str) -> bool:
+    return rules().completed.search(template) is not None
+
+
+def _shows_exit(template: str, line: str) -> bool:
+    """Whether a line says that the exit code is 0."""
+    return ("exit" in template or "return" in template) and bool(_EXIT.search(line))
+
+
+class _Reading:
+    """A log whose tracebacks are known, read line by line."""
+
+    def __init__(self, lines: Sequence[str], found: Sequence[Chain]) -> None:
+        self._lines = lines
+        self._chosen = {}
+        self._others: set[int] = set()
+        self._frames: set[int] = set()
+        for chain in found:
+            chosen = chain.first_cause()
+            self._chosen[chosen.index] = chosen
+            for one in chain.members:
+                self._frames.update(range(one.header, one.index))
+                if one is not chosen:
+                    self._others.add(one.index)
+        self._others -= self._chosen.keys()
+
+    def at(self, index: int) -> Iterator[Signal]:
+        """Signals of one line."""
+        chosen = self._chosen.get(index)
+        for line in cleaned(index + 1, self._lines[index]):
+            if chosen is not None and line.text == chosen.line.text:
+                yield Signal(index, line, chosen.meaning, in_traceback=True)
+                continue
+            if self._is_code(index, line.text):
+                continue
+            meaning = _meaning(line.text)
+            if meaning is None or (index in self._others and meaning.role != "root"):
+                continue
+            yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
+
+    def _is_code(self, index: int, text: str) -> bool:
+        """Whether a line shows source text of a traceback."""
+        return bool(_CODE.match(text)) or (index in self._frames and text[:1] in " \t")
+
+
+def _meaning(text: str) -> Meaning | None:
+    """The most telling of what a line says."""
+    raised = exception_meaning(text)
+    if raised is None and rules().harmless.search(text):
+        return None
+    coded = xid_meaning(text)
+    if raised is not None:
+        told = replace(raised[1], confidence=round(raised[1].confidence * 0.9, 3))
+        return coded if coded and coded.specificity > told.specificity else told
+    rule = rules().best(text)
+    if rule is not None and (coded is None or rule.specificity > coded.specificity):
+        return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
+    return coded or mentioned(text)
+
+
+def _is_doubtful(line: Line, meaning: Meaning) -> bool:
+    """Whether the writer of a line goes on after it."""
+    if meaning.role in ("end", "teardown", "sign"):
+        return False
+    if meaning.role != "root" and (line.quiet or line.warns):
+        return True
+    return bool(rules().retried.search(line.text)) and not rules().given_up.search(line.text)

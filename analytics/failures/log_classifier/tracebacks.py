@@ -1,0 +1,221 @@
+"""Python exceptions in a log: what they mean, and which one of a chain came first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from analytics.failures.log_classifier.lines import cleaned
+from analytics.failures.log_classifier.rules import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.failures.log_classifier.lines import Line
+
+_HEADER = "Traceback (most recent call last)"
+_EXCEPTION = re.compile(
+    r"^(?P<module>(?:[A-Za-z_<]\w*>?\.)*)(?P<type>[A-Za-z_]\w*)"
+    r"(?:\((?P<inner>[A-Z]\w*)\))?(?::\s?(?P<message>.*)|\s*)$"
+)
+_TYPE = re.compile(
+    r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Timeout|Fault|Invalid|Disconnected|"
+    r"Refused|NotFound|Read)|error|timeout|gaierror|herror)$"
+)
+_CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
+_MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
+_CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
+_FURTHEST = 250
+"""Lines after a traceback's header within which its exception stands."""
+_MOST = 80
+"""Tracebacks of a log that are followed: the first three quarters and the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an exception, or a line, says."""
+
+    cause: str
+    role: str
+    specificity: int
+    confidence: float
+    alternatives: tuple[tuple[str, float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception at the end of a traceback."""
+
+    line: Line
+    header: int
+    """Index of the traceback's header in the log."""
+    index: int
+    """Index of the exception's line in the log."""
+    type: str
+    meaning: Meaning
+    link: str = ""
+    """How it follows the one before: ``context``, ``cause``, ``original``, or not at all."""
+
+
+@dataclass
+class Chain:
+    """Exceptions that led to one another, in the order of the log."""
+
+    members: list[Raised] = field(default_factory=list)
+
+    def first_cause(self) -> Raised:
+        """The member that says why.
+
+        The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
+        is the failed probe of a program that then tried something else (a KeyError during whose
+        handling something more telling was raised).
+        """
+        python = rules().python
+        originals = [one for one in self.members if one.link == "original"]
+        members = originals or self.members
+        telling = [one for one in members if not _only_wraps(one)] or members
+        for place, one in enumerate(telling[:-1]):
+            if one.type not in python.probing or telling[place + 1].link != "context":
+                return one
+        return telling[-1]
+
+
+def _only_wraps(raised: Raised) -> bool:
+    """Whether a type says nothing by itself and its message nothing more."""
+    wrapper = raised.type in rules().python.wrappers or raised.meaning.cause == "python_exception"
+    return raised.meaning.role == "teardown" or (wrapper and raised.meaning.specificity <= 3)
+
+
+def chains(lines: Sequence[str], headers: Sequence[int]) -> list[Chain]:
+    """Chains of exceptions whose tracebacks begin at `headers` (indexes of lines)."""
+    kept = (
+        headers if len(headers) <= _MOST else [*headers[: _MOST * 3 // 4], *headers[-_MOST // 4 :]]
+    )
+    found: list[Chain] = []
+    last_of: dict[str | None, Chain] = {}
+    for header in kept:
+        raised = _raised(lines, header)
+        if raised is None:
+            continue
+        chain = last_of.get(raised.line.rank)
+        if not raised.link or chain is None:
+            chain = Chain()
+            found.append(chain)
+        chain.members.append(raised)
+        last_of[raised.line.rank] = chain
+    return found
+
+
+def _raised(lines: Sequence[str], header: int) -> Raised | None:
+    """The exception that ends the traceback whose header stands at an index."""
+    top = cleaned(header + 1, lines[header])[-1]
+    frames: list[str] = []
+    for index, line in _following(lines, header, top.rank):
+        text = line.text
+        if not text.strip():
+            continue
+        if text[0] in " \t" or text.startswith(('File "', "^", "~", "[Previous line")):
+            frames.append(text)
+            continue
+        if _HEADER in text:
+            return None
+        meant = exception_meaning(text, frames=" ".join(frames[-40:]), in_traceback=True)
+        if meant is not None:
+            return Raised(line, header, index, *meant, _link(lines, header, top))
+    return None
+
+
+def _following(lines: Sequence[str], header: int, rank: str | None) -> Iterator[tuple[int, Line]]:
+    """Lines after a header that the same rank wrote."""
+    for index in range(header + 1, min(header + 1 + _FURTHEST, len(lines))):
+        for line in cleaned(index + 1, lines[index]):
+            if rank is None or line.rank in (None, rank):
+                yield index, line
+
+
+def _link(lines: Sequence[str], header: int, top: Line) -> str:
+    """How the traceback at `header` follows the one before."""
+    if "Original Traceback" in top.text:
+        return "original"
+    for index in range(header - 1, max(header - 12, -1), -1):
+        line = cleaned(index + 1, lines[index])[-1]
+        if top.rank is not None and line.rank not in (None, top.rank):
+            continue
+        if _CHAINED.match(line.text):
+            return "context" if "During" in line.text else "cause"
+        if line.text.strip():
+            return ""
+    return ""
+
+
+def exception_meaning(
+    text: str, *, frames: str = "", in_traceback: bool = False
+) -> tuple[str, Meaning] | None:
+    """Type and meaning of a line that names an exception; None where it names none.
+
+    Examples
+    --------
+    >>> name, meaning = exception_meaning("botocore.exceptions.ClientError: An error occurred")
+    >>> name, meaning.cause
+    ('ClientError', 'object_storage')
+    """
+    found = _EXCEPTION.match(text)
+    if found is None:
+        return None
+    name = found["inner"] or found["type"]
+    if not (_TYPE.match(name) or (in_traceback and _CAMEL.match(name))) or name.endswith("Warning"):
+        return None
+    if not in_traceback and name in ("error", "timeout"):
+        return None
+    known = found["module"] or name in rules().python.roles
+    if not (in_traceback or known or name.endswith(("Error", "Exception"))):
+        return None
+    return name, _meaning(name, text, frames)
+
+
+def _meaning(name: str, text: str, frames: str) -> Meaning:
+    """What type, message and frames say together."""
+    python = rules().python
+    kind, cause = python.roles.get(name, ("open", "python_exception"))
+    if kind == "fault":
+        return Meaning(cause, "fault", 6, 0.93)
+    rule = rules().best(text)
+    least = {"typical": 8, "open": 4, "cascade": 7}[kind]
+    if rule is not None and rule.specificity >= least:
+        return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
+    if kind == "typical":
+        return Meaning(cause, "fault", 6, 0.92)
+    if kind == "cascade":
+        return Meaning(cause, "cascade", 3, 0.6)
+    return _by_frames(Meaning(cause, "symptom", 3, 0.75), name, frames)
+
+
+def _by_frames(meaning: Meaning, name: str, frames: str) -> Meaning:
+    """An exception of an open type, made finer by the functions that raised it."""
+    python = rules().python
+    if name not in (
+        "RuntimeError",
+        "OSError",
+        "EOFError",
+        "BadZipFile",
+        "UnpicklingError",
+        "error",
+    ):
+        return meaning
+    for pattern, cause in (
+        (python.loads_model, "model_loading"),
+        (python.loads_data, "dataset_loading"),
+    ):
+        if pattern.search(frames) and meaning.cause in ("python_exception",):
+            return replace(meaning, cause=cause, specificity=4, confidence=0.65)
+    return meaning
+
+
+def mentioned(text: str) -> Meaning | None:
+    """An exception named in the middle of a line: a weak sign."""
+    found = _MENTIONED.search(text)
+    if found is None:
+        return None
+    _, cause = rules().python.roles.get(found[1], ("open", "python_exception"))
+    return Meaning(cause, "sign", 1, 0.45)

@@ -1,0 +1,55 @@
+"""Codes of GPU (XID) and switch (SXid) errors on lines of a job's log."""
+
+from __future__ import annotations
+
+import re
+
+from analytics.failures.log_classifier.tracebacks import Meaning
+from analytics.failures.taxonomy import taxonomy
+from analytics.failures.xid import sxid_causes, sxid_severities, xid_causes, xid_severities
+
+_XID = re.compile(
+    r"(?<!s)xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
+    r"\s*[:=#]?\s*(\d{1,3})\b",
+    re.IGNORECASE,
+)
+_SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECASE)
+_CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
+_GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
+
+
+def xid_meaning(text: str) -> Meaning | None:
+    """What the code on a line says; None where there is no known code.
+
+    Examples
+    --------
+    >>> xid_meaning("NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.").cause
+    'gpu_unavailable'
+    """
+    if "xid" not in text.lower():
+        return None
+    switch = _SXID.search(text)
+    if switch is not None:
+        code = int(switch[1])
+        return _meaning(sxid_causes().get(code), sxid_severities().get(code))
+    found = _XID.search(text)
+    if found is None:
+        return None
+    code = int(found[1])
+    if code in _CLEANUP:
+        return Meaning("unknown", "teardown", 9, 0.1)
+    return _meaning(xid_causes().get(code), xid_severities().get(code))
+
+
+def _meaning(cause: str | None, severity: str | None) -> Meaning | None:
+    """Role by domain and severity."""
+    if cause is None or cause == "unknown":
+        return None
+    domain = taxonomy().domain_of(cause)
+    if domain == "user":
+        return Meaning(cause, "symptom", 7, 0.6, _GPU_ALSO)
+    if domain == "hardware" and severity != "info":
+        return Meaning(cause, "root", 9, 0.94 if severity in ("critical", "fatal") else 0.88)
+    if severity in ("critical", "fatal"):
+        return Meaning(cause, "root", 9, 0.88)
+    return Meaning(cause, "sign", 8, 0.55)
