@@ -7,7 +7,7 @@ import os
 import secrets
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +136,7 @@ class State:
                 "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?", (now, annotation_id)
             )
             _audit(connection, author, "undo", {"annotation_id": annotation_id})
-        return Annotation(*said, undone_at=now, undone_by=author)
+        return replace(Annotation(*said), undone_at=now, undone_by=author)
 
     def history(self, target: str | None = None) -> list[Annotation]:
         """All annotations (of one target, where it is given), undone ones too; newest first."""
