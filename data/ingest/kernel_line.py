@@ -214,7 +214,8 @@ def is_logged(line: str) -> bool:
     return (
         (match is not None and any(match[group] for group in _KERNEL_GROUPS))
         or bool(_LOGGED.match(text))
-        or split_line(line) is not None
+        or "NVRM:" in line
+        or "nvidia-nvswitch" in line
     )
 
 
