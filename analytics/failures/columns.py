@@ -64,7 +64,11 @@ def microseconds(times: pd.Series) -> Ints:
     >>> microseconds(pd.Series(["1970-01-01T00:01:00Z", None])).tolist()
     [60000000, -9223372036854775808]
     """
-    aware = pd.to_datetime(times, utc=True, format="ISO8601" if times.dtype == object else None)
+    if isinstance(times.dtype, pd.DatetimeTZDtype):
+        aware = times.dt.tz_convert("UTC")
+    else:
+        mixed = "ISO8601" if times.dtype == object else None
+        aware = pd.to_datetime(times, utc=True, format=mixed)
     plain = aware.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
     found: Ints = plain.astype(np.int64)
     return found

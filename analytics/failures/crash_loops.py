@@ -97,17 +97,26 @@ def crash_loops(
     require("failures", failures, _COLUMNS)
     if preempted is not None:
         require("preempted", preempted, ("n_gpus",))
-    at = microseconds(failures["failed_at"])
     run = runs(failures)
-    counted = _crashes(failures) & (at != NEVER) & (run >= 0)
+    often = np.flatnonzero((run >= 0) & (np.bincount(run + 1)[run + 1] >= min_failures))
+    repeated = failures.iloc[often]
+    numbers = _numbers(repeated, run[often], min_failures, int(within_hours * 60 * MINUTE))
+    found = np.full(len(failures), -1, dtype=np.int64)
+    found[often] = numbers
+    return CrashLoops(_loops(repeated[numbers >= 0], numbers[numbers >= 0], preempted), found)
+
+
+def _numbers(failures: pd.DataFrame, run: Ints, least: int, within: int) -> Ints:
+    """Loop of each row, -1 where it is in none."""
+    at = microseconds(failures["failed_at"])
     streak = _streaks(run, at, failures["state"].eq("COMPLETED").to_numpy())
-    rows = np.flatnonzero(counted)
+    rows = np.flatnonzero(_crashes(failures) & (at != NEVER))
     rows = rows[np.lexsort((at[rows], streak[rows]))]
-    linked = _linked(streak[rows], at[rows], min_failures, int(within_hours * 60 * MINUTE))
+    linked = _linked(streak[rows], at[rows], least, within)
     before, after = np.append(False, linked)[: len(rows)], np.append(linked, False)[: len(rows)]
     number = np.full(len(failures), -1, dtype=np.int64)
     number[rows] = np.where(before | after, np.cumsum(after & ~before) - 1, -1)
-    return CrashLoops(_loops(failures, number, preempted), number)
+    return number
 
 
 def _crashes(failures: pd.DataFrame) -> NDArray[np.bool_]:
@@ -144,8 +153,7 @@ def _linked(streak: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_
 
 
 def _loops(failures: pd.DataFrame, number: Ints, preempted: pd.DataFrame | None) -> pd.DataFrame:
-    """The row of each loop."""
-    inside = np.flatnonzero(number >= 0)
+    """The row of each loop, from the failures in loops alone."""
     restarted = restarts(failures)
     again = (restarted != NEVER) | failures["state"].eq("REQUEUED").to_numpy()
     job = failures["job_id"].astype(object)
@@ -162,7 +170,7 @@ def _loops(failures: pd.DataFrame, number: Ints, preempted: pd.DataFrame | None)
             "again": again,
             "n_gpus": pd.to_numeric(pd.Series(gpus, index=failures.index)).to_numpy(dtype=float),
         }
-    ).iloc[inside]
+    )
     rows = rows.sort_values(["loop", "failed_at"], kind="stable")
     found = rows.groupby("loop", as_index=False).agg(
         cluster=("cluster", "first"),
@@ -185,7 +193,7 @@ def _pushed_aside(
 ) -> pd.DataFrame:
     """Of each loop with preemptions: attempts, jobs and their GPUs."""
     columns = ["loop", "n_preempted", "n_preempted_jobs", "preempted_gpus"]
-    if preempted is None or preempted.empty:
+    if preempted is None or preempted.empty or failures.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in columns})
     by, rows = requeue_preemptions(failures, preempted)
     aside = pd.DataFrame(
@@ -195,7 +203,7 @@ def _pushed_aside(
             "n_gpus": pd.to_numeric(preempted["n_gpus"]).to_numpy(dtype=float)[rows],
         }
     )
-    found = aside[aside["loop"] >= 0].groupby("loop", as_index=False)
+    found = aside.groupby("loop", as_index=False)
     counted = found.agg(n_preempted=("job_id", "size"), n_preempted_jobs=("job_id", "nunique"))
     counted["preempted_gpus"] = found["n_gpus"].sum(min_count=1)["n_gpus"]
     return counted

@@ -85,6 +85,14 @@ def requeue_preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tupl
     """
     require("failures", failures, ("cluster", "job_id", "failed_at", "start_at"))
     require("preempted", preempted, ("cluster", "attempt_key", "job_id", "preempted_by", "end_at"))
+    ours = np.flatnonzero(failures["job_id"].isin(preempted["preempted_by"]))
+    theirs = np.flatnonzero(preempted["preempted_by"].isin(failures["job_id"]))
+    by, aside = _preemptions(failures.iloc[ours], preempted.iloc[theirs])
+    return ours[by], theirs[aside]
+
+
+def _preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tuple[Ints, Ints]:
+    """The same of failures and preemptions that name a common job."""
     at, end = microseconds(failures["failed_at"]), microseconds(preempted["end_at"])
     by = preempted[["cluster", "preempted_by"]].rename(columns={"preempted_by": "job_id"})
     of_failure, of_preempted = joint_codes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROXIMATE = ("nccl_timeout", "nccl_remote_error", "node_lost", "hardware", "software")
 """Causes behind which another one stands, or that name no more than a domain."""
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 def lost_gpu_seconds(
@@ -187,11 +189,12 @@ def nodes_hit(members: Members, group: Ints) -> pd.DataFrame:
     total = rows.groupby("group").size()
     any_named = rows.groupby("group")["named"].transform("max")
     shown = rows[rows["named"] | ~any_named]
-    shown = shown.assign(node=members.names[shown["place"].to_numpy()]).sort_values("node")
-    nodes = shown.groupby("group").agg(nodes=("node", tuple), nodes_named=("named", "max"))
+    shown = shown.assign(node=members.names[shown["place"].to_numpy()])
+    shown = shown.sort_values(["group", "node"])
     found = pd.DataFrame({"group": np.unique(group[: members.n_seeds])}).set_index("group")
-    found = found.join(nodes)
-    found["nodes"] = [one if isinstance(one, tuple) else () for one in found["nodes"]]
-    found["nodes_named"] = found["nodes_named"].eq(True)
+    names, groups = shown["node"].tolist(), shown["group"].to_numpy()
+    begins, ends = (np.searchsorted(groups, found.index, side).tolist() for side in _SIDES)
+    found["nodes"] = [tuple(names[a:b]) for a, b in zip(begins, ends, strict=True)]
+    found["nodes_named"] = found.index.isin(shown.loc[shown["named"], "group"])
     found["n_nodes"] = total.reindex(found.index).fillna(0).astype(np.int64)
     return found

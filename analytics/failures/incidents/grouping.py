@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import MINUTE, Spans, overlaps, times
+from analytics.failures.columns import MINUTE, Spans, microseconds, overlaps, times
 from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
 from analytics.failures.incidents.identity import new_ids
@@ -96,10 +96,7 @@ def incidents(
     found = _incidents(members, group, chosen)
     ids = new_ids(rows, found[["cluster", "domain"]])
     found = found.assign(incident_id=ids)
-    found["summary"] = [
-        wording.summary(dict(zip(found.columns, row, strict=True)), chosen.titles)
-        for row in found.itertuples(index=False, name=None)
-    ]
+    found["summary"] = wording.summaries(found, chosen.titles)
     rows["incident_id"] = ids.reindex(rows["group"]).to_numpy()
     rows = rows.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True)
     found = found.sort_values(["start_at", "incident_id"]).reset_index(drop=True)
@@ -254,4 +251,4 @@ def _outage_keys(outages: pd.DataFrame, first: Ints) -> list[str]:
 
 def _utc(column: pd.Series) -> pd.Series:
     """Times of one kind, whatever the query gave."""
-    return pd.to_datetime(column, utc=True).dt.as_unit("us").reset_index(drop=True)
+    return times(microseconds(column))

@@ -127,7 +127,6 @@ def _by_storm(members: Members, local: Ints, options: IncidentOptions) -> list[P
                 at,
                 np.where(place >= 0, place, alone),
                 local[numbers],
-                numbers < len(members.failures),
                 numbers,
             ),
             options,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analytics.failures.bursts import severity_rank
+from analytics.failures.bursts import SEVERITIES, severity_rank
 from analytics.failures.columns import NEVER, Spans, joint_codes, microseconds, require
 from analytics.failures.crash_loops import CrashLoops, crash_loops
 from analytics.failures.preemptions import requeue_preemptions
@@ -139,10 +139,7 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
         )
         for name in ("first_at", "last_at")
     )
-    by, aside = requeue_preemptions(frames.failures, frames.preempted)
-    position = np.full(len(frames.failures), -1, dtype=np.int64)
-    position[rows] = np.arange(len(rows))
-    aside, by = aside[position[by] >= 0], position[by][position[by] >= 0]
+    by, aside = _pushed_aside(frames, rows)
     return Members(
         failures=failures,
         infrastructure=_infrastructure(failures),
@@ -171,6 +168,19 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
     )
 
 
+def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
+    """Number of the seed and row of each attempt that its requeue preempted."""
+    jobs = frames.failures["job_id"]
+    same = np.flatnonzero(jobs.isin(jobs.iloc[rows]) & jobs.notna())
+    by, aside = requeue_preemptions(frames.failures.iloc[same], frames.preempted)
+    number = np.full(len(frames.failures), -1, dtype=np.int64)
+    number[rows] = np.arange(len(rows))
+    seed = number[same[by]]
+    order = np.argsort(frames.preempted["attempt_key"].to_numpy(dtype=object)[aside].astype(str))
+    seed, aside = seed[order], aside[order]
+    return seed[seed >= 0], aside[seed >= 0]
+
+
 def _infrastructure(failures: pd.DataFrame) -> NDArray[np.bool_]:
     """Failures of hardware or system software, and lost nodes whatever their verdict."""
     return (failures["domain"].isin(INFRASTRUCTURE) | failures["state"].eq("NODE_FAIL")).to_numpy()
@@ -189,16 +199,17 @@ def _seeding(failures: pd.DataFrame, loop: Ints) -> Ints:
 
 
 def _by_severity(bursts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Critical and fatal bursts, and the others, by time and id; without time or node: neither."""
+    """Critical and fatal bursts by time and id, and the others, where time and node are known."""
     at = microseconds(bursts["first_at"])
     known = (at != NEVER) & bursts["node"].notna().to_numpy()
-    severe = severity_rank(bursts["severity"]) >= 2
-    parts = []
-    for chosen in (known & severe, known & ~severe):
-        rows = np.flatnonzero(chosen)
-        ids = bursts["burst_id"].to_numpy(dtype=object)[rows].astype(str)
-        parts.append(bursts.iloc[rows[np.lexsort((ids, at[rows]))]].reset_index(drop=True))
-    return parts[0], parts[1]
+    critical = severity_rank(bursts["severity"]) >= SEVERITIES.index("critical")
+    severe = np.flatnonzero(known & critical)
+    ids = bursts["burst_id"].to_numpy(dtype=object)[severe].astype(str)
+    severe = severe[np.lexsort((ids, at[severe]))]
+    return (
+        bursts.iloc[severe].reset_index(drop=True),
+        bursts[known & ~critical].reset_index(drop=True),
+    )
 
 
 def _unplanned(node_events: pd.DataFrame) -> pd.DataFrame:

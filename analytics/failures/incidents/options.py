@@ -45,7 +45,7 @@ class IncidentOptions:
     shared_minutes: float = 5.0
     """Failures of one rack, pod or shared cause within this time may be one storm ..."""
     shared_nodes: int = 3
-    """... from this many nodes or failures on ..."""
+    """... from this many nodes on ..."""
     fleet_nodes: int = 10
     """... and, whatever their causes and places, from this many nodes of the cluster on."""
     chance_per_year: float = 1.0

@@ -33,7 +33,6 @@ class Points:
     """Code of the node; a code of its own where the node is not known."""
     part: Ints
     """What is linked already (by node, attempt): points of one part are no coincidence."""
-    is_failure: NDArray[np.bool_]
     member: Ints
 
     def where(self, keep: NDArray[np.bool_] | Ints) -> Points:
@@ -43,7 +42,6 @@ class Points:
             self.at[keep],
             self.place[keep],
             self.part[keep],
-            self.is_failure[keep],
             self.member[keep],
         )
 
@@ -56,7 +54,6 @@ class _Windows:
     """Position after the last point."""
     nodes: Ints
     parts: Ints
-    failures: Ints
 
 
 def storm_pairs(
@@ -64,10 +61,11 @@ def storm_pairs(
 ) -> tuple[Ints, Ints]:
     """Pairs of members that a storm joins: enough nodes of one group, too many for chance.
 
-    In a window of w = `shared_minutes` from a point on, a storm needs at least `least` nodes or
-    failures, of at least two parts that nothing else links, and a number k of parts that chance
-    would rarely bring together. With independent parts at the group's own rate lambda outside
-    this storm, chance makes
+    In a window of w = `shared_minutes` from a point on, a storm needs at least `least` nodes (a
+    failure whose node is not known counts as one), of at least two parts that nothing else links,
+    and a number k of parts that chance would rarely bring together. With independent parts at
+    rate lambda, that of the group or of the average group outside this storm, whichever is
+    higher, chance makes
 
     .. math:: G \\, \\lambda \\, P(X \\ge k - 1), \\quad X \\sim \\mathrm{Poisson}(\\lambda w)
 
@@ -81,7 +79,7 @@ def storm_pairs(
     options : IncidentOptions
         shared_minutes and chance_per_year are used.
     least : int
-        Fewest nodes, or failures.
+        Fewest nodes.
     period : int
         Time over which the points were collected, microseconds; at least a day is assumed.
 
@@ -99,26 +97,24 @@ def storm_pairs(
     failures cluster more than a Poisson process; what else links them (one node, one attempt, one
     run) is counted as one part for that reason.
 
-    Two nodes in a row that share a rack are too few: with k = 2 chance alone would join 4 pairs a
-    year in those racks. References: window counts as in scan statistics, Naus, J. I. (1965),
+    Two nodes of one rack are too few: chance alone would join 4 pairs a year in those racks.
+    References: window counts as in scan statistics, Naus, J. I. (1965),
     J. Amer. Statist. Assoc. 60, 532-538, by the Poisson bound above instead of the exact value.
 
     Examples
     --------
     >>> from analytics.failures.incidents.options import IncidentOptions
     >>> rack = Points(*(np.array(v) for v in (
-    ...     [0, 0, 0], [0, MINUTE, 2 * MINUTE], [0, 1, 2], [0, 1, 2], [True] * 3, [4, 5, 6])))
+    ...     [0, 0, 0], [0, MINUTE, 2 * MINUTE], [0, 1, 2], [0, 1, 2], [4, 5, 6])))
     >>> pairs = storm_pairs(rack, IncidentOptions(), least=3, period=30 * DAY)
     >>> [part.tolist() for part in pairs]
     [[4, 5], [5, 6]]
     """
     width = int(options.shared_minutes * MINUTE)
     points = points.where(points.group >= 0)
-    failures = points.where(points.is_failure)
     points = _thinned(points, points.place, width)
-    windows = _windows(points, failures, width)
-    enough = (windows.nodes >= least) | (windows.failures >= least)
-    enough &= windows.parts >= 2
+    windows = _windows(points, width)
+    enough = (windows.nodes >= least) & (windows.parts >= 2)
     rate = _rate_outside(points, windows, enough, period=max(period, DAY), width=width)
     n_groups = len(np.unique(points.group))
     chance = n_groups * rate * YEAR * stats.poisson.sf(windows.parts - 2, rate * width)
@@ -146,23 +142,15 @@ def _first_of_runs(points: Points, key: Ints, width: int) -> NDArray[np.bool_]:
     return first
 
 
-def _windows(points: Points, failures: Points, width: int) -> _Windows:
+def _windows(points: Points, width: int) -> _Windows:
     """What the window from each point on holds; points are in order of group and time."""
-    order = np.lexsort((failures.at, failures.group))
-    group, at = failures.group[order], failures.at[order]
-    ends = np.concatenate([points.at, points.at + width, at])
+    ends = np.concatenate([points.at, points.at + width])
     moments, rank = np.unique(ends, return_inverse=True)
     n, wide = len(points.at), len(moments) + 1
-    begins, until = points.group * wide + rank[:n], points.group * wide + rank[n : 2 * n]
+    begins, until = points.group * wide + rank[:n], points.group * wide + rank[n:]
     end = np.searchsorted(begins, until, "right")
-    of_failures = group * wide + rank[2 * n :]
     fresh = np.append(0, np.cumsum(_first_of_runs(points, points.part, width)))
-    return _Windows(
-        end,
-        end - np.arange(n),
-        fresh[end] - fresh[:n],
-        np.searchsorted(of_failures, until, "right") - np.searchsorted(of_failures, begins, "left"),
-    )
+    return _Windows(end, end - np.arange(n), fresh[end] - fresh[:n])
 
 
 def _rate_outside(
@@ -175,7 +163,8 @@ def _rate_outside(
     run = np.append(0, np.cumsum(~linked))[: len(points.at)]
     in_group = np.bincount(points.group, fresh, minlength=1)[points.group]
     in_run = np.bincount(run, fresh, minlength=1)[run]
-    rate: NDArray[np.float64] = (in_group - in_run).clip(min=0) / period
+    average = (fresh.sum() - in_run) / max(len(np.unique(points.group)), 1)
+    rate: NDArray[np.float64] = np.maximum(in_group - in_run, average) / period
     return rate
 
 

@@ -14,6 +14,10 @@ NAMED_NODES = 3
 """Nodes that a sentence names; more are counted."""
 NO_CAUSE = ("unknown", "requeued")
 """Causes that name none."""
+_TOLD = (
+    "cause", "nodes", "nodes_named", "n_failed_jobs", "n_failed_gpus", "n_preempted_jobs",
+    "n_preempted_gpus", "n_failures", "lost_gpu_seconds", "n_unmeasured", "loop_failures",
+)  # fmt: skip
 
 
 def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
@@ -45,6 +49,14 @@ def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     if incident["n_failures"]:
         parts.append(_lost(incident["lost_gpu_seconds"], incident["n_unmeasured"]))
     return "; ".join(parts)
+
+
+def summaries(incidents: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+    """The sentence of each incident."""
+    columns = [incidents[name].tolist() for name in _TOLD]
+    return [
+        summary(dict(zip(_TOLD, row, strict=True)), titles) for row in zip(*columns, strict=True)
+    ]
 
 
 def _what(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:

@@ -113,9 +113,7 @@ class Cluster:
             "preempted": pd.DataFrame(self.preempted, columns=list(PREEMPTED)),
         }
         if seed is not None:
-            found = {
-                name: frame.sample(frac=1, random_state=seed) for name, frame in found.items()
-            }
+            found = {name: frame.sample(frac=1, random_state=seed) for name, frame in found.items()}
         return found
 
     def incidents(self, seed: int | None = None, **options: Any) -> IncidentTables:
