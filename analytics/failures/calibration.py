@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy import stats
+
 if TYPE_CHECKING:
     import pandas as pd
+
+CONF_LEVEL = 0.90
+"""Of the bound of chance: a check is discounted by what its hits around successes prove."""
 
 
 def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     """Share of a check's hits around failures that is not chance.
 
     With f hits per node of completed attempts and h per node of failed ones, chance alone would
-    give f of the h: the ratio is max(0, 1 - f / h).
+    give f of the h: the ratio is max(0, 1 - f_low / h), where f_low is the lower bound of f
+    (Clopper and Pearson, 90 %), so that a few successes do not acquit or convict a check.
 
     Parameters
     ----------
@@ -23,11 +30,13 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series
-        In [0, 1], indexed as `calibration`; 1 where no completed attempt was observed, NaN where
-        no failed one was hit.
+        In [0, 1], indexed as `calibration`; 1 where no completed attempt was hit, NaN where no
+        failed one was.
 
-    Assumptions: coincidences are as frequent around failed as around completed attempts. Misleads
-    where a check drains nodes only after jobs have ended.
+    Notes
+    -----
+    Assumes that coincidences are as frequent around failed as around completed attempts.
+    Misleads where a check drains nodes only after jobs have ended.
 
     References
     ----------
@@ -36,16 +45,16 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
 
     Examples
     --------
-    >>> causal_ratio(pd.DataFrame({"n_completed_hits": [10, 50], "n_completed": [1000, 1000],
-    ...     "n_failed_hits": [40, 5], "n_failed": [100, 100]})).tolist()
-    [0.975, 0.0]
+    >>> import pandas as pd
+    >>> causal_ratio(pd.DataFrame({"n_completed_hits": [10, 500, 1], "n_failed": [100, 100, 2],
+    ...     "n_completed": [1000, 1000, 1], "n_failed_hits": [40, 5, 2]})).round(3).tolist()
+    [0.986, 0.0, 0.95]
     """
-    chance = calibration["n_completed_hits"] / calibration["n_completed"].where(
-        calibration["n_completed"].gt(0)
-    )
+    hits, total = calibration["n_completed_hits"], calibration["n_completed"]
+    tail = (1.0 - CONF_LEVEL) / 2.0
+    chance = np.where(hits.gt(0), stats.beta.ppf(tail, hits.clip(lower=1), total - hits + 1), 0.0)
     hit = calibration["n_failed_hits"] / calibration["n_failed"].where(
         calibration["n_failed"].gt(0)
     )
-    ratio = (1.0 - chance.fillna(0.0) / hit.where(hit.gt(0))).clip(lower=0.0)
-    found: pd.Series = ratio
-    return found
+    ratio: pd.Series = (1.0 - chance / hit.where(hit.gt(0))).clip(lower=0.0)
+    return ratio

@@ -61,7 +61,7 @@ def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float,
         cause = table.cause_of(event["check_name"], event["message"])
     cause = None if cause == "unknown" else cause
     by_program = cause is not None and table.taxonomy.domain_of(cause) == "user"
-    of_process = event["source"] == "kernel" and (
+    of_process = event["xid"] is not None and (
         event["severity"] == "warning" or (by_program and event["severity"] == "info")
     )
     if cause is None or (event["severity"] not in ("critical", "fatal") and not of_process):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.failures.xid import sxid_severities, xid_severities
 from data.derive.attributions import attribute_failures
+from data.derive.severities import set_severities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import duckdb
 
@@ -20,8 +20,7 @@ def derive(
 ) -> None:
     """Sets every derived table and column of a snapshot under construction."""
     connection.execute("BEGIN")
-    _severities(connection, "xid", xid_severities())
-    _severities(connection, "sxid", sxid_severities())
+    set_severities(connection)
     _ordinals(connection)
     _observed_nodes(connection)
     _clusters(connection, site)
@@ -31,22 +30,6 @@ def derive(
     attribute_failures(connection, site)
     _coverage(connection)
     connection.execute("COMMIT")
-
-
-def _severities(
-    connection: duckdb.DuckDBPyConnection, column: str, catalog: Mapping[int, str | None]
-) -> None:
-    """Severity of kernel events from the catalog; unknown codes stay NULL."""
-    connection.execute("CREATE OR REPLACE TEMP TABLE catalog (code INTEGER, severity VARCHAR)")
-    connection.executemany("INSERT INTO catalog VALUES (?, ?)", list(catalog.items()))
-    connection.execute(
-        f"""UPDATE health_events SET severity = new.severity
-            FROM (SELECT event.rowid AS id, catalog.severity
-                  FROM health_events event LEFT JOIN catalog ON event.{column} = catalog.code
-                  WHERE event.{column} IS NOT NULL
-                    AND event.severity IS DISTINCT FROM catalog.severity) AS new
-            WHERE health_events.rowid = new.id"""
-    )
 
 
 def _ordinals(connection: duckdb.DuckDBPyConnection) -> None:

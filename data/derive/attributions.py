@@ -10,6 +10,7 @@ from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
 from analytics.failures.calibration import causal_ratio
 from analytics.failures.evidence import of_events, of_reasons
 from analytics.failures.precedence import Weights, weights
+from data.derive.log_verdicts import log_evidence
 from data.derive.nearby import find_nearby
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> Non
             _of_events(connection, table),
             _of_outages(connection, table),
             _of_scheduler(connection, table),
+            log_evidence(connection, table),
         ],
         ignore_index=True,
     )

@@ -56,8 +56,7 @@ def log_evidence(connection: duckdb.DuckDBPyConnection, table: Weights) -> pd.Da
 
 def _read_anew(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, object]]:
     """Verdicts of logs that have none yet."""
-    cursor = connection.cursor()
-    cursor.execute(
+    found = connection.execute(
         """SELECT cluster, attempt_key, content, file, line_no, node, text
            FROM job_logs JOIN logged USING (cluster, attempt_key)
            WHERE (cluster, attempt_key) IN (SELECT cluster, attempt_key FROM failed)
@@ -66,7 +65,7 @@ def _read_anew(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, obje
     )
 
     def lines() -> Iterator[tuple[str, str, str, str, int, str | None, str]]:
-        while batch := cursor.fetchmany(LINES_FETCHED):
+        while batch := found.fetchmany(LINES_FETCHED):
             yield from batch
 
     for (cluster, attempt_key, content), group in groupby(lines(), key=itemgetter(0, 1, 2)):

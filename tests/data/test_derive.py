@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 END = datetime(2024, 3, 1, 12, tzinfo=UTC)
 BEFORE, AFTER, INSTANT = timedelta(minutes=10), timedelta(minutes=5), timedelta(microseconds=1)
-FATAL, CRITICAL, WARNING, INFO, UNLISTED = 79, 119, 13, 63, 999
+FATAL, CRITICAL, UNCONTAINED, WARNING, INFO, UNLISTED = 79, 119, 95, 13, 63, 999
 Row = dict[str, Any]
 
 
@@ -50,11 +51,14 @@ def published(root: Path, **rows: list[Row]) -> Store:
 
 
 def failures(root: Path, jobs: list[Row], events: list[Row] | None = None) -> list[tuple[Any, ...]]:
-    """Attempts that count as failed: key, method, node."""
+    """Attempts that count in the failure rate: key, method, node."""
     rows = {"jobs": jobs} | ({"health_events": events} if events else {})
     store = published(root, **rows)
     try:
-        return store.rows("SELECT attempt_key, method, node FROM failures ORDER BY ALL")
+        return store.rows(
+            """SELECT attempt_key, method, node FROM failures
+               WHERE domain = 'hardware' OR node_lost ORDER BY ALL"""
+        )
     finally:
         store.close()
 
@@ -92,13 +96,15 @@ def test_an_event_counts_from_10_minutes_before_the_end_to_5_after(tmp_path: Pat
 def test_only_a_severe_event_on_a_node_of_a_failed_attempt_counts(tmp_path: Path) -> None:
     cases: list[tuple[str, Row, bool]] = [
         ("FAILED", {"xid": FATAL}, True),
-        ("FAILED", {"xid": CRITICAL}, True),
+        ("FAILED", {"xid": CRITICAL}, False),  # a fault of the driver
+        ("FAILED", {"xid": UNCONTAINED}, True),
         ("FAILED", {"xid": WARNING}, False),
         ("FAILED", {"xid": INFO}, False),
         ("FAILED", {"xid": UNLISTED}, False),
-        ("FAILED", {"xid": None, "severity": "critical"}, True),
-        ("FAILED", {"xid": None, "severity": "warning"}, False),
-        ("FAILED", {"xid": None, "severity": None}, False),
+        ("FAILED", {"xid": None, "check_name": "check-pci", "severity": "critical"}, True),
+        ("FAILED", {"xid": None, "check_name": "check-pci", "severity": "warning"}, False),
+        ("FAILED", {"xid": None, "check_name": "check-pci", "severity": None}, False),
+        ("FAILED", {"xid": None, "check_name": "a check of our own", "severity": "fatal"}, False),
         ("FAILED", {"node": "{}-2"}, True),
         ("FAILED", {"node": "{}-3"}, False),
         ("FAILED", {"node": None}, False),
@@ -123,21 +129,28 @@ def test_what_the_scheduler_says_counts_without_an_event(tmp_path: Path) -> None
         job("5", "COMPLETED"),
     ]
     assert failures(tmp_path, jobs) == [
-        ("1", "scheduler", None),
-        ("2", "scheduler", "n9"),
-        ("3", "scheduler", "n2"),
+        ("1", "none", None),
+        ("2", "none", "n9"),
+        ("3", "none", "n2"),
     ]
 
 
-def test_an_event_names_the_node_that_the_scheduler_does_not(tmp_path: Path) -> None:
+def test_the_first_of_equal_events_names_the_node_that_the_scheduler_does_not(
+    tmp_path: Path,
+) -> None:
     events = [
-        event(END - timedelta(minutes=9), event_id="far", node="n1"),
-        event(END + timedelta(minutes=1), event_id="near", node="n2"),
+        event(END - timedelta(minutes=9), event_id="first", node="n1"),
+        event(END + timedelta(minutes=1), event_id="second", node="n2"),
     ]
-    assert failures(tmp_path, [job("1", "NODE_FAIL")], events) == [("1", "scheduler", "n2")]
+    assert failures(tmp_path, [job("1", "NODE_FAIL")], events) == [("1", "health_event", "n1")]
     store = Store.open(tmp_path)
-    assert store.rows("SELECT failed_at, evidence FROM failures") == [(END, '["far","near"]')]
+    ((failed_at, evidence),) = store.rows("SELECT failed_at, evidence FROM failures")
     store.close()
+    assert failed_at == END
+    assert [(one["key"], one["offset_s"], one["cause"]) for one in json.loads(evidence)] == [
+        ("first", -540.0, "gpu_unavailable"),
+        ("second", 60.0, "gpu_unavailable"),
+    ]
 
 
 def test_many_events_make_one_failure(tmp_path: Path) -> None:

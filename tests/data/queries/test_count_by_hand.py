@@ -84,7 +84,7 @@ class Hand:
         hosts = [row["node"] for row in self.rows.job_nodes
                  if row["attempt_key"] == job["attempt_key"]]  # fmt: skip
         near = sorted(
-            (abs(event["observed_at"] - job["end_at"]), event["event_id"], event["node"])
+            (event["severity"] != "fatal", event["observed_at"], event["event_id"], event["node"])
             for event in self.rows.health_events
             if job["end_at"]
             and event["cluster"] == job["cluster"]
@@ -93,13 +93,11 @@ class Hand:
             and -timedelta(minutes=10) <= event["observed_at"] - job["end_at"]
             and event["observed_at"] - job["end_at"] <= timedelta(minutes=5)
         )
-        failed = (
-            job["state"] == "NODE_FAIL" or job["failed_node"] or (job["state"] == "FAILED" and near)
-        )
-        if job["state"] not in ("FAILED", "NODE_FAIL") and not job["failed_node"]:
+        lost = job["state"] == "NODE_FAIL" or job["failed_node"]
+        if job["state"] != "FAILED" and not lost:
             near = []
         alone = hosts[0] if len(hosts) == job["n_nodes"] == 1 else None
-        return bool(failed), job["failed_node"] or (near[0][2] if near else alone)
+        return bool(lost or near), job["failed_node"] or (near[0][3] if near else alone)
 
     def failures(self, min_gpus: int) -> list[tuple[dict[str, Any], str | None]]:
         found = []
