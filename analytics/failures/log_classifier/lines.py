@@ -30,10 +30,12 @@ _PREFIX = re.compile(
       \d\d:\d\d:\d\d(?:\.\d+)?(?:\ \d{{4}})?\]?:?\ ?
     |\[?1\d{{9}}(?:\.\d+)?\]?:?\ |\[\ *\d+\.\d{{3,6}}\]\ ?         # epoch, seconds since boot
     |\[?(?P<letter>[IWEFD])\d{{4,8}}\ [\d:.]+\ +(?:\d+\ )?[\w./-]+:\d+\]\ ?  # glog
+    |(?P<absl>[IWEF])\ [\w./-]+:\d+\]\ ?
     |\[(?P<torch>[IWEF])(?:\d{{4}}\ [\d:.]+)?\ ?[\w./-]+\.(?:cpp|cc|cu|h|hpp|py):\d+\]\ ?
     |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?!\d)
     |\[(?P<boxed>{LEVELS}|[A-Z][a-z]+)\]:?\ ?
-    |\|\ *(?:{LEVELS})\ *\|\ *|[\w.<>]+:[\w<>]+:\d+\ +-\ +       # loguru
+    |\|\ *(?:{LEVELS})\ *\|\ *|std(?:err|out)(?::\ ?|\ \|\ )
+    |[\w.<>]+:[\w<>]+:\d+\ +-\ +       # loguru
     |\[?[\w./-]+\.(?:py|cpp|cc|cu|c|h|hpp):\d+\]?:?(?:[\w<>]+\])?:?\ (?!in\ )
     |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
     |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D)               # pdsh
@@ -106,7 +108,13 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             break
         groups = found.groupdict()
         rank = groups["rank"].strip(" :[]") if groups["rank"] and rank is None else rank
-        said = groups["level"] or groups["letter"] or groups["torch"] or groups["boxed"]
+        said = (
+            groups["level"]
+            or groups["letter"]
+            or groups["torch"]
+            or groups["absl"]
+            or groups["boxed"]
+        )
         level = said[0].upper() if said and said.upper() in _LEVELS else level
         place = found.end()
     return text[place:], rank, level

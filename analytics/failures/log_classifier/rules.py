@@ -26,8 +26,11 @@ from typing import Any
 ROLES = ("root", "fault", "symptom", "cascade", "end", "sign", "teardown")
 _TABLES = ("gpu", "fabric", "host", "storage", "scheduler", "program")
 _PACKAGE = "analytics.failures.log_classifier"
-_ALWAYS = ("traceback", "error", "exception", "fail", "xid", "interrupt", "fatal", "warn")
+_ALWAYS = ("traceback", "error", "exception", "xid", "interrupt")
 """Words besides those of the rules that make a line worth a closer look."""
+_QUIET, _URL = "nccl info", "://"
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+_LETTERS = re.compile("[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +71,11 @@ class Rules:
 
     def best(self, text: str) -> Rule | None:
         """The most specific rule that a line fulfils."""
-        found: Rule | None = None
         low = text.lower()
-        tried: set[int] = set()
-        for word, rules in self.by_word.items():
-            if word not in low:
-                continue
-            for rule in rules:
-                if id(rule) in tried or (found and found.specificity >= rule.specificity):
-                    continue
-                tried.add(id(rule))
-                if rule.pattern.search(low):
-                    found = rule
-        return found
+        words = words_in(low.translate(_NO_DIGITS))
+        found = {id(rule): rule for word in words for rule in self.by_word.get(word, ())}
+        by_specificity = sorted(found.values(), key=lambda rule: -rule.specificity)
+        return next((rule for rule in by_specificity if rule.pattern.search(low)), None)
 
 
 @cache
@@ -90,8 +85,9 @@ def rules() -> Rules:
     by_word: dict[str, list[Rule]] = {}
     for document in documents:
         for row in document["rule"]:
+            rule = _rule(row)
             for word in row["words"]:
-                by_word.setdefault(word, []).append(_rule(row))
+                by_word.setdefault(word.translate(_NO_DIGITS), []).append(rule)
     program = documents[-1]
     return Rules(
         by_word={word: tuple(of_word) for word, of_word in by_word.items()},
@@ -106,20 +102,37 @@ def rules() -> Rules:
 @lru_cache(maxsize=200_000)
 def may_matter(template: str) -> bool:
     """Whether a line without its digits, in lower case, holds a word of any rule."""
-    return any(map(template.__contains__, _words()))
+    return _QUIET not in template and bool(words_in(template))
+
+
+def words_in(template: str) -> set[str]:
+    """Words of rules that a line holds.
+
+    A job prints few different words. Of each it is remembered which words of rules have their
+    longest run of letters in it, so that most lines are turned away by looking their words up.
+    """
+    possible = {word for run in _LETTERS.findall(template) for word in _words_near(run)}
+    if _URL in template:
+        possible |= _url_words()
+    return {word for word in possible if word in template}
+
+
+@lru_cache(maxsize=100_000)
+def _words_near(letters: str) -> tuple[str, ...]:
+    """Words of rules whose longest run of letters lies within these letters."""
+    return tuple(word for run, word in _longest_runs() if run in letters)
 
 
 @cache
-def _words() -> tuple[str, ...]:
-    """The fewest words that let every rule through: none holds another."""
-    known = {*_ALWAYS, *(_no_digits(word) for word in rules().by_word)}
-    return tuple(
-        word for word in sorted(known, key=len) if not any(o in word for o in known - {word})
-    )
+def _longest_runs() -> tuple[tuple[str, str], ...]:
+    """Longest run of letters of each word, and the word; without those that an address holds."""
+    words = sorted({*_ALWAYS, *rules().by_word} - _url_words())
+    return tuple((max(_LETTERS.findall(word), key=len), word) for word in words)
 
 
-def _no_digits(word: str) -> str:
-    return re.sub(r"\d", "", word)
+@cache
+def _url_words() -> frozenset[str]:
+    return frozenset(word for word in rules().by_word if _URL in word)
 
 
 @cache

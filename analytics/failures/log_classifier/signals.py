@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -21,12 +22,14 @@ from analytics.failures.log_classifier.tracebacks import (
 from analytics.failures.log_classifier.xid_lines import xid_meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
 _NO_DIGITS = str.maketrans("", "", "0123456789")
-_MOST_ALIKE = 40
-"""Lines that differ in digits alone of which the rest is not looked at."""
+_NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
+_MOST_SAME, _MOST_ALIKE = 16, 64
+"""Lines that differ in digits alone, or begin alike, of which the rest is not looked at."""
+_ALIKE_SPAN, _ALIKE_LETTERS = 120, 48
 _CODE = re.compile(
     r'^\s+(?:raise|except|return|assert|if|elif|def|class|with|for|while|await|self\.)\b|^\s*File "'
 )
@@ -88,7 +91,8 @@ def signals(lines: Sequence[str]) -> Signals:
     indexes = _worth_a_look(templates)
     headers = [index for index in indexes if _HEADER in templates[index]]
     reading = _Reading(lines, chains(lines, headers))
-    found = [signal for index in indexes for signal in reading.at(index)]
+    looked_at = sorted({*indexes, *reading.raised_at})
+    found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
         return Signals()
     speaking = {signal.index for signal in found}
@@ -108,13 +112,17 @@ def signals(lines: Sequence[str]) -> Signals:
 
 def _worth_a_look(templates: Sequence[str]) -> list[int]:
     """Indexes of lines that hold a word of a rule, of many alike only the first ones."""
-    seen: Counter[str] = Counter()
+    same: Counter[str] = Counter()
+    alike: Counter[str] = Counter()
     indexes = []
     for index, template in enumerate(templates):
-        if may_matter(template):
-            seen[template] += 1
-            if seen[template] <= _MOST_ALIKE:
-                indexes.append(index)
+        if not may_matter(template):
+            continue
+        beginning = template[:_ALIKE_SPAN].translate(_NO_SIGNS)[:_ALIKE_LETTERS]
+        same[template] += 1
+        alike[beginning] += 1
+        if same[template] <= _MOST_SAME and alike[beginning] <= _MOST_ALIKE:
+            indexes.append(index)
     return indexes
 
 
@@ -154,6 +162,11 @@ class _Reading:
                     self._others.add(one.index)
         self._others -= self._chosen.keys()
 
+    @property
+    def raised_at(self) -> Iterable[int]:
+        """Indexes of the exceptions that came first in their tracebacks."""
+        return self._chosen.keys()
+
     def at(self, index: int) -> Iterator[Signal]:
         """Signals of one line."""
         chosen = self._chosen.get(index)
@@ -175,17 +188,19 @@ class _Reading:
 
 def _meaning(text: str) -> Meaning | None:
     """The most telling of what a line says."""
-    raised = exception_meaning(text)
-    if raised is None and rules().harmless.search(text):
-        return None
     coded = xid_meaning(text)
+    raised = exception_meaning(text)
     if raised is not None:
         told = replace(raised[1], confidence=round(raised[1].confidence * 0.9, 3))
         return coded if coded and coded.specificity > told.specificity else told
+    meaning = coded
     rule = rules().best(text)
     if rule is not None and (coded is None or rule.specificity > coded.specificity):
-        return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
-    return coded or mentioned(text)
+        meaning = Meaning(
+            rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives
+        )
+    meaning = meaning or mentioned(text)
+    return None if meaning is None or rules().harmless.search(text) else meaning
 
 
 def _is_doubtful(line: Line, meaning: Meaning) -> bool:

@@ -26,6 +26,7 @@ _TYPE = re.compile(
 _CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
 _MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
+_FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
@@ -115,7 +116,7 @@ def _raised(lines: Sequence[str], header: int) -> Raised | None:
         text = line.text
         if not text.strip():
             continue
-        if text[0] in " \t" or text.startswith(('File "', "^", "~", "[Previous line")):
+        if text[0] in " \t" or text.startswith(_FRAME_STARTS):
             frames.append(text)
             continue
         if _HEADER in text:
