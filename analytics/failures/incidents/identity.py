@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -105,7 +105,7 @@ def carry_over(
         reversed([*zip(heir.dropna(), living["incident_id"][heir.notna()], strict=True)])
     )
     ids = _final_ids(new["incident_id"], inherited, set(living["incident_id"]))
-    found = new.assign(incident_id=new["incident_id"].map(ids), superseded_by=None, retired=False)
+    found = _renamed(new, ids).assign(superseded_by=None, retired=False)
     successors = dict(zip(old["incident_id"], old["superseded_by"], strict=True))
     successors |= dict(zip(living["incident_id"], heir.map(ids), strict=True))
     kept = old[~old["incident_id"].isin(found["incident_id"])].sort_values("incident_id")
@@ -115,13 +115,27 @@ def carry_over(
         superseded_by=pd.Series(pointed, index=kept.index, dtype=object), retired=True
     )
     found = found.sort_values(["start_at", "incident_id"])
-    members = new_members.assign(incident_id=new_members["incident_id"].map(ids))
+    members = _renamed(new_members, ids)
     return IncidentTables(
-        pd.concat([found, kept.reindex(columns=found.columns)], ignore_index=True)
-        if len(kept)
-        else found.reset_index(drop=True),
+        _stacked(found, kept.reindex(columns=found.columns)),
         members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
     )
+
+
+def _renamed(frame: pd.DataFrame, ids: dict[str, str]) -> pd.DataFrame:
+    """The frame under other ids."""
+    return frame.assign(incident_id=frame["incident_id"].astype(object).map(ids).astype(object))
+
+
+def _stacked(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """The rows of both in the types of the first, nullable where the second does not know."""
+    if kept.empty:
+        return found.reset_index(drop=True)
+    rows = pd.concat([found.astype(object), kept.astype(object)], ignore_index=True)
+    for name, dtype in found.dtypes.items():
+        wider: Any = {"i": "Int64", "b": "boolean"}.get(dtype.kind, dtype)
+        rows[name] = rows[name].astype(wider if rows[name].isna().any() else dtype)
+    return rows
 
 
 def _seeds(incidents: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
