@@ -230,22 +230,45 @@ CREATE TABLE log_verdicts ( -- The first cause found in the log of an attempt. D
   text VARCHAR, -- its text
   evidence VARCHAR -- lines the verdict rests on, a JSON array: line, text
 );
-CREATE TABLE incidents ( -- Failures and events that belong together. Derived. Key: incident_id.
-  incident_id VARCHAR, -- hash of the cause class and the earliest member
+CREATE TABLE incidents ( -- Failures, events and outages that belong together. Derived at every publish. Key: incident_id.
+  incident_id VARCHAR, -- hash of cluster, domain and earliest member; stays when derived again
   cluster VARCHAR, -- name of the cluster
-  start_at TIMESTAMPTZ, -- first member
-  end_at TIMESTAMPTZ, -- last member
-  cause VARCHAR, -- cause
+  start_at TIMESTAMPTZ, -- first failure, critical event or outage of it
+  end_at TIMESTAMPTZ, -- last one; an outage counts with its start
+  cause VARCHAR, -- leading cause
   domain VARCHAR, -- user, system_software, hardware or unknown
-  n_jobs INTEGER, -- jobs hit
-  n_gpus INTEGER, -- GPUs hit
-  lost_gpu_seconds BIGINT, -- GPU-seconds lost
-  superseded_by VARCHAR -- incident this one was merged into
+  n_jobs INTEGER, -- jobs that failed, or were preempted by a requeue of one that failed
+  n_failed_jobs INTEGER, -- jobs that failed
+  n_preempted_jobs INTEGER, -- jobs preempted by a requeue
+  n_failures INTEGER, -- attempts that failed
+  n_preempted INTEGER, -- attempts preempted by a requeue
+  n_events BIGINT, -- critical and fatal observations
+  nodes VARCHAR, -- nodes at fault or with evidence, a JSON array
+  n_nodes INTEGER, -- how many these are
+  nodes_named BOOLEAN, -- the records name them; false where they are all nodes of the attempts
+  n_gpus INTEGER, -- GPUs of the jobs hit, of each job its largest attempt; GPUs held twice count twice
+  n_failed_gpus INTEGER, -- the same of the jobs that failed
+  n_preempted_gpus INTEGER, -- the same of the jobs preempted
+  lost_gpu_seconds BIGINT, -- sum over attempts hit of min(running time, 30 min) x GPUs
+  second_order_gpu_seconds BIGINT, -- the part of it lost by preempted attempts
+  n_unmeasured INTEGER, -- attempts whose loss is not known: no GPUs or no times
+  loop_failures INTEGER, -- failures in a row of the longest crash loop; 0 where there is none
+  loop_requeues INTEGER, -- its requeues
+  summary VARCHAR, -- what happened, in a sentence
+  superseded_by VARCHAR, -- incident this one was merged into
+  retired BOOLEAN -- its members are no incident any more
 );
 CREATE TABLE incident_members ( -- A member of an incident. Derived. Key: incident_id, kind, key.
   incident_id VARCHAR, -- the incident
-  kind VARCHAR, -- failure, health_event, node_event or ticket
-  key VARCHAR -- key of the member in its table
+  kind VARCHAR, -- failure, health_event (a burst), node_event, preemption
+  key VARCHAR, -- attempt_key; event_id of the first of a burst; node@start of an outage
+  at TIMESTAMPTZ, -- when, or from when
+  end_at TIMESTAMPTZ, -- until when; NULL for a moment, or while it lasts
+  node VARCHAR, -- node; NULL where no record names it
+  text VARCHAR, -- what the record says
+  severity VARCHAR, -- severity of events
+  role VARCHAR, -- seed, context or consequence
+  signal VARCHAR -- what was seen: a check, a code, a state, a cause
 );
 CREATE TABLE gpu_time ( -- A day of a ledger bucket. Derived. Key: day, cluster, partition, account, size_class, bucket, cause.
   day DATE, -- day in UTC

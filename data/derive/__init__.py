@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.derive.attributions import attribute_failures
+from data.derive.incidents import group_incidents
 from data.derive.severities import set_severities
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def derive(
     if annotations:
         connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
     attribute_failures(connection, site)
+    group_incidents(connection, site)
     _coverage(connection)
     connection.execute("COMMIT")
 

@@ -1,0 +1,97 @@
+"""Incidents: failures, bursts of events and outages grouped anew under ids that stay."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from analytics.failures.bursts import bursts
+from analytics.failures.evidence import of_events
+from analytics.failures.incidents import IncidentOptions, carry_over, incidents
+from analytics.failures.precedence import weights
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+    from data.site import Site
+
+
+def group_incidents(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
+    """Fills `incidents` and `incident_members`."""
+    options = IncidentOptions(
+        before_minutes=site.attribution.before_minutes,
+        after_minutes=site.attribution.after_minutes,
+        titles={name: cause.title for name, cause in site.causes.causes.items()},
+    )
+    failures = connection.execute(_FAILURES.format(n=options.loop_failures)).df()
+    found = incidents(
+        failures,
+        _attempt_nodes(connection, failures),
+        _bursts(connection, site),
+        node_events=connection.execute(
+            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
+        ).df(),
+        nodes=connection.execute("SELECT cluster, node, rack, pod, last_seen_at FROM nodes").df(),
+        preempted=connection.execute(
+            """SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus
+               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL"""
+        ).df(),
+        options=options,
+    )
+    old = connection.execute("FROM incidents").df()
+    old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
+    named = carry_over(found.incidents, found.members, old, old_members)
+    rows = named.incidents.assign(nodes=[_listed(nodes) for nodes in named.incidents["nodes"]])
+    for table, frame in (("incidents", rows), ("incident_members", named.members)):
+        connection.register("derived", frame)
+        connection.execute(f"DELETE FROM {table}")
+        connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
+        connection.unregister("derived")
+
+
+_FAILURES = """
+WITH often AS (
+  SELECT cluster, coalesce(original_sluid, job_id) AS run FROM failures
+  JOIN jobs USING (cluster, attempt_key) GROUP BY ALL HAVING count(*) >= {n})
+SELECT failures.cluster, failures.attempt_key, jobs.job_id,
+  coalesce(original_sluid, job_id) AS run, cause, domain, failures.state, failed_at,
+  jobs.start_at, node, n_gpus, n_nodes, confidence,
+  CAST(NULL AS TIMESTAMPTZ) AS restarted_at
+FROM failures JOIN jobs USING (cluster, attempt_key)
+WHERE domain IN ('hardware', 'system_software') OR node_lost
+  OR (failures.cluster, coalesce(original_sluid, job_id)) IN (SELECT cluster, run FROM often)
+ORDER BY failed_at, failures.attempt_key
+"""
+"""Failures that may be part of an incident: infrastructure's, and of runs that fail often."""
+
+
+def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
+    """Nodes of these attempts."""
+    connection.register("chosen_failures", failures[["cluster", "attempt_key"]])
+    found = connection.execute(
+        """SELECT cluster, attempt_key, node FROM job_nodes
+           SEMI JOIN chosen_failures USING (cluster, attempt_key)"""
+    ).df()
+    connection.unregister("chosen_failures")
+    return found
+
+
+def _bursts(connection: duckdb.DuckDBPyConnection, site: Site) -> pd.DataFrame:
+    """Bursts of events, each with the cause that it names."""
+    found = bursts(
+        connection.execute(
+            """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
+                 xid, sxid, message FROM health_events
+               WHERE observed_at IS NOT NULL AND node IS NOT NULL"""
+        ).df()
+    )
+    table = weights(site.attribution.table, site.causes)
+    cause = of_events(found, table)["cause"]
+    domains = {name: one.domain for name, one in site.causes.causes.items()}
+    return found.assign(cause=cause, domain=cause.map(domains))
+
+
+def _listed(nodes: object) -> str:
+    """Names of nodes as a JSON array; those of an older derivation are one already."""
+    return nodes if isinstance(nodes, str) else json.dumps(list(nodes or ()))  # type: ignore[call-overload]
