@@ -40,6 +40,7 @@ _PREFIX = re.compile(
     |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
     |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D)               # pdsh
     |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)                   # containers
+    |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
     |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
     """,
     re.VERBOSE,

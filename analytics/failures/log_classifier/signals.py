@@ -39,8 +39,9 @@ _PROGRESS_WORDS = re.compile(
     r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
 )
 _EXIT = re.compile(
-    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)\W{0,3}0\b", re.IGNORECASE
+    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
 )
+_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b", re.IGNORECASE)
 ENOUGH_PROGRESS = 10
 """Lines of progress after which what stands before them did not end the job."""
 
@@ -96,14 +97,16 @@ def signals(lines: Sequence[str]) -> Signals:
     if not found:
         return Signals()
     speaking = {signal.index for signal in found}
+    silent = [index for index in range(len(lines)) if index not in speaking]
+    kinds = set(templates)
+    moving = {template for template in kinds if _shows_progress(template)}
     progress = [
         index
-        for index, template in enumerate(templates)
-        if index not in speaking and _shows_progress(template) and len(lines[index]) > len(template)
+        for index in silent
+        if templates[index] in moving and len(lines[index]) > len(templates[index])
     ]
-    done = [
-        index for index, text in enumerate(templates) if _shows_end(text) and index not in speaking
-    ]
+    ending = {template for template in kinds if _shows_end(template)}
+    done = [index for index in silent if templates[index] in ending and _is_end(lines[index])]
     return Signals(
         [replace(one, passed=_n_after(progress, one.index) >= ENOUGH_PROGRESS) for one in found],
         done[-1] if done else None,
@@ -114,14 +117,17 @@ def _worth_a_look(templates: Sequence[str]) -> list[int]:
     """Indexes of lines that hold a word of a rule, of many alike only the first ones."""
     same: Counter[str] = Counter()
     alike: Counter[str] = Counter()
+    telling = {template for template in set(templates) if may_matter(template)}
     indexes = []
     for index, template in enumerate(templates):
-        if not may_matter(template):
+        if template not in telling:
+            continue
+        same[template] += 1
+        if same[template] > _MOST_SAME:
             continue
         beginning = template[:_ALIKE_SPAN].translate(_NO_SIGNS)[:_ALIKE_LETTERS]
-        same[template] += 1
         alike[beginning] += 1
-        if same[template] <= _MOST_SAME and alike[beginning] <= _MOST_ALIKE:
+        if alike[beginning] <= _MOST_ALIKE:
             indexes.append(index)
     return indexes
 
@@ -137,12 +143,13 @@ def _shows_progress(template: str) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _shows_end(template: str) -> bool:
-    return rules().completed.search(template) is not None
+    """Whether a line without its digits may say that the job completed."""
+    return rules().completed.search(template) is not None or _EXIT.search(template) is not None
 
 
-def _shows_exit(template: str, line: str) -> bool:
-    """Whether a line says that the exit code is 0."""
-    return ("exit" in template or "return" in template) and bool(_EXIT.search(line))
+def _is_end(line: str) -> bool:
+    """Whether it says so with its digits: an exit code other than 0 is no success."""
+    return _EXIT.search(line) is None or _EXIT_0.search(line) is not None
 
 
 class _Reading:

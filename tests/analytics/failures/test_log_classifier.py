@@ -1,0 +1,285 @@
+"""The first cause in a job's log: composed logs of every cause, traps, and what must not matter."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.failures.log_classifier import LogVerdict, classify_log
+from analytics.failures.log_classifier.device_memory import doubt_of_full
+from analytics.failures.log_classifier.lines import cleaned
+from analytics.failures.log_classifier.rules import ROLES, may_matter, rules
+from analytics.failures.taxonomy import taxonomy
+
+LOGS = sorted((Path(__file__).parent / "logs").glob("*.log"))
+ACME = (
+    "NVLink", "CUDA", "Node", "ECC", "Network", "Connection", "S3", "NCCL timeout", "NCCL remote",
+    "dataloader killed", "Attribute", "OOM", "Runtime", "Assertion", "Value", "ZeroDivision",
+    "model loading", "dataset loading", "FileNotFound", "OS", "Type", "Name", "Permission",
+    "Import", "Key", "Syntax", "Argument", "CalledProcess", "Index",
+)  # fmt: skip
+NOISE = [f"step {n} loss {3 / (n + 1):.3f} errors 0" for n in range(8)]
+KEY_ERROR = [
+    "Traceback (most recent call last):",
+    '  File "/w/train.py", line 3, in <module>',
+    "    main()",
+    "KeyError: 'labels'",
+]
+
+
+PLAIN_LOGS = [path for path in LOGS if not path.read_text(encoding="utf-8").startswith("{")]
+
+
+def read(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")
+
+
+def cause_of(path: Path) -> str:
+    return path.stem.split("--")[0]
+
+
+def raised(error: str, prefix: str = "") -> list[str]:
+    return [prefix + line for line in (*KEY_ERROR[:-1], error)]
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_the_cause_of_a_composed_log_is_found(path: Path) -> None:
+    verdict = classify_log(read(path))
+    assert verdict.cause == cause_of(path)
+    assert verdict.domain == taxonomy().domain_of(verdict.cause)
+    assert 0 <= verdict.confidence <= 1
+    if verdict.cause == "unknown":
+        assert (verdict.method, verdict.confidence, verdict.evidence) == ("none", 0.0, ())
+        return
+    assert verdict.method == "log_rule"
+    assert all(other.confidence <= verdict.confidence for other in verdict.alternatives)
+    assert verdict.symptom in taxonomy().symptoms
+    for line in verdict.evidence:
+        assert line.text in read(path)[line.line - 1].replace("\x1b[31m", "").replace("\x1b[0m", "")
+
+
+def test_every_reason_of_acme_is_reached_by_two_logs() -> None:
+    labels = [taxonomy().label_of("acme", cause_of(path)) for path in LOGS]
+    assert {label: labels.count(label) >= 2 for label in ACME} == dict.fromkeys(ACME, True)
+
+
+@pytest.mark.parametrize("path", PLAIN_LOGS[::6], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "prefix",
+    ["\x1b[31m", "2026-01-05T10:00:00.123Z ", "[2026-01-05 10:00:00,123] ", "1767607200.25 ",
+     "node17: ", "Jan  5 10:00:00 gpu-7 train[412]: "],
+)  # fmt: skip
+def test_what_a_launcher_puts_before_each_line_does_not_matter(path: Path, prefix: str) -> None:
+    lines = read(path)
+    end = "\x1b[0m" if prefix.startswith("\x1b") else ""
+    assert classify_log([prefix + line + end for line in lines]).cause == cause_of(path)
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(LOGS))
+@settings(max_examples=60, deadline=None)
+def test_lines_of_other_work_between_do_not_matter(order: random.Random, path: Path) -> None:
+    lines = read(path)
+    inserted = ["loading shard 17", "cache is warm", "hello from rank 5, 0 errors", ""] * 2
+    order.shuffle(inserted)
+    at = order.randrange(0, 3)
+    assert classify_log(lines[:at] + inserted + lines[at:]).cause == cause_of(path)
+
+
+@given(st.lists(st.text(max_size=120), max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_text_gets_a_verdict(lines: list[str]) -> None:
+    verdict = classify_log(lines)
+    assert verdict.cause in taxonomy().causes
+    assert all(1 <= line.line <= len(lines) for line in verdict.evidence)
+
+
+@pytest.mark.parametrize("lines", [[], [""], NOISE, ["\0\0", "\r\r"]])
+def test_a_log_without_any_failure_is_unknown(lines: list[str]) -> None:
+    assert classify_log(lines) == LogVerdict("unknown", "unknown", 0.0, "none")
+
+
+@pytest.mark.parametrize(
+    ("line", "alternative"),
+    [
+        ("RuntimeError: CUDA error: unspecified launch failure", "gpu_fault"),
+        ("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", "host_oom"),
+        ("gpu-1:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129", "nccl_remote_error"),
+        ("OSError: [Errno 5] Input/output error: '/data/x'", "disk"),
+    ],
+)  # fmt: skip
+def test_a_line_with_several_causes_names_them(line: str, alternative: str) -> None:
+    verdict = classify_log([*NOISE, line])
+    assert verdict.cause != "unknown"
+    assert alternative in [other.cause for other in verdict.alternatives]
+    assert all(other.reason for other in verdict.alternatives)
+
+
+@pytest.mark.parametrize("line", ["./run.sh: line 4: 12 Killed   python t.py",
+                                  "container exited with code 137"])  # fmt: skip
+def test_a_bare_kill_is_no_more_than_a_hint_of_exhausted_memory(line: str) -> None:
+    verdict = classify_log([*NOISE, line])
+    assert verdict.cause == "unknown"
+    assert verdict.alternatives[0].cause == "host_oom"
+
+
+def test_a_kill_that_the_kernel_explains_is_exhausted_memory() -> None:
+    verdict = classify_log([*NOISE, "exited with code 137 (OOMKilled)"])
+    assert (verdict.cause, verdict.domain) == ("host_oom", "user")
+
+
+def test_confidence_rises_with_what_a_line_says() -> None:
+    said = [
+        "something raised an error, see RuntimeError: x",
+        "RuntimeError: CUDA error: unknown error",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+        "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+    ]
+    confidence = [classify_log([*NOISE, *raised(line)]).confidence for line in said]
+    assert confidence == sorted(confidence)
+    assert confidence[-1] > confidence[0]
+
+
+class TestFullGpuMemory:
+    ASKED = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a "
+
+    def test_that_cannot_have_been_full_points_at_the_gpu(self) -> None:
+        line = self.ASKED + "total capacity of 79.15 GiB of which 70.00 GiB is free."
+        verdict = classify_log([*NOISE, *raised(line)])
+        assert verdict.alternatives[0].cause == "gpu_fault"
+        assert verdict.confidence <= 0.5
+        assert "70 GiB were free" in verdict.alternatives[0].reason
+
+    def test_held_by_no_process_points_at_the_gpu(self) -> None:
+        line = self.ASKED + (
+            "total capacity of 79.15 GiB of which 2.00 MiB is free. Including non-PyTorch "
+            "memory, this process has 1.10 GiB memory in use."
+        )
+        assert doubt_of_full([line]) == "78 GiB of 79.2 GiB are held by no process it names"
+
+    def test_beside_a_row_remap_points_at_the_memory(self) -> None:
+        line = self.ASKED + "total capacity of 79.15 GiB of which 2.00 MiB is free."
+        verdict = classify_log(["GPU 3: row remap pending: yes", *NOISE, *raised(line)])
+        assert "gpu_memory" in [verdict.cause, *(one.cause for one in verdict.alternatives)]
+        assert verdict.confidence <= 0.6
+
+    def test_that_was_full_is_the_program(self) -> None:
+        line = self.ASKED + (
+            "total capacity of 79.15 GiB of which 2.00 MiB is free. Including non-PyTorch "
+            "memory, this process has 79.10 GiB memory in use."
+        )
+        verdict = classify_log([*NOISE, *raised(line)])
+        assert (verdict.cause, verdict.domain) == ("cuda_oom", "user")
+        assert verdict.confidence > 0.9
+
+
+class TestChains:
+    CAUSE = ("", "The above exception was the direct cause of the following exception:", "")
+    CONTEXT = ("", "During handling of the above exception, another exception occurred:", "")
+
+    @pytest.mark.parametrize("link", [CAUSE, CONTEXT])
+    def test_a_wrapper_gives_way_to_what_it_wraps(self, link: tuple[str, ...]) -> None:
+        first = raised("FileNotFoundError: [Errno 2] No such file or directory: '/a'")
+        assert classify_log([*first, *link, *raised("RuntimeError: set-up failed")]).cause == (
+            "file_not_found"
+        )
+
+    def test_a_failed_probe_gives_way_to_what_was_tried_instead(self) -> None:
+        second = raised("PermissionError: [Errno 13] Permission denied: '/cache'")
+        verdict = classify_log([*KEY_ERROR, *self.CONTEXT, *second])
+        assert verdict.cause == "permission_denied"
+
+    def test_a_failed_probe_that_is_raised_from_counts(self) -> None:
+        verdict = classify_log([*KEY_ERROR, *self.CAUSE, *raised("ValueError: no labels")])
+        assert verdict.cause == "key_error"
+
+    def test_an_exception_carried_over_from_a_worker_counts(self) -> None:
+        lines = raised("RuntimeError: Caught RuntimeError in replica 1 on device 1.")
+        inner = ["Original Traceback (most recent call last):", '  File "m.py", line 1, in f',
+                 "    f()", "RuntimeError: CUDA error: uncorrectable ECC error encountered"]  # fmt: skip
+        verdict = classify_log([*lines, *inner])
+        assert verdict.cause == "gpu_memory"
+
+
+@pytest.mark.parametrize("link", [2, 40])
+def test_a_cause_is_found_behind_a_watchdog_wherever_it_stands(link: int) -> None:
+    watchdog = [
+        f"[rank{rank}]:[E ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective "
+        f"operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, Timeout(ms)=600000) ran for "
+        f"60003{rank} milliseconds before timing out."
+        for rank in range(4)
+    ]
+    ecc = "NVRM: Xid (PCI:0000:3b:00): 48, pid=1, name=python, DBE (double bit error) ECC Error"
+    for log in ([*NOISE, ecc, *watchdog], [*NOISE, *watchdog, *NOISE[:link], ecc]):
+        verdict = classify_log(log)
+        assert (verdict.cause, verdict.symptom) in [
+            ("gpu_memory", "nccl_timeout"),
+            ("gpu_memory", "gpu_memory_errors"),
+        ]
+        assert ecc in verdict.evidence[0].text
+
+
+def test_a_progress_bar_that_shares_the_line_of_an_exception_hides_nothing() -> None:
+    lines = [*NOISE, " 10%|#  | 1/9\r 20%|##  | 2/9\rKeyError: 'labels'"]
+    assert classify_log(lines).cause == "key_error"
+
+
+def test_records_of_a_json_log_are_unwrapped() -> None:
+    record = '{"level":"error","msg":"crashed","exc_info":"Traceback (most recent call last):\\n'
+    record += '  File \\"t.py\\", line 1, in f\\nZeroDivisionError: division by zero"}'
+    assert classify_log([*NOISE, record]).cause == "zero_division_error"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "rank", "level"),
+    [
+        ("[rank3]: KeyError: 1", "KeyError: 1", "rank3", None),
+        ("12: KeyError: 1", "KeyError: 1", "12", None),
+        ("3:   File x", "  File x", "3", None),
+        ("E0105 10:00:00.123456 99 a.cc:12] gone", "gone", None, "E"),
+        ("2026-01-05 10:00:00 INFO: fine", "fine", None, "I"),
+        ("node17:1234:1250 [3] NCCL WARN x", "NCCL WARN x", None, None),
+        ("S3Error: no", "S3Error: no", None, None),
+    ],
+)
+def test_prefixes_are_told_from_the_message(
+    raw: str, text: str, rank: str | None, level: str | None
+) -> None:
+    (line,) = cleaned(1, raw)
+    assert (line.text, line.rank, line.level) == (text, rank, level)
+
+
+def test_every_rule_names_a_cause_and_a_role_that_exist() -> None:
+    every = {id(rule): rule for found in rules().by_word.values() for rule in found}.values()
+    assert len(every) > 60
+    for rule in every:
+        assert rule.cause in taxonomy().causes
+        assert rule.role in ROLES
+        assert 0 < rule.confidence < 1
+        assert all(cause in taxonomy().causes for cause, _, _ in rule.alternatives)
+    for _, cause in rules().python.roles.values():
+        assert cause in taxonomy().causes
+
+
+def test_words_of_rules_let_their_lines_through() -> None:
+    for word in rules().by_word:
+        assert may_matter(f"x {word} y"), word
+
+
+@pytest.mark.benchmark
+def test_a_thousand_logs_of_two_thousand_lines_take_seconds() -> None:
+    draw = random.Random(0)
+    logs = []
+    for number in range(1_000):
+        core = read(LOGS[number % len(LOGS)])
+        steps = [f"[rank0]: step {n} | loss {draw.random():.4f} | 41.2k tokens/s"
+                 for n in range(2_000 - len(core))]  # fmt: skip
+        logs.append([*core[:10], *steps, *core[10:]])
+    begin = time.process_time()
+    for log in logs:
+        classify_log(log)
+    assert time.process_time() - begin < 8
