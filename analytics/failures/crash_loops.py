@@ -75,8 +75,7 @@ def crash_loops(
     Notes
     -----
     n_requeues counts the failures that were followed by another attempt: by `restarted_at` where
-    the column is given, else by the failures themselves, so that a last attempt that ran well is
-    missed.
+    it is known, else by the failures themselves, so that a last attempt that ran well is missed.
 
     References
     ----------

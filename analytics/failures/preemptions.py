@@ -35,10 +35,8 @@ def runs(failures: pd.DataFrame) -> Ints:
 def restarts(failures: pd.DataFrame) -> Ints:
     """Start of the next attempt of each failure's run, microseconds; `NEVER` where unknown.
 
-    `restarted_at` where the column is given, else the start of the run's next failed attempt.
+    `restarted_at` where it is known, else the start of the run's next failed attempt.
     """
-    if "restarted_at" in failures.columns:
-        return microseconds(failures["restarted_at"])
     at, start, run = (
         microseconds(failures["failed_at"]),
         microseconds(failures["start_at"]),
@@ -50,7 +48,10 @@ def restarts(failures: pd.DataFrame) -> Ints:
         same = (run[order][1:] == run[order][:-1]) & (run[order][1:] >= 0)
         later = np.where(start[order][1:] == NEVER, at[order][1:], start[order][1:])
         following[order[:-1][same]] = later[same]
-    return following
+    if "restarted_at" not in failures.columns:
+        return following
+    known = microseconds(failures["restarted_at"])
+    return np.where(known == NEVER, following, known)
 
 
 def requeue_preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tuple[Ints, Ints]:

@@ -116,10 +116,8 @@ def _incidents(members: Members, group: Ints, options: IncidentOptions) -> pd.Da
         {"group": group[inside], "first": members.first[inside], "last": members.last[inside]}
     ).groupby("group")
     found = seeds.drop_duplicates("group").set_index("group").sort_index()
-    found["start_at"] = times(spans["first"].min().to_numpy()).to_numpy()
-    found["end_at"] = times(spans["last"].max().to_numpy()).to_numpy()
-    for name in ("start_at", "end_at"):
-        found[name] = pd.to_datetime(found[name], utc=True)
+    found["start_at"] = times(spans["first"].min().to_numpy()).array
+    found["end_at"] = times(spans["last"].max().to_numpy()).array
     found = found.join(leading_causes(members, group))
     found = found.join(accounts(members, group, options)).join(nodes_hit(members, group))
     n_failures = len(members.failures)

@@ -63,6 +63,9 @@ def _what(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """The cause and where."""
     cause = incident["cause"]
     where = _where(incident["nodes"]) if incident["nodes_named"] else ""
+    if cause == "node_lost" and where:
+        lost = where.removeprefix(" on ")
+        return f"{lost[:1].upper()}{lost[1:]} lost, no evidence why"
     if cause in NO_CAUSE:
         return f"No known cause{where}"
     title = titles.get(cause, cause.replace("_", " "))

@@ -107,6 +107,13 @@ def test_a_preemption_belongs_to_the_last_failure_before_it_if_a_restart_explain
     assert list(zip(by.tolist(), rows.tolist(), strict=True)) == [(0, 0), (0, 1), (1, 3)]
 
 
+def test_where_no_restart_is_recorded_the_next_failed_attempt_tells_it() -> None:
+    table = failing(1, 5, 6).assign(restarted_at=pd.NaT)
+    by, rows = requeue_preemptions(table, aside(4.5, 4.9))
+    assert list(zip(by.tolist(), rows.tolist(), strict=True)) == [(0, 0)]
+    assert crash_loops(table).loops["n_requeues"].tolist() == [2]
+
+
 def test_preemptions_by_others_by_oneself_and_told_twice_do_not_count() -> None:
     table = failing(1)
     for given in ({"preempted_by": "8"}, {"job_id": "7"}, {"cluster": "d"}, {"preempted_by": None}):

@@ -138,6 +138,8 @@ def test_the_nodes_of_a_job_stand_in_where_none_is_named_and_the_sentence_names_
         ({"nodes": ("a", "b")}, "NVLink errors on nodes a, b: 3 jobs"),
         ({"nodes": tuple("abcd")}, "NVLink errors on 4 nodes: 3 jobs"),
         ({"cause": "unknown"}, "No known cause on node a17: 3 jobs"),
+        ({"cause": "node_lost"}, "Node a17 lost, no evidence why: 3 jobs (384 GPUs) ended"),
+        ({"cause": "node_lost", "nodes_named": False}, "Node lost: 3 jobs (384 GPUs) ended"),
         ({"cause": "host_memory"}, "Host memory on node a17: 3 jobs"),
         (
             {"n_failed_jobs": 1, "n_failed_gpus": 1},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -140,7 +142,7 @@ def test_a_crash_loop_is_one_incident_even_of_a_users_program(cluster) -> None:
         cluster.fails(200 * number, f"n{number}", job_id="7", cause="attribute_error")
     found = cluster.incidents().incidents.iloc[0]
     assert (found["domain"], found["n_jobs"], found["n_failures"]) == ("user", 1, 4)
-    assert (found["loop_failures"], found["loop_requeues"]) == (4, 0)
+    assert (found["loop_failures"], found["loop_requeues"]) == (4, 3)
 
 
 def test_a_users_crash_loop_does_not_drag_its_node_into_the_incident(cluster) -> None:
@@ -188,3 +190,57 @@ def test_a_missing_column_and_a_time_below_zero_are_refused(cluster) -> None:
         incidents(**frames)
     with pytest.raises(OutOfRangeError, match="before_minutes must be a finite number >= 0"):
         IncidentOptions(before_minutes=-1)
+
+
+def test_times_are_in_utc_and_microseconds(cluster) -> None:
+    cluster.shows(100, "n1")
+    found = cluster.incidents()
+    columns = (found.incidents["start_at"], found.incidents["end_at"], found.members["at"])
+    assert {str(column.dtype) for column in columns} == {"datetime64[us, UTC]"}
+
+
+@pytest.mark.benchmark
+def test_a_year_of_thirty_thousand_failures_takes_seconds() -> None:
+    rng, n, n_events = np.random.default_rng(0), 30_000, 500_000
+    names = np.array([f"n{number}" for number in range(2000)], dtype=object)
+    at, node = rng.uniform(0, 3e7, n), rng.integers(0, 2000, n)
+    sizes = rng.choice([1, 4, 16, 256], n, p=[0.5, 0.3, 0.17, 0.03])
+    failure = np.repeat(np.arange(n), sizes)
+    offset = np.arange(len(failure)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    keys = np.array([f"a{number}" for number in range(n)], dtype=object)
+    seen = rng.uniform(0, 3e7, n_events)
+    where = rng.integers(0, 2000, n_events)
+    seen[:n], where[:n] = at - rng.uniform(0, 300, n), node
+    severity = np.where(np.arange(n_events) < n, "critical", "warning")
+
+    def utc(seconds: np.ndarray) -> pd.Series:
+        return pd.Series(pd.to_datetime(seconds, unit="s", utc=True))
+
+    failures = pd.DataFrame(
+        {"cluster": "c", "attempt_key": keys, "job_id": keys, "state": "FAILED"}
+    )
+    failures = failures.assign(cause="pcie", domain="hardware", failed_at=utc(at), n_gpus=8 * sizes)
+    failures = failures.assign(start_at=utc(at - 9000), node=names[node])
+    attempt_nodes = pd.DataFrame(
+        {
+            "cluster": "c",
+            "attempt_key": keys[failure],
+            "node": names[(node[failure] + offset) % 2000],
+        }
+    )
+    events = pd.DataFrame({"cluster": "c", "node": names[where], "severity": severity})
+    events = events.assign(first_at=utc(seen), last_at=utc(seen), n=1, check_name="check-pci")
+    events["burst_id"] = [f"e{number}" for number in range(n_events)]
+    outages = pd.DataFrame({"cluster": "c", "node": names[node], "start_at": utc(at + 60)})
+    outages = outages.assign(end_at=utc(at + 7200), state="DOWN", reason=None, planned=False)
+    racks = [f"r{number // 20}" for number in range(2000)]
+    nodes = pd.DataFrame({"cluster": "c", "node": names, "rack": racks, "pod": None})
+    preempted = pd.DataFrame(
+        columns=["cluster", "attempt_key", "job_id", "preempted_by", "start_at", "end_at", "n_gpus"]
+    )
+    begun = time.process_time()
+    found = incidents(
+        failures, attempt_nodes, events, node_events=outages, nodes=nodes, preempted=preempted
+    )
+    assert time.process_time() - begun < 6
+    assert 0.95 * n < len(found.incidents) <= n
