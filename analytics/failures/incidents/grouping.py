@@ -144,47 +144,51 @@ def _rows(members: Members, group: Ints, options: IncidentOptions) -> pd.DataFra
     """The rows of all members, with the group of each."""
     n_failures, n_seeds = len(members.failures), members.n_seeds
     outage = np.flatnonzero(group[n_seeds:] >= 0)
-    outages = members.outages.iloc[outage]
+    of_outages, first = group[n_seeds:][outage], members.first[n_seeds:][outage]
     began = pd.Series(members.first[:n_seeds]).groupby(group[:n_seeds]).min()
-    of_outages = group[n_seeds:][outage]
-    late = members.first[n_seeds:][outage] >= began.reindex(of_outages).to_numpy()
+    late = first >= began.reindex(of_outages).to_numpy()
     of_mild, mild = _context(members, group, options)
-    context, aside = members.mild.iloc[mild], members.preempted
     parts = [
         _failure_rows(members, options).assign(group=group[:n_failures]),
         _burst_rows(members.severe, "seed").assign(group=group[n_failures:n_seeds]),
-        _burst_rows(context, "context").assign(group=of_mild),
-        pd.DataFrame(
-            {
-                "kind": "node_event",
-                "key": _outage_keys(outages, members.first[n_seeds:][outage]),
-                "at": _utc(outages["start_at"]),
-                "end_at": _utc(outages["end_at"]),
-                "node": outages["node"].to_numpy(),
-                "text": wording.outage_texts(outages),
-                "severity": None,
-                "role": np.where(late, "consequence", "context"),
-                "signal": "outage",
-                "group": of_outages,
-            }
-        ),
-        pd.DataFrame(
-            {
-                "kind": "preemption",
-                "key": aside["attempt_key"].to_numpy(),
-                "at": _utc(aside["end_at"]),
-                "end_at": _utc(aside["end_at"]),
-                "node": None,
-                "text": [f"job {job} preempted by job {by}" for job, by in zip(
-                    aside["job_id"], aside["preempted_by"], strict=True)],
-                "severity": None,
-                "role": "consequence",
-                "signal": "preemption",
-                "group": group[members.preempted_by],
-            }
-        ),
-    ]  # fmt: skip
+        _burst_rows(members.mild.iloc[mild], "context").assign(group=of_mild),
+        _outage_rows(members.outages.iloc[outage], first, late).assign(group=of_outages),
+        _preemption_rows(members.preempted).assign(group=group[members.preempted_by]),
+    ]
     return pd.concat([part.astype({"node": object, "severity": object}) for part in parts])
+
+
+def _outage_rows(outages: pd.DataFrame, first: Ints, late: NDArray[np.bool_]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "kind": "node_event",
+            "key": _outage_keys(outages, first),
+            "at": _utc(outages["start_at"]),
+            "end_at": _utc(outages["end_at"]),
+            "node": outages["node"].to_numpy(),
+            "text": wording.outage_texts(outages),
+            "severity": None,
+            "role": np.where(late, "consequence", "context"),
+            "signal": "outage",
+        }
+    )
+
+
+def _preemption_rows(preempted: pd.DataFrame) -> pd.DataFrame:
+    pairs = zip(preempted["job_id"], preempted["preempted_by"], strict=True)
+    return pd.DataFrame(
+        {
+            "kind": "preemption",
+            "key": preempted["attempt_key"].to_numpy(),
+            "at": _utc(preempted["end_at"]),
+            "end_at": _utc(preempted["end_at"]),
+            "node": None,
+            "text": [f"job {job} preempted by job {by}" for job, by in pairs],
+            "severity": None,
+            "role": "consequence",
+            "signal": "preemption",
+        }
+    )
 
 
 def _failure_rows(members: Members, options: IncidentOptions) -> pd.DataFrame:

@@ -143,6 +143,7 @@ def _seeds(incidents: pd.DataFrame, members: pd.DataFrame) -> pd.DataFrame:
     seeds = members[members["role"] == "seed"].merge(
         incidents[["incident_id", "cluster"]], on="incident_id"
     )
+    seeds = seeds.astype(dict.fromkeys(("cluster", "kind", "key"), object))  # also where empty
     return seeds.sort_values(["at", "kind", "key", "incident_id"]).reset_index(drop=True)
 
 

@@ -129,16 +129,7 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
         pairs, ["cluster", "node"]
     )
     both = np.concatenate([of_failures, of_severe, of_outages, of_mild, of_attempts, of_nodes])
-    first, last = (
-        np.concatenate(
-            [
-                microseconds(failures["failed_at"]),
-                microseconds(severe[name]),
-                microseconds(outages["start_at"]),
-            ]
-        )
-        for name in ("first_at", "last_at")
-    )
+    ends = [microseconds(failures["failed_at"]), microseconds(outages["start_at"])]
     by, aside = _pushed_aside(frames, rows)
     return Members(
         failures=failures,
@@ -147,18 +138,13 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
         loops=loops,
         severe=severe,
         mild=mild,
-        mild_spans=Spans(
-            of_mild,
-            microseconds(mild["first_at"]),
-            microseconds(mild["last_at"]),
-            np.arange(len(mild)),
-        ).known(),
+        mild_spans=_spans(mild, of_mild),
         outages=outages,
         preempted=frames.preempted.iloc[aside].reset_index(drop=True),
         preempted_by=by,
         place=np.concatenate([of_failures, of_severe, of_outages]),
-        first=first,
-        last=last,
+        first=np.concatenate([ends[0], microseconds(severe["first_at"]), ends[1]]),
+        last=np.concatenate([ends[0], microseconds(severe["last_at"]), ends[1]]),
         of_attempts=_with_failed(attempt, of_attempts, of_failures),
         names=_names(both, pairs),
         place_groups={
@@ -166,6 +152,12 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
             for name in ("rack", "pod")
         },
     )
+
+
+def _spans(bursts: pd.DataFrame, place: Ints) -> Spans:
+    """Where and when bursts were."""
+    first, last = (microseconds(bursts[name]) for name in ("first_at", "last_at"))
+    return Spans(place, first, last, np.arange(len(bursts))).known()
 
 
 def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
