@@ -140,7 +140,8 @@ CREATE TABLE tickets ( -- A repair ticket. Key: cluster, ticket_id.
 );
 CREATE TABLE job_logs ( -- A line of a job's log. Key: cluster, attempt_key, file, line_no.
   cluster VARCHAR, -- name of the cluster
-  attempt_key VARCHAR, -- the attempt
+  job_id VARCHAR, -- job that the file's name states; NULL where the source states the attempt
+  attempt_key VARCHAR, -- the attempt; found anew at every publish from job_id and the lines' times
   file VARCHAR, -- name of the log file
   line_no BIGINT, -- line, from 1
   logged_at TIMESTAMPTZ, -- time on the line
@@ -244,7 +245,7 @@ CREATE TABLE incidents ( -- Failures, events and outages that belong together. D
   n_preempted INTEGER, -- attempts preempted by a requeue
   n_events BIGINT, -- critical and fatal observations
   nodes VARCHAR, -- nodes at fault or with evidence, a JSON array
-  n_nodes INTEGER, -- how many these are
+  n_nodes INTEGER, -- nodes of the attempts hit and of the events
   nodes_named BOOLEAN, -- the records name them; false where they are all nodes of the attempts
   n_gpus INTEGER, -- GPUs of the jobs hit, of each job its largest attempt; GPUs held twice count twice
   n_failed_gpus INTEGER, -- the same of the jobs that failed
@@ -262,7 +263,7 @@ CREATE TABLE incident_members ( -- A member of an incident. Derived. Key: incide
   incident_id VARCHAR, -- the incident
   kind VARCHAR, -- failure, health_event (a burst), node_event, preemption
   key VARCHAR, -- attempt_key; event_id of the first of a burst; node@start of an outage
-  at TIMESTAMPTZ, -- when, or from when
+  start_at TIMESTAMPTZ, -- when, or from when
   end_at TIMESTAMPTZ, -- until when; NULL for a moment, or while it lasts
   node VARCHAR, -- node; NULL where no record names it
   text VARCHAR, -- what the record says

@@ -204,6 +204,7 @@ def _verdicts(
         pd.Series("unknown", index=attempts.index),
     )
     leading = _leading(rows, best)
+    of_node = best["domain"].isin(["hardware", "system_software"]) | bare.eq("node_lost")
     verdicts = pd.DataFrame(
         {
             "attempt": attempts["attempt"],
@@ -214,8 +215,8 @@ def _verdicts(
             "method": leading["method"].reindex(attempts.index).where(found, "none"),
             "node": _first_known(
                 named,
-                leading["node"].reindex(attempts.index).where(found, None),
-                attempts["only_node"],
+                leading["node"].reindex(attempts.index).where(of_node),
+                attempts["only_node"].where(of_node),
             ),
         }
     )
@@ -254,10 +255,9 @@ _METHODS = {"health_event": "health_event", "node_event": "scheduler", "schedule
 
 def _first_known(*columns: pd.Series) -> pd.Series:
     """Row by row the first value that is known."""
-    found = columns[0].astype(object)
-    for column in columns[1:]:
-        found = found.where(found.notna(), column.astype(object))
-    return found.where(found.notna(), None)
+    values = zip(*columns, strict=True)
+    found = [next((one for one in row if not pd.isna(one)), None) for row in values]
+    return pd.Series(found, index=columns[0].index, dtype=object)
 
 
 def _leading(rows: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:

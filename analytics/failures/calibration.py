@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from scipy import stats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CONF_LEVEL = 0.90
 """Of the bound of chance: a check is discounted by what its hits around successes prove."""
@@ -45,16 +41,16 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
 
     Examples
     --------
-    >>> import pandas as pd
     >>> causal_ratio(pd.DataFrame({"n_completed_hits": [10, 500, 1], "n_failed": [100, 100, 2],
     ...     "n_completed": [1000, 1000, 1], "n_failed_hits": [40, 5, 2]})).round(3).tolist()
     [0.986, 0.0, 0.95]
     """
     hits, total = calibration["n_completed_hits"], calibration["n_completed"]
     tail = (1.0 - CONF_LEVEL) / 2.0
-    chance = np.where(hits.gt(0), stats.beta.ppf(tail, hits.clip(lower=1), total - hits + 1), 0.0)
+    lower = stats.beta.ppf(tail, hits.clip(lower=1), total - hits + 1)
+    chance = pd.Series(np.where(hits.gt(0), lower, 0.0), index=calibration.index)
     hit = calibration["n_failed_hits"] / calibration["n_failed"].where(
         calibration["n_failed"].gt(0)
     )
-    ratio: pd.Series = (1.0 - chance / hit.where(hit.gt(0))).clip(lower=0.0)
-    return ratio
+    ratio = 1.0 - chance / hit.where(hit.gt(0))
+    return ratio.clip(lower=0.0)

@@ -24,6 +24,8 @@ COMMANDS = (
     "config",
     "mttf",
     "failures",
+    "incidents",
+    "incident",
     "annotate",
     "xid",
     "sql",

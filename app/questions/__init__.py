@@ -7,6 +7,7 @@ one home.
 from app.questions.failures import (
     check_calibration,
     confusion,
+    confusion_matrices,
     failures,
     taxonomy,
     verdict_rows,
@@ -24,6 +25,15 @@ from app.questions.fleet import (
     rejected_rows,
 )
 from app.questions.history import Job, Node, job, log_lines, node
+from app.questions.incidents import (
+    Incident,
+    evidence_of_incidents,
+    incident,
+    incident_rows,
+    incidents,
+    incidents_of_attempts,
+    incidents_of_node,
+)
 from app.questions.reliability import (
     attempt_rows,
     failure_rows,
@@ -37,6 +47,7 @@ __all__ = [
     "Choices",
     "Coverage",
     "Fleet",
+    "Incident",
     "Info",
     "Job",
     "Node",
@@ -44,10 +55,17 @@ __all__ = [
     "check_calibration",
     "choices",
     "confusion",
+    "confusion_matrices",
     "coverage",
+    "evidence_of_incidents",
     "failure_rows",
     "failures",
     "fleet",
+    "incident",
+    "incident_rows",
+    "incidents",
+    "incidents_of_attempts",
+    "incidents_of_node",
     "info",
     "ingests",
     "job",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
 from analytics.failures.summary import FailureSummary, failure_summary
 from data.queries import failures as failure_queries
 from data.queries import reliability as reliability_queries
@@ -61,3 +62,14 @@ def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
 def confusion(store: Store, selection: Selection) -> pd.DataFrame:
     """Where do the verdicts differ from what was planted, or what people decided?"""
     return failure_queries.confusion(store, selection)
+
+
+def confusion_matrices(
+    store: Store, selection: Selection, *, conf_level: float = 0.90
+) -> dict[str, ConfusionMatrix]:
+    """How right are the verdicts, beside what was planted and what people decided?"""
+    rows = confusion(store, selection)
+    return {
+        str(basis): confusion_matrix(found, conf_level=conf_level)
+        for basis, found in rows.groupby("basis", sort=False)
+    }

@@ -36,7 +36,7 @@ class Node:
     facts: pd.DataFrame
     """Columns key, value, from_at, to_at."""
     history: pd.DataFrame
-    """Columns kind, key, at, end_at, what, severity, text; the latest first."""
+    """Columns kind, key, start_at, end_at, what, severity, text; the latest first."""
     attempts: pd.DataFrame
     """Attempts that ran on it, the latest first; `here`: the verdict names this node."""
     said: pd.DataFrame

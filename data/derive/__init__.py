@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.derive.attributions import attribute_failures
 from data.derive.incidents import group_incidents
+from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def derive(
     connection.execute("BEGIN")
     set_severities(connection)
     _ordinals(connection)
+    join_logs(connection)
     _observed_nodes(connection)
     _clusters(connection, site)
     connection.execute("DELETE FROM annotations")

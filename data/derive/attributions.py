@@ -186,13 +186,15 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts, bare: Verdi
         """INSERT INTO failures BY NAME
            SELECT cluster, attempt_key, end_at AS failed_at, state,
              state = 'NODE_FAIL' OR failed_node IS NOT NULL AS node_lost, symptom, domain, cause,
-             confidence, method, coalesce(verdict.node, only_node) AS node, evidence, alternatives,
+             confidence, method, verdict.node, evidence, alternatives,
              cause AS derived_cause, domain AS derived_domain
            FROM (
              SELECT failed.*, found.* EXCLUDE (attempt, node), found.node
              FROM failed JOIN weighed_verdicts found USING (attempt)
              UNION ALL BY NAME
-             SELECT failed.*, found.* EXCLUDE (attempt, node), NULL AS node
+             SELECT failed.*, found.* EXCLUDE (attempt, node),
+               coalesce(failed.failed_node, CASE WHEN found.cause = 'node_lost' THEN only_node END)
+                 AS node
              FROM failed JOIN bare_kind kind ON kind.state IS NOT DISTINCT FROM failed.state
                AND kind.exit_signal = failed.exit_signal
                AND (kind.failed_node IS NULL) = (failed.failed_node IS NULL)

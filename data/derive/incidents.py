@@ -41,9 +41,11 @@ def group_incidents(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
     )
     old = connection.execute("FROM incidents").df()
     old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
+    old_members = old_members.rename(columns={"start_at": "at"})
     named = carry_over(found.incidents, found.members, old, old_members)
     rows = named.incidents.assign(nodes=[_listed(nodes) for nodes in named.incidents["nodes"]])
-    for table, frame in (("incidents", rows), ("incident_members", named.members)):
+    members = named.members.rename(columns={"at": "start_at"})
+    for table, frame in (("incidents", rows), ("incident_members", members)):
         connection.register("derived", frame)
         connection.execute(f"DELETE FROM {table}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived")

@@ -169,10 +169,10 @@ def node_attempts(store: Store, cluster: str, node: str, selection: Selection) -
 
 
 def node_history(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
-    """What was recorded of a node: columns kind, key, at, end_at, what, severity, text."""
+    """What was recorded of a node: columns kind, key, start_at, end_at, what, severity, text."""
     return store.frame(
         """SELECT * FROM (
-             SELECT 'health_event' AS kind, event_id AS key, observed_at AS at,
+             SELECT 'health_event' AS kind, event_id AS key, observed_at AS start_at,
                CAST(NULL AS TIMESTAMPTZ) AS end_at,
                CASE WHEN xid IS NOT NULL THEN 'xid ' || xid WHEN sxid IS NOT NULL
                  THEN 'sxid ' || sxid ELSE check_name END AS what, severity, message AS text
@@ -190,9 +190,9 @@ def node_history(store: Store, cluster: str, node: str, selection: Selection) ->
              SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,
                concat_ws(': ', subcause, text)
              FROM node_failures WHERE cluster = $cluster AND node = $node)
-           WHERE ($from_at IS NULL OR at IS NULL OR coalesce(end_at, at) >= $from_at)
-             AND ($to_at IS NULL OR at IS NULL OR at < $to_at)
-           ORDER BY at DESC NULLS LAST, kind, key LIMIT 5000""",
+           WHERE ($from_at IS NULL OR start_at IS NULL OR coalesce(end_at, start_at) >= $from_at)
+             AND ($to_at IS NULL OR start_at IS NULL OR start_at < $to_at)
+           ORDER BY start_at DESC NULLS LAST, kind, key LIMIT 5000""",
         _parameters(selection) | {"cluster": cluster, "node": node},
     )
 

@@ -1,0 +1,150 @@
+"""Incidents and what they consist of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from data.said import SAID, VERDICTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.queries.selection import Selection
+    from data.store import Store
+
+_INCIDENTS = f"""{SAID},
+of_incident AS (
+  SELECT key AS incident_id, max(value) FILTER (field = 'cause') AS said_cause,
+    max(domain) FILTER (field = 'cause') AS said_domain,
+    max(value) FILTER (field = 'status') AS status, max(value) FILTER (field = 'note') AS note
+  FROM said WHERE kind = 'incident' GROUP BY key),
+incident AS (
+  SELECT incidents.* REPLACE (coalesce(said_cause, cause) AS cause,
+      coalesce(said_domain, domain) AS domain),
+    cause AS derived_cause, coalesce(status, 'open') AS status, note
+  FROM incidents LEFT JOIN of_incident USING (incident_id))
+"""
+"""The table `incidents` with what people said over it."""
+
+
+def incident_rows(
+    store: Store,
+    selection: Selection,
+    *,
+    domain: str | None = None,
+    cause: str | None = None,
+    status: str | None = None,
+    limit: int = 10_000,
+) -> pd.DataFrame:
+    """Living incidents that touch the period, the latest first; nodes as a JSON array.
+
+    With a partition, account or size only those in which such an attempt failed.
+    """
+    return store.frame(
+        f"""WITH {_INCIDENTS},
+            touched AS (
+              SELECT DISTINCT incident_id FROM incident_members member
+              JOIN jobs ON member.kind = 'failure' AND jobs.attempt_key = member.key
+              WHERE ($partition IS NULL OR partition = $partition)
+                AND ($account IS NULL OR account = $account)
+                AND ($min_gpus = 0 OR n_gpus >= $min_gpus))
+            SELECT * FROM incident
+            WHERE NOT retired AND ($cluster IS NULL OR cluster = $cluster)
+              AND ($from_at IS NULL OR end_at >= $from_at)
+              AND ($to_at IS NULL OR start_at < $to_at)
+              AND ($domain IS NULL OR domain = $domain) AND ($cause IS NULL OR cause = $cause)
+              AND ($status IS NULL OR status = $status)
+              AND (($partition IS NULL AND $account IS NULL AND $min_gpus = 0)
+                OR incident_id IN (SELECT incident_id FROM touched))
+            ORDER BY start_at DESC, incident_id LIMIT {int(limit)}""",
+        {
+            "cluster": selection.cluster,
+            "from_at": selection.from_at,
+            "to_at": selection.to_at,
+            "partition": selection.partition,
+            "account": selection.account,
+            "min_gpus": selection.min_gpus,
+            "domain": domain,
+            "cause": cause,
+            "status": status,
+        },
+    )
+
+
+def incident(store: Store, incident_id: str) -> pd.DataFrame:
+    """One incident: at most one row, also where it was superseded or retired."""
+    return store.frame(
+        f"WITH {_INCIDENTS} FROM incident WHERE incident_id = $incident", _of(incident_id)
+    )
+
+
+def near_ids(store: Store, prefix: str) -> list[str]:
+    """Ids that begin so."""
+    rows = store.rows(
+        """SELECT incident_id FROM incidents WHERE starts_with(incident_id, $prefix)
+           ORDER BY incident_id LIMIT 5""",
+        {"prefix": prefix},
+    )
+    return [row[0] for row in rows]
+
+
+def members(store: Store, incident_id: str) -> pd.DataFrame:
+    """Members of an incident in order of time, with the attempt or node each is about.
+
+    Columns kind, key, start_at, end_at, node, text, severity, role, signal, cluster, job_id,
+    attempt, state, n_gpus, began_at, user, account, cause, domain, confidence.
+    """
+    return store.frame(
+        f"""WITH {VERDICTS}
+            SELECT member.kind, member.key, member.start_at, member.end_at, member.node,
+              member.text, member.severity, member.role, member.signal, incidents.cluster,
+              jobs.job_id, jobs.attempt, jobs.state, jobs.n_gpus, jobs.start_at AS began_at,
+              jobs."user", jobs.account,
+              verdict.cause, verdict.domain, verdict.confidence
+            FROM incident_members member JOIN incidents USING (incident_id)
+            LEFT JOIN jobs ON member.kind IN ('failure', 'preemption')
+              AND jobs.cluster = incidents.cluster AND jobs.attempt_key = member.key
+            LEFT JOIN verdict ON member.kind = 'failure'
+              AND verdict.cluster = incidents.cluster AND verdict.attempt_key = member.key
+            WHERE member.incident_id = $incident
+            ORDER BY member.start_at, member.kind, member.key""",
+        _of(incident_id),
+    )
+
+
+def incidents_of(store: Store, kind: str, keys: list[str]) -> pd.DataFrame:
+    """Living incidents that these members belong to: columns key, incident_id, summary."""
+    return store.frame(
+        """SELECT key, incident_id, summary, incidents.start_at
+           FROM incident_members JOIN incidents USING (incident_id)
+           WHERE kind = $kind AND list_contains($keys, key) AND NOT retired
+           ORDER BY incidents.start_at DESC, incident_id""",
+        {"kind": kind, "keys": keys},
+    )
+
+
+def of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:
+    """Living incidents in which a node is named, the latest first."""
+    return store.frame(
+        f"""WITH {_INCIDENTS}
+            SELECT * FROM incident WHERE cluster = $cluster AND NOT retired
+              AND list_contains(CAST(nodes AS JSON)::VARCHAR[], $node)
+            ORDER BY start_at DESC, incident_id""",
+        {"cluster": cluster, "node": node},
+    )
+
+
+def _of(incident_id: str) -> dict[str, Any]:
+    return {"incident": incident_id}
+
+
+def evidence_rows(store: Store, incident_ids: list[str]) -> pd.DataFrame:
+    """Members of incidents: columns incident_id, kind, key, start_at, node, severity, role, signal,
+    text; in order of time."""
+    return store.frame(
+        """SELECT incident_id, kind, key, start_at, node, severity, role, signal, text
+           FROM incident_members SEMI JOIN (SELECT unnest($incidents) AS incident_id)
+             USING (incident_id)
+           ORDER BY incident_id, start_at, kind, key""",
+        {"incidents": incident_ids},
+    )
