@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
-from data import derive
 from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
 from data.publish import schema
 from data.publish.lock import locked
@@ -102,6 +101,8 @@ class StoreWriter:
 
     def publish(self, progress: Callable[[str], None] = lambda message: None) -> Current:
         """Derives, checkpoints, hashes and publishes what was built."""
+        from data import derive  # only here: it needs pandas and SciPy, which take a second
+
         progress("deriving")
         derive.derive(self.connection, load_site(self.root), State(self.root).annotations())
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
