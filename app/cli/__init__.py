@@ -27,6 +27,7 @@ COMMANDS = (
     "incidents",
     "incident",
     "annotate",
+    "classify",
     "xid",
     "sql",
     "report",

@@ -4,6 +4,15 @@ Views (through app.loaders), the command line and reports all come here, so that
 one home.
 """
 
+from app.questions.classification import (
+    FileVerdict,
+    TextEvaluation,
+    Trained,
+    evaluate_monthly,
+    evaluate_on_file,
+    log_file_verdict,
+    train_on_file,
+)
 from app.questions.failures import (
     check_calibration,
     confusion,
@@ -46,17 +55,22 @@ from app.questions.reliability import (
 __all__ = [
     "Choices",
     "Coverage",
+    "FileVerdict",
     "Fleet",
     "Incident",
     "Info",
     "Job",
     "Node",
+    "TextEvaluation",
+    "Trained",
     "attempt_rows",
     "check_calibration",
     "choices",
     "confusion",
     "confusion_matrices",
     "coverage",
+    "evaluate_monthly",
+    "evaluate_on_file",
     "evidence_of_incidents",
     "failure_rows",
     "failures",
@@ -69,6 +83,7 @@ __all__ = [
     "info",
     "ingests",
     "job",
+    "log_file_verdict",
     "log_lines",
     "mttf",
     "mttf_before",
@@ -77,5 +92,6 @@ __all__ = [
     "rates_by",
     "rejected_rows",
     "taxonomy",
+    "train_on_file",
     "verdict_rows",
 ]

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.failures.log_classifier import LogVerdict
-    from analytics.failures.text_model import CrossValidation, Evaluation, Prediction, TextModel
+    from analytics.failures.text_model import (
+        CrossValidation,
+        Evaluation,
+        Prediction,
+        TextModel,
+        Training,
+    )
     from data.ingest.labelled_text import LabelledText
 
 SCHEMES = ("rsc", "acme", "llama3")
@@ -51,6 +57,8 @@ class Trained:
     rows_by_label: dict[str, int]
     columns: tuple[str, ...]
     cross_validation: CrossValidation
+    evaluation: Evaluation
+    """Of the rows held out, each judged by a model that has not seen it."""
     threshold: float | None
     target_accuracy: float
     training_sha256: str
@@ -116,20 +124,29 @@ def train_on_file(
     time: str | None = None,
     root: Path | None = None,
     conf_level: float = 0.90,
+    seed: int = 0,
 ) -> Trained:
     """What can a model learn from these labelled rows? Stored below `root` where one is given."""
-    from analytics.failures.text_model import to_document
+    from analytics.failures.text_model import evaluate, to_document
     from analytics.failures.text_model.job_logs import cause_of_label
 
     found = read_labelled_text(name, text, label, time=time)
     causes = taxonomy() if root is None else load_site(root).causes
-    model = _trained(_rows(found), text, in_order=time is not None, conf_level=conf_level)
+    training = _trained(_rows(found), text, in_order=time is not None, conf_level=conf_level)
+    model = training.model
     path = None if root is None else save_model(root, model.training_sha256, to_document(model))
     return Trained(
         n=model.n,
         rows_by_label=dict(zip(model.labels, model.rows_by_label, strict=True)),
         columns=model.columns,
         cross_validation=model.cross_validation,
+        evaluation=evaluate(
+            training.truth,
+            training.chosen,
+            training.confidence,
+            conf_level=conf_level,
+            seed=seed,
+        ),
         threshold=model.threshold,
         target_accuracy=model.target_accuracy,
         training_sha256=model.training_sha256,
@@ -154,7 +171,7 @@ def evaluate_on_file(
     """How good is a model trained on one file on the rows of another?"""
     known = read_labelled_text(train, text, label, time=time)
     asked = read_labelled_text(test, text, label, time=time)
-    model = _trained(_rows(known), text, in_order=time is not None, conf_level=conf_level)
+    model = _trained(_rows(known), text, in_order=time is not None, conf_level=conf_level).model
     unseen = set(asked.labels) - set(known.labels)
     return _judged(
         known.labels,
@@ -186,7 +203,7 @@ def evaluate_monthly(
     for month, group in groupby(dated, key=lambda row: row.month):
         rows = list(group)
         before = [row for row in pool if row.at and row.month < month]
-        models.append(_trained(before, text, in_order=True, conf_level=conf_level))
+        models.append(_trained(before, text, in_order=True, conf_level=conf_level).model)
         said = models[-1].predict([row.texts for row in rows])
         answers += zip((row.label for row in rows), said, strict=True)
     if not models:
@@ -219,12 +236,12 @@ def _rows(found: LabelledText) -> list[_Row]:
 
 def _trained(
     rows: list[_Row], text: Sequence[str], *, in_order: bool, conf_level: float
-) -> TextModel:
+) -> Training:
     """A model of the rows, from the oldest to the newest; undated ones count as oldest."""
-    from analytics.failures.text_model import train_text_model
+    from analytics.failures.text_model import train
 
     ordered = sorted(rows, key=lambda row: row.at or _EVER) if in_order else rows
-    return train_text_model(
+    return train(
         [row.texts for row in ordered],
         [row.label for row in ordered],
         columns=text,

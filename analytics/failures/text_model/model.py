@@ -1,0 +1,188 @@
+"""A trained classifier of short texts: plain numbers, without the library that found them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.failures.text_model.features import known_ratios, matrix, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.estimate import Estimate
+    from analytics.failures.text_model.features import Terms, Texts
+
+    Floats = NDArray[np.float64]
+
+UNKNOWN = "unknown"
+"""What the model says where it does not know."""
+RARE_POWER = 0.2
+"""Power of the class size by which a rare label is preferred where probabilities are close."""
+LEAST_KNOWN = 0.5
+"""Share of a text's words that training must have seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model says of one row."""
+
+    label: str
+    """The most likely label, whether or not the model knows enough to say so."""
+    confidence: float
+    """Its calibrated probability."""
+    speaks: bool
+    """Whether the model knows enough to say so; else it abstains."""
+    alternatives: tuple[tuple[str, float], ...]
+    """Further labels with their probability, most likely first."""
+    known_ratio: float
+    """Share of the row's distinct words that training has seen."""
+
+    @property
+    def said(self) -> str:
+        """The label, or `UNKNOWN` where the model abstains."""
+        return self.label if self.speaks else UNKNOWN
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """What held-out parts of the training rows showed."""
+
+    accuracy: Estimate
+    covered_ratio: float
+    """Share of the held-out rows on which the model did not abstain."""
+    covered_accuracy: Estimate
+    """Accuracy on those."""
+    in_time_order: bool
+    """Whether each part was held against a model of earlier rows alone."""
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A classifier of rows of texts; every number of it can be written down and read again."""
+
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    rows_by_label: tuple[int, ...]
+    frequencies: tuple[dict[str, float], ...]
+    """Term -> inverse frequency, block by block, in alphabetical order."""
+    weights: Floats
+    """Shape (labels, terms)."""
+    intercepts: Floats
+    temperature: float
+    """By which scores are divided: above 1 the raw probabilities were too sure of themselves."""
+    threshold: float | None
+    """Least confidence at which the model speaks; None where it never does."""
+    target_accuracy: float
+    """Accuracy that the threshold was chosen for."""
+    training_sha256: str
+    cross_validation: CrossValidation
+
+    @property
+    def n(self) -> int:
+        """Rows it was trained on."""
+        return sum(self.rows_by_label)
+
+    def predict(self, rows: Sequence[Texts]) -> list[Prediction]:
+        """What each row's label is.
+
+        Parameters
+        ----------
+        rows : sequence of tuple of str
+            One text a column of the model.
+
+        Returns
+        -------
+        list of Prediction
+            In the order of `rows`.
+        """
+        if not rows:
+            return []
+        terms = [terms_of(row) for row in rows]
+        chances = probabilities(self.scores(terms), self.temperature)
+        chosen, confidence = decisions(chances, self.rows_by_label)
+        known = known_ratios(terms, self.frequencies)
+        return [
+            self._prediction(
+                chances[row], int(chosen[row]), float(confidence[row]), float(known[row])
+            )
+            for row in range(len(rows))
+        ]
+
+    def scores(self, terms: Sequence[Terms]) -> Floats:
+        """Log odds of every label, shape (rows, labels)."""
+        product = matrix(terms, self.frequencies) @ self.weights.T
+        found: Floats = np.asarray(product) + self.intercepts
+        return found
+
+    def _prediction(
+        self, chances: Floats, chosen: int, confidence: float, known: float
+    ) -> Prediction:
+        sure = self.threshold is not None and confidence >= self.threshold and known >= LEAST_KNOWN
+        label = self.labels[chosen]
+        order = np.argsort(-chances, kind="stable")[:4]
+        others = tuple(
+            (self.labels[place], float(chances[place])) for place in order if place != chosen
+        )
+        return Prediction(label, confidence, sure, others[:3], known)
+
+
+def probabilities(scores: Floats, temperature: float) -> Floats:
+    """Calibrated probabilities of the labels.
+
+    s_c = 1 / (1 + exp(-z_c / T)), p_c = s_c / sum of all s, with z_c the log odds of label c
+    against all others and T the temperature.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Shape (rows, labels), log odds.
+    temperature : float
+        > 0.
+
+    Returns
+    -------
+    ndarray
+        Shape (rows, labels); each row sums to 1.
+
+    Examples
+    --------
+    >>> probabilities(np.array([[0.0, 0.0], [9.0, -9.0]]), 1.0).round(3).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+    single = 0.5 * (1.0 + np.tanh(0.5 * scores / temperature))  # never overflows
+    found: Floats = single / np.maximum(single.sum(axis=1, keepdims=True), 1e-300)
+    return found
+
+
+def decisions(chances: Floats, rows_by_label: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
+    """The label chosen for each row, and its probability.
+
+    Chosen is the largest p_c / n_c ** `RARE_POWER`, with n_c the training rows of label c: a
+    rare label wins a near tie, which costs no accuracy and finds more of them.
+
+    Parameters
+    ----------
+    chances : ndarray
+        Shape (rows, labels).
+    rows_by_label : sequence of int
+        Training rows of each label, > 0.
+
+    Returns
+    -------
+    tuple of ndarray
+        Place of the label, its probability.
+
+    Examples
+    --------
+    >>> chosen, confidence = decisions(np.array([[0.5, 0.4], [0.9, 0.1]]), [1000, 10])
+    >>> chosen.tolist(), confidence.tolist()
+    ([1, 0], [0.4, 0.9])
+    """
+    preferred = chances * np.asarray(rows_by_label, dtype=np.float64) ** -RARE_POWER
+    chosen = preferred.argmax(axis=1)
+    return chosen, chances[np.arange(len(chances)), chosen]

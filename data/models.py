@@ -1,0 +1,91 @@
+"""Trained classifiers below a store's `models/`: JSON, named by the hash of what they learnt."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from data.errors import StoreError
+
+_FOLDER = "models"
+_POINTER = "CURRENT"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[0-9a-f]{64}\.json")
+
+
+def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Path:
+    """Writes a model and makes it the site's; the file that now holds it.
+
+    Other models stay: their name says what they were trained on. Killed anywhere, the model
+    before stays the site's.
+
+    Raises
+    ------
+    StoreError
+        Where the folder cannot be written.
+    """
+    if not _SHA256.fullmatch(training_sha256):
+        raise StoreError(
+            f"a model's name must be a SHA-256, got {training_sha256!r}: hash its rows"
+        )
+    folder = root / _FOLDER
+    path = folder / f"{training_sha256}.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+        _replace(folder / _POINTER, path.name + "\n")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}): check access") from None
+    return path
+
+
+def load_model(root: Path, training_sha256: str | None = None) -> dict[str, Any] | None:
+    """The document of the site's model, or of the one of that hash; None where there is none.
+
+    Raises
+    ------
+    StoreError
+        Where it cannot be read or is no JSON object.
+    """
+    folder = root / _FOLDER
+    path = folder / _POINTER
+    try:
+        if training_sha256 is None:
+            name = path.read_text(encoding="utf-8").strip()
+            if not _NAME.fullmatch(name):
+                raise StoreError(f"{path}: does not name a model: train one again")
+        else:
+            name = f"{training_sha256}.json"
+            if not (folder / name).exists():
+                return None
+        path = folder / name
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        if path.name == _POINTER:
+            return None
+        raise StoreError(f"{path}: is missing: train the model again") from None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: is no model ({error}): train it again") from None
+    if not isinstance(document, dict):
+        raise StoreError(f"{path}: is no model: train it again")
+    return document
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes a file aside, then puts it in its place at once."""
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
