@@ -40,6 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mapping", metavar="NAME", help="column mapping of a failure log: lanl, pnnl or a TOML"
     )
+    parser.add_argument(
+        "--pattern",
+        metavar="NAME",
+        help="name of a job's log in the words of sbatch, e.g. slurm-%%j.out",
+    )
+    for end in ("first", "last"):
+        parser.add_argument(
+            f"--{end}-lines",
+            type=options.whole,
+            metavar="N",
+            help=f"{end} lines of a job's log that are kept",
+        )
     options.add_format(parser)
 
 
@@ -81,6 +93,9 @@ def _options(arguments: argparse.Namespace) -> Any:
         boot_at=arguments.boot_at,
         year=arguments.year,
         mapping=arguments.mapping,
+        pattern=arguments.pattern,
+        first_lines=arguments.first_lines,
+        last_lines=arguments.last_lines,
         progress=output.progress,
     )
 

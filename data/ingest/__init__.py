@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
@@ -14,6 +16,7 @@ from data.ingest.reader import Options
 from data.ingest.source import opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
     from data.ingest.reader import Batch
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestResult", "Options", "ingest", "readers"]
 
-_MODULES = ("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log")
+_MODULES = ("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log")
 SNIFFED_CHARACTERS = 16_384
 MAX_REJECTED_STORED = 100_000
 """Rejected records of one ingest that are stored with their text; all are counted."""
@@ -74,7 +77,7 @@ def ingest(
     source : str
         Name of a reader, or `auto` to recognise the format by its beginning.
     name : str
-        Path of the file; `-` for standard input.
+        Path of the file, or of a folder of job logs; `-` for standard input.
     called : str, optional
         Name of the file for people, where `name` is none of theirs.
 
@@ -84,22 +87,47 @@ def ingest(
         Where nothing can be read from it; the snapshot is as it was.
     """
     shown = called or name
-    with opened(name, writer.workdir, options.progress, called=called) as found:
-        reader = _reader(source, found)
-        try:
-            batch: Batch = reader.read(found.source, options, writer.connection)
-        except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
-            raise SourceError(
-                f"{shown}: is Parquet, {reader.NAME} reads text: give the log itself"
-            ) from None
+    with _read(writer, source, name, options, called=called) as (reader, found, batch):
         if batch.rejected and batch.rows_read == len(batch.rejected):
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: "
                               + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
-    result = _result(writer, reader.NAME, found, batch, tables)
+    result = _result(writer, reader, found, batch, tables)
     _store(writer, result, batch)
     return result
+
+
+@contextmanager
+def _read(
+    writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
+) -> Iterator[tuple[str, Opened, Batch]]:
+    """Name of the reader, what it read from, and what it made of it."""
+    folder_reader = _folder_reader(source, name)
+    if folder_reader is not None:
+        yield (
+            folder_reader.NAME,
+            *folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir),
+        )
+        return
+    with opened(name, writer.workdir, options.progress, called=called) as found:
+        reader = _reader(source, found)
+        try:
+            batch = reader.read(found.source, options, writer.connection)
+        except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
+            raise SourceError(
+                f"{called or name}: is Parquet, {reader.NAME} reads text: give the log itself"
+            ) from None
+        yield reader.NAME, found, batch
+
+
+def _folder_reader(source: str, name: str) -> ModuleType | None:
+    """The reader of a folder; None where `name` is none, or the source reads files only."""
+    if not Path(name).is_dir():
+        return None
+    known = readers()
+    modules = known.values() if source == "auto" else filter(None, [known.get(source)])
+    return next((module for module in modules if hasattr(module, "read_folder")), None)
 
 
 def _reader(source: str, found: Opened) -> ModuleType:

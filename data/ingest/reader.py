@@ -6,6 +6,10 @@ A reader is a module of data.ingest with
     HELP = "one line"                    shown by `faultline ingest --list`
     def sniff(head: str) -> bool         does this beginning of a file look like mine?
     def read(source, options, connection) -> Batch
+
+and, where a folder may be read as one input,
+
+    def read_folder(folder, options, connection, workdir) -> tuple[Opened, Batch]
 """
 
 from __future__ import annotations
@@ -70,6 +74,12 @@ class Options:
     """Year of times that carry none."""
     mapping: str | None = None
     """Name or path of a column mapping."""
+    pattern: str | None = None
+    """Name of a job's log in the words of sbatch, e.g. `slurm-%j.out`."""
+    first_lines: int | None = None
+    """Lines kept from the beginning of a job's log."""
+    last_lines: int | None = None
+    """Lines kept from the end of a job's log."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 

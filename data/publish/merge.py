@@ -36,7 +36,7 @@ RULES = {
     "node_failures": Rule(("cluster", "failure_key"), "end_at"),
     "health_events": Rule(("cluster", "event_id"), "observed_at", ("severity",)),
     "tickets": Rule(("cluster", "ticket_id"), "closed_at"),
-    "job_logs": Rule(("cluster", "attempt_key", "file", "line_no"), "logged_at"),
+    "job_logs": Rule(("cluster", "job_id", "file", "line_no"), "logged_at", ("attempt_key",)),
 }
 _FINAL = "(state IN (" + ", ".join(f"'{state}'" for state in FINAL_STATES) + "))"
 _JOB_NODES_COLUMNS = "cluster, attempt_key, node, n_gpus, start_at, end_at"

@@ -1,0 +1,246 @@
+"""Logs of jobs: a folder of files whose names hold the job id, or one such file.
+
+Rows name the job, not the attempt: every publish finds the attempt anew, so that logs may come
+before or after the accounting records of their jobs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from data.errors import SourceError
+from data.ingest.job_log_line import line_host, line_rank, line_time
+from data.ingest.job_log_name import LogName, compiled, log_name
+from data.ingest.local_time import LocalClock
+from data.ingest.reader import Batch, Options, Rejected, Source
+from data.ingest.source import Opened, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+NAME = "job-log"
+HELP = "logs of jobs: a folder of files named by job id, e.g. slurm-%j.out (see --pattern)"
+FIRST_LINES, LAST_LINES = 200, 1_800
+"""Lines of a file that are stored where the caller says nothing else."""
+LONGEST_LINE = 4_000
+"""Characters of a line that are stored: of a longer one its end, which a terminal would show."""
+_READ_AT_ONCE = 1 << 16
+_SCHEMA = pa.schema(
+    [("cluster", pa.string()), ("job_id", pa.string()), ("file", pa.string()),
+     ("line_no", pa.int64()), ("logged_at", pa.timestamp("us", tz="UTC")), ("node", pa.string()),
+     ("rank", pa.int32()), ("text", pa.string())]
+)  # fmt: skip
+
+
+def sniff(head: str) -> bool:  # noqa: ARG001 - the signature of every reader
+    """Never: a job may write anything, so its log is known by its name alone."""
+    return False
+
+
+def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """The first and last lines of one log as rows of `job_logs`.
+
+    Raises
+    ------
+    SourceError
+        Where the file's name does not hold a job id.
+    """
+    name = log_name(Path(source.name).name, options.pattern)
+    if name is None:
+        raise SourceError(f"{source.name}: its name holds no job id: {_remedy(options)}")
+    reading = _Reading(options)
+    reading.add(source, Path(source.name).name, name)
+    return reading.batch(connection)
+
+
+def read_folder(
+    folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
+) -> tuple[Opened, Batch]:
+    """The logs below a folder, as `read` reads each; what they came from, and their rows.
+
+    Files whose name holds no job id are skipped, those that cannot be read are rejected.
+
+    Raises
+    ------
+    SourceError
+        Where no file below the folder is the log of a job.
+    DataError
+        Where the pattern cannot name a job.
+    """
+    if options.pattern:
+        compiled(options.pattern)
+    reading, digest = _Reading(options), hashlib.sha256()
+    for number, path in enumerate(_files(folder), 1):
+        relative = path.relative_to(folder).as_posix()
+        name = log_name(relative, options.pattern)
+        if name is None:
+            reading.skipped["name_without_job_id"] += 1
+        elif path.stat().st_size == 0:
+            reading.skipped["empty_file"] += 1
+        else:
+            digest.update(relative.encode(errors="replace") + b"\0")
+            digest.update(reading.add_file(path, relative, name, workdir).encode())
+        options.progress(f"{folder}: {number:,} files")
+    if reading.n_files == 0:
+        raise SourceError(f"{folder}: {_nothing_found(reading, options)}")
+    modified_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    return (
+        Opened(Source(folder, str(folder), modified_at), digest.hexdigest()),
+        reading.batch(connection),
+    )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Files below a folder in the order of their paths; links to folders are not followed."""
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(root, name)
+            if path.is_file():
+                yield path
+
+
+def _remedy(options: Options) -> str:
+    return "mend --pattern" if options.pattern else "pass --pattern, e.g. --pattern 'run-%j.txt'"
+
+
+def _nothing_found(reading: _Reading, options: Options) -> str:
+    """Why a folder gave nothing, in one line."""
+    if reading.rejected:
+        first = reading.rejected[0]
+        return f"no log in it can be read: {first.raw}: {first.reason}"
+    if reading.skipped["empty_file"]:
+        return f"all logs in it are empty ({reading.skipped['empty_file']:,})"
+    n_files = reading.skipped["name_without_job_id"]
+    if n_files == 0:
+        return "holds no files: give the folder of the jobs' logs"
+    return f"no name of its {n_files:,} files holds a job id: {_remedy(options)}"
+
+
+@dataclass
+class _Reading:
+    """What has been read of the logs so far."""
+
+    options: Options
+    n_files: int = 0
+    n_lines: int = 0
+    tables: list[pa.Table] = field(default_factory=list)
+    jobs: set[str] = field(default_factory=set)
+    skipped: Counter[str] = field(default_factory=Counter)
+    rejected: list[Rejected] = field(default_factory=list)
+    notices: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.cluster = self.options.cluster or self.options.default_cluster
+        self.clock = LocalClock(self.options)
+        self.first = _or(self.options.first_lines, FIRST_LINES)
+        self.last = _or(self.options.last_lines, LAST_LINES)
+
+    def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
+        """Reads one file below the folder, or rejects it; the hash of its bytes."""
+        try:
+            with opened(str(path), workdir) as found:
+                self.add(found.source, relative, name)
+                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += (
+                    found.source.n_replaced
+                )
+                self.notices["files that end early, read up to there"] += bool(
+                    found.source.truncated
+                )
+                return found.sha256
+        except SourceError as error:
+            reason = str(error).removeprefix(f"{path}: ")
+            self.rejected.append(Rejected(1, reason, relative))
+            return ""
+
+    def add(self, source: Source, relative: str, name: LogName) -> None:
+        """Takes the first and last lines of a log."""
+        head: list[tuple[int, str]] = []
+        tail: deque[tuple[int, str]] = deque(maxlen=self.last)
+        number = 0
+        for number, text in enumerate(_lines(source.path), 1):
+            (head if number <= self.first else tail).append((number, text))
+        kept = [*head, *tail]
+        self.skipped["between_first_and_last_lines"] += number - len(kept)
+        self.n_files += 1
+        self.n_lines += number
+        self.jobs.add(name.job_id)
+        texts = [text for _, text in kept]
+        self.tables.append(
+            pa.table(
+                {
+                    "cluster": [self.cluster] * len(kept),
+                    "job_id": [name.job_id] * len(kept),
+                    "file": [relative] * len(kept),
+                    "line_no": [line_no for line_no, _ in kept],
+                    "logged_at": [line_time(text, self.clock, self.cluster) for text in texts],
+                    "node": [name.node or line_host(text) or self.options.node for text in texts],
+                    "rank": [
+                        name.rank if name.rank is not None else line_rank(text) for text in texts
+                    ],
+                    "text": texts,
+                },
+                schema=_SCHEMA,
+            )
+        )
+
+    def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
+        """All of the logs."""
+        rows = pa.concat_tables(self.tables)
+        times = [time for time in rows["logged_at"].to_pylist() if time is not None]
+        n_skipped_files = self.skipped["name_without_job_id"] + self.skipped["empty_file"]
+        return Batch(
+            tables={"job_logs": rows},
+            rows_read=self.n_lines + n_skipped_files + len(self.rejected),
+            rows_kept=rows.num_rows,
+            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
+            rejected=self.rejected,
+            first_at=min(times, default=None),
+            last_at=max(times, default=None),
+            clusters=(self.cluster,),
+            notices=[*self.clock.notices(), *self._told(), *self._unknown_jobs(connection)],
+        )
+
+    def _told(self) -> list[str]:
+        return [f"{text}: {n:,}" for text, n in self.notices.items() if n]
+
+    def _unknown_jobs(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
+        """A sentence where the store does not know jobs yet."""
+        known = connection.execute(
+            """SELECT count(DISTINCT id) FROM (SELECT unnest($ids) AS id) WHERE
+                 id IN (SELECT job_id FROM jobs WHERE cluster = $cluster)
+                 OR id IN (SELECT job_id_raw FROM jobs WHERE cluster = $cluster)""",
+            {"ids": sorted(self.jobs), "cluster": self.cluster},
+        ).fetchall()[0][0]
+        n_unknown = len(self.jobs) - int(known)
+        if n_unknown == 0:
+            return []
+        told = f"{n_unknown:,} of {len(self.jobs):,}"
+        return [f"jobs that the store does not know, whose logs wait for their records: {told}"]
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Lines without their ends; of a line too long its end."""
+    with path.open(encoding="utf-8-sig", newline="\n") as stream:
+        line = ""
+        while part := stream.readline(_READ_AT_ONCE):
+            line = (line + part)[-_READ_AT_ONCE:]
+            if line.endswith("\n"):
+                yield line.rstrip("\r\n")[-LONGEST_LINE:]
+                line = ""
+        if line:
+            yield line.rstrip("\r")[-LONGEST_LINE:]
+
+
+def _or(stated: int | None, default: int) -> int:
+    return default if stated is None else stated
