@@ -55,12 +55,18 @@ def group_incidents(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 _FAILURES = """
 WITH often AS (
   SELECT cluster, coalesce(original_sluid, job_id) AS run FROM failures
-  JOIN jobs USING (cluster, attempt_key) GROUP BY ALL HAVING count(*) >= {n})
+  JOIN jobs USING (cluster, attempt_key) GROUP BY ALL HAVING count(*) >= {n}),
+restart AS (
+  SELECT cluster, attempt_key, lead(start_at) OVER (
+    PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
+  FROM jobs WHERE (cluster, job_id) IN (
+    SELECT cluster, job_id FROM jobs WHERE attempt > 1))
 SELECT failures.cluster, failures.attempt_key, jobs.job_id,
   coalesce(original_sluid, job_id) AS run, cause, domain, failures.state, failed_at,
   jobs.start_at, node, n_gpus, n_nodes, confidence,
-  CAST(NULL AS TIMESTAMPTZ) AS restarted_at
+  restarted_at
 FROM failures JOIN jobs USING (cluster, attempt_key)
+LEFT JOIN restart USING (cluster, attempt_key)
 WHERE domain IN ('hardware', 'system_software') OR node_lost
   OR (failures.cluster, coalesce(original_sluid, job_id)) IN (SELECT cluster, run FROM often)
 ORDER BY failed_at, failures.attempt_key

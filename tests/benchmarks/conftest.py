@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from app.cli import main
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -50,3 +52,11 @@ def sacct_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     connection.close()
     return path
+
+
+@pytest.fixture(scope="session")
+def large_store(sacct_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of four million attempts on nine million nodes of attempts."""
+    root = tmp_path_factory.mktemp("large") / "store"
+    assert main(["ingest", "sacct", str(sacct_file), "--store", str(root)]) == 0
+    return root

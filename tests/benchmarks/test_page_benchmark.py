@@ -12,7 +12,6 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app import questions
-from app.cli import main
 from data.queries.selection import MTTF_MIN_GPUS, Selection
 from data.store import Store
 
@@ -50,14 +49,6 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "attempts": lambda store: questions.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
     "info": lambda store: questions.info(store, EVERYTHING),
 }
-
-
-@pytest.fixture(scope="session")
-def large_store(sacct_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of four million attempts on nine million nodes of attempts."""
-    root = tmp_path_factory.mktemp("large") / "store"
-    assert main(["ingest", "sacct", str(sacct_file), "--store", str(root)]) == 0
-    return root
 
 
 def _least_seconds(ask: Callable[[], object]) -> float:

@@ -1,0 +1,91 @@
+"""Four million attempts and 500,000 events: verdicts of all failures, and incidents."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
+
+MAX_SECONDS = 10.0
+MAX_MEMORY_GB = 4.0
+EVENTS = 500_000
+SCRIPT = """
+import json, resource, sys, time
+from pathlib import Path
+from data.derive import attributions, incidents
+from data.derive.nearby import find_nearby
+from data.publish import writer
+from data.site import load_site
+
+root, n_events = Path(sys.argv[1]), int(sys.argv[2])
+with writer(root) as building:
+    connection, site = building.connection, load_site(root)
+    connection.execute(
+        f'''INSERT INTO health_events BY NAME
+            SELECT 'rsc' AS cluster, 'e' || i AS event_id, node,
+              ended + to_microseconds(CAST(hash(i) % 1800000000 AS BIGINT) - 900000000)
+                AS observed_at,
+              CASE WHEN i % 20 = 0 THEN 'kernel' ELSE 'health_check' END AS source,
+              CASE i % 20 WHEN 0 THEN 'xid' WHEN 1 THEN 'check-ib' ELSE 'check-sensors' END
+                AS check_name,
+              CASE i % 20 WHEN 0 THEN NULL WHEN 1 THEN 'critical' ELSE 'warning' END AS severity,
+              CASE WHEN i % 20 = 0 THEN [31, 48, 79, 63, 119][1 + i // 20 % 5] END AS xid,
+              'an observation' AS message
+            FROM (SELECT i, CAST(hash(i + 13) % (SELECT count(*) FROM job_nodes) AS BIGINT) AS row
+                  FROM range({n_events}) t(i)) JOIN (
+              SELECT rowid AS row, node, end_at AS ended FROM job_nodes) USING (row)''')
+    connection.execute("DROP TABLE IF EXISTS near")
+    begin = time.perf_counter()
+    find_nearby(connection, 10, 5)
+    joined = time.perf_counter()
+    attributions.attribute_failures(connection, site)
+    attributed = time.perf_counter()
+    incidents.group_incidents(connection, site)
+    grouped = time.perf_counter()
+    ((n_events,),) = connection.execute("SELECT count(*) FROM health_events").fetchall()
+    ((failures, named),) = connection.execute(
+        "SELECT count(*), count(*) FILTER (domain = 'hardware') FROM failures").fetchall()
+    ((n_incidents,),) = connection.execute("SELECT count(*) FROM incidents").fetchall()
+print(json.dumps({
+    "events": n_events, "failures": failures, "hardware": named, "incidents": n_incidents,
+    "bucket_join_s": joined - begin, "attribution_s": attributed - joined,
+    "incidents_s": grouped - attributed,
+    "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1048576}))
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(large_store: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    root = tmp_path_factory.mktemp("attribution") / "store"
+    shutil.copytree(large_store, root)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(root), str(EVENTS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])  # after DuckDB's progress
+    print("\n", found)
+    return found
+
+
+def test_all_failures_are_attributed_in_under_ten_seconds(measured: dict[str, Any]) -> None:
+    assert measured["events"] >= EVENTS * 0.99
+    assert measured["failures"] > 1_000_000
+    assert measured["hardware"] > 10_000
+    assert measured["attribution_s"] < MAX_SECONDS
+    assert measured["peak_gb"] < MAX_MEMORY_GB
+
+
+def test_incidents_are_grouped_as_quickly(measured: dict[str, Any]) -> None:
+    assert measured["incidents"] > 1000
+    assert measured["incidents_s"] < 2 * MAX_SECONDS
