@@ -1,0 +1,184 @@
+"""Rates of causes over time: which cause fails how often in each week."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analytics.reliability.failure_rate import poisson_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from analytics.estimate import Estimate
+
+WEEK = pd.Timedelta(days=7)
+TOP = 6
+"""Causes told apart; the rest of each domain is one series."""
+
+
+@dataclass(frozen=True)
+class WeekRate:
+    """Failed attempts of one week."""
+
+    week: pd.Timestamp
+    """Its Monday (UTC)."""
+    n_attempts: int
+    exposure_node_days: float | None
+    """None where no running time is known of the week: nothing ran, or nothing was collected."""
+    rate_per_1000_node_days: Estimate
+
+
+@dataclass(frozen=True)
+class CauseSeries:
+    """One cause, or what is left of a domain, week by week."""
+
+    cause: str | None
+    """None for the causes of the domain that are not told apart."""
+    domain: str
+    n_causes: int
+    weeks: tuple[WeekRate, ...]
+
+    @property
+    def n_attempts(self) -> int:
+        """Failed attempts of all weeks."""
+        return sum(week.n_attempts for week in self.weeks)
+
+
+@dataclass(frozen=True)
+class CausesByWeek:
+    """Causes of the chosen domains over all weeks of a period."""
+
+    series: tuple[CauseSeries, ...]
+    """By domain as they were chosen, inside it the most frequent cause first."""
+    total: tuple[WeekRate, ...]
+    """All of them together, one entry for every week from the first to the last."""
+    from_at: pd.Timestamp | None
+    """Start of the period in its first week; None without a week."""
+    to_at: pd.Timestamp | None
+    """Its end in the last week."""
+
+
+def causes_by_week(
+    by_week: pd.DataFrame,
+    domains: Collection[str],
+    *,
+    top: int = TOP,
+    period: tuple[datetime | None, datetime | None] = (None, None),
+    conf_level: float = 0.90,
+) -> CausesByWeek:
+    """Failures per 1,000 node-days of each cause in each week, with Garwood's interval.
+
+    .. math:: r = 1000\\, k / T
+
+    with k failed attempts of the cause and T the node-days that all attempts of the selection ran
+    in the week.
+
+    Parameters
+    ----------
+    by_week : DataFrame
+        Columns week (Monday, UTC), cause, domain, n_attempts, exposure_node_days (NaN unknown), as
+        `FailureSummary.by_week`; a week without failures has NaN as cause.
+    domains : collection of str
+        Domains that are shown, in this order.
+    top : int
+        Causes told apart over all chosen domains; each domain's others are one series.
+    period : tuple of datetime or None
+        Start and end of the selection: weeks in it without a record are gaps, not zeros.
+    conf_level : float
+        In (0, 1).
+
+    Returns
+    -------
+    CausesByWeek
+        Without a week, where `by_week` is empty.
+
+    Notes
+    -----
+    Attempts of one incident fail together: the intervals take them as independent and are then
+    too narrow. The first and the last week may be covered in part; so is their exposure.
+
+    References
+    ----------
+    Garwood, F. (1936). Fiducial limits for the Poisson distribution. Biometrika 28, 437-442.
+
+    Examples
+    --------
+    >>> monday = pd.Timestamp("2026-01-05", tz="UTC")
+    >>> counts = pd.DataFrame({"week": [monday, monday], "cause": ["pcie", "unknown"],
+    ...     "domain": ["hardware", "unknown"], "n_attempts": [4, 90], "exposure_node_days": 500.0})
+    >>> (pcie,) = causes_by_week(counts, ["hardware"]).series
+    >>> pcie.cause, pcie.weeks[0].rate_per_1000_node_days.value
+    ('pcie', 8.0)
+    """
+    bounds = [None if at is None else pd.Timestamp(at) for at in period]
+    weeks = _weeks(by_week["week"], *bounds)
+    exposure = by_week.groupby("week")["exposure_node_days"].first()
+    known = {week: _positive(exposure.get(week)) for week in weeks}
+    shown = by_week[by_week["domain"].isin(list(domains))]
+    sums = shown.groupby("cause")["n_attempts"].sum().sort_values(ascending=False, kind="stable")
+    named = set(sums.index[:top])
+
+    def rates(rows: pd.DataFrame) -> tuple[WeekRate, ...]:
+        counts = rows.groupby("week")["n_attempts"].sum()
+        return tuple(_rate(w, int(counts.get(w, 0)), known[w], conf_level) for w in weeks)
+
+    series = []
+    for domain in domains:
+        rows = shown[shown["domain"].eq(domain)]
+        found = [
+            CauseSeries(cause, domain, 1, rates(rows[rows["cause"].eq(cause)]))
+            for cause in sums.index
+            if cause in named and rows["cause"].eq(cause).any()
+        ]
+        rest = rows[~rows["cause"].isin(named)]
+        if len(rest):
+            found.append(CauseSeries(None, domain, rest["cause"].nunique(), rates(rest)))
+        series += found
+    return CausesByWeek(tuple(series), rates(shown), *_span(weeks, *bounds))
+
+
+def _span(
+    weeks: list[pd.Timestamp], from_at: pd.Timestamp | None, to_at: pd.Timestamp | None
+) -> tuple[pd.Timestamp | None, pd.Timestamp | None]:
+    """Start and end of what the weeks hold of the period."""
+    if not weeks:
+        return None, None
+    first, last = weeks[0], weeks[-1] + WEEK
+    return (
+        first if from_at is None else max(first, from_at),
+        last if to_at is None else min(last, to_at),
+    )
+
+
+def _weeks(
+    weeks: pd.Series, from_at: pd.Timestamp | None, to_at: pd.Timestamp | None
+) -> list[pd.Timestamp]:
+    """Every Monday from the first to the last, of the records and of the period."""
+    if weeks.empty:
+        return []
+    first, last = weeks.min(), weeks.max()
+    if from_at is not None:
+        first = min(first, _monday(from_at))
+    if to_at is not None:
+        last = max(last, _monday(to_at - pd.Timedelta(1, "us")))
+    return list(pd.date_range(first, last, freq=WEEK))
+
+
+def _monday(at: pd.Timestamp) -> pd.Timestamp:
+    """The Monday on or before a time, in UTC."""
+    day = at.tz_convert("UTC").normalize()
+    return day - pd.Timedelta(days=day.dayofweek)
+
+
+def _positive(exposure: float | None) -> float | None:
+    """Node-days, or None where none are known."""
+    return float(exposure) if exposure is not None and exposure > 0 else None
+
+
+def _rate(week: pd.Timestamp, n: int, exposure: float | None, conf_level: float) -> WeekRate:
+    """The rate of one week; unknown without exposure."""
+    return WeekRate(week, n, exposure, poisson_rate(n, exposure or 0.0, conf_level).scaled(1000.0))
