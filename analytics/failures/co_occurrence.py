@@ -8,15 +8,15 @@ from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
 
-from scipy import stats
-
 from analytics import validate
 from analytics.errors import OutOfRangeError
-from analytics.estimate import Estimate, unknown
 from analytics.failures.columns import require
+from analytics.proportion import proportion
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from analytics.estimate import Estimate
 
 LARGEST_SET = 3
 """Signals in a set at most."""
@@ -28,47 +28,11 @@ class SignalSet:
 
     signals: tuple[str, ...]
     share: Estimate
-    """Share of the failures that show all; n = failures that do."""
+    """Share of the failures that show all; n = failures looked at."""
     n_failures: int
     """Failures looked at: the denominator."""
     lift: float | None
     """Share over the share expected by chance, the product of the single shares; None of one."""
-
-
-def share_estimate(n: int, total: int, conf_level: float = 0.90) -> Estimate:
-    """Share of a total with Clopper and Pearson's exact interval.
-
-    .. math:: \\hat p = n / N, \\quad
-        [B^{-1}_{\\alpha/2}(n, N - n + 1),\\; B^{-1}_{1-\\alpha/2}(n + 1, N - n)]
-
-    with B^-1 the quantiles of the beta distribution and alpha = 1 - conf_level; the lower bound
-    is 0 for n = 0, the upper one 1 for n = N. Of no total the share is unknown.
-
-    Raises
-    ------
-    OutOfRangeError
-        For a level outside (0, 1), a negative count, or n > total.
-
-    References
-    ----------
-    Clopper, C. J. and Pearson, E. S. (1934). Biometrika 26, 404-413.
-
-    Examples
-    --------
-    >>> share = share_estimate(43, 100)
-    >>> share.value, round(share.lower, 3), round(share.upper, 3)
-    (0.43, 0.346, 0.517)
-    """
-    validate.conf_level(conf_level)
-    validate.nonnegative("n", n, "pass a count")
-    if n > total:
-        raise OutOfRangeError("n", f"<= total = {total}", n, "pass the part of the total")
-    if total == 0:
-        return unknown(conf_level, 0)
-    tail = (1.0 - conf_level) / 2.0
-    lower = float(stats.beta.ppf(tail, n, total - n + 1)) if n else 0.0
-    upper = float(stats.beta.ppf(1.0 - tail, n + 1, total - n)) if n < total else 1.0
-    return Estimate(n / total, lower, upper, conf_level, n)
 
 
 def co_occurrence(
@@ -130,8 +94,8 @@ def co_occurrence(
     >>> import pandas as pd
     >>> seen = pd.DataFrame({"failure": ["a", "a", "b", "c"],
     ...                      "signal": ["pcie", "XID 79", "pcie", "XID 79"]})
-    >>> [(one.signals, one.share.n, one.lift) for one in co_occurrence(seen, 4)]
-    [(('XID 79',), 2, None), (('pcie',), 2, None), (('XID 79', 'pcie'), 1, 1.0)]
+    >>> [(one.signals, one.share.value, one.lift) for one in co_occurrence(seen, 4)]
+    [(('XID 79',), 0.5, None), (('pcie',), 0.5, None), (('XID 79', 'pcie'), 0.25, 1.0)]
     """
     validate.conf_level(conf_level)
     validate.positive("largest", largest, "pass the size of a set, e.g. 3")
@@ -152,7 +116,7 @@ def co_occurrence(
     return tuple(
         SignalSet(
             one,
-            share_estimate(counts[one], total, conf_level),
+            proportion(counts[one], total, conf_level),
             total,
             _lift(one, counts, total),
         )
