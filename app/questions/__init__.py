@@ -42,6 +42,7 @@ from app.questions.incidents import (
     incidents,
     incidents_of_attempts,
     incidents_of_node,
+    signals_of_incidents,
 )
 from app.questions.reliability import (
     attempt_rows,
@@ -91,6 +92,7 @@ __all__ = [
     "projection",
     "rates_by",
     "rejected_rows",
+    "signals_of_incidents",
     "taxonomy",
     "train_on_file",
     "verdict_rows",

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from analytics.failures.co_occurrence import co_occurrence
+from analytics.failures.companions import Companion, companions
 from analytics.failures.incident_rate import IncidentSummary, incident_summary
+from analytics.failures.incidents.timeline import Timeline, timeline
 from data.errors import DataError
 from data.queries import incidents as incident_queries
 from data.queries import reliability as reliability_queries
 from data.site import load_site
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analytics.failures.taxonomy import Cause
     from data.queries.selection import Selection
     from data.store import Store
+
+EVERYTHING = 1_000_000
+"""Incidents counted at most."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,34 @@ class Incident:
     """Its leading cause: title, owner, action."""
     asked_id: str
     """The id asked for, where that one was merged into this."""
+    verdicts: pd.DataFrame
+    """Of its failed attempts: job_id, attempt_key, failed_at, cause, confidence, method, evidence
+    and alternatives (lists)."""
+    confidence: float | None
+    """Of its cause: the largest of the verdicts that name it; 1 where a person said it, None where
+    no verdict does."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """Its members and the lines of logs that count, on one axis."""
+        return timeline(self.members, _log_lines(self.verdicts))
 
 
-def incidents(store: Store, selection: Selection, *, conf_level: float = 0.90) -> IncidentSummary:
+def incidents(
+    store: Store,
+    selection: Selection,
+    *,
+    domain: str | None = None,
+    cause: str | None = None,
+    status: str | None = None,
+    conf_level: float = 0.90,
+) -> IncidentSummary:
     """How many incidents, how often, and what did they cost?"""
     counts = reliability_queries.failure_counts(store, selection)
     exposure = float(counts.by_day["exposure_node_days"].sum()) if counts.exposure_known else None
-    rows = incident_rows(store, selection, limit=1_000_000)
+    rows = incident_rows(
+        store, selection, domain=domain, cause=cause, status=status, limit=EVERYTHING
+    )
     causes = load_site(store.root).causes.causes
     return incident_summary(rows, exposure, causes=causes, conf_level=conf_level)
 
@@ -80,15 +107,42 @@ def incident(store: Store, incident_id: str) -> Incident:
     row = _listed(found).iloc[0].to_dict()
     heir = row["superseded_by"]
     if isinstance(heir, str):
-        successor = incident(store, heir)
-        return Incident(successor.row, successor.members, successor.cause, incident_id)
+        return replace(incident(store, heir), asked_id=incident_id)
     causes = load_site(store.root).causes.causes
+    verdicts = incident_queries.verdicts(store, incident_id)
+    for column in ("evidence", "alternatives"):
+        verdicts[column] = verdicts[column].map(json.loads)
     return Incident(
-        row,
-        incident_queries.members(store, incident_id),
-        causes.get(row["cause"], causes["unknown"]),
-        incident_id,
+        row=row,
+        members=incident_queries.members(store, incident_id),
+        cause=causes.get(row["cause"], causes["unknown"]),
+        asked_id=incident_id,
+        verdicts=verdicts,
+        confidence=_confidence(row, verdicts),
     )
+
+
+def signals_of_incidents(
+    store: Store,
+    selection: Selection,
+    *,
+    domain: str | None = None,
+    cause: str | None = None,
+    status: str | None = None,
+    conf_level: float = 0.90,
+) -> tuple[Companion, ...]:
+    """Which checks and codes come together in incidents, and how often?
+
+    An incident counts once, however many events or jobs it holds.
+    """
+    rows = incident_queries.incident_rows(
+        store, selection, domain=domain, cause=cause, status=status, limit=EVERYTHING
+    )
+    shown = incident_queries.signal_rows(store, rows["incident_id"].tolist())
+    sets = co_occurrence(
+        shown.rename(columns={"incident_id": "failure"}), len(rows), conf_level=conf_level
+    )
+    return companions(sets)
 
 
 def evidence_of_incidents(
@@ -111,6 +165,31 @@ def incidents_of_attempts(store: Store, attempt_keys: list[str]) -> pd.DataFrame
 def incidents_of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:
     """In which incidents is this node named?"""
     return _listed(incident_queries.of_node(store, cluster, node))
+
+
+def _confidence(row: dict[str, object], verdicts: pd.DataFrame) -> float | None:
+    """How sure the cause of an incident is."""
+    if row["cause"] != row["derived_cause"]:
+        return 1.0
+    found = verdicts.loc[verdicts["cause"].eq(row["cause"]), "confidence"].max()
+    return None if pd.isna(found) else float(found)
+
+
+def _log_lines(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Lines of logs that name a cause: columns job_id, node, at, text, role."""
+    lines = [
+        {
+            "job_id": verdict["job_id"],
+            "node": each.get("node"),
+            "at": verdict["failed_at"] + pd.Timedelta(seconds=each.get("offset_s") or 0.0),
+            "text": each.get("text"),
+            "role": each.get("role"),
+        }
+        for verdict in verdicts.to_dict("records")
+        for each in verdict["evidence"]
+        if each.get("kind") == "job_log"
+    ]
+    return pd.DataFrame(lines, columns=["job_id", "node", "at", "text", "role"])
 
 
 def _listed(rows: pd.DataFrame) -> pd.DataFrame:

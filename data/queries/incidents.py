@@ -92,7 +92,8 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
     """Members of an incident in order of time, with the attempt or node each is about.
 
     Columns kind, key, start_at, end_at, node, text, severity, role, signal, cluster, job_id,
-    attempt, state, n_gpus, began_at, user, account, cause, domain, confidence.
+    attempt, state, n_gpus, began_at, user, account, cause, domain, confidence, source (of health
+    events: kernel, health_check, dcgm, scheduler).
     """
     return store.frame(
         f"""WITH {VERDICTS}
@@ -100,12 +101,14 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
               member.text, member.severity, member.role, member.signal, incidents.cluster,
               jobs.job_id, jobs.attempt, jobs.state, jobs.n_gpus, jobs.start_at AS began_at,
               jobs."user", jobs.account,
-              verdict.cause, verdict.domain, verdict.confidence
+              verdict.cause, verdict.domain, verdict.confidence, event.source
             FROM incident_members member JOIN incidents USING (incident_id)
             LEFT JOIN jobs ON member.kind IN ('failure', 'preemption')
               AND jobs.cluster = incidents.cluster AND jobs.attempt_key = member.key
             LEFT JOIN verdict ON member.kind = 'failure'
               AND verdict.cluster = incidents.cluster AND verdict.attempt_key = member.key
+            LEFT JOIN health_events event ON member.kind = 'health_event'
+              AND event.cluster = incidents.cluster AND event.event_id = member.key
             WHERE member.incident_id = $incident
             ORDER BY member.start_at, member.kind, member.key""",
         _of(incident_id),
@@ -146,5 +149,38 @@ def evidence_rows(store: Store, incident_ids: list[str]) -> pd.DataFrame:
            FROM incident_members SEMI JOIN (SELECT unnest($incidents) AS incident_id)
              USING (incident_id)
            ORDER BY incident_id, start_at, kind, key""",
+        {"incidents": incident_ids},
+    )
+
+
+def verdicts(store: Store, incident_id: str) -> pd.DataFrame:
+    """Verdicts of the failed attempts of an incident, in order of time.
+
+    Columns cluster, attempt_key, job_id, attempt, state, failed_at, node, cause, domain,
+    derived_cause, confidence, method, symptom; evidence and alternatives as JSON arrays.
+    """
+    return store.frame(
+        f"""WITH {VERDICTS}
+            SELECT verdict.cluster, verdict.attempt_key, jobs.job_id, jobs.attempt, verdict.state,
+              verdict.failed_at, verdict.node, verdict.cause, verdict.domain,
+              verdict.derived_cause, verdict.confidence, verdict.method, verdict.symptom,
+              verdict.evidence, verdict.alternatives
+            FROM incident_members member JOIN incidents USING (incident_id)
+            JOIN verdict ON verdict.cluster = incidents.cluster
+              AND verdict.attempt_key = member.key
+            JOIN jobs ON jobs.cluster = incidents.cluster AND jobs.attempt_key = member.key
+            WHERE member.incident_id = $incident AND member.kind = 'failure'
+            ORDER BY verdict.failed_at, verdict.attempt_key""",
+        _of(incident_id),
+    )
+
+
+def signal_rows(store: Store, incident_ids: list[str]) -> pd.DataFrame:
+    """What health events showed in these incidents: columns incident_id, signal; each pair once."""
+    return store.frame(
+        """SELECT DISTINCT incident_id, signal
+           FROM incident_members SEMI JOIN (SELECT unnest($incidents) AS incident_id)
+             USING (incident_id)
+           WHERE kind = 'health_event' AND signal IS NOT NULL ORDER BY ALL""",
         {"incidents": incident_ids},
     )
