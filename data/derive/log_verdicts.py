@@ -70,7 +70,8 @@ def _read_anew(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, obje
 
     for (cluster, attempt_key, content), group in groupby(lines(), key=itemgetter(0, 1, 2)):
         log = list(group)
-        verdict = classify_log([row[6] or "" for row in log])
+        starts = [at for at, row in enumerate(log) if at == 0 or row[3] != log[at - 1][3]]
+        verdict = classify_log([row[6] or "" for row in log], starts=starts)
         first = log[verdict.evidence[0].line - 1] if verdict.evidence else None
         yield {
             "cluster": cluster,

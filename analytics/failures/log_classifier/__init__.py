@@ -26,7 +26,7 @@ _DOUBTED = 0.5
 _UNKNOWN = LogVerdict("unknown", "unknown", 0.0, "none")
 
 
-def classify_log(lines: Sequence[str]) -> LogVerdict:
+def classify_log(lines: Sequence[str], *, starts: Sequence[int] = (0,)) -> LogVerdict:
     """First cause of the failure that a job's log shows.
 
     The line of the strongest initiating kind that came first, never one that another failure
@@ -36,6 +36,9 @@ def classify_log(lines: Sequence[str]) -> LogVerdict:
     ----------
     lines : sequence of str
         The log, or its first and last part, in order; with or without line ends.
+    starts : sequence of int
+        Where the log is several files one after another: index of the first line of each. The
+        progress that one file shows says nothing of what another one ended with.
 
     Returns
     -------
@@ -65,13 +68,13 @@ def classify_log(lines: Sequence[str]) -> LogVerdict:
     >>> verdict.cause, verdict.domain, verdict.evidence[0].line, verdict.symptom
     ('gpu_memory', 'hardware', 3, 'nccl_timeout')
     """
-    log = signals(lines)
-    finding = first_cause(log)
+    found = signals(lines, starts)
+    finding = first_cause(found)
     if finding is None:
         return _UNKNOWN
-    alternatives = _alternatives(finding, log.found)
+    alternatives = _alternatives(finding, found)
     if finding.signal.cause == "cuda_oom":
-        finding, alternatives = _doubted(finding, alternatives, lines, log.found)
+        finding, alternatives = _doubted(finding, alternatives, lines, found)
     if finding.confidence < LEAST_CONFIDENCE or finding.signal.cause == "unknown":
         return replace(_UNKNOWN, alternatives=_as_alternatives(finding, alternatives))
     cause, confidence = finding.signal.cause, round(min(finding.confidence, 0.99), 3)
@@ -80,7 +83,7 @@ def classify_log(lines: Sequence[str]) -> LogVerdict:
         domain=taxonomy().domain_of(cause),
         confidence=confidence,
         method="log_rule",
-        evidence=_evidence(finding, log.found),
+        evidence=_evidence(finding, found),
         alternatives=tuple(
             replace(one, confidence=round(min(one.confidence, confidence), 3))
             for one in alternatives[:_MOST_ALTERNATIVES]

@@ -10,7 +10,7 @@ from analytics.failures.taxonomy import taxonomy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from analytics.failures.log_classifier.signals import Signal, Signals
+    from analytics.failures.log_classifier.signals import Signal
 
 LEAST_CONFIDENCE = 0.4
 """Below it the cause is unknown, and what was found is an alternative."""
@@ -29,14 +29,13 @@ class Finding:
     """The signal that was seen first, where the cause stands behind it."""
 
 
-def first_cause(log: Signals) -> Finding | None:
+def first_cause(found: Sequence[Signal]) -> Finding | None:
     """The first cause; None where the log shows no failure.
 
     Roots count wherever they stand; of faults and symptoms the first; a symptom gives way to a
     root, a cascade to everything that may stand behind it, before or after. What came after the
     scheduler ended the job is aftermath.
     """
-    found = _unless_completed(log)
     live = [one for one in found if one.live]
     ended = _first(live, "end")
     before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
@@ -54,14 +53,6 @@ def first_cause(log: Signals) -> Finding | None:
     if ended is not None:
         return Finding(ended, ended.meaning.confidence)
     return _weak(found)
-
-
-def _unless_completed(log: Signals) -> list[Signal]:
-    """Signals, without those of a job that completed after them."""
-    done = log.completed_at
-    if done is None or any(one.index > done for one in log.found):
-        return log.found
-    return []
 
 
 def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
@@ -130,7 +121,7 @@ def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
 
 def _weak(found: Sequence[Signal]) -> Finding | None:
     """Signs and deaths alone: a cause only where the log also shows that the job died."""
-    died = [one for one in found if one.role == "teardown"]
+    died = [one for one in found if one.role == "teardown" and one.live]
     if not died:
         return None
     passed = [one for one in found if one.passed and one.in_traceback and one.role != "teardown"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import string
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from analytics.failures.log_classifier.tracebacks import (
 from analytics.failures.log_classifier.xid_lines import xid_meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
 _NO_DIGITS = str.maketrans("", "", "0123456789")
@@ -76,16 +76,16 @@ class Signal:
         return not (self.doubtful or self.passed)
 
 
-@dataclass
-class Signals:
-    """The signals of a log in its order, and where it says that the job completed."""
+def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
+    """All signals of a log in its order, without those of a file that ends with success.
 
-    found: list[Signal] = field(default_factory=list)
-    completed_at: int | None = None
-
-
-def signals(lines: Sequence[str]) -> Signals:
-    """All signals of a log."""
+    Parameters
+    ----------
+    lines : sequence of str
+        Lines of all files of the log.
+    starts : sequence of int
+        Index of the first line of each file: what a file says later passes over its own lines.
+    """
     templates = "\n".join(lines).lower().translate(_NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
         templates = [line.replace("\n", " ").lower().translate(_NO_DIGITS) for line in lines]
@@ -95,22 +95,57 @@ def signals(lines: Sequence[str]) -> Signals:
     looked_at = sorted({*indexes, *reading.raised_at})
     found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
-        return Signals()
+        return []
     speaking = {signal.index for signal in found}
-    silent = [index for index in range(len(lines)) if index not in speaking]
-    kinds = set(templates)
-    moving = {template for template in kinds if _shows_progress(template)}
-    progress = [
-        index
-        for index in silent
-        if templates[index] in moving and len(lines[index]) > len(templates[index])
+    course = _Course(lines, templates, speaking, starts)
+    return [
+        replace(one, passed=course.n_progress_after(one.index) >= ENOUGH_PROGRESS)
+        for one in found
+        if not course.completed_after(one.index)
     ]
-    ending = {template for template in kinds if _shows_end(template)}
-    done = [index for index in silent if templates[index] in ending and _is_end(lines[index])]
-    return Signals(
-        [replace(one, passed=_n_after(progress, one.index) >= ENOUGH_PROGRESS) for one in found],
-        done[-1] if done else None,
-    )
+
+
+class _Course:
+    """How the job went on after a line: its progress, and where it says that it completed."""
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        templates: Sequence[str],
+        speaking: Collection[int],
+        starts: Sequence[int],
+    ) -> None:
+        kinds = set(templates)
+        moving = {kind for kind in kinds if _shows_progress(kind)}
+        ending = {kind for kind in kinds if _shows_end(kind)}
+        silent = [index for index in range(len(lines)) if index not in speaking]
+        self._progress = [
+            index
+            for index in silent
+            if templates[index] in moving and len(lines[index]) > len(templates[index])
+        ]
+        self._done = [
+            index for index in silent if templates[index] in ending and _is_end(lines[index])
+        ]
+        self._speaking = sorted(speaking)
+        self._ends = [*sorted(starts)[1:], len(lines)]
+
+    def n_progress_after(self, index: int) -> int:
+        """Lines of progress after a line in its file."""
+        end = self._end_of_file(index)
+        return bisect_left(self._progress, end) - bisect_right(self._progress, index)
+
+    def completed_after(self, index: int) -> bool:
+        """Whether the file says after a line that the job completed, and no more of a failure."""
+        end = self._end_of_file(index)
+        place = bisect_left(self._done, end)
+        if place == 0 or self._done[place - 1] < index:
+            return False
+        said = bisect_right(self._speaking, self._done[place - 1])
+        return said == len(self._speaking) or self._speaking[said] >= end
+
+    def _end_of_file(self, index: int) -> int:
+        return self._ends[min(bisect_right(self._ends, index), len(self._ends) - 1)]
 
 
 def _worth_a_look(templates: Sequence[str]) -> list[int]:
@@ -130,10 +165,6 @@ def _worth_a_look(templates: Sequence[str]) -> list[int]:
         if alike[beginning] <= _MOST_ALIKE:
             indexes.append(index)
     return indexes
-
-
-def _n_after(indexes: Sequence[int], index: int) -> int:
-    return len(indexes) - bisect_right(indexes, index)
 
 
 @lru_cache(maxsize=100_000)

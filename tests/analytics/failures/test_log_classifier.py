@@ -223,6 +223,54 @@ def test_a_cause_is_found_behind_a_watchdog_wherever_it_stands(link: int) -> Non
         assert ecc in verdict.evidence[0].text
 
 
+class TestSeveralFiles:
+    PROGRESS = tuple(f"step {n} loss 2.0" for n in range(60))
+
+    def test_progress_after_an_exception_in_one_file_passes_over_it(self) -> None:
+        assert classify_log([*KEY_ERROR, *self.PROGRESS]).cause == "unknown"
+
+    @pytest.mark.parametrize("end", ["", "training finished"])
+    def test_progress_of_another_file_does_not(self, end: str) -> None:
+        lines = [*KEY_ERROR, *self.PROGRESS, end]
+        verdict = classify_log(lines, starts=[0, len(KEY_ERROR)])
+        assert (verdict.cause, verdict.evidence[0].line) == ("key_error", len(KEY_ERROR))
+
+    def test_a_file_that_ends_well_says_nothing_of_the_failure(self) -> None:
+        first = [*KEY_ERROR, "done"]
+        lines = [*first, *self.PROGRESS, *raised("ValueError: x")]
+        assert classify_log(lines, starts=[0, len(first)]).cause == "value_error"
+
+
+HEALTHY = """test_error: 0.1312 train_error=0.02
+Corrected ECC errors: 12
+GPU 0: ECC errors (volatile uncorrected): 0
+Xid errors: none
+NCCL_TIMEOUT=1800 TORCH_NCCL_ASYNC_ERROR_HANDLING=1
+no failures detected on 64 nodes
+/x/y.py:12: RuntimeWarning: divide by zero encountered in log
+[WARNING] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768
+DataLoader worker restarted successfully after failure
+Connection to redis lost, reconnecting... reconnected after 1 retry
+wandb: ERROR Error while calling W&B API: timeout, retrying
+INFO error handler registered for SIGTERM
+on_cuda_oom: raise
+Gradient norm is inf at step 3, skipping update
+GPU temperature 62 C, power 480 W, fan 40 %
+kernel memory check: 0 machine check events
+Tip: if you see CUDA out of memory, reduce the batch size
+Unexpected key(s) ignored: ['rotary_emb.inv_freq']
+no checkpoint found, training from scratch
+[W socket.cpp:663] [c10d] The client socket has failed to connect to [n1]:29500 (errno: 111 - Connection refused).
+NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instability or hang!
+"""
+
+
+@pytest.mark.parametrize("line", HEALTHY.splitlines())
+def test_error_words_in_a_healthy_log_are_no_failure(line: str) -> None:
+    for log in ([*NOISE[:2], line, *NOISE], [*NOISE, line]):
+        assert classify_log(log).cause == "unknown"
+
+
 def test_a_progress_bar_that_shares_the_line_of_an_exception_hides_nothing() -> None:
     lines = [*NOISE, " 10%|#  | 1/9\r 20%|##  | 2/9\rKeyError: 'labels'"]
     assert classify_log(lines).cause == "key_error"
