@@ -63,7 +63,7 @@ restart AS (
     SELECT cluster, job_id FROM jobs WHERE attempt > 1))
 SELECT failures.cluster, failures.attempt_key, jobs.job_id,
   coalesce(original_sluid, job_id) AS run, cause, domain, failures.state, failed_at,
-  jobs.start_at, node, n_gpus, n_nodes, confidence,
+  node_lost, jobs.start_at, node, n_gpus, n_nodes, confidence,
   restarted_at
 FROM failures JOIN jobs USING (cluster, attempt_key)
 LEFT JOIN restart USING (cluster, attempt_key)

@@ -139,10 +139,14 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> p
 
 @kept
 def job_failures(store: Store, selection: Selection) -> pd.DataFrame:
-    """Failed attempts of all sizes, one row each."""
+    """Failed attempts of all sizes, one row each, with the incident that each belongs to."""
     frame = store.frame(
         f"""WITH {FAILURES} SELECT cluster, attempt_key AS key, partition, units AS n_gpus,
-              node_time, failed_at, node FROM failure ORDER BY failed_at, attempt_key""",
+              node_time, failed_at, node, incident_id
+            FROM failure LEFT JOIN (
+              SELECT incidents.cluster, key AS attempt_key, incident_id
+              FROM incident_members JOIN incidents USING (incident_id) WHERE kind = 'failure'
+            ) USING (cluster, attempt_key) ORDER BY failed_at, attempt_key""",
         parameters(selection, min_gpus=0),
     )
     return frame.assign(day=frame["failed_at"].dt.floor("D"))
@@ -156,7 +160,8 @@ def of_size(rows: pd.DataFrame, min_gpus: int) -> pd.DataFrame:
 def node_failures(store: Store, selection: Selection) -> pd.DataFrame:
     """Failures of nodes known without jobs, one row each."""
     frame = store.frame(
-        f"""SELECT cluster, failure_key AS key, start_at AS failed_at, node, repair_minutes
+        f"""SELECT cluster, failure_key AS key, start_at AS failed_at, node, repair_minutes,
+              CAST(NULL AS VARCHAR) AS incident_id
             FROM node_failures WHERE {LOGGED} ORDER BY start_at, failure_key""",
         parameters(selection),
     )

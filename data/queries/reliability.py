@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Grouping = Literal["week", "partition", "rack", "node_age"]
 GROUPINGS: tuple[Grouping, ...] = ("week", "partition", "rack", "node_age")
 
-_SINGLE = ["cluster", "node", "failed_at", "key"]
+_SINGLE = ["cluster", "node", "failed_at", "key", "incident_id"]
 _EXPOSURE = ["day", "exposure_node_days"]
 
 
@@ -184,13 +184,19 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
 
 
 def _by_day(failures: pd.DataFrame, exposure: pd.DataFrame) -> pd.DataFrame:
-    """Failures, incidents (bursts of failures by node and hour) and exposure of each day."""
-    bursts = failures.assign(
-        item=failures["node"].fillna(failures["key"]), hour=failures["failed_at"].dt.floor("h")
-    ).drop_duplicates(["cluster", "item", "hour"])
+    """Failures, incidents (by their first failure here) and exposure of each day.
+
+    Where no incident is known, failures of one node within one hour are one.
+    """
+    alone = failures["node"].fillna(failures["key"]) + failures["failed_at"].dt.strftime(" %F %H")
+    firsts = (
+        failures.assign(item=failures["incident_id"].fillna(alone))
+        .sort_values("failed_at", kind="stable")
+        .drop_duplicates(["cluster", "item"])
+    )
     counts = [
         failures["failed_at"].dt.floor("D").value_counts().rename("failures"),
-        bursts["hour"].dt.floor("D").value_counts().rename("incidents"),
+        firsts["failed_at"].dt.floor("D").value_counts().rename("incidents"),
         exposure.groupby("day")["exposure_node_days"].sum(),
     ]
     table: pd.DataFrame = pd.concat(counts, axis=1).fillna(0.0)

@@ -53,7 +53,8 @@ def incidents(
     failures : DataFrame
         One row a failed attempt: cluster, attempt_key, job_id, cause, domain, state, failed_at,
         start_at, node (of the verdict; null where not named), n_gpus; optional run, confidence,
-        restarted_at. All failures, the users' too: crash loops are found among them.
+        restarted_at, node_lost (counts as NODE_FAIL). All failures, the users' too: crash loops
+        are found among them.
     attempt_nodes : DataFrame
         cluster, attempt_key, node; rows of attempts that do not seed are ignored.
     bursts : DataFrame

@@ -175,7 +175,10 @@ def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
 
 def _infrastructure(failures: pd.DataFrame) -> NDArray[np.bool_]:
     """Failures of hardware or system software, and lost nodes whatever their verdict."""
-    return (failures["domain"].isin(INFRASTRUCTURE) | failures["state"].eq("NODE_FAIL")).to_numpy()
+    lost = failures["state"].eq("NODE_FAIL")
+    if "node_lost" in failures.columns:
+        lost |= failures["node_lost"].astype("boolean").fillna(False).astype(bool)
+    return (failures["domain"].isin(INFRASTRUCTURE) | lost).to_numpy()
 
 
 def _seeding(failures: pd.DataFrame, loop: Ints) -> Ints:

@@ -194,14 +194,14 @@ def test_a_random_store_counts_as_by_hand(
     for selection in selections(seed):
         hand = Hand(rows, selection)
         counts = reliability.failure_counts(store, selection)
-        _compare_days(counts, hand)
+        _compare_days(counts, hand, store)
         _compare_sizes(counts, hand)
         _compare_single_failures(counts, hand)
         for by in reliability.GROUPINGS:
             _compare_groups(reliability.groups(store, selection, by), hand, by)
 
 
-def _compare_days(counts: Any, hand: Hand) -> None:
+def _compare_days(counts: Any, hand: Hand, store: Store) -> None:
     size = hand.selection.min_gpus
     exposure: defaultdict[datetime, float] = defaultdict(float)
     for job in hand.attempts(size):
@@ -210,17 +210,20 @@ def _compare_days(counts: Any, hand: Hand) -> None:
     for day, part in hand.logged_days():
         exposure[day] += part * 6
     failures: Counter[datetime] = Counter()
-    bursts = set()
-    for job, node in hand.failures(size):
+    firsts: dict[tuple[str, str, datetime | None], datetime] = {}
+    incident_of = dict(
+        store.rows("SELECT key, incident_id FROM incident_members WHERE kind = 'failure'")
+    )
+    for job, _ in hand.failures(size):
         failures[midnight(job["end_at"])] += 1
-        hour = job["end_at"].replace(minute=0, second=0)
-        bursts.add((job["cluster"], node or job["attempt_key"], hour))
+        item = (job["cluster"], incident_of[job["attempt_key"]], None)
+        firsts[item] = min(job["end_at"], firsts.get(item, job["end_at"]))
     for row in hand.logged():
         if hand.in_period(row["start_at"]):
             failures[midnight(row["start_at"])] += 1
             hour = row["start_at"].replace(minute=0, second=0)
-            bursts.add(("log", row["node"] or row["failure_key"], hour))
-    incidents = Counter(midnight(hour) for _, _, hour in bursts)
+            firsts["log", row["node"] or row["failure_key"], hour] = row["start_at"]
+    incidents = Counter(midnight(first) for first in firsts.values())
     table = counts.by_day.set_index("day")
     assert {d: n for d, n in table["failures"].items() if n} == failures
     assert {d: n for d, n in table["incidents"].items() if n} == incidents

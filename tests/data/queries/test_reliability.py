@@ -247,17 +247,24 @@ def test_node_failures_of_a_cluster_with_jobs_give_the_repair_alone(
     assert report_of(rows, partition="a").mean_repair_hours.n == 0
 
 
-def test_failures_of_a_node_within_one_hour_are_one_incident(
-    rows: Any, report_of: Callable[..., Any]
-) -> None:
+def test_failures_of_one_incident_count_once(rows: Any, report_of: Callable[..., Any]) -> None:
     for index, (node, minute) in enumerate(
-        [("n0", 0), ("n0", 59), ("n0", 60), ("n1", 10), (None, 20), (None, 21)]
+        [("n0", 0), ("n0", 14), ("n0", 60), ("n1", 110), ("n2", 200), ("n3", 300)]
     ):
         rows.job(f"j{index}", state="NODE_FAIL", n_nodes=2, failed_node=node, start_at=BASE - DAY,
                  end_at=BASE + timedelta(minutes=minute))  # fmt: skip
     report = report_of(rows)
     assert (report.rate.failures, report.incident_rate.failures) == (6, 5)
     assert report.incident_rate.exposure == report.rate.exposure
+
+
+def test_without_jobs_failures_of_a_node_within_one_hour_are_one_incident(
+    rows: Any, report_of: Callable[..., Any]
+) -> None:
+    log(rows, BASE, BASE + HOUR / 2, BASE + HOUR, nodes=4)
+    report = report_of(rows)
+    assert report.rate.failures == 3
+    assert report.incident_rate.failures == 2
 
 
 def test_node_time_without_a_named_node_is_of_the_group_unknown(
