@@ -97,7 +97,8 @@ def _alternatives(finding: Finding, found: Sequence[Signal]) -> list[Alternative
     own = finding.signal
     options = [Alternative(*one) for one in own.meaning.alternatives]
     for one in found:
-        if one.role in ("teardown",) or not (one.live or one.role in ("root", "sign")):
+        counts = one.live or one.in_traceback or one.role in ("root", "sign")
+        if one.role == "teardown" or not counts:
             continue
         weight = 0.5 if one.role in ("root", "fault", "symptom", "end") else 0.35
         reason = f"line {one.line.number}: {_shown(one)[:120]}"

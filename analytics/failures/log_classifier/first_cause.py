@@ -124,7 +124,7 @@ def _weak(found: Sequence[Signal]) -> Finding | None:
     died = [one for one in found if one.role == "teardown" and one.live]
     if not died:
         return None
-    passed = [one for one in found if one.passed and one.in_traceback and one.role != "teardown"]
+    passed = [one for one in found if one.in_traceback and not one.live and one.role != "teardown"]
     signs = [one for one in found if one.role == "sign"]
     best = max((*died, *signs), key=lambda one: (one.meaning.confidence, -one.index))
     if passed and best.meaning.confidence < LEAST_CONFIDENCE:

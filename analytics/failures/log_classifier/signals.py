@@ -42,6 +42,10 @@ _EXIT = re.compile(
     r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
 )
 _EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b", re.IGNORECASE)
+_SOON = 3
+_AGAIN = re.compile(
+    r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
+)
 ENOUGH_PROGRESS = 10
 """Lines of progress after which what stands before them did not end the job."""
 
@@ -193,11 +197,11 @@ class _Reading:
         self._frames: set[int] = set()
         for chain in found:
             chosen = chain.first_cause()
-            self._chosen[chosen.index] = chosen
+            if chosen is not None:
+                self._chosen[chosen.index] = chosen
             for one in chain.members:
                 self._frames.update(range(one.header, one.index))
-                if one is not chosen:
-                    self._others.add(one.index)
+                self._others.add(one.index)
         self._others -= self._chosen.keys()
 
     @property
@@ -210,7 +214,8 @@ class _Reading:
         chosen = self._chosen.get(index)
         for line in cleaned(index + 1, self._lines[index]):
             if chosen is not None and line.text == chosen.line.text:
-                yield Signal(index, line, chosen.meaning, in_traceback=True)
+                again = chosen.meaning.role != "root" and self._tried_again(index)
+                yield Signal(index, line, chosen.meaning, in_traceback=True, doubtful=again)
                 continue
             if self._is_code(index, line.text):
                 continue
@@ -218,6 +223,11 @@ class _Reading:
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
             yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
+
+    def _tried_again(self, index: int) -> bool:
+        """Whether the lines that follow an exception say that the program tries once more."""
+        following = " ".join(self._lines[index + 1 : index + 1 + _SOON])
+        return bool(_AGAIN.search(following)) and not rules().given_up.search(following)
 
     def _is_code(self, index: int, text: str) -> bool:
         """Whether a line shows source text of a traceback."""

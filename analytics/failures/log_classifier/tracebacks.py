@@ -25,6 +25,7 @@ _TYPE = re.compile(
 )
 _CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
 _MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
+_IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Logging error ---)")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
 _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
 _FURTHEST = 250
@@ -56,7 +57,8 @@ class Raised:
     type: str
     meaning: Meaning
     link: str = ""
-    """How it follows the one before: ``context``, ``cause``, ``original``, or not at all."""
+    """How it follows the one before: ``context``, ``cause``, ``original``, or not at all;
+    ``ignored`` where Python itself says that it ended nothing."""
 
 
 @dataclass
@@ -65,14 +67,16 @@ class Chain:
 
     members: list[Raised] = field(default_factory=list)
 
-    def first_cause(self) -> Raised:
-        """The member that says why.
+    def first_cause(self) -> Raised | None:
+        """The member that says why; None where Python ignored it.
 
         The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
         is the failed probe of a program that then tried something else (a KeyError during whose
         handling something more telling was raised).
         """
         python = rules().python
+        if self.members[0].link == "ignored":
+            return None
         originals = [one for one in self.members if one.link == "original"]
         members = originals or self.members
         telling = [one for one in members if not _only_wraps(one)] or members
@@ -100,7 +104,7 @@ def chains(lines: Sequence[str], headers: Sequence[int]) -> list[Chain]:
         if raised is None:
             continue
         chain = last_of.get(raised.line.rank)
-        if not raised.link or chain is None:
+        if raised.link in ("", "ignored") or chain is None:
             chain = Chain()
             found.append(chain)
         chain.members.append(raised)
@@ -145,6 +149,8 @@ def _link(lines: Sequence[str], header: int, top: Line) -> str:
             continue
         if _CHAINED.match(line.text):
             return "context" if "During" in line.text else "cause"
+        if _IGNORED.match(line.text):
+            return "ignored"
         if line.text.strip():
             return ""
     return ""

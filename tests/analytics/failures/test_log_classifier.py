@@ -223,6 +223,20 @@ def test_a_cause_is_found_behind_a_watchdog_wherever_it_stands(link: int) -> Non
         assert ecc in verdict.evidence[0].text
 
 
+def test_an_exception_that_python_ignored_ended_nothing() -> None:
+    ignored = ["Exception ignored in: <function Pool.__del__ at 0x7f>", *KEY_ERROR]
+    assert classify_log([*NOISE, *ignored]).cause == "unknown"
+    assert classify_log([*NOISE, *raised("TypeError: x"), *ignored]).cause == "type_error"
+
+
+def test_an_exception_after_which_the_program_tries_again_is_the_cause_only_where_it_died() -> None:
+    failed = raised("ConnectionError: no answer")
+    tried = [*NOISE, *failed, "retrying in 5 s (attempt 1/3)", *NOISE[:3]]
+    assert classify_log(tried).cause == "unknown"
+    died = [*tried, *failed, "srun: error: n1: task 0: Exited with exit code 1"]
+    assert classify_log(died).cause == "connection_error"
+
+
 class TestSeveralFiles:
     PROGRESS = tuple(f"step {n} loss 2.0" for n in range(60))
 
