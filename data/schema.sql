@@ -138,7 +138,7 @@ CREATE TABLE tickets ( -- A repair ticket. Key: cluster, ticket_id.
   action VARCHAR, -- what was done
   text VARCHAR -- description
 );
-CREATE TABLE job_logs ( -- A line of a job's log. Key: cluster, attempt_key, file, line_no.
+CREATE TABLE job_logs ( -- A line of a job's log. Key: cluster, job_id, file, line_no.
   cluster VARCHAR, -- name of the cluster
   job_id VARCHAR, -- job that the file's name states; NULL where the source states the attempt
   attempt_key VARCHAR, -- the attempt; found anew at every publish from job_id and the lines' times

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
     import duckdb
 
+CLEANUP_CODE = 45
+"""The XID by which channels are removed after another error, or as a program is killed."""
 RECOVERY_CODE = 154
 """The XID that tells which recovery the driver asks for."""
 
 
 def set_severities(connection: duckdb.DuckDBPyConnection) -> None:
-    """Sets the severity of all events with an XID or SXid; what nobody lists stays NULL."""
-    _by_code(connection, "xid", xid_severities())
+    """Sets the severity of all events with an XID or SXid; what nobody lists stays NULL.
+
+    XID 45 follows its cause, or a program that was killed: alone or not it escalates nothing.
+    """
+    _by_code(connection, "xid", xid_severities() | {CLEANUP_CODE: "warning"})
     _by_code(connection, "sxid", sxid_severities())
     _by_message(connection)
 

@@ -10,6 +10,8 @@ import pandas as pd
 
 from data.publish import writer
 from data.publish.schema import tables
+from data.said import VERDICTS
+from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -263,5 +265,50 @@ def test_coverage_counts_rows_by_source_and_day(tmp_path: Path) -> None:
         ("a", "jobs", date(2024, 3, 1), 1),
         ("a", "jobs", date(2024, 3, 2), 1),
         ("a", "node_events", date(2024, 3, 1), 1),
+    ]
+    store.close()
+
+
+def test_lines_say_their_severity_where_the_code_does_not(tmp_path: Path) -> None:
+    told = "GPU recovery action changed from 0x0 (None) to 0x{} ({})"
+    words = "RLW_REMAP {} XC0 i0 Link 00 (0x00000004 0x00000040 0x00000000 0x00000000)"
+    events = [
+        event(event_id="reset", xid=154, message=told.format(1, "GPU Reset Required")),
+        event(event_id="reboot", xid=154, message=told.format(2, "Node Reboot Required")),
+        event(event_id="silent", xid=154, message="something else"),
+        event(event_id="follows", xid=45, message="Ch 00000010"),
+        event(event_id="nvlink", xid=145, message="145, " + words.format("Fatal")),
+    ]
+    facts = [{"cluster": "a", "node": "n1", "gpu": None, "key": "driver",
+              "from_at": END - timedelta(days=9), "to_at": None, "value": "575.51"}]  # fmt: skip
+    store = published(tmp_path, health_events=events, node_facts=facts)
+    found = dict(store.rows("SELECT event_id, severity FROM health_events"))
+    store.close()
+    assert found == {
+        "reset": "critical", "reboot": "fatal", "silent": None, "follows": "warning",
+        "nvlink": "critical",
+    }  # fmt: skip
+
+
+def test_what_people_decide_counts_at_once_and_stays(tmp_path: Path) -> None:
+    published(tmp_path, jobs=[job("1", "FAILED")]).close()
+    made = State(tmp_path).annotate("attempt:a/1", "cause", "power", author="ada")
+    read = f"WITH {VERDICTS} SELECT cause, domain, method, confidence, derived_cause FROM verdict"
+    decided = [("power", "hardware", "human", 1.0, "unknown")]
+    for again in (Store.open(tmp_path), published(tmp_path)):  # before and after a publish
+        assert again.rows(read) == decided
+        again.close()
+    State(tmp_path).undo(made.annotation_id, author="ada")
+    store = published(tmp_path)
+    assert store.rows(read) == [("unknown", "unknown", "none", 0.0, "unknown")]
+    store.close()
+
+
+def test_people_judge_attempts_that_no_rule_calls_failed(tmp_path: Path) -> None:
+    published(tmp_path, jobs=[job("1", "CANCELLED")]).close()
+    State(tmp_path).annotate("attempt:a/1", "cause", "nvlink", author="ada")
+    store = Store.open(tmp_path)
+    assert store.rows(f"WITH {VERDICTS} SELECT attempt_key, domain, state FROM verdict") == [
+        ("1", "hardware", "CANCELLED")
     ]
     store.close()

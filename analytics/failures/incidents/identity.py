@@ -131,6 +131,8 @@ def _stacked(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """The rows of both in the types of the first, nullable where the second does not know."""
     if kept.empty:
         return found.reset_index(drop=True)
+    if found.empty:
+        return kept.reset_index(drop=True)
     rows = pd.concat([found.astype(object), kept.astype(object)], ignore_index=True)
     for name, dtype in found.dtypes.items():
         wider: Any = {"i": "Int64", "b": "boolean"}.get(dtype.kind, dtype)
