@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
-from pathlib import Path
-from typing import Any
+import secrets
+from typing import TYPE_CHECKING, Any
 
 from data.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FOLDER = "models"
 _POINTER = "CURRENT"
@@ -79,13 +81,13 @@ def load_model(root: Path, training_sha256: str | None = None) -> dict[str, Any]
 
 def _replace(path: Path, text: str) -> None:
     """Writes a file aside, then puts it in its place at once."""
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with aside.open("x", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        Path(aside).replace(path)
+        aside.replace(path)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise

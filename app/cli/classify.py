@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a log, - is standard input; or train, or evaluate (a log of such a name: ./train)",
     )
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest = parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    rest.required = False  # a refusal names FILE alone
     _add_shared(parser)
     parser.set_defaults(parser_type=type(parser))
 

@@ -172,14 +172,15 @@ def evaluate_on_file(
     known = read_labelled_text(train, text, label, time=time)
     asked = read_labelled_text(test, text, label, time=time)
     model = _trained(_rows(known), text, in_order=time is not None, conf_level=conf_level).model
-    unseen = set(asked.labels) - set(known.labels)
+    unseen = ", ".join(sorted(set(asked.labels) - set(known.labels)))
+    never_said = (f"labels that training has not seen: {unseen}",) if unseen else ()
     return _judged(
         known.labels,
         list(zip(asked.labels, model.predict(asked.rows), strict=True)),
         model,
         conf_level=conf_level,
         seed=seed,
-        notes=(*_notes(train, known), *_notes(test, asked), *_unseen(unseen)),
+        notes=(*_notes(train, known), *_notes(test, asked), *never_said),
     )
 
 
@@ -295,10 +296,3 @@ def _notes(name: str, found: LabelledText) -> tuple[str, ...]:
         "whose fields do not fit the header": found.n_broken,
     }
     return tuple(f"{name}: {n} rows {why} are left out" for why, n in counts.items() if n)
-
-
-def _unseen(labels: set[str]) -> tuple[str, ...]:
-    """Labels that no model could have said."""
-    if not labels:
-        return ()
-    return (f"labels that training has not seen: {', '.join(sorted(labels))}",)

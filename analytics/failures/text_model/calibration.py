@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _FOLDS = 5
+_LOG_TEMPERATURES = (-0.7, 2.0)
+"""Cleanly parted rows would bear any sharpening, and every new text would then seem certain."""
 LEAST_COVERED = 10
 """Held-out rows that a threshold must rest on."""
 
@@ -86,16 +88,22 @@ def temperature_of(scores: Floats, targets: Ints) -> float:
         chosen = chances[np.arange(len(chances)), targets[learnt]]
         return -float(np.log(np.maximum(chosen, 1e-12)).mean())
 
-    best = minimize_scalar(surprise, bounds=(-2.0, 2.0), method="bounded")
+    best = minimize_scalar(surprise, bounds=_LOG_TEMPERATURES, method="bounded")
     return round(float(np.exp(best.x)), DIGITS)
 
 
 def threshold_of(confidence: Floats, right: NDArray[np.bool_], target: float) -> float | None:
-    """Least confidence from which on held-out rows were right often enough; None without one."""
+    """Least confidence from which on held-out rows were right often enough; None without one.
+
+    Where all of them together were, nothing speaks against a confidence as low as `target`.
+    """
     order = np.argsort(-confidence, kind="stable")
     ranked = confidence[order]
     accuracy = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
     last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
     good = np.flatnonzero(last_of_ties & (accuracy >= target))
     good = good[good >= LEAST_COVERED - 1]
-    return float(ranked[good[-1]]) if good.size else None
+    if not good.size:
+        return None
+    least = float(ranked[good[-1]])
+    return min(least, target) if good[-1] == len(ranked) - 1 else least

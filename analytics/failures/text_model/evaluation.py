@@ -174,7 +174,7 @@ def _label_scores(
 
 
 def _f1_of_draws(counts: Ints, truth_of: Ints, chosen_of: Ints, n_labels: int) -> Floats:
-    """F1 of every label in every draw, shape (draws, labels); NaN where the label does not occur."""
+    """F1 of each label in each draw, shape (draws, labels); NaN where no row has the label."""
     hits = np.zeros((len(counts), n_labels))
     said = np.zeros((len(counts), n_labels))
     there = np.zeros((len(counts), n_labels))

@@ -83,7 +83,7 @@ def terms_of(texts: Texts) -> Terms:
     --------
     >>> words, pieces = terms_of(("fan 3",))
     >>> sorted(words), sorted(pieces)[:3]
-    (['fan', 'fan #', '#'], [' f', ' fa', ' fan'])
+    (['#', 'fan', 'fan #'], [' f', ' fa', ' fan'])
     """
     blocks: list[Counter[str]] = []
     for text in texts:

@@ -103,12 +103,19 @@ class TextModel:
         if not rows:
             return []
         terms = [terms_of(row) for row in rows]
-        chances = probabilities(self.scores(terms), self.temperature)
+        scores = self.scores(terms)
+        chances = probabilities(scores, self.temperature)
         chosen, confidence = decisions(chances, self.rows_by_label)
         known = known_ratios(terms, self.frequencies)
+        least = np.inf if self.threshold is None else self.threshold
+        speaks = (confidence >= least) & (known >= LEAST_KNOWN) & claims(scores, chosen)
         return [
-            self._prediction(
-                chances[row], int(chosen[row]), float(confidence[row]), float(known[row])
+            Prediction(
+                self.labels[chosen[row]],
+                float(confidence[row]),
+                bool(speaks[row]),
+                self._alternatives(chances[row], int(chosen[row])),
+                float(known[row]),
             )
             for row in range(len(rows))
         ]
@@ -119,16 +126,10 @@ class TextModel:
         found: Floats = np.asarray(product) + self.intercepts
         return found
 
-    def _prediction(
-        self, chances: Floats, chosen: int, confidence: float, known: float
-    ) -> Prediction:
-        sure = self.threshold is not None and confidence >= self.threshold and known >= LEAST_KNOWN
-        label = self.labels[chosen]
-        order = np.argsort(-chances, kind="stable")[:4]
-        others = tuple(
-            (self.labels[place], float(chances[place])) for place in order if place != chosen
-        )
-        return Prediction(label, confidence, sure, others[:3], known)
+    def _alternatives(self, chances: Floats, chosen: int) -> tuple[tuple[str, float], ...]:
+        """The three likeliest labels besides the one chosen."""
+        order = [place for place in np.argsort(-chances, kind="stable")[:4] if place != chosen]
+        return tuple((self.labels[place], float(chances[place])) for place in order[:3])
 
 
 def probabilities(scores: Floats, temperature: float) -> Floats:
@@ -186,3 +187,17 @@ def decisions(chances: Floats, rows_by_label: Sequence[int]) -> tuple[NDArray[np
     preferred = chances * np.asarray(rows_by_label, dtype=np.float64) ** -RARE_POWER
     chosen = preferred.argmax(axis=1)
     return chosen, chances[np.arange(len(chances)), chosen]
+
+
+def claims(scores: Floats, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the chosen label's own regression says more likely than not.
+
+    A text that suits no label better than any other (a healthy log, say) is claimed by none.
+
+    Examples
+    --------
+    >>> claims(np.array([[-0.7, -0.7], [2.0, -2.0]]), np.array([0, 0])).tolist()
+    [False, True]
+    """
+    found: NDArray[np.bool_] = scores[np.arange(len(scores)), chosen] >= 0.0
+    return found

@@ -15,6 +15,7 @@ from analytics.failures.text_model.fitting import distinct_terms, fit
 from analytics.failures.text_model.model import (
     CrossValidation,
     TextModel,
+    claims,
     decisions,
     probabilities,
 )
@@ -70,7 +71,8 @@ def train_text_model(
         Whether rows go from the oldest to the newest: then calibration looks forward only.
     target_accuracy : float
         In (0, 1): the model speaks where held-out rows of such confidence and above were right
-        this often.
+        this often, where the label's own regression says more likely than not, and where training
+        has seen half of the words.
     conf_level : float
         Of the intervals of the cross-validation.
 
@@ -149,8 +151,9 @@ def train(
     counts = np.bincount(targets, minlength=len(names))
     chosen, confidence = decisions(probabilities(held.scores, temperature), counts.tolist())
     right = chosen == held.targets
-    threshold = threshold_of(confidence, right, target_accuracy)
-    covered = np.zeros(len(right), dtype=bool) if threshold is None else confidence >= threshold
+    claimed = claims(held.scores, chosen)
+    threshold = threshold_of(confidence[claimed], right[claimed], target_accuracy)
+    covered = claimed & (confidence >= (np.inf if threshold is None else threshold))
     fitted = fit(terms, targets, names)
     model = TextModel(
         columns=tuple(columns),

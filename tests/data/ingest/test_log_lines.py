@@ -1,0 +1,42 @@
+"""Lines of one log: numbered as in the file, however long it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from data.ingest import log_lines
+from data.ingest.log_lines import read_log_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_a_short_log_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\r\ntwo\xff\n\nfour")
+    found = read_log_lines(str(path))
+    assert found.lines == ("one", "two\ufffd", "", "four")
+    assert (found.numbers, found.n_lines) == ((1, 2, 3, 4), 4)
+
+
+def test_of_a_long_log_the_first_and_last_part_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "FIRST_LINES", 2)
+    monkeypatch.setattr(log_lines, "LAST_LINES", 3)
+    path = tmp_path / "log"
+    path.write_text("\n".join(map(str, range(1, 11))), encoding="utf-8")
+    found = read_log_lines(str(path))
+    assert found.lines == ("1", "2", "8", "9", "10")
+    assert (found.numbers, found.n_lines) == ((1, 2, 8, 9, 10), 10)
+
+
+def test_of_a_progress_bar_without_line_ends_the_end_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("start\n" + "10%\r" * 100_000 + "out of memory\nend\n", encoding="utf-8")
+    found = read_log_lines(str(path))
+    assert found.n_lines == 3
+    assert found.lines[1].endswith("out of memory")
+    assert len(found.lines[1]) <= log_lines.LONGEST_LINE
