@@ -54,6 +54,50 @@ COVERAGE = Term(
     "Sources with at least one record in the period, of those that a site can have. A day without "
     "a record is shown as a gap, not as zero: nothing says whether it was quiet or not collected.",
 )
+INCIDENTS_WITH_JOBS = Term(
+    "Incidents per 1,000 node-days",
+    "Failures, critical events and outages that share a node, rack, cause or crash loop in time "
+    "are one incident. The rate counts those that hit a job, per 1,000 node-days of running time, "
+    "with Garwood's exact interval for a Poisson count.",
+)
+LOST_GPU_HOURS = Term(
+    "GPU-hours lost",
+    "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
+    "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
+    "The second-order part is that of the preempted attempts.",
+)
+OPEN_INCIDENTS = Term(
+    "Open incidents",
+    "Incidents that nobody has acknowledged or resolved. An incident is open until a person says "
+    "otherwise.",
+)
+CRASH_LOOPS = Term(
+    "Crash loops",
+    "Incidents in which one job failed several times in a row, soon after each start: each round "
+    "takes its nodes again and may preempt other jobs.",
+)
+INCIDENT_CONFIDENCE = Term(
+    "Confidence",
+    "Of the incident's cause: the largest confidence of the verdicts that name it; 1 where a "
+    "person said it, unknown where no failed attempt names it.",
+)
+BLAST_RADIUS = Term(
+    "Jobs hit",
+    "Jobs that failed, and jobs that a requeue of one of these preempted. GPUs are those of each "
+    "job's largest attempt: GPUs that two jobs held one after the other count twice.",
+)
+NODES_HIT = Term("Nodes", "Nodes of the attempts hit and of the events.")
+UNMEASURED = Term(
+    "Attempts not measured",
+    "Attempts hit whose GPUs or times are not recorded: what they lost is not in the GPU-hours "
+    "lost.",
+)
+COMPANIONS = Term(
+    "Signals that come together",
+    "Of the incidents that show a check or code, the share that shows others too, with Clopper and "
+    "Pearson's exact interval; an incident counts once. Lift: how many times as often as chance "
+    "would bring them together. Which came first, or caused the other, it does not say.",
+)
 CHANGE = (
     "The change is on the preceding period of the same length; it is coloured only where the two "
     "intervals do not overlap: else the numbers show no change."

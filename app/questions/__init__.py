@@ -42,6 +42,7 @@ from app.questions.incidents import (
     incidents,
     incidents_of_attempts,
     incidents_of_node,
+    said,
     signals_of_incidents,
 )
 from app.questions.reliability import (
@@ -92,6 +93,7 @@ __all__ = [
     "projection",
     "rates_by",
     "rejected_rows",
+    "said",
     "signals_of_incidents",
     "taxonomy",
     "train_on_file",

@@ -16,10 +16,12 @@ from data.errors import DataError
 from data.queries import incidents as incident_queries
 from data.queries import reliability as reliability_queries
 from data.site import load_site
+from data.state import State
 
 if TYPE_CHECKING:
     from analytics.failures.taxonomy import Cause
     from data.queries.selection import Selection
+    from data.state import Annotation
     from data.store import Store
 
 EVERYTHING = 1_000_000
@@ -143,6 +145,11 @@ def signals_of_incidents(
         shown.rename(columns={"incident_id": "failure"}), len(rows), conf_level=conf_level
     )
     return companions(sets)
+
+
+def said(store: Store, target: str) -> list[Annotation]:
+    """What did people say of an attempt, an incident or a node, the newest first?"""
+    return State(store.root).history(target)
 
 
 def evidence_of_incidents(

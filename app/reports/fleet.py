@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from app import questions
 from app.components import glossary
 from app.figures import numbers
-from data.site import load_site
+from app.reports import content
+from app.reports.content import Headline, Table
 
 if TYPE_CHECKING:
     from analytics.estimate import Estimate
     from analytics.reliability.mttf import MttfReport
     from app.components.glossary import Term
-    from app.questions import Coverage, Fleet
+    from app.questions import Fleet
     from data.queries.selection import Selection
     from data.store import Store
-
-
-@dataclass(frozen=True)
-class Headline:
-    """A number of the report as it is printed."""
-
-    label: str
-    value: str
-    interval: str
-    n: str
-    definition: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the report as it is printed."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    empty: str
-    """What to say where there are no rows."""
-    n_text_columns: int = 1
-    """Leading columns that hold text; the others hold numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +49,14 @@ def report(
     fleet = questions.fleet(store, selection)
     coverage = questions.coverage(store, selection)
     headlines = _headlines(mttf, fleet)
-    tables = (_by_size(mttf), _projection(mttf), _out_of_service(fleet), _coverage(coverage))
-    site = load_site(store.root)
+    tables = (
+        _by_size(mttf),
+        _projection(mttf),
+        _out_of_service(fleet),
+        content.coverage_table(coverage),
+    )
     filters = _filters(selection)
-    basis = {
-        "product": f"Faultline {version('faultline')}",
-        "schema": str(store.current.schema_version),
-        "configuration": site.sha256,
-    }
+    basis = content.basis(store)
     period = numbers.period(mttf.from_at, mttf.to_at, "UTC")
     printed = {
         "basis": basis,
@@ -94,7 +68,6 @@ def report(
         "missing": coverage.missing,
         "conf_level": conf_level,
     }
-    content = json.dumps(printed, sort_keys=True, ensure_ascii=False).encode()
     return FleetReport(
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
         period=period,
@@ -107,7 +80,7 @@ def report(
         synthetic=store.current.synthetic,
         conf_level=f"{100 * conf_level:g} %",
         basis=tuple(basis.items()),
-        content_sha256=hashlib.sha256(content).hexdigest(),
+        content_sha256=content.digest(printed),
     )
 
 
@@ -213,21 +186,6 @@ def _out_of_service(fleet: Fleet) -> Table:
         else "None."
     )
     return Table("Nodes out of service at the end of the period", columns, rows, empty, 4)
-
-
-def _coverage(coverage: Coverage) -> Table:
-    rows = tuple(
-        (
-            f"{row.cluster}: {row.source}",
-            f"{row.first_at:%Y-%m-%d}",
-            f"{row.last_at:%Y-%m-%d}",
-            f"{row.n_rows:,}",
-            f"{row.days_without_rows:,}",
-        )
-        for row in coverage.sources.itertuples()
-    )
-    columns = ("Source", "First day", "Last day", "Rows", "Days without rows")
-    return Table("What this rests on", columns, rows, "Nothing was read.")
 
 
 def _filters(selection: Selection) -> str:

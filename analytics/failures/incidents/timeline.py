@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,15 @@ class Lane:
     source: str
     title: str
     marks: tuple[Mark, ...]
+
+    @property
+    def signals(self) -> tuple[tuple[str, int], ...]:
+        """What it shows and how often, the most frequent first; runs aside."""
+        counts: Counter[str] = Counter()
+        for mark in self.marks:
+            if mark.role != "running":
+                counts[mark.signal] += mark.n
+        return tuple(counts.most_common())
 
 
 @dataclass(frozen=True)

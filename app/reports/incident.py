@@ -1,0 +1,188 @@
+"""The report of one incident: what happened, why, what it hit, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app import questions
+from app.components import glossary
+from app.figures import numbers
+from app.figures.failures import domains
+from app.reports import content, incident_log, incident_tables
+from app.reports.content import Headline
+from data.queries.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.failures.incidents.timeline import Timeline
+    from app.components.glossary import Term
+    from app.questions import Incident
+    from app.reports.content import Table
+    from app.reports.incident_log import Excerpt
+    from data.store import Store
+
+AROUND = timedelta(days=1)
+"""Coverage is told from this long before the incident to this long after it."""
+
+
+@dataclass(frozen=True)
+class IncidentReport:
+    """What a writer of an incident's report prints."""
+
+    title: str
+    incident_id: str
+    period: str
+    filters: str
+    summary: str
+    owner: str
+    action: str
+    headlines: tuple[Headline, ...]
+    notes: tuple[str, ...]
+    timeline: Timeline
+    tables: tuple[Table, ...]
+    excerpts: tuple[Excerpt, ...]
+    missing: tuple[str, ...]
+    """Sources without a record around the incident."""
+    synthetic: bool
+    basis: tuple[tuple[str, str], ...]
+    content_sha256: str
+
+
+def report(store: Store, incident_id: str) -> IncidentReport:
+    """What happened here, why, what did it hit, and what now?"""
+    found = questions.incident(store, incident_id)
+    row = found.row
+    coverage = questions.coverage(
+        store,
+        Selection(
+            cluster=str(row["cluster"]),
+            from_at=row["start_at"].to_pydatetime() - AROUND,
+            to_at=row["end_at"].to_pydatetime() + AROUND,
+        ),
+    )
+    said = questions.said(store, f"incident:{row['incident_id']}")
+    titles = {name: c.title for name, c in questions.taxonomy(store).causes.items()}
+    headlines = _headlines(row, found)
+    tables = (
+        *incident_tables.of(found, titles),
+        incident_tables.said(said),
+        content.coverage_table(coverage),
+    )
+    excerpts = incident_log.excerpts(store, found.verdicts)
+    period = numbers.period(row["start_at"], row["end_at"], "UTC")
+    filters = f"one incident of cluster {row['cluster']}, with all its attempts and events"
+    basis = content.basis(store)
+    printed = {
+        "basis": basis,
+        "filters": filters,
+        "incident": row["incident_id"],
+        "period": period,
+        "summary": row["summary"],
+        "action": [found.cause.owner, found.cause.action],
+        "headlines": [asdict(headline) for headline in headlines],
+        "notes": _notes(found),
+        "tables": [asdict(table) for table in tables],
+        "excerpts": [asdict(excerpt) for excerpt in excerpts],
+        "missing": coverage.missing,
+    }
+    return IncidentReport(
+        title=f"Incident {row['incident_id']}",
+        incident_id=str(row["incident_id"]),
+        period=period,
+        filters=filters,
+        summary=f"{row['summary']}.",
+        owner=found.cause.owner,
+        action=found.cause.action,
+        headlines=headlines,
+        notes=_notes(found),
+        timeline=found.timeline,
+        tables=tables,
+        excerpts=excerpts,
+        missing=coverage.missing,
+        synthetic=store.current.synthetic,
+        basis=tuple(basis.items()),
+        content_sha256=content.digest(printed),
+    )
+
+
+def _notes(found: Incident) -> tuple[str, ...]:
+    """What must be known before the rest is read."""
+    row, notes = found.row, []
+    if found.asked_id != row["incident_id"]:
+        notes.append(f"Incident {found.asked_id} was merged into this one.")
+    if row["retired"]:
+        notes.append(
+            "Retired: with the records that are now in the store, its members are no incident any "
+            "more. What follows is how it stood last."
+        )
+    if row["cause"] != row["derived_cause"]:
+        notes.append(f"A person decided the cause; the evidence names {row['derived_cause']}.")
+    if isinstance(row["note"], str):
+        notes.append(f"Note: {row['note']}")
+    return tuple(notes)
+
+
+def _headlines(row: Mapping[str, object], found: Incident) -> tuple[Headline, ...]:
+    """Cause, domain and confidence, then the blast radius."""
+    loop = (
+        (
+            _fact(
+                glossary.CRASH_LOOPS,
+                f"{row['loop_failures']:,} failures in a row, {row['loop_requeues']:,} requeues",
+            ),
+        )
+        if row["loop_failures"]
+        else ()
+    )
+    return (
+        Headline("Cause", found.cause.title, "", "", "The leading cause of its failed attempts."),
+        Headline("Domain", domains.TITLES.get(str(row["domain"]), str(row["domain"])), "", "",
+                 "Hardware, system software, user program, or unknown."),
+        _fact(glossary.INCIDENT_CONFIDENCE, numbers.percent(found.confidence)),
+        Headline("Status", str(row["status"]), "", "", glossary.OPEN_INCIDENTS.definition),
+        _jobs(row),
+        _fact(glossary.NODES_HIT, numbers.count(row["n_nodes"])),
+        _fact(glossary.LOST_GPU_HOURS, lost(row)),
+        _fact(glossary.UNMEASURED, numbers.count(row["n_unmeasured"])),
+        *loop,
+    )  # fmt: skip
+
+
+def _fact(term: Term, value: str) -> Headline:
+    return Headline(term.label, value, "", "", term.definition)
+
+
+def _jobs(row: Mapping[str, object]) -> Headline:
+    """Jobs hit, first and second order."""
+    value = (
+        f"{row['n_failed_jobs']:,} failed ({gpus(row['n_failed_gpus'])}), "
+        f"{row['n_preempted_jobs']:,} preempted ({gpus(row['n_preempted_gpus'])})"
+    )
+    return _fact(glossary.BLAST_RADIUS, value)
+
+
+def gpus(n: object) -> str:
+    """A number of GPUs.
+
+    >>> gpus(8), gpus(None)
+    ('8 GPUs', 'GPUs unknown')
+    """
+    return "GPUs unknown" if pd.isna(n) else numbers.counted(int(n), "GPU")
+
+
+def lost(row: Mapping[str, object]) -> str:
+    """GPU-hours lost, with the part of preempted jobs."""
+    total = row["lost_gpu_hours"]
+    if pd.isna(total):
+        return numbers.UNKNOWN
+    second = row["second_order_gpu_seconds"]
+    least = "at least " if row["n_unmeasured"] else ""
+    if pd.isna(second) or not second:
+        return f"{least}{numbers.number(total)}"
+    part = numbers.number(second / 3600.0)
+    return f"{least}{numbers.number(total)}, {part} of it second order"
