@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -17,7 +18,7 @@ from app import questions
 from data.current import read_current
 from data.errors import DataError
 from data.queries.selection import MTTF_MIN_GPUS, Selection
-from data.state import State
+from data.state import Annotation, State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from analytics.failures.confusion import ConfusionMatrix
+    from analytics.failures.summary import FailureSummary
+    from analytics.failures.taxonomy import Taxonomy
     from analytics.reliability.mttf import GroupRate, MttfReport
     from data.queries.reliability import Grouping
 
-__all__ = ["MTTF_MIN_GPUS", "DataError", "Selection"]
+__all__ = ["MTTF_MIN_GPUS", "Annotation", "DataError", "Selection"]
 
 ANSWERS_KEPT = 256
 """Answers held for all sessions together."""
@@ -102,6 +106,63 @@ def projection(
     """MTTF in hours that a given rate projects for jobs of these sizes; needs no store."""
     projected = questions.projection(rate_per_1000_node_days, gpus, gpus_per_node=gpus_per_node)
     return [projection.mttf_hours.value for projection in projected]
+
+
+def taxonomy() -> Taxonomy:
+    """Causes and symptoms that this site tells apart."""
+    return _answer(questions.taxonomy)
+
+
+def cause_titles() -> dict[str, str]:
+    """Title of every cause, by its name."""
+    return {name: cause.title for name, cause in taxonomy().causes.items()}
+
+
+def failures(selection: Selection) -> FailureSummary:
+    """What fails, how often, whose fault it is."""
+    return _answer(questions.failures, selection)
+
+
+def verdict_rows(
+    selection: Selection, *, cause: str | None = None, domain: str | None = None, limit: int
+) -> pd.DataFrame:
+    """Failed attempts with their verdicts."""
+    return _rows(questions.verdict_rows, selection, cause=cause, domain=domain, limit=limit)
+
+
+def check_calibration(selection: Selection) -> pd.DataFrame:
+    """How often each check fires around the end of successful jobs."""
+    return _answer(questions.check_calibration, selection)
+
+
+def confusion(selection: Selection) -> dict[str, ConfusionMatrix]:
+    """Verdicts beside the right causes, by where these come from: planted, confirmed."""
+    return _answer(questions.confusion_matrices, selection)
+
+
+def job(job_id: str, cluster: str | None) -> questions.Job:
+    """All attempts of a job."""
+    return _answer(questions.job, job_id, cluster=cluster)
+
+
+def log_lines(cluster: str, attempt_key: str, limit: int) -> pd.DataFrame:
+    """Lines of an attempt's log."""
+    return _rows(questions.log_lines, cluster, attempt_key, limit=limit)
+
+
+def node(name: str, selection: Selection) -> questions.Node:
+    """What was recorded of a node; the selection names its cluster where several have it."""
+    return _answer(questions.node, name, selection, cluster=selection.cluster)
+
+
+def said(target: str) -> list[Annotation]:
+    """All that people said of an attempt, an incident or a node; newest first, never cached."""
+    return State(store_root()).history(target)
+
+
+def time_of(annotation: Annotation) -> datetime:
+    """When an annotation was made."""
+    return datetime.fromisoformat(annotation.made_at)
 
 
 def ingests() -> pd.DataFrame:

@@ -18,6 +18,11 @@ page = st.navigation(
             ),
             st.Page("views/fleet/data.py", title="Data", icon=":material/database:"),
         ],
+        "Failures": [
+            st.Page("views/failures/failures.py", title="Failures", icon=":material/error:"),
+            st.Page("views/failures/job.py", title="Job", icon=":material/work_history:"),
+            st.Page("views/failures/node.py", title="Node", icon=":material/dns:"),
+        ],
         "Reliability": [
             st.Page("views/reliability/mttf.py", title="MTTF", icon=":material/timer:"),
         ],

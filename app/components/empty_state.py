@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.figures.failures import domains
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from analytics.failures.summary import FailureSummary
 
 
 def show(finding: str, *, remedy: str, commands: Sequence[str] = ()) -> None:
@@ -92,4 +96,84 @@ def nothing_ingested() -> None:
         "No file was ingested into this store.",
         remedy="A demo store is generated. Your own records go into a store of their own:",
         commands=("faultline ingest sacct sacct.txt --store ./store",),
+    )
+
+
+def no_attempts(filters: str) -> None:
+    """No attempt ended in the selection."""
+    show(
+        "No attempt ended in this selection.",
+        remedy=f"Choose a longer period, a smaller job size, or reset the filters ({filters}). "
+        "Verdicts need the scheduler's records of jobs:",
+        commands=("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
+    )
+
+
+def no_failures_of(shown: Sequence[str], summary: FailureSummary, filters: str) -> None:
+    """Nothing failed in the chosen domains, though it may have in others."""
+    others = [
+        f"{domains.TITLES.get(d.domain, d.domain)} ({d.n_attempts:,})"
+        for d in summary.by_domain
+        if d.n_attempts and d.domain not in shown
+    ]
+    chosen = " or ".join(domains.TITLES[domain] for domain in shown)
+    show(
+        f"No failed attempt of {chosen} in this selection." if shown else "No domain is chosen.",
+        remedy=f"There are failed attempts of {', '.join(others)}: choose it above."
+        if others
+        else f"Nothing failed at all ({filters}).",
+    )
+
+
+def no_checks() -> None:
+    """No event of any check, so none can be calibrated."""
+    show(
+        "No health check or kernel event is known.",
+        remedy="Without events every verdict rests on the scheduler and on logs alone. Kernel logs "
+        "and health checks say more:",
+        commands=(
+            "journalctl -k -o short-iso-precise > kernel-$(hostname).log",
+            "faultline ingest kernel-log kernel-*.log --cluster NAME",
+            "faultline ingest gcm-health health.jsonl --cluster NAME",
+        ),
+    )
+
+
+def no_confirmed_causes() -> None:
+    """Nobody has said which verdicts are right."""
+    show(
+        "No cause was confirmed in this selection.",
+        remedy="How right the verdicts are shows once people say the cause of some attempts: open "
+        "an attempt and confirm or change its cause, or on the command line:",
+        commands=("faultline annotate attempt:CLUSTER/KEY --cause gpu_memory",),
+    )
+
+
+def no_log() -> None:
+    """No line of the attempt's log is known."""
+    show(
+        "No log of this attempt is in the store.",
+        remedy="Logs of jobs often name the first cause:",
+        commands=("faultline ingest job-log LOGS_DIRECTORY --cluster NAME",),
+    )
+
+
+def no_history(filters: str) -> None:
+    """Nothing was recorded of a node in the period."""
+    show(
+        "Nothing was recorded of this node in the period.",
+        remedy=f"Choose a longer period ({filters}), or ingest more about nodes:",
+        commands=(
+            "sacctmgr -P show event start=now-90days > events.txt",
+            "faultline ingest sacctmgr-events events.txt",
+            "faultline ingest kernel-log kernel-*.log --cluster NAME",
+        ),
+    )
+
+
+def no_facts() -> None:
+    """Nothing but its name is known of a node."""
+    show(
+        "Nothing but its name is known of this node.",
+        remedy="Rack, pod and driver come from sources that name them, such as health checks.",
     )

@@ -54,6 +54,67 @@ COVERAGE = Term(
     "Sources with at least one record in the period, of those that a site can have. A day without "
     "a record is shown as a gap, not as zero: nothing says whether it was quiet or not collected.",
 )
+FAILED_ATTEMPTS = Term(
+    "Failed attempts",
+    "Attempts that ended FAILED, NODE_FAIL, TIMEOUT, OUT_OF_MEMORY or BOOT_FAIL, were requeued, or "
+    "lost a node, of all attempts that ended in the period. Each has a verdict: cause, domain, "
+    "confidence and the evidence for it.",
+)
+UNKNOWN_CAUSE = Term(
+    "Cause unknown",
+    "Share of the failed attempts for which no record says why. They stay unknown: a node that was "
+    "lost without any event is one of them. The interval is Clopper and Pearson's exact one.",
+)
+COUNTED_FAILURES = Term(
+    "Hardware or node lost",
+    "Attempts whose verdict is hardware, and attempts that the scheduler lost with a node whatever "
+    "the verdict; one can be both, and counts once. These are the failures that the failure rate "
+    "counts.",
+)
+FAILED_GPU_HOURS = Term(
+    "GPU-hours of failed attempts",
+    "Running time x GPUs of all failed attempts. How much of it was lost depends on checkpoints: "
+    "this is the upper bound.",
+)
+CONFIDENCE = Term(
+    "Confidence",
+    "Share of the weighted evidence that speaks for this cause, from 0 to 1; 0 where the cause is "
+    "unknown, 1 where a person decided.",
+)
+CAUSAL_RATIO = Term(
+    "Causal ratio",
+    "Share of a check's hits around failed attempts that is not chance: 1 - f / h, with h hits per "
+    "node of failed attempts and f, the lower 90 % bound of hits per node of completed ones. 1: it "
+    "never fires around success; 0: as often as around failure. Evidence counts by this share.",
+)
+NODE_OUTAGES = Term(
+    "Times out of service",
+    "Times that the scheduler held the node down, drained or failing in the period, planned ones "
+    "included.",
+)
+NODE_EVENTS = Term(
+    "Critical or fatal events",
+    "Health checks and kernel lines of severity critical or fatal on this node in the period.",
+)
+NODE_FAILURES = Term(
+    "Attempts ended by this node",
+    "Attempts whose verdict names this node and its hardware or system software, or that it was "
+    "lost. On the other failed attempts another node or the program was at fault, or nothing "
+    "says.",
+)
+NODE_TICKETS = Term("Tickets", "Repair tickets of this node, opened or open in the period.")
+DOMAINS = (
+    Term("Hardware", "GPU, memory, link, NIC, power, disk: something must be repaired."),
+    Term(
+        "System software",
+        "Scheduler, driver, container runtime, storage and network services, cluster libraries.",
+    ),
+    Term(
+        "User program",
+        "The program's code, inputs and configuration, what it exhausts, and cancellation.",
+    ),
+    Term("Unknown", "No record says why, or nobody failed."),
+)
 INCIDENTS_WITH_JOBS = Term(
     "Incidents per 1,000 node-days",
     "Failures, critical events and outages that share a node, rack, cause or crash loop in time "

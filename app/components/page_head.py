@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import coverage_note
+from app.components import coverage_note, synthetic_badge
 
 if TYPE_CHECKING:
     from app.components.scope import Scope
@@ -18,3 +18,11 @@ def show(sentence: str, held: Coverage, scope: Scope) -> None:
     with st.container(gap="xsmall"):
         st.title(sentence, anchor=False)
         coverage_note.show(held, scope)
+
+
+def of_one(sentence: str, basis: str, scope: Scope) -> None:
+    """The head of a page about one thing: the answer, what it is, and the synthetic badge."""
+    badge = f"{synthetic_badge.markdown()} " if scope.synthetic else ""
+    with st.container(gap="xsmall"):
+        st.title(sentence, anchor=False)
+        st.caption(f"{badge}{basis}.".replace("..", "."))

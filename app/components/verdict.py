@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 from app.figures import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport, SizeClass
-    from app.questions import Coverage
+    from app.questions import Coverage, Job, Node
 
 
 def fleet(report: MttfReport) -> str:
@@ -34,6 +37,79 @@ def coverage(held: Coverage) -> str:
     verb = "has" if len(held.missing) == 1 else "have"
     text = f"{len(present)} of {numbers.counted(n_sources, 'source')} have records in this period"
     return f"{text}; {_listed(held.missing)} {verb} none." if held.missing else f"{text}."
+
+
+def failures(summary: FailureSummary) -> str:
+    """What fails, and whose fault is it?"""
+    if not summary.n_ended:
+        return "No attempt ended in this selection."
+    if not summary.n_failed:
+        return f"None of {numbers.counted(summary.n_ended, 'attempt')} failed."
+    n = {domain.domain: domain.n_attempts for domain in summary.by_domain}
+    return (
+        f"{summary.n_failed:,} of {numbers.counted(summary.n_ended, 'attempt')} failed: "
+        f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
+        f"{n['hardware']:,} by hardware, {n['unknown']:,} without evidence of a cause."
+    )
+
+
+def job(found: Job | None, titles: Mapping[str, str]) -> str:
+    """What became of a job, and why did it fail?"""
+    if found is None:
+        return "Which job?"
+    attempts = found.attempts
+    last, judged = attempts.iloc[-1], attempts[attempts["cause"].notna()]
+    name, state = f"Job {found.job_id}", _text(last["state"])
+    if judged.empty:
+        count = (
+            "" if len(attempts) == 1 else f" after {len(attempts):,} attempts, none of them failed"
+        )
+        return f"{name} {state}{count}."
+    failed = judged.iloc[-1]
+    where = f" on {failed['node']}" if _is_text(failed["node"]) else ""
+    named = failed["cause"] != "unknown"
+    cause = titles.get(failed["cause"], failed["cause"]) if named else "no evidence of a cause"
+    why = f"{_text(failed['state'])}: {cause}{where if named else ''}"
+    if len(attempts) == 1:
+        return f"{name} {why}."
+    of = f"{len(judged):,} of {len(attempts):,} attempts failed"
+    if len(judged) == 1:
+        return f"{name}: {of} ({why}); the last one {state}."
+    return f"{name}: {of}, the latest {why}; the last attempt {state}."
+
+
+def job_basis(found: Job | None) -> str:
+    """What a job was: name, user, size, cluster."""
+    if found is None:
+        return "Type its number, follow a link, or pick a failed attempt."
+    last = found.attempts.iloc[-1]
+    gpus = last["n_gpus"]
+    parts = [
+        f"cluster {', '.join(found.attempts['cluster'].unique())}",
+        *(str(last[c]) for c in ("name", "user", "account", "partition") if _is_text(last[c])),
+        f"{numbers.counted(int(gpus), 'GPU')}" if gpus == gpus and gpus is not None else "",
+        "all attempts, whatever the period",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def node(found: Node, numbers_of: Mapping[str, int]) -> str:
+    """What happened on a node?"""
+    return (
+        f"{found.node} was out of service {numbers.counted(numbers_of['outages'], 'time')}, had "
+        f"{numbers.counted(numbers_of['critical'], 'critical or fatal event')} and ended "
+        f"{numbers.counted(numbers_of['failed_here'], 'attempt')} in this period."
+    )
+
+
+def _text(value: object) -> str:
+    """What a record says, or that it does not."""
+    return str(value) if _is_text(value) else numbers.UNKNOWN
+
+
+def _is_text(value: object) -> bool:
+    """Whether a record says something."""
+    return isinstance(value, str) and bool(value)
 
 
 def _rate(report: MttfReport) -> str:

@@ -81,6 +81,18 @@ def percent(ratio: float | None, *, signed: bool = False) -> str:
     return f"{'+' if signed and ratio > 0 else ''}{text} %"
 
 
+def percent_interval(share: Estimate) -> str:
+    """The interval of a share.
+
+    >>> from analytics.estimate import Estimate
+    >>> percent_interval(Estimate(0.5, 0.4, 0.6, 0.9, 100))
+    '40 % to 60 %'
+    """
+    if share.lower is None or share.upper is None:
+        return UNKNOWN
+    return f"{percent(share.lower)} to {percent(share.upper)}"
+
+
 def duration(hours: float | None) -> str:
     """A duration in the unit that suits it.
 

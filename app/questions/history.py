@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.questions.fleet import choices
 from data.errors import DataError
 from data.queries import failures as failure_queries
 from data.queries import targets
@@ -53,7 +54,7 @@ def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:
     """
     attempts = failure_queries.job_attempts(store, cluster, job_id)
     if attempts.empty:
-        near = targets.nearest(store, "attempt", job_id)
+        near = [] if job_id.isdigit() else targets.nearest(store, "attempt", job_id)
         raise DataError(
             f"job {job_id!r} is not in the store: "
             + (f"did you mean attempt {near[0]}?" if near else "see the list of failures")
@@ -80,7 +81,8 @@ def node(store: Store, node: str, selection: Selection, *, cluster: str | None =
     if cluster is None and len(found) > 1:
         raise DataError(f"node {node!r} is in {', '.join(found)}: choose one cluster")
     if not found or (cluster is not None and cluster not in found):
-        near = targets.nearest(store, "node", f"{cluster or ''}/{node}")
+        clusters = (cluster,) if cluster is not None else choices(store).clusters
+        near = [key for c in clusters for key in targets.nearest(store, "node", f"{c}/{node}")]
         raise DataError(
             f"node {node!r} is not in the store: "
             + (f"did you mean {near[0]}?" if near else "no record names it")

@@ -1,0 +1,157 @@
+"""Which causes fail most: rate and interval of each, from the most frequent down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import numbers, template
+from app.figures.failures import domains
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import plotly.graph_objects as go
+
+    from analytics.failures.summary import CauseCount
+    from app.figures.template import Mode
+
+ROW_HEIGHT = 24
+FRAME_HEIGHT = 120
+MAX_CAUSES = 20
+"""Causes drawn; the table and the download hold all."""
+WIDE = 30.0
+"""Ratio of the largest to the smallest value from which on the axis is logarithmic."""
+NOTES_PX = 190
+
+
+def figure(
+    causes: Sequence[CauseCount], *, exposure_known: bool, mode: Mode = "light", note: str = ""
+) -> go.Figure:
+    """Which causes fail most, and how sure is their order?
+
+    Bars start at zero, so that lengths compare; on a logarithmic axis, which has no zero, dots.
+    """
+    drawn = [c for c in causes if c.n_attempts][:MAX_CAUSES]
+    values = [_value(cause, rates=exposure_known) for cause in drawn]
+    log = bool(values) and max(values) > WIDE * min(values)
+    left_out = len(causes) - len(drawn)
+    chart = template.figure(
+        title="Which causes fail most?",
+        note=note + (f" · {left_out} more in the table" if left_out else ""),
+        mode=mode,
+        height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
+    )
+    for place, cause in enumerate(drawn):
+        _add_cause(chart, cause, place=place, rates=exposure_known, log=log, mode=mode)
+    unit = "Failed attempts per 1,000 node-days" if exposure_known else "Failed attempts"
+    chart.update_xaxes(
+        title=f"{unit}{' (log scale)' if log else ''}",
+        showgrid=True,
+        **({"type": "log", "dtick": 1, "tickformat": ",~r"} if log else {"rangemode": "tozero"}),
+    )
+    chart.update_yaxes(
+        tickvals=list(range(len(drawn))),
+        ticktext=[domains.short(cause.title) for cause in drawn],
+        tickfont={"color": template.PALETTES[mode].text},
+        range=[max(len(drawn), 1) - 0.5, -0.5],
+        showgrid=False,
+        ticklen=0,
+    )
+    chart.update_layout(margin={"r": NOTES_PX})
+    return chart
+
+
+def frame(causes: Sequence[CauseCount]) -> pd.DataFrame:
+    """One row a cause, the most frequent first: what the table and the download show."""
+    return pd.DataFrame(
+        [
+            {
+                "title": cause.title,
+                "domain": domains.TITLES.get(cause.domain, cause.domain),
+                "attempts": cause.n_attempts,
+                "jobs": cause.n_jobs,
+                "gpu_hours": cause.gpu_hours,
+                "rate_per_1000_node_days": cause.rate_per_1000_node_days.value,
+                "rate_lower": cause.rate_per_1000_node_days.lower,
+                "rate_upper": cause.rate_per_1000_node_days.upper,
+                "who_acts": cause.owner,
+                "action": cause.action,
+                "cause": cause.cause,
+            }
+            for cause in causes
+        ]
+    )
+
+
+def _value(cause: CauseCount, *, rates: bool) -> float:
+    """What is drawn: the rate, or the attempts where the exposure is unknown."""
+    rate = cause.rate_per_1000_node_days.value
+    return rate if rates and rate is not None else float(cause.n_attempts)
+
+
+def _add_cause(
+    chart: go.Figure, cause: CauseCount, *, place: int, rates: bool, log: bool, mode: Mode
+) -> None:
+    """One row: bar or dot with its interval, and what it rests on at the side."""
+    palette, value = template.PALETTES[mode], _value(cause, rates=rates)
+    common = {
+        "x": [value],
+        "y": [place],
+        "customdata": [_says(cause, rates=rates)],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "name": cause.cause,
+        "error_x": _interval(cause, log=log, mode=mode) if rates else None,
+    }
+    if log:
+        hollow = cause.domain == "unknown"
+        symbol = "circle-open" if hollow else "circle"
+        colour = domains.colour(cause.domain, mode)
+        chart.add_scatter(
+            mode="markers", marker={"size": 9, "symbol": symbol, "color": colour}, **common
+        )
+    else:
+        chart.add_bar(
+            orientation="h", width=0.62, marker=domains.fill(cause.domain, mode), **common
+        )
+    template.label(
+        chart,
+        f"{cause.n_attempts:,} · {numbers.count(cause.gpu_hours)} GPU-hours",
+        x=1.0,
+        y=place,
+        xref="paper",
+        xshift=10,
+        colour=palette.muted,
+    )
+
+
+def _interval(cause: CauseCount, *, log: bool, mode: Mode) -> dict[str, object]:
+    """The whisker of a rate: in the domain's colour on a dot, readable on a bar."""
+    rate, palette = cause.rate_per_1000_node_days, template.PALETTES[mode]
+    value = rate.value or 0.0
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [(rate.upper or value) - value],
+        "arrayminus": [value - (rate.lower or 0.0)],
+        "thickness": 1.5,
+        "width": 4,
+        "color": domains.colour(cause.domain, mode) if log else palette.text,
+    }
+
+
+def _says(cause: CauseCount, *, rates: bool) -> str:
+    """What a row says on hover."""
+    rate = cause.rate_per_1000_node_days
+    said = (
+        f"<br>{numbers.number(rate.value)} per 1,000 node-days, {numbers.interval(rate)} "
+        f"({numbers.level(rate)} interval)"
+        if rates and rate.value is not None
+        else ""
+    )
+    return (
+        f"<b>{cause.title}</b> ({domains.TITLES.get(cause.domain, cause.domain)}){said}<br>"
+        f"{numbers.counted(cause.n_attempts, 'failed attempt')} of "
+        f"{numbers.counted(cause.n_jobs, 'job')}, {numbers.count(cause.gpu_hours)} GPU-hours"
+    )

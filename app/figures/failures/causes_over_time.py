@@ -1,0 +1,244 @@
+"""What fails how often, week by week: causes on top of one another, gaps hatched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import numbers, template
+from app.figures.failures import domains
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import plotly.graph_objects as go
+
+    from analytics.failures.cause_rates import CausesByWeek, CauseSeries, WeekRate
+    from app.figures.template import Mode
+
+HEIGHT = 340
+WEEK = pd.Timedelta(days=7)
+LINE_PX = 20
+NAMES_PX = 280
+"""Width of the names at the right."""
+MAX_TICKS = 8
+MANY_WEEKS = 26
+
+
+def figure(
+    causes: CausesByWeek,
+    *,
+    titles: Mapping[str, str],
+    exposure_known: bool,
+    mode: Mode = "light",
+    note: str = "",
+) -> go.Figure:
+    """What fails how often, and does it change?
+
+    Parameters
+    ----------
+    causes
+        Series of the chosen domains.
+    titles
+        Cause -> its title.
+    exposure_known
+        Whether rates can be drawn; else attempts are.
+    """
+    unit = "Failed attempts per 1,000 node-days" if exposure_known else "Failed attempts per week"
+    chart = template.figure(
+        title="What fails how often, week by week?",
+        note=note if exposure_known else f"{note} · node-days unknown: attempts are counted",
+        mode=mode,
+        height=HEIGHT,
+    )
+    for series, rank in _ranked(causes.series):
+        _add_series(chart, series, rank=rank, titles=titles, rates=exposure_known, mode=mode)
+    _add_total(chart, causes.total, rates=exposure_known, mode=mode)
+    _add_gaps(chart, causes.total, rates=exposure_known, mode=mode)
+    _add_names(chart, causes.series, titles=titles, mode=mode)
+    chart.update_layout(barmode="stack", bargap=0.12, margin={"r": NAMES_PX})
+    chart.update_xaxes(title="Week beginning (Monday, UTC)", tickangle=0, **_ticks(causes))
+    chart.update_yaxes(title=unit, range=[0, 1.06 * _top(causes.total, rates=exposure_known)])
+    return chart
+
+
+def frame(causes: CausesByWeek, titles: Mapping[str, str]) -> pd.DataFrame:
+    """The figure's data: one row a cause and week."""
+    return pd.DataFrame(
+        [
+            {
+                "week": week.week,
+                "cause": series.cause or f"other_{series.domain}",
+                "title": name(series, titles),
+                "domain": series.domain,
+                "attempts": week.n_attempts,
+                "exposure_node_days": week.exposure_node_days,
+                "rate_per_1000_node_days": week.rate_per_1000_node_days.value,
+                "rate_lower": week.rate_per_1000_node_days.lower,
+                "rate_upper": week.rate_per_1000_node_days.upper,
+                "conf_level": week.rate_per_1000_node_days.conf_level,
+            }
+            for series in causes.series
+            for week in series.weeks
+        ]
+    )
+
+
+def name(series: CauseSeries, titles: Mapping[str, str]) -> str:
+    """What a series is called."""
+    if series.cause is not None:
+        return titles.get(series.cause, series.cause)
+    domain = domains.TITLES.get(series.domain, series.domain)
+    return f"Other {domain} ({numbers.counted(series.n_causes, 'cause')})"
+
+
+def _ranked(series: Sequence[CauseSeries]) -> list[tuple[CauseSeries, int]]:
+    """Each series with its place in its domain."""
+    seen: dict[str, int] = {}
+    ranked = []
+    for each in series:
+        ranked.append((each, seen.get(each.domain, 0)))
+        seen[each.domain] = seen.get(each.domain, 0) + 1
+    return ranked
+
+
+def _height(week: WeekRate, *, rates: bool) -> float | None:
+    """What is drawn of a week: its rate, or its attempts where the exposure is unknown."""
+    return week.rate_per_1000_node_days.value if rates else float(week.n_attempts)
+
+
+def _add_series(
+    chart: go.Figure,
+    series: CauseSeries,
+    *,
+    rank: int,
+    titles: Mapping[str, str],
+    rates: bool,
+    mode: Mode,
+) -> None:
+    """The bars of one cause."""
+    chart.add_bar(
+        x=[week.week + WEEK / 2 for week in series.weeks],
+        y=[_height(week, rates=rates) for week in series.weeks],
+        marker=domains.fill(series.domain, mode, rank),
+        customdata=[_says(week) for week in series.weeks],
+        hovertemplate=f"<b>{name(series, titles)}</b><br>%{{customdata}}<extra></extra>",
+        name=name(series, titles),
+    )
+
+
+def _add_total(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode: Mode) -> None:
+    """The interval of all that is shown, on top of each week."""
+    known = [week for week in total if _height(week, rates=rates) is not None]
+    if not rates or not known:
+        return
+    estimates = [week.rate_per_1000_node_days for week in known]
+    chart.add_scatter(
+        x=[week.week + WEEK / 2 for week in known],
+        y=[estimate.value for estimate in estimates],
+        mode="markers",
+        marker={"size": 1, "color": template.PALETTES[mode].text},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [(e.upper or 0.0) - (e.value or 0.0) for e in estimates],
+            "arrayminus": [(e.value or 0.0) - (e.lower or 0.0) for e in estimates],
+            "thickness": 1,
+            "width": 3,
+            "color": template.PALETTES[mode].muted,
+        },
+        customdata=[_says(week) for week in known],
+        hovertemplate="<b>all shown</b><br>%{customdata}<extra></extra>",
+        name="all shown",
+    )
+
+
+def _add_gaps(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode: Mode) -> None:
+    """Weeks without any running time, hatched."""
+    gaps = [week for week in total if rates and week.exposure_node_days is None]
+    if not gaps:
+        return
+    chart.add_bar(
+        x=[week.week + WEEK / 2 for week in gaps],
+        y=[1.06 * _top(total, rates=rates)] * len(gaps),
+        width=WEEK.total_seconds() * 1000,
+        marker=template.hatched(mode),
+        customdata=[
+            f"week of {week.week:%-d %b %Y}: no running time recorded, "
+            f"{numbers.counted(week.n_attempts, 'failed attempt')}"
+            for week in gaps
+        ],
+        hovertemplate="%{customdata}<extra></extra>",
+        name="nothing recorded",
+    )
+    template.label(
+        chart,
+        "▨ from bottom to top: nothing recorded",
+        x=1.0,
+        y=0.0,
+        xref="paper",
+        yref="paper",
+        yanchor="bottom",
+        xshift=12,
+        colour=template.PALETTES[mode].muted,
+    )
+
+
+def _add_names(
+    chart: go.Figure, series: Sequence[CauseSeries], *, titles: Mapping[str, str], mode: Mode
+) -> None:
+    """The names beside the bars, from the top of the stack down, each with its colour and n."""
+    for place, (each, rank) in enumerate(reversed(_ranked(series))):
+        mark = "▨" if each.domain == "unknown" else "■"
+        colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
+        template.label(
+            chart,
+            f'<span style="color:{colour}">{mark}</span> '
+            f"{domains.short(name(each, titles))}  {each.n_attempts:,}",
+            x=1.0,
+            y=1.0,
+            xref="paper",
+            yref="paper",
+            yanchor="top",
+            xshift=12,
+            yshift=-LINE_PX * place,
+            colour=template.PALETTES[mode].text,
+        )
+
+
+def _top(total: Sequence[WeekRate], *, rates: bool) -> float:
+    """Upper end of what is drawn."""
+    tops = [
+        week.rate_per_1000_node_days.upper if rates and week.n_attempts else week.n_attempts
+        for week in total
+        if not rates or week.exposure_node_days is not None
+    ]
+    return max((float(top or 0.0) for top in tops), default=0.0) or 1.0
+
+
+def _says(week: WeekRate) -> str:
+    """What a week says on hover."""
+    rate = week.rate_per_1000_node_days
+    text = f"week of {week.week:%-d %b %Y}: {numbers.counted(week.n_attempts, 'failed attempt')}"
+    if rate.value is None:
+        return text
+    return (
+        f"{text} in {numbers.number(week.exposure_node_days)} node-days<br>"
+        f"{numbers.number(rate.value)} per 1,000 node-days, {numbers.interval(rate)} "
+        f"({numbers.level(rate)} interval)"
+    )
+
+
+def _ticks(causes: CausesByWeek) -> dict[str, object]:
+    """A tick at the beginning of a week; over half a year, on months."""
+    weeks = [week.week for week in causes.total]
+    ends = {"range": [causes.from_at, causes.to_at]} if weeks else {}
+    if not 0 < len(weeks) <= MANY_WEEKS:
+        return ends | {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
+    step = -(-len(weeks) // MAX_TICKS) * WEEK
+    return ends | {
+        "tick0": weeks[0],
+        "dtick": step.total_seconds() * 1000,
+        "tickformat": "%-d %b<br>%Y",
+    }

@@ -1,0 +1,60 @@
+"""How the domains of failure are named and coloured in every figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.figures import template
+
+if TYPE_CHECKING:
+    from app.figures.template import Mode
+
+TITLES = {
+    "hardware": "hardware",
+    "system_software": "system software",
+    "user": "user program",
+    "unknown": "unknown",
+}
+"""In the order in which they are shown."""
+SHADES = (1.0, 0.68, 0.46, 0.32, 0.22, 0.15)
+"""Strength of the domain's colour for its first, second, ... cause."""
+LONGEST = 38
+"""Letters of a title that stand in a figure; all of them on hover."""
+
+
+def colour(domain: str, mode: Mode, rank: int = 0) -> str:
+    """Colour of a domain, fainter for each further cause in it."""
+    palette = template.PALETTES[mode]
+    full = str(getattr(palette, domain, palette.unknown))
+    return _mixed(full, palette.background, SHADES[min(rank, len(SHADES) - 1)])
+
+
+def fill(domain: str, mode: Mode, rank: int = 0) -> dict[str, object]:
+    """Marker of a bar: the domain's colour; hatched where the domain is unknown."""
+    palette = template.PALETTES[mode]
+    shade = colour(domain, mode, rank)
+    edge = {"width": 1, "color": palette.background}
+    if domain in TITLES and domain != "unknown":
+        return {"color": shade, "line": edge}
+    faint = _mixed(shade, palette.background, SHADES[3])
+    pattern = template.HATCH | {"fgcolor": shade, "bgcolor": faint}
+    return {"color": palette.background, "pattern": pattern, "line": {"width": 1, "color": shade}}
+
+
+def short(title: str) -> str:
+    """A title without what stands in brackets, cut where it is long.
+
+    >>> short("GPU memory error (HBM: ECC, row remapping)")
+    'GPU memory error'
+    """
+    text = title.partition(" (")[0]
+    return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
+
+
+def _mixed(full: str, background: str, strength: float) -> str:
+    """A colour between the background (0) and the full one (1)."""
+    parts = (
+        round(int(full[i : i + 2], 16) * strength + int(background[i : i + 2], 16) * (1 - strength))
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -1,0 +1,94 @@
+"""How attempts end: states by their number and, beside it, by the GPU-time they took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import numbers, template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import plotly.graph_objects as go
+
+    from analytics.failures.summary import StateCount
+    from app.figures.template import Mode
+
+ROW_HEIGHT = 26
+FRAME_HEIGHT = 126
+
+
+def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = "") -> go.Figure:
+    """How do attempts end, and how much of the GPU-time did each end take?"""
+    palette = template.PALETTES[mode]
+    chart = template.figure(
+        title="How do attempts end, by number and by GPU-time?",
+        note=note,
+        mode=mode,
+        height=FRAME_HEIGHT + ROW_HEIGHT * max(len(states), 1),
+    )
+    shares = (
+        ("x", [s.share.value for s in states], [_says_count(s) for s in states]),
+        ("x2", [s.gpu_time_share for s in states], [_says_time(s) for s in states]),
+    )
+    for axis, values, says in shares:
+        chart.add_bar(
+            orientation="h",
+            x=[None if v is None else 100 * v for v in values],
+            y=[s.state for s in states],
+            xaxis=axis,
+            width=0.62,
+            marker={"color": palette.series, "line": {"width": 0}},
+            text=[numbers.percent(v) for v in values],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=says,
+            hovertemplate="%{customdata}<extra></extra>",
+            name="attempts" if axis == "x" else "GPU-time",
+        )
+    axis = {"range": [0, 100], "showgrid": True, "ticksuffix": " %"}
+    chart.update_layout(
+        xaxis=axis | {"domain": [0, 0.46], "title": "Share of attempts that ended"},
+        xaxis2=axis | {"domain": [0.54, 1], "title": "Share of their GPU-time"},
+        margin={"r": 48},
+    )
+    chart.update_yaxes(type="category", autorange="reversed", showgrid=False, ticklen=0)
+    return chart
+
+
+def frame(states: Sequence[StateCount]) -> pd.DataFrame:
+    """One row a state, the most frequent first."""
+    return pd.DataFrame(
+        [
+            {
+                "state": state.state,
+                "attempts": state.n_attempts,
+                "share": state.share.value,
+                "share_lower": state.share.lower,
+                "share_upper": state.share.upper,
+                "gpu_hours": state.gpu_hours,
+                "gpu_time_share": state.gpu_time_share,
+            }
+            for state in states
+        ]
+    )
+
+
+def _says_count(state: StateCount) -> str:
+    """What the bar of a number says."""
+    share = state.share
+    interval = f"{numbers.percent(share.lower)} to {numbers.percent(share.upper)}"
+    return (
+        f"<b>{state.state}</b>: {numbers.count(state.n_attempts)} of {share.n:,} attempts<br>"
+        f"{numbers.percent(share.value)}, {interval} ({numbers.level(share)} interval)"
+    )
+
+
+def _says_time(state: StateCount) -> str:
+    """What the bar of GPU-time says."""
+    return (
+        f"<b>{state.state}</b>: {numbers.count(state.gpu_hours)} GPU-hours<br>"
+        f"{numbers.percent(state.gpu_time_share)} of the GPU-time of attempts that ended"
+    )

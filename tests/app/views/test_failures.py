@@ -1,0 +1,168 @@
+"""Failures: what fails, how often, whose fault is it?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app import questions
+from app.actions import Options, ingest_files
+from data.queries.selection import Selection
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+    from analytics.failures.summary import FailureSummary
+
+PAGE = "views/failures/failures.py"
+TABS = ["Causes", "Attempts", "States", "Checks", "Right and wrong"]
+SACCT = """\
+JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|p|u|a|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+2|c|p|u|a|NODE_FAIL|2026-01-02T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Path:
+    """A real store: one attempt completed, one lost its node."""
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
+    return tmp_path / "store"
+
+
+def _summary(store: Path) -> FailureSummary:
+    opened = Store.open(store)
+    found = questions.failures(opened, Selection())
+    opened.close()
+    return found
+
+
+def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page, summary = open_page(demo_store, PAGE, period="all"), _summary(demo_store)
+    assert not page.exception
+    assert page.title[0].value.startswith(f"{summary.n_failed:,} of {summary.n_ended:,} attempts")
+    assert "synthetic data" in page.caption[0].value
+    assert [metric.label for metric in page.metric] == [
+        "Failed attempts",
+        "Cause unknown",
+        "Hardware or node lost",
+        "GPU-hours of failed attempts",
+    ]
+    assert page.metric[2].value == f"{summary.n_counted:,}"
+    assert len(page.get("plotly_chart")) == 2
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_of_a_link_opens(
+    open_page: Callable[..., AppTest], demo_store: Path, tab: str
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    assert not page.exception
+    assert page.dataframe
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("period", "24h"), ("period", "7d"), ("cluster", "demo"), ("min_gpus", "9"),
+     ("partition", "learn"), ("account", "vision"), ("min_gpus", "100000")],
+)  # fmt: skip
+def test_every_filter_of_a_link_is_followed(
+    open_page: Callable[..., AppTest], demo_store: Path, name: str, value: str
+) -> None:
+    page = open_page(demo_store, PAGE, **{"period": "all", name: value})
+    assert not page.exception
+    assert page.title
+
+
+def test_the_domains_that_a_link_names_are_shown(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", domain="unknown")
+    assert page.get("button_group")
+    assert page.session_state["domain"] == ["unknown"]
+    assert not page.exception
+
+
+def test_choosing_no_domain_says_which_there_are(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    page.pills(key="domain").set_value([]).run()
+    assert not page.exception
+    assert any("No domain is chosen" in text.value for text in page.markdown)
+
+
+def test_the_table_of_causes_says_who_acts(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    table = open_page(demo_store, PAGE, period="all").dataframe[0].value
+    assert table["attempts"].sum() == _summary(demo_store).n_failed
+    assert table["who_acts"].str.len().gt(0).all()
+    assert table["action"].str.len().gt(0).all()
+
+
+def test_attempts_are_listed_with_what_speaks_for_their_verdict(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    table = open_page(demo_store, PAGE, period="all", tab="Attempts").dataframe[0].value
+    by_events = table[table["method"].eq("health_event")]
+    assert len(by_events)
+    assert by_events["evidence"].str.len().gt(0).all()
+
+
+def test_checks_that_fire_around_success_are_marked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", tab="Checks")
+    table = page.dataframe[0].value
+    assert (table["over_1_percent"] == (table["share_of_completed_attempts"] > 0.01)).all()
+    assert any("of more than 1 % of completed attempts" in text.value for text in page.markdown)
+
+
+def test_the_confusion_matrix_of_the_demo_is_the_planted_one(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", tab="Right and wrong")
+    table = page.dataframe[0].value
+    assert table["actual"].sum() == table["found"].sum() > 0
+    assert any("right where a health event shows the cause" in t.value for t in page.markdown)
+
+
+def test_a_real_store_says_how_to_confirm_a_cause(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, period="all", tab="Right and wrong")
+    assert not page.exception
+    assert page.code[0].value.startswith("faultline annotate attempt:")
+    assert "synthetic" not in page.caption[0].value
+
+
+def test_a_store_without_events_says_which_would_help(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, period="all", tab="Checks")
+    assert "faultline ingest kernel-log" in page.code[0].value
+
+
+def test_a_node_lost_without_evidence_stays_unknown(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, period="all")
+    assert page.title[0].value.startswith("1 of 2 attempts failed")
+    assert page.metric[1].value == "100 %"
+    assert page.metric[2].value == "1"
+    assert any("choose it above" in text.value for text in page.markdown)
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value

@@ -1,0 +1,139 @@
+"""Node: outages, health events, tickets and the jobs that ran on it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.actions import Options, ingest_files
+from data.state import State
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/failures/node.py"
+TABS = ["Jobs", "Events", "Outages", "Tickets", "Facts", "What people say"]
+SACCT = """\
+JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|{0}|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@pytest.fixture
+def two_clusters(tmp_path: Path) -> Path:
+    """A store of two clusters that both have a node n1, and nothing but jobs."""
+    for cluster in ("a", "b"):
+        (tmp_path / f"{cluster}.txt").write_text(SACCT.format(cluster))
+    files = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    ingest_files(tmp_path / "store", "sacct", files, Options())
+    return tmp_path / "store"
+
+
+def _busy_node(store: Path) -> str:
+    """The node that ended most attempts."""
+    opened = Store.open(store)
+    ((name,),) = opened.rows(
+        "SELECT node FROM failures WHERE node IS NOT NULL AND method = 'health_event' "
+        "GROUP BY node ORDER BY count(*) DESC, node LIMIT 1"
+    )
+    opened.close()
+    return name
+
+
+def test_without_a_node_those_out_of_service_can_be_picked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    assert page.title[0].value == "Which node?"
+
+
+def test_a_link_shows_what_happened_on_one_axis(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    name = _busy_node(demo_store)
+    page = open_page(demo_store, PAGE, period="all", node=name, cluster="demo")
+    assert not page.exception
+    assert page.title[0].value.startswith(f"{name} was out of service ")
+    assert [metric.label for metric in page.metric] == [
+        "Times out of service",
+        "Critical or fatal events",
+        "Attempts ended by this node",
+        "Tickets",
+    ]
+    assert int(page.metric[2].value) >= 1
+    assert len(page.get("plotly_chart")) == 1
+    assert any(caption.value.startswith("cluster demo · ") for caption in page.caption)
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_of_a_link_opens(
+    open_page: Callable[..., AppTest], demo_store: Path, tab: str
+) -> None:
+    name = _busy_node(demo_store)
+    assert not open_page(demo_store, PAGE, period="all", node=name, tab=tab).exception
+
+
+@pytest.mark.parametrize("period", ["24h", "7d", "28d", "custom"])
+def test_every_period_of_a_link_is_followed(
+    open_page: Callable[..., AppTest], demo_store: Path, period: str
+) -> None:
+    page = open_page(demo_store, PAGE, period=period, node=_busy_node(demo_store))
+    assert not page.exception
+    assert page.metric
+
+
+def test_an_unknown_node_is_a_notice_that_says_what_was_meant(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    name = _busy_node(demo_store)
+    page = open_page(demo_store, PAGE, period="all", node=f"{name}9")
+    assert not page.exception
+    assert "did you mean demo/gpu" in page.warning[0].value
+
+
+def test_a_name_that_several_clusters_have_asks_for_one(
+    open_page: Callable[..., AppTest], two_clusters: Path
+) -> None:
+    page = open_page(two_clusters, PAGE, period="all", node="n1")
+    assert page.warning[0].value == "node 'n1' is in a, b: choose one cluster"
+    chosen = open_page(two_clusters, PAGE, period="all", node="n1", cluster="b")
+    assert not chosen.exception
+    assert not chosen.warning
+    assert any(caption.value.startswith("cluster b") for caption in chosen.caption)
+
+
+def test_a_period_without_any_record_says_what_to_do(
+    open_page: Callable[..., AppTest], two_clusters: Path
+) -> None:
+    page = open_page(
+        two_clusters, PAGE, period="custom", to="2025-06-01T00:00", node="n1", cluster="a"
+    )
+    assert not page.exception
+    assert any("Nothing was recorded of this node" in text.value for text in page.markdown)
+
+
+def test_what_people_say_of_a_node_stands_on_its_page(
+    open_page: Callable[..., AppTest], demo_store: Path, tmp_path: Path
+) -> None:
+    store, name = shutil.copytree(demo_store, tmp_path / "store"), _busy_node(demo_store)
+    page = open_page(store, PAGE, period="all", node=name, tab="What people say")
+    page.selectbox(key="said_status").set_value("acknowledged")
+    next(button for button in page.button if button.label == "Save").click().run()
+    assert not page.exception
+    assert any("status acknowledged" in caption.value for caption in page.caption)
+    assert State(store).history(f"node:demo/{name}")[0].value == "acknowledged"
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE, node="n1")
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value
