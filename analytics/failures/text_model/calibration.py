@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from analytics.errors import AnalysisError
-from analytics.failures.text_model.features import matrix
+from analytics.failures.text_model.features import lexicon, matrix
 from analytics.failures.text_model.fitting import DIGITS, fit
 from analytics.failures.text_model.model import probabilities
 
@@ -47,7 +47,7 @@ def held_out(
             continue
         fitted = fit([terms[row] for row in learn], targets[learn], names)
         part = np.full((len(judge), len(names)), -np.inf)
-        features = matrix([terms[row] for row in judge], fitted.frequencies)
+        features = matrix([terms[row] for row in judge], lexicon(fitted.frequencies))
         part[:, fitted.places] = np.asarray(features @ fitted.weights.T) + fitted.intercepts
         scores.append(part)
         found.append(targets[judge])

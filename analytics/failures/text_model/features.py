@@ -22,11 +22,16 @@ Texts = tuple[str, ...]
 Terms = tuple[Counter[str], ...]
 """Terms of one row, block by block: of each column its words, then its pieces of words."""
 
+Lexicon = tuple[dict[str, tuple[int, float]], ...]
+"""Block by block, term -> its place among all terms and its inverse frequency."""
+
 MOST_CHARACTERS = 4_000
 """Of a text, from its end: what ended a job stands there."""
 _BLOCK_WEIGHTS = (1.0, 0.5)
 _PIECES = range(2, 6)
 _LONGEST_WORD = 40
+_MOST_TIMES = 4_000
+_TIMES = [0.0, *(1.0 + math.log(n) for n in range(1, _MOST_TIMES + 1))]
 _DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"[^\W\d_]+|#|[^\w\s]")
 
@@ -145,52 +150,59 @@ def inverse_frequencies(
     return found
 
 
-def matrix(rows: Sequence[Terms], frequencies: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
+def lexicon(frequencies: Sequence[Mapping[str, float]]) -> Lexicon:
+    """Place and inverse frequency of each term, block by block; places count over all blocks.
+
+    Examples
+    --------
+    >>> lexicon([{"fan": 1.5}, {" f": 1.0, "fa": 2.0}])
+    ({'fan': (0, 1.5)}, {' f': (1, 1.0), 'fa': (2, 2.0)})
+    """
+    blocks, width = [], 0
+    for known in frequencies:
+        blocks.append({term: (width + at, value) for at, (term, value) in enumerate(known.items())})
+        width += len(known)
+    return tuple(blocks)
+
+
+def matrix(rows: Sequence[Terms], known: Lexicon) -> sparse.csr_matrix:
     """Rows as numbers: (1 + ln count) x inverse frequency, each block scaled to its weight.
 
     Parameters
     ----------
     rows : sequence of Terms
         Terms of each row.
-    frequencies : sequence of mapping
-        As `inverse_frequencies` gives them; other terms are left out.
+    known : Lexicon
+        Other terms are left out.
 
     Returns
     -------
     csr_matrix
         Shape (rows, terms of all blocks); a block without a known term is zero.
     """
-    places: list[dict[str, int]] = []
-    width = 0
-    for known in frequencies:
-        places.append({term: width + place for place, term in enumerate(known)})
-        width += len(known)
     values: list[float] = []
     columns: list[int] = []
     ends = [0]
     for row in rows:
         for block, terms in enumerate(row):
-            known, place = frequencies[block], places[block]
-            cells = {
-                place[term]: (1.0 + math.log(n)) * known[term]
+            there = known[block]
+            cells = sorted(
+                (there[term][0], _TIMES[min(n, _MOST_TIMES)] * there[term][1])
                 for term, n in terms.items()
-                if term in known
-            }
-            length = math.sqrt(math.fsum(value * value for value in cells.values()))
+                if term in there
+            )
+            length = math.sqrt(math.fsum(value * value for _, value in cells))
             weight = _BLOCK_WEIGHTS[block % len(_BLOCK_WEIGHTS)]
-            for column in sorted(cells):
-                columns.append(column)
-                values.append(weight * cells[column] / length)
+            columns += [column for column, _ in cells]
+            values += [weight * value / length for _, value in cells]
         ends.append(len(columns))
     return sparse.csr_matrix(
         (np.array(values), np.array(columns, dtype=np.int64), np.array(ends, dtype=np.int64)),
-        shape=(len(rows), width),
+        shape=(len(rows), sum(map(len, known))),
     )
 
 
-def known_ratios(
-    rows: Sequence[Terms], frequencies: Sequence[Mapping[str, float]]
-) -> NDArray[np.float64]:
+def known_ratios(rows: Sequence[Terms], known: Lexicon) -> NDArray[np.float64]:
     """Share of each row's distinct words that training has seen; 0 for a row without words."""
     ratios = []
     for row in rows:
@@ -200,6 +212,6 @@ def known_ratios(
             for term in row[block]
             if term.isalpha()
         ]
-        seen = sum(term in frequencies[block] for term, block in words)
+        seen = sum(term in known[block] for term, block in words)
         ratios.append(seen / len(words) if words else 0.0)
     return np.array(ratios)

@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics.failures.text_model.features import (
     inverse_frequencies,
+    lexicon,
     matrix,
     normal_text,
     terms_of,
@@ -71,7 +72,7 @@ def fit(terms: Sequence[Terms], targets: Ints, names: Sequence[str]) -> Fitted:
     answers = np.array([target for _, target in grouped], dtype=np.int64)
     counts = list(grouped.values())
     frequencies = inverse_frequencies(distinct, counts, MOST_TERMS)
-    features = matrix(distinct, frequencies)
+    features = matrix(distinct, lexicon(frequencies))
     places = np.unique(answers)
     weights = np.zeros((len(places), features.shape[1]))
     intercepts = np.zeros(len(places))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.failures.text_model.features import known_ratios, matrix, terms_of
+from analytics.failures.text_model.features import known_ratios, lexicon, matrix, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.estimate import Estimate
-    from analytics.failures.text_model.features import Terms, Texts
+    from analytics.failures.text_model.features import Lexicon, Terms, Texts
 
     Floats = NDArray[np.float64]
 
@@ -87,6 +88,10 @@ class TextModel:
         """Rows it was trained on."""
         return sum(self.rows_by_label)
 
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return lexicon(self.frequencies)
+
     def predict(self, rows: Sequence[Texts]) -> list[Prediction]:
         """What each row's label is.
 
@@ -106,7 +111,7 @@ class TextModel:
         scores = self.scores(terms)
         chances = probabilities(scores, self.temperature)
         chosen, confidence = decisions(chances, self.rows_by_label)
-        known = known_ratios(terms, self.frequencies)
+        known = known_ratios(terms, self._lexicon)
         least = np.inf if self.threshold is None else self.threshold
         speaks = (confidence >= least) & (known >= LEAST_KNOWN) & claims(scores, chosen)
         return [
@@ -122,7 +127,7 @@ class TextModel:
 
     def scores(self, terms: Sequence[Terms]) -> Floats:
         """Log odds of every label, shape (rows, labels)."""
-        product = matrix(terms, self.frequencies) @ self.weights.T
+        product = matrix(terms, self._lexicon) @ self.weights.T
         found: Floats = np.asarray(product) + self.intercepts
         return found
 
