@@ -8,9 +8,11 @@ from data.derive.attributions import attribute_failures
 from data.derive.incidents import group_incidents
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
+from data.derive.site_model import site_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import duckdb
 
@@ -18,9 +20,12 @@ if TYPE_CHECKING:
 
 
 def derive(
-    connection: duckdb.DuckDBPyConnection, site: Site, annotations: Sequence[Sequence[str]]
+    connection: duckdb.DuckDBPyConnection,
+    root: Path,
+    site: Site,
+    annotations: Sequence[Sequence[str]],
 ) -> None:
-    """Sets every derived table and column of a snapshot under construction."""
+    """Sets every derived table and column of a snapshot of `root` under construction."""
     connection.execute("BEGIN")
     set_severities(connection)
     _ordinals(connection)
@@ -30,7 +35,7 @@ def derive(
     connection.execute("DELETE FROM annotations")
     if annotations:
         connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
-    attribute_failures(connection, site)
+    attribute_failures(connection, site, site_model(connection, root, site.causes))
     group_incidents(connection, site)
     _coverage(connection)
     connection.execute("COMMIT")

@@ -16,6 +16,7 @@ from data.derive.nearby import find_nearby
 if TYPE_CHECKING:
     import duckdb
 
+    from data.derive.site_model import SiteModel
     from data.site import Site
 
 EVIDENCE_KEPT = 12
@@ -28,8 +29,10 @@ FAILED = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
 """Condition of an attempt that gets a verdict: it failed, or was requeued."""
 
 
-def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
-    """Fills `failures` and `check_calibration`."""
+def attribute_failures(
+    connection: duckdb.DuckDBPyConnection, site: Site, model: SiteModel | None = None
+) -> None:
+    """Fills `failures` and `check_calibration`; `model` reads the logs that no rule understands."""
     table = weights(site.attribution.table, site.causes)
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE failed AS
@@ -47,7 +50,7 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> Non
             _of_events(connection, table),
             _of_outages(connection, table),
             _of_scheduler(connection, table),
-            log_evidence(connection, table),
+            log_evidence(connection, table, model),
         ],
         ignore_index=True,
     )

@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     import duckdb
 
     from analytics.failures.precedence import Weights
+    from data.derive.site_model import SiteModel
 
 LINES_FETCHED = 50_000
 
 
-def log_evidence(connection: duckdb.DuckDBPyConnection, table: Weights) -> pd.DataFrame:
+def log_evidence(
+    connection: duckdb.DuckDBPyConnection, table: Weights, model: SiteModel | None
+) -> pd.DataFrame:
     """What logs of failed attempts say: one row a log whose first cause is known.
 
-    A log is read again only where its lines or our rules have changed.
+    Rules read it first, then the site's own model. A log is read again only where its lines, our
+    rules or the model have changed.
     """
+    version = RULES_VERSION if model is None else f"{RULES_VERSION}+{model.version[:12]}"
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE logged AS
            SELECT cluster, attempt_key, count(*) AS n_lines,
@@ -36,9 +41,9 @@ def log_evidence(connection: duckdb.DuckDBPyConnection, table: Weights) -> pd.Da
         """DELETE FROM log_verdicts WHERE rules_version <> $version
              OR (cluster, attempt_key, content) NOT IN (
                SELECT cluster, attempt_key, content FROM logged)""",
-        {"version": RULES_VERSION},
+        {"version": version},
     )
-    rows = list(_read_anew(connection))
+    rows = [row | {"rules_version": version} for row in _read_anew(connection, model)]
     if rows:
         connection.register("log_rows", pd.DataFrame(rows))
         connection.execute("INSERT INTO log_verdicts BY NAME FROM log_rows")
@@ -54,7 +59,9 @@ def log_evidence(connection: duckdb.DuckDBPyConnection, table: Weights) -> pd.Da
     return found.assign(odds=(likely / (1 - likely)).clip(upper=table.odds["most_of_log"]))
 
 
-def _read_anew(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, object]]:
+def _read_anew(
+    connection: duckdb.DuckDBPyConnection, model: SiteModel | None
+) -> Iterator[dict[str, object]]:
     """Verdicts of logs that have none yet."""
     found = connection.execute(
         """SELECT cluster, attempt_key, content, file, line_no, node, text
@@ -71,13 +78,15 @@ def _read_anew(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, obje
     for (cluster, attempt_key, content), group in groupby(lines(), key=itemgetter(0, 1, 2)):
         log = list(group)
         starts = [at for at, row in enumerate(log) if at == 0 or row[3] != log[at - 1][3]]
-        verdict = classify_log([row[6] or "" for row in log], starts=starts)
+        texts = [row[6] or "" for row in log]
+        verdict = classify_log(texts, starts=starts)
+        if verdict.method == "none" and model is not None:
+            verdict = model.classify(texts)
         first = log[verdict.evidence[0].line - 1] if verdict.evidence else None
         yield {
             "cluster": cluster,
             "attempt_key": attempt_key,
             "content": content,
-            "rules_version": RULES_VERSION,
             "cause": verdict.cause,
             "confidence": verdict.confidence,
             "method": verdict.method,

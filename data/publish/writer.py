@@ -104,7 +104,8 @@ class StoreWriter:
         from data import derive  # only here: it needs pandas and SciPy, which take a second
 
         progress("deriving")
-        derive.derive(self.connection, load_site(self.root), State(self.root).annotations())
+        site, said = load_site(self.root), State(self.root).annotations()
+        derive.derive(self.connection, self.root, site, said)
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.connection.execute("DELETE FROM store_meta")
         self.connection.execute(
