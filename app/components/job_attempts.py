@@ -71,14 +71,15 @@ def choose(job: Job) -> pd.Series:
     chosen = st.selectbox(
         "Attempt",
         list(names),
-        index=list(names).index(default),
+        index=None,
+        placeholder=names[default],
         format_func=names.__getitem__,
         label_visibility="collapsed",
         key="attempt",
         bind="query-params",
         width=420,
     )
-    return found.loc[chosen]
+    return found.loc[chosen or default]
 
 
 def verdict(attempt: pd.Series, scope: Scope) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -12,30 +13,35 @@ from app.components import filter_bar
 if TYPE_CHECKING:
     import pandas as pd
 
-JOB = "views/failures/job.py"
-NODE = "views/failures/node.py"
+SCRIPT = Path(__file__).with_name("go_to.js")
+
+# st.switch_page refuses while inputs are bound to the address, and every filter is.
+_go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
 
 
 def open_job(row: pd.Series) -> None:
-    """The page of the job in a row with the columns cluster and job_id."""
-    named = {"job": str(row["job_id"]), "cluster": str(row["cluster"])}
-    if "attempt_key" in row:
-        named["attempt"] = str(row["attempt_key"])
-    st.switch_page(JOB, query_params=_with_filters(named))
+    """The page of the attempt in a row with the columns cluster, job_id and attempt_key."""
+    named = {"job": "job_id", "cluster": "cluster", "attempt": "attempt_key"}
+    _go(key="go_to", data={"href": _address("job", {k: str(row[c]) for k, c in named.items()})})
 
 
 def open_node(row: pd.Series) -> None:
     """The page of the node in a row with the columns cluster and node."""
-    named = {"node": str(row["node"]), "cluster": str(row["cluster"])}
-    st.switch_page(NODE, query_params=_with_filters(named))
+    named = {name: str(row[name]) for name in ("node", "cluster")}
+    _go(key="go_to", data={"href": _address("node", named)})
+
+
+def open_incident(incident_id: str) -> None:
+    """The page of an incident."""
+    _go(key="go_to", data={"href": _address("incident", {"incident": incident_id})})
 
 
 def node(name: str, cluster: str) -> str:
     """A link to a node's page, as markdown."""
-    return f"[{name}](node?{urlencode(_with_filters({'node': name, 'cluster': cluster}))})"
+    return f"[{name}]({_address('node', {'node': name, 'cluster': cluster})})"
 
 
-def _with_filters(named: dict[str, str]) -> dict[str, str]:
-    """The filters in the present address, except those that the target names itself."""
+def _address(page: str, named: dict[str, str]) -> str:
+    """A page with the filters of the present address, except those that the target names."""
     kept = {k: v for k in filter_bar.DEFAULTS if (v := st.query_params.get(k)) is not None}
-    return kept | named
+    return f"{page}?{urlencode(kept | named)}"
