@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from app import questions
+from app.reports import incident as incident_reports
 from data.current import read_current
 from data.errors import DataError
 from data.queries.selection import MTTF_MIN_GPUS, Selection
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from analytics.failures.companions import Companion
     from analytics.failures.confusion import ConfusionMatrix
+    from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import FailureSummary
     from analytics.failures.taxonomy import Taxonomy
     from analytics.reliability.mttf import GroupRate, MttfReport
+    from app.reports.incident import IncidentReport
     from data.queries.reliability import Grouping
 
 __all__ = ["MTTF_MIN_GPUS", "Annotation", "DataError", "Selection"]
@@ -155,6 +159,31 @@ def node(name: str, selection: Selection) -> questions.Node:
     return _answer(questions.node, name, selection, cluster=selection.cluster)
 
 
+def incidents(selection: Selection, **kind: str | None) -> IncidentSummary:
+    """How many incidents, how often, at what cost; `kind` is domain, cause and status."""
+    return _answer(questions.incidents, selection, **kind)
+
+
+def incident_rows(selection: Selection, *, limit: int, **kind: str | None) -> pd.DataFrame:
+    """Incidents, the latest first."""
+    return _rows(questions.incident_rows, selection, limit=limit, **kind)
+
+
+def signals_of_incidents(selection: Selection, **kind: str | None) -> tuple[Companion, ...]:
+    """Which checks and codes come together."""
+    return _answer(questions.signals_of_incidents, selection, **kind)
+
+
+def incident(incident_id: str) -> questions.Incident:
+    """One incident with everything it consists of."""
+    return _answer(questions.incident, incident_id)
+
+
+def incident_report(incident_id: str) -> IncidentReport:
+    """The same as a report."""
+    return _reported(_open(*_key()), _key(), incident_id)
+
+
 def said(target: str) -> list[Annotation]:
     """All that people said of an attempt, an incident or a node; newest first, never cached."""
     return State(store_root()).history(target)
@@ -177,10 +206,14 @@ def rejected_rows(ingest_id: str | None, limit: int) -> pd.DataFrame:
 
 def _answer(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a question about the present snapshot, from the cache where it was asked."""
-    root = store_root()
-    key = (str(root), snapshot(), said_version())
+    key = _key()
     answer: R = _cached(_open(*key), key, question.__name__, args, kwargs)
     return answer
+
+
+def _key() -> tuple[str, int, str]:
+    """What answers are about: the store, its snapshot, and what people had said by then."""
+    return str(store_root()), snapshot(), said_version()
 
 
 def _rows(
@@ -209,3 +242,13 @@ def _cached(
 ) -> Any:
     """One place for all answers: Streamlit tells cached functions apart by their source."""
     return getattr(questions, name)(_store, *args, **kwargs)
+
+
+@st.cache_data(max_entries=ANSWERS_KEPT, show_spinner="Writing the report")
+def _reported(
+    _store: Store,
+    key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
+    incident_id: str,
+) -> IncidentReport:
+    """Reports of incidents."""
+    return incident_reports.report(_store, incident_id)

@@ -20,6 +20,8 @@ page = st.navigation(
         ],
         "Failures": [
             st.Page("views/failures/failures.py", title="Failures", icon=":material/error:"),
+            st.Page("views/failures/incidents.py", title="Incidents", icon=":material/bolt:"),
+            st.Page("views/failures/incident.py", title="Incident", icon=":material/timeline:"),
             st.Page("views/failures/job.py", title="Job", icon=":material/work_history:"),
             st.Page("views/failures/node.py", title="Node", icon=":material/dns:"),
         ],

@@ -40,7 +40,7 @@ def _evidence(members: pd.DataFrame) -> Table:
         tuple(
             (
                 time(row["start_at"]),
-                source(row),
+                text(row["source"]).replace("_", " "),
                 text(row["node"]),
                 text(row["severity"]),
                 text(row["role"]),
@@ -139,17 +139,6 @@ def said(history: Sequence[Annotation]) -> Table:
         "Nobody has said anything of it.",
         len(columns),
     )
-
-
-def source(member: Mapping[object, object]) -> str:
-    """Where a member comes from.
-
-    >>> source({"kind": "health_event", "source": "kernel"}), source({"kind": "node_event"})
-    ('kernel', 'node state')
-    """
-    kinds = {"failure": "scheduler", "preemption": "scheduler", "node_event": "node state"}
-    kind = str(member["kind"])
-    return kinds.get(kind) or text(member.get("source")).replace("_", " ") or "event"
 
 
 def text(value: object) -> str:

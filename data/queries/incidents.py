@@ -92,8 +92,8 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
     """Members of an incident in order of time, with the attempt or node each is about.
 
     Columns kind, key, start_at, end_at, node, text, severity, role, signal, cluster, job_id,
-    attempt, state, n_gpus, began_at, user, account, cause, domain, confidence, source (of health
-    events: kernel, health_check, dcgm, scheduler).
+    attempt, state, n_gpus, began_at, user, account, cause, domain, confidence, source (scheduler,
+    node_events, or that of the health event).
     """
     return store.frame(
         f"""WITH {VERDICTS}
@@ -101,7 +101,9 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
               member.text, member.severity, member.role, member.signal, incidents.cluster,
               jobs.job_id, jobs.attempt, jobs.state, jobs.n_gpus, jobs.start_at AS began_at,
               jobs."user", jobs.account,
-              verdict.cause, verdict.domain, verdict.confidence, event.source
+              verdict.cause, verdict.domain, verdict.confidence,
+              CASE member.kind WHEN 'health_event' THEN event.source
+                WHEN 'node_event' THEN 'node_events' ELSE 'scheduler' END AS source
             FROM incident_members member JOIN incidents USING (incident_id)
             LEFT JOIN jobs ON member.kind IN ('failure', 'preemption')
               AND jobs.cluster = incidents.cluster AND jobs.attempt_key = member.key

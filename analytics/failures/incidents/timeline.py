@@ -22,8 +22,9 @@ MARGIN = 0.06
 """Share of the axis that stays free at either side."""
 SHORTEST = pd.Timedelta(minutes=1)
 """Least time that stays free at either side."""
-_SOURCE_OF_EVENTS = {
-    "kernel": "kernel", "health_check": "health checks", "dcgm": "dcgm", "scheduler": "scheduler",
+_TITLES = {
+    "scheduler": "scheduler", "node_events": "node state", "kernel": "kernel",
+    "health_check": "health checks", "dcgm": "dcgm",
 }  # fmt: skip
 
 
@@ -123,8 +124,7 @@ def _of_members(members: Sequence[dict[Any, Any]]) -> list[_Row]:
         elif member["kind"] == "preemption":
             found.append(("scheduler", aside, mark))
         else:
-            source = _SOURCE_OF_EVENTS.get(_text(member["source"]), "events")
-            source = "node state" if member["kind"] == "node_event" else source
+            source = _TITLES.get(_text(member["source"]), "events")
             found.append((source, _text(member["node"]) or "node unknown", mark))
     return found
 
