@@ -55,31 +55,27 @@ def listed(job: Job, scope: Scope) -> None:
 
 def choose(job: Job) -> pd.Series:
     """The attempt that is looked at: the last one with a verdict, unless the address says else."""
-    found = job.attempts.set_index("attempt_key", drop=False)
+    found = job.attempts.reset_index(drop=True)
     judged = found.index[found["cause"].notna()]
-    default = judged[-1] if len(judged) else found.index[-1]
+    default = int(judged[-1]) if len(judged) else len(found) - 1
     if len(found) == 1:
         return found.iloc[0]
     several = {
         "several_jobs": found["job_id"].nunique() > 1,
         "several_clusters": found["cluster"].nunique() > 1,
     }
-    names = {
-        key: f"{attempts.name(row, **several)} · {row['state']}"
-        for key, row in zip(found.index, found.to_dict("records"), strict=True)
-    }
+    names = [attempts.name(row, **several) for row in found.to_dict("records")]
     chosen = st.selectbox(
         "Attempt",
-        list(names),
+        names,
         index=None,
-        placeholder=names[default],
-        format_func=names.__getitem__,
+        placeholder=f"{names[default]}, {found['state'][default]}",
         label_visibility="collapsed",
         key="attempt",
         bind="query-params",
         width=420,
     )
-    return found.loc[chosen or default]
+    return found.iloc[default if chosen is None else names.index(chosen)]
 
 
 def verdict(attempt: pd.Series, scope: Scope) -> None:

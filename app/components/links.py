@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
 from app.components import filter_bar
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCRIPT = Path(__file__).with_name("go_to.js")
 
@@ -20,9 +17,11 @@ _go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
 
 
 def open_job(row: pd.Series) -> None:
-    """The page of the attempt in a row with the columns cluster, job_id and attempt_key."""
-    named = {"job": "job_id", "cluster": "cluster", "attempt": "attempt_key"}
-    _go(key="go_to", data={"href": _address("job", {k: str(row[c]) for k, c in named.items()})})
+    """The page of the attempt in a row with the columns cluster, job_id and attempt."""
+    named = {"job": str(row["job_id"]), "cluster": str(row["cluster"])}
+    if not pd.isna(row["attempt"]):
+        named["attempt"] = f"attempt {int(row['attempt'])}"
+    _go(key="go_to", data={"href": _address("job", named)})
 
 
 def open_node(row: pd.Series) -> None:
