@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
+from analytics.failures.labelled import verdicts_of_labels
 from analytics.failures.summary import FailureSummary, failure_summary
 from data.queries import failures as failure_queries
 from data.queries import reliability as reliability_queries
 from data.site import load_site
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analytics.failures.taxonomy import Taxonomy
     from data.queries.selection import Selection
     from data.store import Store
@@ -30,11 +31,14 @@ def failures(store: Store, selection: Selection, *, conf_level: float = 0.90) ->
     exposure = counts.by_day[["day", "exposure_node_days"]]
     if not counts.exposure_known:
         exposure = exposure.assign(exposure_node_days=float("nan"))
+    known = taxonomy(store)
+    logged = verdicts_of_labels(failure_queries.logged_by_cause(store, selection), known)
+    verdicts = failure_queries.by_cause(store, selection)
     return failure_summary(
         failure_queries.by_state(store, selection),
-        failure_queries.by_cause(store, selection),
+        pd.concat([verdicts, logged], ignore_index=True) if len(logged) else verdicts,
         exposure,
-        causes=taxonomy(store).causes,
+        causes=known.causes,
         conf_level=conf_level,
     )
 

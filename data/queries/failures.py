@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.queries.exposure import LOGGED
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -219,3 +220,12 @@ def clusters_of_node(store: Store, node: str) -> list[str]:
         "SELECT DISTINCT cluster FROM nodes WHERE node = $node ORDER BY cluster", {"node": node}
     )
     return [row[0] for row in rows]
+
+
+def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
+    """Failures of nodes known without jobs: columns source, cause, subcause, day, n_failures."""
+    return store.frame(
+        f"""SELECT source, cause, subcause, CAST(start_at AS DATE) AS day, count(*) AS n_failures
+            FROM node_failures WHERE {LOGGED} GROUP BY ALL ORDER BY ALL""",
+        _parameters(selection),
+    )
