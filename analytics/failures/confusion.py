@@ -44,6 +44,9 @@ class ConfusionMatrix:
     """One a cause that is right or was found somewhere, the most frequent first."""
     n_attempts: int
     right_ratio: Estimate
+    """Of all attempts: one that is left unknown counts as wrong, unless that is right."""
+    right_where_named_ratio: Estimate
+    """Of the attempts whose verdict names a cause."""
     right_with_event_ratio: Estimate
     """Of the attempts whose cause a health event shows; unknown where nothing says which."""
     not_misled_ratio: Estimate
@@ -53,7 +56,7 @@ class ConfusionMatrix:
 
 
 def confusion_matrix(rows: pd.DataFrame, *, conf_level: float = 0.90) -> ConfusionMatrix:
-    """Counts of right against found causes, with precision, recall and three shares.
+    """Counts of right against found causes, with precision, recall and shares.
 
     .. math:: precision = k_{cc} / \\sum_a k_{ac}, \\quad recall = k_{cc} / \\sum_f k_{cf}
 
@@ -105,6 +108,7 @@ def confusion_matrix(rows: pd.DataFrame, *, conf_level: float = 0.90) -> Confusi
         scores=_scores(rows, conf_level),
         n_attempts=int(rows["n"].sum()),
         right_ratio=share(right, rows["n"].ge(0)),
+        right_where_named_ratio=share(right, rows["found"].ne("unknown")),
         right_with_event_ratio=share(right, with_event),
         not_misled_ratio=share(right | left_unknown, without),
         user_called_hardware_ratio=share(rows["found_domain"].eq("hardware"), by_user),

@@ -46,17 +46,17 @@ def _frame(found: pd.DataFrame) -> pd.DataFrame:
     hit = found["n_completed_attempts_hit"] / found["n_completed_attempts"].where(lambda n: n > 0)
     around_failures = found["n_failed_hits"] / found["n_failed"].where(lambda n: n > 0)
     return found.assign(
-        share_of_completed_attempts=hit,
+        percent_of_completed_attempts=100.0 * hit,
         over_1_percent=hit.gt(PAPER_RATIO),
-        share_of_failed_nodes=around_failures,
+        percent_of_failed_nodes=100.0 * around_failures,
         discounted=found["causal_ratio"].lt(1.0),
     )[
         [
             "signal",
             "severity",
-            "share_of_completed_attempts",
+            "percent_of_completed_attempts",
             "over_1_percent",
-            "share_of_failed_nodes",
+            "percent_of_failed_nodes",
             "causal_ratio",
             "discounted",
             "n_completed_attempts_hit",

@@ -46,14 +46,18 @@ def show(scope: Scope) -> None:
 
 def _sentence(matrix: ConfusionMatrix) -> str:
     """The shares that are known."""
-    parts = [f"**{_share(matrix.right_ratio)} of the verdicts are right.**"]
-    named = (
-        (matrix.right_with_event_ratio, "right where a health event shows the cause"),
-        (matrix.not_misled_ratio, "right or left unknown where none does"),
-        (matrix.user_called_hardware_ratio, "of failures of user programs called hardware"),
+    first, *more = (
+        f"{_share(share)} of the {what}."
+        for share, what in (
+            (matrix.right_where_named_ratio, "verdicts that name a cause are right"),
+            (matrix.right_with_event_ratio, "causes that a health event shows are found"),
+            (matrix.not_misled_ratio, "attempts without such an event are right or left unknown"),
+            (matrix.user_called_hardware_ratio, "failures of user programs are called hardware"),
+            (matrix.right_ratio, "failed attempts have their right cause, unknown ones included"),
+        )
+        if share.value is not None
     )
-    parts += [f"{_share(share)} {what}." for share, what in named if share.value is not None]
-    return " ".join(parts)
+    return f"**{first}** {' '.join(more)}"
 
 
 def _share(share: Estimate) -> str:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 ROW_HEIGHT = 24
 FRAME_HEIGHT = 230
-THOUSAND = 1000
+THOUSAND = 1_000
+WHOLE_FROM = 9_950
+"""Count from which thousands are written without a decimal."""
 DARK_SHARE = 0.55
 """Share from which on a cell is so strong that its text takes the background's colour."""
 
@@ -141,10 +143,12 @@ def _add_counts(
 def _compact(n: int) -> str:
     """A count that fits a cell.
 
-    >>> _compact(999), _compact(21560)
-    ('999', '22k')
+    >>> _compact(999), _compact(5926), _compact(21560)
+    ('999', '5.9k', '22k')
     """
-    return str(n) if n < THOUSAND else f"{n / THOUSAND:.0f}k"
+    if n < THOUSAND:
+        return str(n)
+    return f"{n / THOUSAND:.{1 if n < WHOLE_FROM else 0}f}k"
 
 
 def _says(matrix: ConfusionMatrix, row: int, column: int) -> str:

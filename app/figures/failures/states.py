@@ -36,7 +36,7 @@ def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = ""
     for axis, values, says in shares:
         chart.add_bar(
             orientation="h",
-            x=[None if v is None else 100 * v for v in values],
+            x=[_percent(v) for v in values],
             y=[s.state for s in states],
             xaxis=axis,
             width=0.62,
@@ -65,15 +65,20 @@ def frame(states: Sequence[StateCount]) -> pd.DataFrame:
             {
                 "state": state.state,
                 "attempts": state.n_attempts,
-                "share": state.share.value,
-                "share_lower": state.share.lower,
-                "share_upper": state.share.upper,
+                "percent": _percent(state.share.value),
+                "percent_lower": _percent(state.share.lower),
+                "percent_upper": _percent(state.share.upper),
                 "gpu_hours": state.gpu_hours,
-                "gpu_time_share": state.gpu_time_share,
+                "gpu_time_percent": _percent(state.gpu_time_share),
             }
             for state in states
         ]
     )
+
+
+def _percent(ratio: float | None) -> float | None:
+    """A share in percent: small ones stay readable in a table."""
+    return None if ratio is None else 100.0 * ratio
 
 
 def _says_count(state: StateCount) -> str:

@@ -43,6 +43,7 @@ def test_a_cause_that_is_never_right_has_no_recall() -> None:
 def test_the_shares_that_say_where_verdicts_mislead() -> None:
     matrix = confusion_matrix(ROWS)
     assert matrix.right_ratio.value == pytest.approx(38 / 120)
+    assert matrix.right_where_named_ratio.value == pytest.approx(38 / 48)
     assert matrix.right_with_event_ratio.value == pytest.approx(0.9)
     assert matrix.not_misled_ratio.value == pytest.approx(0.9)
     assert matrix.user_called_hardware_ratio.value == pytest.approx(0.1)

@@ -121,7 +121,7 @@ def test_checks_that_fire_around_success_are_marked(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", tab="Checks")
     table = page.dataframe[0].value
-    assert (table["over_1_percent"] == (table["share_of_completed_attempts"] > 0.01)).all()
+    assert (table["over_1_percent"] == (table["percent_of_completed_attempts"] > 1.0)).all()
     assert any("of more than 1 % of completed attempts" in text.value for text in page.markdown)
 
 
@@ -131,7 +131,7 @@ def test_the_confusion_matrix_of_the_demo_is_the_planted_one(
     page = open_page(demo_store, PAGE, period="all", tab="Right and wrong")
     table = page.dataframe[0].value
     assert table["actual"].sum() == table["found"].sum() > 0
-    assert any("right where a health event shows the cause" in t.value for t in page.markdown)
+    assert any("causes that a health event shows are found" in t.value for t in page.markdown)
 
 
 def test_a_real_store_says_how_to_confirm_a_cause(
