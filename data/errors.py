@@ -22,4 +22,11 @@ class SiteError(DataError):
 
 
 class QueryError(DataError):
-    """An ad hoc query was refused, failed or outran its limits."""
+    """An ad hoc query was refused, failed or outran its limits.
+
+    `place` is where in its text, counted from 1: line, column, length; None where none is known.
+    """
+
+    def __init__(self, message: str, place: tuple[int, int, int] | None = None) -> None:
+        super().__init__(message)
+        self.place = place

@@ -1,36 +1,63 @@
 """The confined process: it opens the snapshot, locks every door, runs one statement and ends."""
 
+import contextlib
+import datetime
 import json
 import os
-import re
 import resource
 import signal
 import sys
-from typing import IO, NoReturn
+from pathlib import Path
+from typing import IO, Any, NoReturn
 
 import duckdb
 import pytz  # noqa: F401  DuckDB wants it for times with a zone, when no file opens any more
 
 from data.errors import QueryError
-from data.sandbox import QueryLimits, wire
+from data.sandbox import judge, landlock, reason, wire
+from data.sandbox.limits import QueryLimits
+
+KILL_FIRST = "1000"
+"""oom_score_adj: short of memory, the system ends the query and not the dashboard."""
+
+THREADS = 2
 
 
 def answer() -> NoReturn:
-    """Run the query on standard input and write its rows, or why not, to standard output."""
-    request = json.load(sys.stdin.buffer)
+    """Waits for a request on standard input; writes its rows, or why not, to standard output."""
+    datetime.datetime.strptime("1", "%d")  # noqa: DTZ007  loads what no file can be opened for later
+    with contextlib.suppress(OSError):  # not Linux, or a system that keeps it to itself
+        Path("/proc/self/oom_score_adj").write_text(KILL_FIRST)
+    asked = sys.stdin.buffer.readline()
+    if not asked.endswith(b"\n"):  # whoever started this process is gone
+        os._exit(0)
+    request = json.loads(asked, object_hook=wire.restore)
     limits = QueryLimits(**request["limits"])
     # Ends this process even where its parent is gone; the default action needs no Python code.
     signal.setitimer(signal.ITIMER_REAL, limits.wall_seconds + 1.0)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing but the answer reaches the parent
+    database, sql = request["database"], request["sql"]
     try:
-        con = _connect(request["database"], limits)
-        _confine(limits)
-        _write_rows(con, _only_statement(con, request["sql"]), (out, limits))
+        _answer(request, limits, out)
     except Exception as error:  # noqa: BLE001  any doubt is a refusal, and its reason must arrive
-        out.write(wire.line({"error": _one_line(error)}))
+        text, place = reason.of(error, sql)
+        text = text.replace(f"{Path(database).parent}{os.sep}", "")
+        out.write(wire.line({"error": text, "place": place}))
     out.flush()
     os._exit(0)  # giving back a gigabyte in good order takes time
+
+
+def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> None:
+    con = _connect(request["database"], limits)
+    landlock.reach_nothing()
+    con.execute(f"SET threads = {THREADS}")  # started only now, so that Landlock holds them too
+    con.execute("SET lock_configuration = true")
+    _confine(limits)
+    statement = judge.only_statement(con, request["sql"])
+    parameters = judge.bound(statement, dict(request["parameters"]))
+    con.execute(statement, parameters or None)
+    _write_rows(con, out, limits)
 
 
 def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
@@ -45,15 +72,15 @@ def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
             "allow_community_extensions": False,
             "allow_persistent_secrets": False,
             "memory_limit": f"{limits.memory_mb}MB",
-            "threads": 2,
+            "threads": 1,
             "temp_directory": "",
         },
     )
     con.execute("SET TimeZone = 'UTC'")  # once locked it would be refused
+    con.execute("SET errors_as_json = true")
     # Without external access DuckDB still lets a query open the snapshot's own file, for writing
     # too: EXPLAIN ANALYZE COPY ... TO that path emptied it, read-only connection or not.
     con.execute("SET disabled_filesystems = 'LocalFileSystem'")
-    con.execute("SET lock_configuration = true")
     return con
 
 
@@ -74,33 +101,7 @@ def _confine(limits: QueryLimits) -> None:
         resource.setrlimit(kind, (value, value + grace))
 
 
-def _only_statement(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """The one SELECT or EXPLAIN in the text; the object parsed here is the one that runs."""
-    try:
-        kinds = [(statement, statement.type.name) for statement in con.extract_statements(sql)]
-    except duckdb.Error:
-        raise
-    except Exception as error:  # a kind of statement that the Python API has no name for
-        raise QueryError(f"only one SELECT or EXPLAIN can be run here ({error})") from error
-    if not kinds:
-        raise QueryError("the query is empty: write one SELECT or EXPLAIN")
-    if len(kinds) > 1:
-        raise QueryError(f"only one SELECT or EXPLAIN can be run here, not {len(kinds)} statements")
-    statement, kind = kinds[0]
-    if kind == "MULTI":
-        kind = "several statements in one (a PIVOT needs its values: ON column IN (...))"
-    if kind not in {"SELECT", "EXPLAIN"}:
-        raise QueryError(f"only one SELECT or EXPLAIN can be run here, not {kind}")
-    return statement
-
-
-def _write_rows(
-    con: duckdb.DuckDBPyConnection,
-    statement: duckdb.Statement,
-    to: tuple[IO[bytes], QueryLimits],
-) -> None:
-    out, limits = to
-    con.execute(statement)
+def _write_rows(con: duckdb.DuckDBPyConnection, out: IO[bytes], limits: QueryLimits) -> None:
     described = con.description or []
     head = {
         "columns": [d[0] for d in described],
@@ -121,23 +122,3 @@ def _write_rows(
     if truncated and n_rows == 0 and limits.max_rows > 0:
         raise QueryError(f"the first row is larger than {limits.max_bytes:,} bytes: select less")
     out.write(wire.line({"truncated": truncated}))
-
-
-_POSITION = re.compile(r"\n+LINE (?P<line>\d+): (?P<text>.*)\n(?P<caret> *)\^", re.DOTALL)
-
-
-def _one_line(error: Exception) -> str:
-    """The message on one line, DuckDB's picture of the position turned into words."""
-    message = str(error) or type(error).__name__
-    if message.startswith("Out of Memory"):  # the advice that follows names locked settings
-        message = message.partition("\n")[0] + ": narrow the query or aggregate first"
-    found = _POSITION.search(message)
-    if found is None:
-        return " ".join(message.split())
-    reason = " ".join(message[: found.start()].split())
-    prefix = f"LINE {found['line']}: "
-    column = len(found["caret"]) - len(prefix)
-    at = found["text"][column : column + 30]
-    # A long line is shown from its middle, after three dots: the column is not known then.
-    where = "" if found["text"].startswith("...") else f", column {column + 1}"
-    return f"{reason} (line {found['line']}{where}, at: {at})"

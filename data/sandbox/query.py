@@ -1,37 +1,21 @@
-"""The parent's side of an ad hoc query: start the confined process, bound it, read its answer."""
+"""An ad hoc query from the outside: ask, wait or cancel, and read what was answered."""
 
-import contextlib
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from data.errors import QueryError
-from data.sandbox import wire
+from data.sandbox import spares, wire
+from data.sandbox.limits import QueryLimits
 
+if TYPE_CHECKING:
+    from data.sandbox.process import ConfinedProcess
 
-@dataclass(frozen=True)
-class QueryLimits:
-    """Limits of one ad hoc query."""
-
-    wall_seconds: float = 20.0
-    cpu_seconds: int = 20
-    memory_mb: int = 1024
-    """DuckDB's own limit: sorts, joins and aggregates end with a clear error."""
-    address_space_mb: int = 3072
-    """The system's limit, for the allocations that DuckDB's own does not count."""
-    max_rows: int = 10_000
-    max_bytes: int = 32 * 2**20
-    """Size of the encoded rows; further rows are left out."""
-    max_sql_bytes: int = 100_000
+MAX_AT_ONCE = 4
+"""Queries that one server runs at the same time."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +37,83 @@ class QueryResult:
 
 
 _DEFAULT_LIMITS = QueryLimits()
+_places = threading.BoundedSemaphore(MAX_AT_ONCE)
 
 
-def run_query(database: Path, sql: str, limits: QueryLimits = _DEFAULT_LIMITS) -> QueryResult:
-    """Rows of one SELECT or EXPLAIN over a snapshot, read in a confined process.
+class RunningQuery:
+    """A query under way; safe to ask from several threads."""
+
+    def __init__(
+        self, database: Path, sql: str, limits: QueryLimits, parameters: Mapping[str, Any]
+    ) -> None:
+        self.limits = limits
+        self.started = time.monotonic()
+        self.seconds = 0.0
+        """Until its end; 0 while it runs."""
+        self._request = _request(database, sql, limits, parameters)
+        self._cancelled = False
+        self._answer: QueryResult | QueryError | None = None
+        self._ended = threading.Event()
+        if not _places.acquire(blocking=False):
+            raise QueryError(
+                f"{MAX_AT_ONCE} queries run on this server already: try again once one has ended"
+            )
+        self._process: ConfinedProcess = spares.take()
+        threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """How long it has run."""
+        return self.seconds if self._ended.is_set() else time.monotonic() - self.started
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it has ended, at the latest after this many seconds."""
+        return self._ended.wait(seconds)
+
+    def cancel(self) -> None:
+        """Ends it: its process is killed. One that has ended already keeps its answer."""
+        self._cancelled = True
+        self._process.kill()
+
+    def result(self) -> QueryResult:
+        """Its rows, once it has ended.
+
+        Raises
+        ------
+        QueryError
+            The query was refused, failed, was cancelled or outran a limit; one line.
+        """
+        self.wait()
+        if isinstance(self._answer, QueryError):
+            raise self._answer
+        assert self._answer is not None  # set before the end was
+        return self._answer
+
+    def _run(self) -> None:
+        try:
+            deadline = self.started + self.limits.wall_seconds
+            output = self._process.ask(self._request, self.limits, deadline)
+            self._answer = _read(output, time.monotonic() - self.started)
+        except QueryError as error:
+            self._answer = error
+        except Exception as error:  # noqa: BLE001  a thread's error would be lost
+            self._answer = QueryError(f"the query's process failed: {error}")
+        finally:
+            self.seconds = time.monotonic() - self.started
+            if self._cancelled and isinstance(self._answer, QueryError):
+                self._answer = QueryError(f"the query was cancelled after {self.seconds:.1f} s")
+            _places.release()
+            self._ended.set()
+            spares.refill()
+
+
+def start_query(
+    database: Path,
+    sql: str,
+    limits: QueryLimits = _DEFAULT_LIMITS,
+    parameters: Mapping[str, Any] | None = None,
+) -> RunningQuery:
+    """Starts one SELECT or EXPLAIN over a snapshot, in a confined process.
 
     Parameters
     ----------
@@ -66,118 +123,77 @@ def run_query(database: Path, sql: str, limits: QueryLimits = _DEFAULT_LIMITS) -
         The statement.
     limits
         Time, memory and size it may take.
+    parameters
+        Values of the parameters that it may name, as `$name`.
+
+    Raises
+    ------
+    QueryError
+        The text is too long or none, or too many queries run.
+    """
+    return RunningQuery(database, sql, limits, parameters or {})
+
+
+def run_query(
+    database: Path,
+    sql: str,
+    limits: QueryLimits = _DEFAULT_LIMITS,
+    parameters: Mapping[str, Any] | None = None,
+) -> QueryResult:
+    """Rows of one SELECT or EXPLAIN over a snapshot, read in a confined process.
+
+    Takes what `start_query` takes.
 
     Raises
     ------
     QueryError
         The query was refused, failed or outran a limit; the message is one line.
     """
-    started = time.monotonic()
+    running = start_query(database, sql, limits, parameters)
+    try:
+        return running.result()
+    except BaseException:  # Ctrl-C: the process must not outlive the wait
+        running.cancel()
+        running.wait()
+        raise
+
+
+def _request(database: Path, sql: str, limits: QueryLimits, parameters: Mapping[str, Any]) -> bytes:
+    """The request as one line."""
     try:
         size = len(sql.encode())
     except UnicodeEncodeError as error:
         raise QueryError(f"the query is not valid text: {error}") from None
     if size > limits.max_sql_bytes:
         raise QueryError(f"the query is longer than {limits.max_sql_bytes:,} bytes: shorten it")
-    request = {"database": str(database.resolve()), "sql": sql, "limits": asdict(limits)}
-    output = _ask(json.dumps(request).encode(), limits, started + limits.wall_seconds)
+    return wire.line(
+        {
+            "database": str(database.resolve()),
+            "sql": sql,
+            "limits": asdict(limits),
+            "parameters": [[name, wire.encode(value)] for name, value in parameters.items()],
+        }
+    )
+
+
+def _read(output: bytes, seconds: float) -> QueryResult:
+    """The result in an answer; raises what the confined process says went wrong."""
     try:
         *body, last = wire.read(output)
         if "error" in last:
-            raise QueryError(str(last["error"]))
+            place = last["place"]
+            raise QueryError(str(last["error"]), None if place is None else _place(place))
         return QueryResult(
             columns=tuple(body[0]["columns"]),
             types=tuple(body[0]["types"]),
             rows=[tuple(row) for row in body[1:]],
             truncated=bool(last["truncated"]),
-            seconds=time.monotonic() - started,
+            seconds=seconds,
         )
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise QueryError(f"the query's answer cannot be read: {error}") from error
 
 
-# Isolated mode ignores PYTHON* variables and the working directory; the project's root goes last
-# on the path, so nothing in it can stand in for an installed module.
-_START = (
-    "import sys; sys.path.append(sys.argv[1]); from data.sandbox.confined import answer; answer()"
-)
-_ROOT = Path(__file__).resolve().parents[2]
-
-
-def _ask(request: bytes, limits: QueryLimits, deadline: float) -> bytes:
-    """What a fresh child process answers."""
-    environment = {"HOME": "/", "LC_ALL": "C.UTF-8"}
-    if "LD_LIBRARY_PATH" in os.environ:  # a Python from an environment module needs it to start
-        environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-    with tempfile.TemporaryFile() as stdin:  # a file, since writing to a pipe could block
-        stdin.write(request)
-        stdin.seek(0)
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, str(_ROOT)],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-        )
-    try:
-        output = b"".join(_chunks(child, limits, deadline))
-        status = child.wait(max(deadline - time.monotonic(), 0.0))
-    except subprocess.TimeoutExpired:
-        raise QueryError(_too_long(limits)) from None
-    finally:
-        if child.poll() is None:
-            # The group, and SIGKILL: DuckDB ignores interrupts inside one long function call.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
-    if status != 0:
-        raise QueryError(_cause_of_death(status, limits))
-    return output
-
-
-def _chunks(
-    child: "subprocess.Popen[bytes]", limits: QueryLimits, deadline: float
-) -> Iterator[bytes]:
-    """Output of the child until it ends, the deadline passes or it is more than was agreed."""
-    assert child.stdout is not None  # opened as a pipe above
-    pipe = child.stdout.fileno()
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    allowed = limits.max_bytes + 2**20  # the header and the closing line come on top of the rows
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
-            raise QueryError(_too_long(limits))
-        chunk = os.read(pipe, 2**16)
-        if not chunk:
-            return
-        allowed -= len(chunk)
-        if allowed < 0:
-            raise QueryError("the query answered more than it may: select fewer columns")
-        yield chunk
-
-
-def _too_long(limits: QueryLimits) -> str:
-    return (
-        f"the query ran longer than {limits.wall_seconds:g} s: "
-        "narrow it by time or columns, or aggregate first"
-    )
-
-
-def _cause_of_death(status: int, limits: QueryLimits) -> str:
-    """What the end of a process without an answer means."""
-    if status == -signal.SIGXCPU:
-        return (
-            f"the query used more than {limits.cpu_seconds} s of processor time: "
-            "narrow it by time or columns, or aggregate first"
-        )
-    if status == -signal.SIGALRM:
-        return _too_long(limits)
-    return (
-        f"the query ended its process (status {status}), most often by asking for more than "
-        f"{limits.address_space_mb:,} MB of memory: narrow it or aggregate first"
-    )
+def _place(told: list[int]) -> tuple[int, int, int]:
+    line, column, length = (int(number) for number in told)
+    return line, column, length
