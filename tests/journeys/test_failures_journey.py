@@ -1,0 +1,37 @@
+"""From the failures of the fleet to one job and its node, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.journeys.test_mttf_journey import browser, link
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+
+__all__ = ["browser", "link"]
+pytestmark = pytest.mark.browser
+
+FIRST_ROW = {"x": 15, "y": 50}
+"""Where the first row of a table is picked: the grid is a canvas below others."""
+
+
+def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    page.goto(link.partition("?")[0] + "failures?period=all&tab=Attempts")
+    expect(page.locator("h1")).to_contain_text("attempts failed")
+    grid = page.get_by_test_id("stDataFrame").locator("canvas").first
+    grid.scroll_into_view_if_needed()
+    grid.click(position=FIRST_ROW, force=True)
+    page.wait_for_url(re.compile(r"/job\?.*job=\d+"))
+    expect(page.locator("h1")).to_contain_text(re.compile(r"Job \d+"))
+    assert "period=all" in page.url
+    assert "attempt=attempt" in page.url
+    page.go_back()
+    expect(page.locator("h1")).to_contain_text("attempts failed")
