@@ -25,7 +25,10 @@ CREATE TABLE IF NOT EXISTS annotations (
   made_at TEXT NOT NULL, field TEXT NOT NULL, value TEXT, undone_at TEXT);
 CREATE TABLE IF NOT EXISTS saved_queries (
   query_id TEXT PRIMARY KEY, name TEXT NOT NULL, author TEXT NOT NULL, made_at TEXT NOT NULL,
-  sql TEXT NOT NULL);
+  sql TEXT NOT NULL, deleted_at TEXT);
+CREATE TABLE IF NOT EXISTS past_queries (
+  past_id INTEGER PRIMARY KEY AUTOINCREMENT, asked_at TEXT NOT NULL, author TEXT NOT NULL,
+  sql TEXT NOT NULL, outcome TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS alerts (
   alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL, made_at TEXT NOT NULL,
   field TEXT NOT NULL, value TEXT);
@@ -36,6 +39,8 @@ CREATE TABLE IF NOT EXISTS audit (
   audit_id INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL, author TEXT NOT NULL,
   action TEXT NOT NULL, detail TEXT NOT NULL);
 """
+_ADDED = (("saved_queries", "deleted_at"),)
+"""Columns that tables of earlier versions lack."""
 # Rows are only ever added, so rowid tells newer from older even where the clock was set back.
 _HOLDING = """
 SELECT annotation_id, target, author, made_at, field, value FROM annotations
@@ -84,7 +89,7 @@ class State:
     def record(self, author: str, action: str, detail: dict[str, Any]) -> None:
         """Writes one line of the audit."""
         with self._writing() as connection:
-            _audit(connection, author, action, detail)
+            audited(connection, author, action, detail)
 
     def audit(self, limit: int = 100) -> list[tuple[str, str, str, str]]:
         """The latest actions: made_at, author, action, detail; newest first."""
@@ -95,7 +100,7 @@ class State:
 
     def annotate(self, target: str, field: str, value: str, *, author: str) -> Annotation:
         """Adds an annotation; of one target and field the newest one holds."""
-        made = Annotation(secrets.token_hex(6), target, author, _now(), field, value)
+        made = Annotation(secrets.token_hex(6), target, author, now(), field, value)
         with self._writing() as connection:
             connection.execute(
                 "INSERT INTO annotations (annotation_id, target, author, made_at, field, value) "
@@ -103,7 +108,7 @@ class State:
                 (made.annotation_id, target, author, made.made_at, field, value),
             )
             detail = {"annotation_id": made.annotation_id, "target": target, field: value}
-            _audit(connection, author, "annotate", detail)
+            audited(connection, author, "annotate", detail)
         return made
 
     def undo(self, annotation_id: str, *, author: str) -> Annotation:
@@ -114,7 +119,7 @@ class State:
         DataError
             Where there is no such annotation, or it was undone before.
         """
-        now = _now()
+        undone_at_now = now()
         with self._writing() as connection:
             row = connection.execute(
                 "SELECT annotation_id, target, author, made_at, field, value, undone_at "
@@ -133,10 +138,11 @@ class State:
                     "say it anew to have it back"
                 )
             connection.execute(
-                "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?", (now, annotation_id)
+                "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?",
+                (undone_at_now, annotation_id),
             )
-            _audit(connection, author, "undo", {"annotation_id": annotation_id})
-        return replace(Annotation(*said), undone_at=now, undone_by=author)
+            audited(connection, author, "undo", {"annotation_id": annotation_id})
+        return replace(Annotation(*said), undone_at=undone_at_now, undone_by=author)
 
     def history(self, target: str | None = None) -> list[Annotation]:
         """All annotations (of one target, where it is given), undone ones too; newest first."""
@@ -186,8 +192,7 @@ class State:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                for statement in _SCHEMA.split(";\n"):
-                    connection.execute(statement)
+                _make_tables(connection)
                 yield connection
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -206,15 +211,26 @@ class State:
             ) from None
 
 
-def _audit(
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """The tables and columns that are not there yet."""
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+    for table, column in _ADDED:
+        known = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
+        if (column,) not in known:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+
+
+def audited(
     connection: sqlite3.Connection, author: str, action: str, detail: dict[str, Any]
 ) -> None:
     """One line of the audit, in the transaction of what it tells of."""
     connection.execute(
         "INSERT INTO audit (made_at, author, action, detail) VALUES (?, ?, ?, ?)",
-        (_now(), author, action, json.dumps(detail, default=str)),
+        (now(), author, action, json.dumps(detail, default=str)),
     )
 
 
-def _now() -> str:
+def now() -> str:
+    """This moment, as it is stored: ISO time in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -7,7 +7,8 @@ configuration without files, network or extensions, limits of the operating syst
 kernel has it, Landlock.
 """
 
-from data.sandbox.query import QueryLimits, QueryResult, RunningQuery, run_query, start_query
+from data.sandbox.limits import QueryLimits
+from data.sandbox.query import QueryResult, RunningQuery, run_query, start_query
 from data.sandbox.spares import keep_spares
 
 __all__ = [
