@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analytics.failures.companions import Companion
 
 HELP = "incidents: failures, events and outages that belong together, with what they cost"
-EXAMPLE = "faultline incidents --store ./demo-store --format table"
+EXAMPLE = "faultline incidents --store ./demo-store --domain hardware --limit 5"
 LISTED = 100_000
 COLUMNS = ["incident_id", "start_at", "end_at", "cause", "domain", "n_jobs", "n_gpus",
            "lost_gpu_hours", "status", "summary"]  # fmt: skip

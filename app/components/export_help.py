@@ -48,7 +48,7 @@ EXPORTS = {
     ),
     "kernel-log": Export(
         "Kernel log (XID, SXid)",
-        "GPU and switch errors: a FAILED job with a critical one on its nodes counts as a failure. "
+        "GPU and switch errors: evidence of why a job on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
         "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
@@ -63,6 +63,14 @@ EXPORTS = {
         "# gcm's file sink writes JSON lines, e.g.\n"
         "health_checks check-dcgmi diag ... --sink file --sink-opts filepath=/var/log/gcm.jsonl",
         "faultline ingest gcm-health /var/log/gcm.jsonl --cluster {cluster}",
+    ),
+    "job-log": Export(
+        "Logs of jobs",
+        "The first cause of a failure as the job itself tells it. Files are named by job id "
+        "(`%j`, also `%A_%a`, `%x`, `%N`, `%t`); the first and last lines of each are kept.",
+        "# the folder that --output of sbatch names, e.g. slurm-%j.out",
+        "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
+        "--timezone {timezone}",
     ),
     "failure-log": Export(
         "Failure log (CSV or Parquet)",

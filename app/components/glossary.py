@@ -19,15 +19,14 @@ class Term:
 FAILURE_RATE = Term(
     "Failures per 1,000 node-days",
     "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
-    "eight 1-GPU jobs are one node). A failure is NODE_FAIL, a filled FailedNode, or FAILED with a "
-    "critical or fatal health event on one of its nodes from 10 minutes before to 5 minutes after "
-    "its end. The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
+    "eight 1-GPU jobs are one node). A failure is an attempt whose verdict is hardware, or whose "
+    "node the scheduler lost, whatever the verdict. The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
     "days where failures come in clusters.",
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",
-    "Bursts of failures on one node within one hour count once: a node that kills its job five "
-    "times in a row is one incident and five failures.",
+    "Failures of one incident count once: a node that kills five jobs at a time is one incident "
+    "and five failures. Where failures are known without jobs, those of a node within an hour do.",
 )
 NODE_MTTF = Term(
     "MTTF of one node",

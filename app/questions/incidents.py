@@ -92,13 +92,16 @@ def incident_rows(
 def incident(store: Store, incident_id: str) -> Incident:
     """What happened here, why, what now?
 
-    An id that was merged into another answers with that one.
+    An id that was merged into another answers with that one; `latest` and `largest` stand for
+    the last to begin and the one that lost most GPU-time.
 
     Raises
     ------
     DataError
         Where no incident has this id.
     """
+    if incident_id in incident_queries.FIRST_BY:
+        incident_id = incident_queries.first_by(store, incident_id) or incident_id
     found = incident_queries.incident(store, incident_id)
     if found.empty:
         near = incident_queries.near_ids(store, incident_id[:4]) if incident_id else []

@@ -78,6 +78,19 @@ def incident(store: Store, incident_id: str) -> pd.DataFrame:
     )
 
 
+FIRST_BY = {"latest": "start_at DESC", "largest": "lost_gpu_seconds DESC, start_at DESC"}
+"""Words that stand for an incident, with the order in which it is the first."""
+
+
+def first_by(store: Store, word: str) -> str | None:
+    """Id of the latest or the largest living incident; None where there is none."""
+    rows = store.rows(
+        f"""SELECT incident_id FROM incidents WHERE NOT retired
+            ORDER BY {FIRST_BY[word]}, incident_id LIMIT 1"""
+    )
+    return rows[0][0] if rows else None
+
+
 def near_ids(store: Store, prefix: str) -> list[str]:
     """Ids that begin so."""
     rows = store.rows(

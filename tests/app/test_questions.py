@@ -10,6 +10,7 @@ import pytest
 
 from analytics.errors import AnalysisError
 from app import questions
+from data.current import SCHEMA_VERSION
 from data.queries.reliability import GROUPINGS
 from data.queries.selection import Selection
 from data.store import Store
@@ -157,7 +158,7 @@ def test_info_notices_a_damaged_snapshot(demo_store: Path, tmp_path: Path) -> No
         stream.write(b"x")
     found = questions.info(store, Selection())
     assert not found.checksum_holds
-    assert (found.schema_version, found.snapshot, found.synthetic) == (1, 1, True)
+    assert (found.schema_version, found.snapshot, found.synthetic) == (SCHEMA_VERSION, 1, True)
     assert found.tables["jobs"] > 0
     store.close()
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 KEYS = {
     "clusters": ["cluster"],
     "nodes": ["cluster", "node", "first_seen_at"],
+    "planted_causes": ["cluster", "attempt_key"],
     "node_facts": ["cluster", "node", "gpu", "key", "from_at"],
     "jobs": ["cluster", "attempt_key"],
     "job_nodes": ["cluster", "attempt_key", "node"],
