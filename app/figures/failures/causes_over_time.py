@@ -24,6 +24,8 @@ NAMES_PX = 280
 """Width of the names at the right."""
 MAX_TICKS = 8
 MANY_WEEKS = 26
+CLIPPED_FROM = 3
+"""Weeks from which on the axis ends with the period; a shorter one shows its weeks in full."""
 
 
 def figure(
@@ -233,7 +235,9 @@ def _says(week: WeekRate) -> str:
 def _ticks(causes: CausesByWeek) -> dict[str, object]:
     """A tick at the beginning of a week; over half a year, on months."""
     weeks = [week.week for week in causes.total]
-    ends = {"range": [causes.from_at, causes.to_at]} if weeks else {}
+    clipped = len(weeks) >= CLIPPED_FROM
+    whole = [weeks[0], weeks[-1] + WEEK] if weeks else None
+    ends = {"range": [causes.from_at, causes.to_at] if clipped else whole}
     if not 0 < len(weeks) <= MANY_WEEKS:
         return ends | {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
     step = -(-len(weeks) // MAX_TICKS) * WEEK
