@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.questions import Incident
 
 MEMBERS = [
-    "start_at", "seconds_after_start", "source", "node", "severity", "role", "signal", "text",
+    "start_at", "seconds_after_start", "node", "text", "role", "source", "severity", "signal",
     "job_id", "attempt", "state", "n_gpus", "cause", "domain", "confidence", "end_at", "kind",
     "key", "cluster",
 ]  # fmt: skip

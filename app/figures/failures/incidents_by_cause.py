@@ -105,8 +105,8 @@ def _add_incidents(
 ) -> None:
     """The incidents of a cause: a ring where no job was hit."""
     palette = template.PALETTES[mode]
-    lost = rows["lost_gpu_hours"].fillna(0.0).astype(float)
-    share = lost / largest if largest else lost
+    lost = rows["lost_gpu_hours"].astype(float).fillna(0.0)
+    share = lost / largest if largest > 0 else lost
     colours = [domains.colour(domain, mode) for domain in rows["domain"]]
     chart.add_scatter(
         x=[local(at, timezone) for at in rows["start_at"]],

@@ -1,0 +1,164 @@
+"""Incident: what happened here, why, what did it hit, and what next?"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app import questions
+from data.queries.selection import Selection
+from data.state import State
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/failures/incident.py"
+
+
+def _one(store: Path, condition: str) -> str:
+    """An incident."""
+    with closing(Store.open(store)) as opened:
+        rows = opened.rows(
+            f"SELECT incident_id FROM incidents WHERE {condition} ORDER BY lost_gpu_seconds DESC"
+        )
+    return str(rows[0][0])
+
+
+@pytest.fixture
+def own_demo(demo_store: Path, tmp_path: Path) -> Path:
+    """A demo store that can be written."""
+    return shutil.copytree(demo_store, tmp_path / "store")
+
+
+def test_without_an_id_the_latest_can_be_picked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    assert page.title[0].value == "Which incident?"
+    assert "incident_id" in page.dataframe[0].value.columns
+
+
+def test_a_link_shows_what_happened_who_acts_and_the_evidence(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    name = _one(demo_store, "n_failures > 0 AND n_events > 0")
+    page = open_page(demo_store, PAGE, incident=name)
+    assert not page.exception
+    with closing(Store.open(demo_store)) as store:
+        found = questions.incident(store, name)
+    assert page.title[0].value == f"{found.row['summary']}."
+    assert found.cause.title in page.markdown[0].value
+    assert found.cause.action in page.markdown[1].value
+    shown = {metric.label: metric.value for metric in page.metric}
+    assert shown["Jobs hit"] == str(found.row["n_jobs"])
+    assert shown["Nodes"] == str(found.row["n_nodes"])
+    assert shown["Confidence"] == f"{100 * found.confidence:.3g} %"
+    assert len(page.get("plotly_chart")) == 1
+    evidence = page.dataframe[0].value
+    assert len(evidence) == len(found.members)
+    assert evidence["start_at"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize(
+    "condition", ["n_jobs = 0", "cause = 'node_lost'", "n_preempted > 0", "domain = 'hardware'"]
+)
+def test_every_kind_of_incident_opens(
+    open_page: Callable[..., AppTest], demo_store: Path, condition: str
+) -> None:
+    with closing(Store.open(demo_store)) as store:
+        if not store.rows(f"FROM incidents WHERE {condition}"):
+            pytest.skip("the small demo has none")
+    page = open_page(demo_store, PAGE, incident=_one(demo_store, condition))
+    assert not page.exception
+    assert page.metric
+
+
+def test_every_incident_of_the_list_opens(
+    open_page: Callable[..., AppTest], incident_store: Path
+) -> None:
+    with closing(Store.open(incident_store)) as store:
+        ids = questions.incident_rows(store, Selection())["incident_id"]
+    assert len(ids) == 2
+    for name in ids:
+        assert not open_page(incident_store, PAGE, incident=name).exception
+
+
+def test_a_crash_loop_says_how_often_and_what_it_preempted(
+    open_page: Callable[..., AppTest], incident_store: Path
+) -> None:
+    page = open_page(incident_store, PAGE, incident=_one(incident_store, "loop_failures > 0"))
+    assert not page.exception
+    said = " ".join(block.value for block in page.markdown)
+    assert "One job failed 4 times in a row, with 3 requeues between" in said
+    assert "They preempted no other job" in said
+
+
+def test_an_id_that_was_merged_leads_to_its_heir(
+    open_page: Callable[..., AppTest], incident_store: Path
+) -> None:
+    old = _one(incident_store, "superseded_by IS NOT NULL")
+    page = open_page(incident_store, PAGE, incident=old)
+    assert not page.exception
+    assert f"Incident {old} was merged into" in page.info[0].value
+
+
+def test_an_incident_that_is_none_any_more_says_so(
+    open_page: Callable[..., AppTest], incident_store: Path
+) -> None:
+    gone = _one(incident_store, "retired AND superseded_by IS NULL")
+    page = open_page(incident_store, PAGE, incident=gone)
+    assert not page.exception
+    assert page.warning[0].value.startswith("Retired")
+
+
+def test_an_unknown_id_names_one_that_is_near(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    name = _one(demo_store, "n_jobs > 0")
+    page = open_page(demo_store, PAGE, incident=name[:6])
+    assert not page.exception
+    assert "did you mean" in page.warning[0].value
+    assert page.title[0].value == "Which incident?"
+
+
+def test_people_decide_cause_and_status_and_can_take_it_back(
+    open_page: Callable[..., AppTest], own_demo: Path
+) -> None:
+    name = _one(own_demo, "cause <> 'power' AND n_failures > 0")
+    page = open_page(own_demo, PAGE, incident=name)
+    box = {each.label: each for each in page.selectbox}
+    box["Cause"].set_value("power")
+    box["Status"].set_value("acknowledged")
+    page.text_area[0].set_value("breaker *tripped*")
+    page = page.button[_place(page, "Save")].click().run()
+    assert not page.exception
+    assert "by a person" in page.markdown[0].value
+    assert {each.field for each in State(own_demo).history(f"incident:{name}")} == {
+        "cause", "status", "note",
+    }  # fmt: skip
+    shown = {metric.label: metric.value for metric in page.metric}
+    assert shown["Confidence"] == "100 %"
+    for _ in range(3):
+        page = page.button[_place(page, "Undo")].click().run()
+    assert not page.exception
+    assert "by a person" not in page.markdown[0].value
+
+
+def _place(page: AppTest, label: str) -> int:
+    return next(n for n, button in enumerate(page.button) if button.label == label)
+
+
+def test_an_empty_store_says_how_to_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE, incident="abc")
+    assert not page.exception
+    assert page.title[0].value == "This store holds no data yet"

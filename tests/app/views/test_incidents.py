@@ -1,0 +1,129 @@
+"""Incidents: what happened, and what needs me?"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app import actions, questions
+from data.queries.selection import Selection
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/failures/incidents.py"
+
+
+def test_the_answer_stands_first_with_the_numbers_of_the_command(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    with closing(Store.open(demo_store)) as store:
+        summary = questions.incidents(store, Selection())
+    assert page.title[0].value.startswith(f"{summary.n_with_jobs} incidents hit jobs and cost")
+    shown = {metric.label: metric.value for metric in page.metric}
+    assert shown["Open incidents"] == str(summary.n_open)
+    rate = summary.rate_per_1000_node_days
+    assert shown["Incidents per 1,000 node-days"] == f"{rate.value:.3g}"
+    assert len(page.get("plotly_chart")) == 1
+    assert len(page.dataframe[0].value) == summary.n_incidents
+
+
+@pytest.mark.parametrize("tab", ["Causes", "Signals that come together"])
+def test_every_tab_opens_from_a_link(
+    open_page: Callable[..., AppTest], incident_store: Path, tab: str
+) -> None:
+    page = open_page(incident_store, PAGE, period="all", tab=tab)
+    assert not page.exception
+    columns = {"Causes": "lost_gpu_hours", "Signals that come together": "lift"}
+    assert columns[tab] in page.dataframe[0].value.columns
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"of_status": "open"},
+        {"period": "7d"},
+        {"min_gpus": "64"},
+        {"cluster": "demo"},
+    ],
+    ids=str,
+)
+def test_each_filter_works_from_a_link(
+    open_page: Callable[..., AppTest], demo_store: Path, chosen: dict[str, str]
+) -> None:
+    page = open_page(demo_store, PAGE, **({"period": "all"} | chosen))
+    assert not page.exception
+
+
+@pytest.mark.parametrize("domain", ["hardware", "unknown"])
+def test_a_domain_can_be_chosen_in_the_address(
+    open_page: Callable[..., AppTest], incident_store: Path, domain: str
+) -> None:
+    page = open_page(incident_store, PAGE, period="all", of_domain=domain)
+    assert not page.exception
+    assert set(page.dataframe[0].value["domain"]) == {domain}
+
+
+def test_a_cause_can_be_chosen(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    box = next(box for box in page.selectbox if box.label == "Cause")
+    page = box.select_index(1).run()
+    assert not page.exception
+    assert page.dataframe[0].value["cause"].nunique() == 1
+
+
+def test_a_crash_loop_is_counted_and_a_loss_that_failed_jobs_alone_have(
+    open_page: Callable[..., AppTest], incident_store: Path
+) -> None:
+    page = open_page(incident_store, PAGE, period="all")
+    assert not page.exception
+    shown = {metric.label: metric.value for metric in page.metric}
+    assert shown["Crash loops"] == "1"
+    assert shown["GPU-hours lost"] == "32.0"
+    assert set(page.dataframe[0].value["incident_id"]) == _living(incident_store)
+
+
+def _living(store: Path) -> set[str]:
+    with closing(Store.open(store)) as opened:
+        return {row[0] for row in opened.rows("FROM incidents WHERE NOT retired")}
+
+
+def test_none_of_the_chosen_kind_says_so(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", of_status="resolved")
+    assert not page.exception
+    assert "No incident of this kind (resolved)" in page.markdown[0].value
+
+
+def test_without_events_it_says_what_would_bring_them(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    text = (
+        "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
+        "1|c|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|1|gres/gpu=8|n1\n"
+    )
+    (tmp_path / "sacct.txt").write_text(text, encoding="utf-8")
+    root = tmp_path / "store"
+    actions.ingest_files(root, "sacct", [str(tmp_path / "sacct.txt")], actions.Options())
+    page = open_page(root, PAGE, period="all")
+    assert not page.exception
+    assert page.title[0].value == "No incident in this selection."
+    assert "No health event and no outage" in page.markdown[0].value
+    assert "faultline ingest kernel-log" in page.code[0].value
+
+
+def test_an_empty_store_says_how_to_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert page.title[0].value == "This store holds no data yet"
