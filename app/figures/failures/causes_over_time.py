@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HEIGHT = 340
 WEEK = pd.Timedelta(days=7)
+BAR_WIDTH = 0.88
+"""Of a week; stated, because a bar that stands alone would have no width."""
 LINE_PX = 20
 NAMES_PX = 280
 """Width of the names at the right."""
@@ -59,7 +61,7 @@ def figure(
     _add_total(chart, causes.total, rates=exposure_known, mode=mode)
     _add_gaps(chart, causes.total, rates=exposure_known, mode=mode)
     _add_names(chart, causes.series, titles=titles, mode=mode)
-    chart.update_layout(barmode="stack", bargap=0.12, margin={"r": NAMES_PX})
+    chart.update_layout(barmode="stack", margin={"r": NAMES_PX})
     chart.update_xaxes(title="Week beginning (Monday, UTC)", tickangle=0, **_ticks(causes))
     chart.update_yaxes(title=unit, range=[0, 1.06 * _top(causes.total, rates=exposure_known)])
     return chart
@@ -123,6 +125,7 @@ def _add_series(
     chart.add_bar(
         x=[week.week + WEEK / 2 for week in series.weeks],
         y=[_height(week, rates=rates) for week in series.weeks],
+        width=BAR_WIDTH * WEEK.total_seconds() * 1000,
         marker=domains.fill(series.domain, mode, rank),
         customdata=[_says(week) for week in series.weeks],
         hovertemplate=f"<b>{name(series, titles)}</b><br>%{{customdata}}<extra></extra>",

@@ -16,7 +16,7 @@ TITLES = {
     "unknown": "unknown",
 }
 """In the order in which they are shown."""
-SHADES = (1.0, 0.68, 0.46, 0.32, 0.22, 0.15)
+SHADES = (1.0, 0.7, 0.5, 0.38, 0.3, 0.24)
 """Strength of the domain's colour for its first, second, ... cause."""
 LONGEST = 38
 """Letters of a title that stand in a figure; all of them on hover."""

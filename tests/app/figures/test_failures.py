@@ -51,6 +51,15 @@ def test_causes_stand_on_one_another_in_the_colour_of_their_domain() -> None:
     assert _named(figure, "Unknown")["marker"]["pattern"]["shape"] == "/"
 
 
+def test_a_week_that_stands_alone_is_drawn_in_full() -> None:
+    causes = causes_by_week(_weeks().head(2), ["hardware"])
+    figure = causes_over_time.figure(causes, titles=TITLES, exposure_known=True).to_dict()
+    assert _named(figure, "PCIe error")["width"] == pytest.approx(0.88 * 7 * 86_400_000)
+    assert [str(at.date()) for at in figure["layout"]["xaxis"]["range"]] == [
+        "2026-01-05", "2026-01-12",
+    ]  # fmt: skip
+
+
 def test_a_week_without_record_is_hatched_and_never_zero() -> None:
     gap = _named(_over_time(), "nothing recorded")
     assert [str(at.date()) for at in gap["x"]] == ["2026-01-15"]
