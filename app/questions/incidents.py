@@ -80,11 +80,12 @@ def incident_rows(
     domain: str | None = None,
     cause: str | None = None,
     status: str | None = None,
+    first: str = "latest",
     limit: int = 10_000,
 ) -> pd.DataFrame:
-    """Which incidents were there?"""
+    """Which incidents were there, the latest or the largest first?"""
     rows = incident_queries.incident_rows(
-        store, selection, domain=domain, cause=cause, status=status, limit=limit
+        store, selection, domain=domain, cause=cause, status=status, first=first, limit=limit
     )
     return _listed(rows)
 

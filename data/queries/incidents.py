@@ -27,6 +27,10 @@ incident AS (
 """The table `incidents` with what people said over it."""
 
 
+FIRST_BY = {"latest": "start_at DESC", "largest": "lost_gpu_seconds DESC NULLS LAST, start_at DESC"}
+"""Words that stand for an incident, with the order in which it is the first."""
+
+
 def incident_rows(
     store: Store,
     selection: Selection,
@@ -34,9 +38,10 @@ def incident_rows(
     domain: str | None = None,
     cause: str | None = None,
     status: str | None = None,
+    first: str = "latest",
     limit: int = 10_000,
 ) -> pd.DataFrame:
-    """Living incidents that touch the period, the latest first; nodes as a JSON array.
+    """Living incidents that touch the period, the latest or the largest first; nodes as JSON.
 
     With a partition, account or size only those in which such an attempt failed.
     """
@@ -56,7 +61,7 @@ def incident_rows(
               AND ($status IS NULL OR status = $status)
               AND (($partition IS NULL AND $account IS NULL AND $min_gpus = 0)
                 OR incident_id IN (SELECT incident_id FROM touched))
-            ORDER BY start_at DESC, incident_id LIMIT {int(limit)}""",
+            ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
         {
             "cluster": selection.cluster,
             "from_at": selection.from_at,
@@ -76,10 +81,6 @@ def incident(store: Store, incident_id: str) -> pd.DataFrame:
     return store.frame(
         f"WITH {_INCIDENTS} FROM incident WHERE incident_id = $incident", _of(incident_id)
     )
-
-
-FIRST_BY = {"latest": "start_at DESC", "largest": "lost_gpu_seconds DESC, start_at DESC"}
-"""Words that stand for an incident, with the order in which it is the first."""
 
 
 def first_by(store: Store, word: str) -> str | None:
