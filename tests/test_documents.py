@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,35 @@ def test_every_command_is_in_the_readme(command: str) -> None:
 @pytest.mark.parametrize("source", sources())
 def test_every_source_is_in_the_readme(source: str) -> None:
     assert f"| `{source}` |" in README
+
+
+def _story() -> list[tuple[str, list[str]]]:
+    """The commands of the story, each with the lines that it shows; `...` stands for a cut."""
+    (block,) = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    parts = [part.splitlines() for part in block.split("$ ")[1:]]
+    return [(command, shown) for command, *shown in parts]
+
+
+@pytest.mark.slow
+def test_the_story_of_the_readme_holds_on_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FAULTLINE_STORE", str(tmp_path / "demo-store"))
+    assert cli.main(["demo", "--store", str(tmp_path / "demo-store")]) == 0
+    for command, shown in _story():
+        capsys.readouterr()
+        assert cli.main(shlex.split(command)[1:]) == 0
+        printed = capsys.readouterr().out
+        for line in shown:
+            pattern = ".*".join(re.escape(part.strip()) for part in line.split("..."))
+            assert re.search(pattern, printed), (command, line)
+
+
+def test_the_story_of_the_readme_has_its_commands() -> None:
+    assert [command.split()[1] for command, _ in _story()] == [
+        "incidents", "incident", "sql", "annotate", "report",
+    ]  # fmt: skip
 
 
 def test_no_figure_of_the_readme_is_left_open() -> None:
