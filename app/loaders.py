@@ -19,8 +19,11 @@ from app.reports import incident as incident_reports
 from data.current import read_current
 from data.errors import DataError
 from data.queries.selection import MTTF_MIN_GPUS, Selection
+from data.queries.parameters import Parameter
+from data.sandbox import QueryResult, RunningQuery, keep_spares
+from data.saved_queries import SavedQueries, SavedQuery
 from data.state import Annotation, State
-from data.store import Store
+from data.store import Store, require_current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +46,12 @@ ANSWERS_KEPT = 256
 
 ROWS_KEPT = 1000
 """Rows up to which a table is kept; what a download asks for is not."""
+
+SPARE_QUERIES = 2
+"""Processes kept ready for ad hoc queries, once somebody opened the page."""
+
+SQL_LIMITS = questions.PAGE_LIMITS
+parameters, sql_examples = questions.parameters, questions.sql_examples
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,10 +137,22 @@ def failures(selection: Selection) -> FailureSummary:
 
 
 def verdict_rows(
-    selection: Selection, *, cause: str | None = None, domain: str | None = None, limit: int
+    selection: Selection,
+    *,
+    cause: str | None = None,
+    domain: str | None = None,
+    counted: bool = False,
+    limit: int,
 ) -> pd.DataFrame:
-    """Failed attempts with their verdicts."""
-    return _rows(questions.verdict_rows, selection, cause=cause, domain=domain, limit=limit)
+    """Failed attempts with their verdicts; `counted`: those that the failure rate counts."""
+    return _rows(
+        questions.verdict_rows,
+        selection,
+        cause=cause,
+        domain=domain,
+        counted=counted,
+        limit=limit,
+    )
 
 
 def check_calibration(selection: Selection) -> pd.DataFrame:
@@ -192,6 +213,37 @@ def said(target: str) -> list[Annotation]:
 def time_of(annotation: Annotation) -> datetime:
     """When an annotation was made."""
     return datetime.fromisoformat(annotation.made_at)
+
+
+def schema() -> questions.StoreSchema:
+    """Tables and columns, and what they mean."""
+    return _answer(questions.schema_of)
+
+
+def sample_rows(table: str) -> pd.DataFrame:
+    """The first rows of a table."""
+    return _answer(questions.sample_rows, table)
+
+
+def published_at() -> datetime | None:
+    """When the snapshot was published; None where nothing was."""
+    current = read_current(store_root())
+    return None if current is None else datetime.fromisoformat(current.published_at)
+
+
+def ask_sql(sql: str, selection: Selection) -> RunningQuery:
+    """Starts an ad hoc query of the published snapshot; never cached."""
+    return questions.ask_sql(store_root() / require_current(store_root()).file, sql, selection)
+
+
+def prepare_sql() -> None:
+    """Processes start ahead of the queries that they will run."""
+    keep_spares(SPARE_QUERIES)
+
+
+def kept_queries() -> SavedQueries:
+    """Queries that people saved, and the last ones that each asked; never cached."""
+    return SavedQueries(store_root())
 
 
 def ingests() -> pd.DataFrame:

@@ -25,7 +25,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     -------
     DataFrame
         Columns as `analytics.failures.summary.failure_summary` takes verdicts: cause, domain, day,
-        n_attempts, n_jobs (0), n_lost (each is a lost node), gpu_seconds (0: not known).
+        n_attempts, n_lost (each is a lost node), gpu_seconds (0: not known).
 
     Examples
     --------
@@ -50,7 +50,6 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "domain": [taxonomy.domain_of(one) for one in cause],
             "day": labelled["day"],
             "n_attempts": labelled["n_failures"],
-            "n_jobs": 0,
             "n_lost": labelled["n_failures"],
             "gpu_seconds": 0,
         }

@@ -40,7 +40,6 @@ class CauseCount:
     title: str
     domain: str
     n_attempts: int
-    n_jobs: int
     gpu_hours: float
     """Running time x GPUs of these attempts, lost or not."""
     rate_per_1000_node_days: Estimate
@@ -101,7 +100,7 @@ def failure_summary(
     states : DataFrame
         Columns state, n_attempts, gpu_seconds of attempts that ended.
     verdicts : DataFrame
-        Columns cause, domain, day, n_attempts, n_jobs, n_lost, gpu_seconds.
+        Columns cause, domain, day, n_attempts, n_lost, gpu_seconds.
     exposure : DataFrame
         Columns day, exposure_node_days (NaN where the GPUs of a node are unknown).
     causes : mapping
@@ -143,7 +142,6 @@ def failure_summary(
                 title=causes[name].title if name in causes else name,
                 domain=domain,
                 n_attempts=int(rows["n_attempts"].sum()),
-                n_jobs=int(rows["n_jobs"].sum()),
                 gpu_hours=float(rows["gpu_seconds"].sum()) / 3600.0,
                 rate_per_1000_node_days=rate(int(rows["n_attempts"].sum())),
                 owner=causes[name].owner if name in causes else "",

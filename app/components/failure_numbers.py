@@ -55,7 +55,7 @@ def _counted(summary: FailureSummary, scope: Scope) -> Headline:
         glossary.COUNTED_FAILURES,
         numbers.count(summary.n_counted),
         f"{summary.n_hardware:,} by hardware, {summary.n_node_lost:,} with a lost node",
-        partial(failure_rows.dialog, scope, domain="hardware", total=summary.n_hardware),
+        partial(failure_rows.dialog, scope, counted=True, total=summary.n_counted),
     )
 
 

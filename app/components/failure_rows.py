@@ -39,10 +39,15 @@ COLUMNS = [
 
 @st.dialog("Failed attempts", width="large")
 def dialog(
-    scope: Scope, *, cause: str | None = None, domain: str | None = None, total: int
+    scope: Scope,
+    *,
+    cause: str | None = None,
+    domain: str | None = None,
+    counted: bool = False,
+    total: int,
 ) -> None:
     """The attempts behind a number or a cause."""
-    show(scope, name="verdicts_dialog", cause=cause, domain=domain, total=total)
+    show(scope, name="verdicts_dialog", cause=cause, domain=domain, counted=counted, total=total)
 
 
 def show(
@@ -52,9 +57,10 @@ def show(
     total: int | None = None,
     cause: str | None = None,
     domain: str | None = None,
+    counted: bool = False,
 ) -> None:
     """The latest failed attempts; the download holds all."""
-    fetch = partial(_fetch, scope, cause=cause, domain=domain)
+    fetch = partial(_fetch, scope, cause=cause, domain=domain, counted=counted)
     table.show(
         fetch(limit=table.ROWS_SHOWN),
         name=name,
@@ -65,9 +71,13 @@ def show(
     )
 
 
-def _fetch(scope: Scope, *, cause: str | None, domain: str | None, limit: int) -> pd.DataFrame:
+def _fetch(
+    scope: Scope, *, cause: str | None, domain: str | None, counted: bool, limit: int
+) -> pd.DataFrame:
     """Rows as they are shown: the evidence that counts as one text."""
-    found = loaders.verdict_rows(scope.selection, cause=cause, domain=domain, limit=limit)
+    found = loaders.verdict_rows(
+        scope.selection, cause=cause, domain=domain, counted=counted, limit=limit
+    )
     return found.assign(evidence=found["evidence"].map(_counting))[COLUMNS]
 
 

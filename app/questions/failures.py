@@ -49,10 +49,13 @@ def verdict_rows(
     *,
     cause: str | None = None,
     domain: str | None = None,
+    counted: bool = False,
     limit: int = 10_000,
 ) -> pd.DataFrame:
     """Which attempts failed, with what verdict on what evidence?"""
-    rows = failure_queries.verdict_rows(store, selection, cause=cause, domain=domain, limit=limit)
+    rows = failure_queries.verdict_rows(
+        store, selection, cause=cause, domain=domain, counted=counted, limit=limit
+    )
     for column in ("evidence", "alternatives"):
         rows[column] = rows[column].map(json.loads)
     return rows

@@ -58,13 +58,13 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
 def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Verdicts by cause and day.
 
-    Columns cause, domain, day, n_attempts, n_jobs, n_lost (the scheduler lost a node),
-    gpu_seconds (running time x GPUs).
+    Columns cause, domain, day, n_attempts, n_lost (the scheduler lost a node), gpu_seconds
+    (running time x GPUs).
     """
     return store.frame(
         f"""WITH {_CHOSEN}
             SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
-              count(DISTINCT job_id) AS n_jobs, count(*) FILTER (node_lost) AS n_lost,
+              count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
         _parameters(selection),
@@ -77,9 +77,13 @@ def verdict_rows(
     *,
     cause: str | None = None,
     domain: str | None = None,
+    counted: bool = False,
     limit: int = 10_000,
 ) -> pd.DataFrame:
-    """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays."""
+    """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays.
+
+    `counted` keeps what the failure rate counts: hardware, or a lost node whatever the verdict.
+    """
     return store.frame(
         f"""WITH {_CHOSEN}
             SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
@@ -87,8 +91,9 @@ def verdict_rows(
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
             FROM chosen WHERE ($cause IS NULL OR cause = $cause)
               AND ($domain IS NULL OR domain = $domain)
+              AND (NOT $counted OR domain = 'hardware' OR node_lost)
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
-        _parameters(selection) | {"cause": cause, "domain": domain},
+        _parameters(selection) | {"cause": cause, "domain": domain, "counted": counted},
     )
 
 
@@ -191,7 +196,8 @@ def node_history(store: Store, cluster: str, node: str, selection: Selection) ->
              SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,
                concat_ws(': ', subcause, text)
              FROM node_failures WHERE cluster = $cluster AND node = $node)
-           WHERE ($from_at IS NULL OR start_at IS NULL OR coalesce(end_at, start_at) >= $from_at)
+           WHERE ($from_at IS NULL OR start_at IS NULL OR coalesce(end_at, start_at) >= $from_at
+               OR (end_at IS NULL AND kind IN ('node_event', 'ticket')))
              AND ($to_at IS NULL OR start_at IS NULL OR start_at < $to_at)
            ORDER BY start_at DESC NULLS LAST, kind, key LIMIT 5000""",
         _parameters(selection) | {"cluster": cluster, "node": node},

@@ -71,7 +71,6 @@ def frame(causes: Sequence[CauseCount]) -> pd.DataFrame:
                 "title": cause.title,
                 "domain": domains.TITLES.get(cause.domain, cause.domain),
                 "attempts": cause.n_attempts,
-                "jobs": cause.n_jobs,
                 "gpu_hours": cause.gpu_hours,
                 "rate_per_1000_node_days": cause.rate_per_1000_node_days.value,
                 "rate_lower": cause.rate_per_1000_node_days.lower,
@@ -152,6 +151,6 @@ def _says(cause: CauseCount, *, rates: bool) -> str:
     )
     return (
         f"<b>{cause.title}</b> ({domains.TITLES.get(cause.domain, cause.domain)}){said}<br>"
-        f"{numbers.counted(cause.n_attempts, 'failed attempt')} of "
-        f"{numbers.counted(cause.n_jobs, 'job')}, {numbers.count(cause.gpu_hours)} GPU-hours"
+        f"{numbers.counted(cause.n_attempts, 'failed attempt')}, "
+        f"{numbers.count(cause.gpu_hours)} GPU-hours"
     )

@@ -35,7 +35,7 @@ def _over_time(exposure: float = 500.0, *, known: bool = True) -> dict:
 
 def _cause(name: str, n: int, domain: str = "hardware") -> CauseCount:
     rate = poisson_rate(n, 1000.0).scaled(1000.0)
-    return CauseCount(name, name.title(), domain, n, n, 8.0 * n, rate, "team", "Look.")
+    return CauseCount(name, name.title(), domain, n, 8.0 * n, rate, "team", "Look.")
 
 
 def _named(figure: dict, name: str) -> dict:
