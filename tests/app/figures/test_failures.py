@@ -126,7 +126,7 @@ def test_rates_far_apart_are_dots_on_a_log_axis() -> None:
 def test_a_ranking_without_exposure_counts_attempts() -> None:
     cause = _cause("pcie", 4)
     bare = CauseCount(
-        cause.cause, cause.title, cause.domain, 4, 4, 32.0, unknown(0.9, 4), "team", "Look."
+        cause.cause, cause.title, cause.domain, 4, 32.0, unknown(0.9, 4), "team", "Look."
     )
     drawn = cause_ranking.figure([bare], exposure_known=False).to_dict()
     assert drawn["data"][0]["x"] == [4.0]
