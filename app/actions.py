@@ -17,6 +17,7 @@ from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers
 from data.publish import writer
 from data.queries import targets
+from data.saved_queries import SavedQueries, SavedQuery
 from data.site import load_site
 from data.state import Annotation, State
 from data.store import Store, require_current
@@ -37,7 +38,12 @@ __all__ = [
     "annotate",
     "build_demo",
     "checked_zone",
+    "delete_query",
     "ingest_files",
+    "remember_query",
+    "rename_query",
+    "restore_query",
+    "save_query",
     "sources",
     "undo",
 ]
@@ -45,6 +51,8 @@ __all__ = [
 FIELDS = ("cause", "note", "status")
 """What can be said about an attempt, an incident or a node."""
 STATUSES = ("open", "acknowledged", "resolved")
+LONGEST_NAME = 80
+"""Characters of the name of a saved query."""
 LONGEST_NOTE = 10_000
 """Characters: every page of the target carries them."""
 _SHOWN_BY = {
@@ -171,6 +179,47 @@ def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annota
     """
     require_current(root)
     return State(root).undo(annotation_id, author=author or _login())
+
+
+def save_query(root: Path, name: str, sql: str, *, author: str | None = None) -> SavedQuery:
+    """Saves a query under a name, for everybody who sees the store.
+
+    Raises
+    ------
+    DataError
+        Where the query is empty, or the name is empty, too long or taken.
+    """
+    if not sql.strip():
+        raise DataError("there is no query to save: write one first")
+    return SavedQueries(root).save(_named(name), sql, author=author or _login())
+
+
+def rename_query(root: Path, query_id: str, name: str, *, author: str | None = None) -> None:
+    """Gives a saved query another name; refuses one that is empty, too long or taken."""
+    SavedQueries(root).rename(query_id, _named(name), author=author or _login())
+
+
+def delete_query(root: Path, query_id: str, *, author: str | None = None) -> None:
+    """Takes a saved query from the list; `restore_query` brings it back."""
+    SavedQueries(root).delete(query_id, author=author or _login())
+
+
+def restore_query(root: Path, query_id: str, *, author: str | None = None) -> None:
+    """Brings a deleted query back."""
+    SavedQueries(root).restore(query_id, author=author or _login())
+
+
+def remember_query(root: Path, sql: str, outcome: str, *, author: str) -> None:
+    """Adds a query to those that a person asked."""
+    SavedQueries(root).remember(sql, outcome, author=author)
+
+
+def _named(name: str) -> str:
+    """A name of a saved query."""
+    name = " ".join(name.split())
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise DataError(f"a name holds 1 to {LONGEST_NAME} characters, got {len(name)}")
+    return name
 
 
 def _refuse_unknown(store: Store, target: str) -> None:

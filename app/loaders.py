@@ -18,8 +18,8 @@ from app import questions
 from app.reports import incident as incident_reports
 from data.current import read_current
 from data.errors import DataError
-from data.queries.selection import MTTF_MIN_GPUS, Selection
 from data.queries.parameters import Parameter
+from data.queries.selection import MTTF_MIN_GPUS, Selection
 from data.sandbox import QueryResult, RunningQuery, keep_spares
 from data.saved_queries import SavedQueries, SavedQuery
 from data.state import Annotation, State
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from app.reports.incident import IncidentReport
     from data.queries.reliability import Grouping
 
-__all__ = ["MTTF_MIN_GPUS", "Annotation", "DataError", "Selection"]
+__all__ = [
+    "MTTF_MIN_GPUS", "Annotation", "DataError", "Parameter", "QueryResult", "RunningQuery",
+    "SavedQuery", "Selection",
+]  # fmt: skip
 
 ANSWERS_KEPT = 256
 """Answers held for all sessions together."""

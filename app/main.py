@@ -28,6 +28,9 @@ page = st.navigation(
         "Reliability": [
             st.Page("views/reliability/mttf.py", title="MTTF", icon=":material/timer:"),
         ],
+        "Explore": [
+            st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
+        ],
     }
 )
 with notice.explained():

@@ -2,32 +2,94 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.cli import options, output
+from app.reports.query_files import WRITERS, Asked, plain
+from data.errors import DataError
+from data.queries.parameters import parameters, values
 
 if TYPE_CHECKING:
     import argparse
 
+    from data.queries.selection import Selection
+
 HELP = "run one SELECT or EXPLAIN on the store, in a sandbox"
-EXAMPLE = 'faultline sql "SELECT state, count(*) FROM jobs GROUP BY state" --store ./demo-store'
+EXAMPLE = (
+    'faultline sql "SELECT cause, count(*) FROM failures WHERE failed_at >= $from_at GROUP BY ALL"'
+    " --from 2025-12-08 --store ./demo-store"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The query."""
+    """The query, its parameters, and where its rows go."""
     options.add_store(parser)
-    parser.add_argument("query", metavar="SQL", help="exactly one SELECT or EXPLAIN")
+    parser.add_argument(
+        "query",
+        metavar="SQL",
+        help="exactly one SELECT or EXPLAIN; it may name $cluster, $from_at, $to_at, $partition, "
+        "$account and $min_gpus, which the filters set; - reads it from standard input",
+    )
+    options.add_selection(parser)
+    parser.add_argument(
+        "--as",
+        dest="kind",
+        choices=tuple(WRITERS),
+        help="write the rows to a file (--out) of this kind",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where --as writes to")
     options.add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the rows."""
+    """Prints the rows, or writes them to a file."""
     from data.sandbox import run_query
     from data.store import require_current
 
+    if (arguments.kind is None) != (arguments.out is None):
+        raise DataError("--as and --out go together: name the kind of the file and the file")
     current = require_current(arguments.store)
-    result = run_query(arguments.store / current.file, arguments.query)
-    output.print_rows(result.columns, result.rows, output.chosen(arguments.format))
+    selection = _selection(arguments)
+    sql = sys.stdin.read() if arguments.query == "-" else arguments.query
+    bound = values(selection)
+    result = run_query(arguments.store / current.file, sql, parameters=bound)
+    if arguments.kind is None:
+        form = output.chosen(arguments.format)
+        output.print_rows(result.columns, result.rows, form)
+    else:
+        about = {"parameters": bound, "snapshot": current.snapshot}
+        asked = Asked(sql, _said(selection), **about, synthetic=current.synthetic)
+        _write(arguments.out, WRITERS[arguments.kind](result, asked))
+        output.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
     if result.truncated:
         output.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
     return 0
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    """The filters; names are looked up in the store."""
+    from data.store import Store
+
+    with contextlib.closing(Store.open(arguments.store)) as store:
+        return options.selection(arguments, store)
+
+
+def _said(selection: Selection) -> str:
+    """The filters that are set, in words."""
+    chosen = [
+        f"{parameter.name} {plain(parameter.value)}"
+        for parameter in parameters(selection)
+        if not parameter.open
+    ]
+    return " · ".join(chosen) or "no filters"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes the file; one that cannot be written is the request's fault."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None

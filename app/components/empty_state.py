@@ -177,3 +177,19 @@ def no_facts() -> None:
         "Nothing but its name is known of this node.",
         remedy="Rack, pod and driver come from sources that name them, such as health checks.",
     )
+
+
+def no_query() -> None:
+    """Nothing was asked yet."""
+    show(
+        "No query was run yet.",
+        remedy="Write one, or pick an example on the right: it answers when you press Run.",
+    )
+
+
+def nothing_to_draw() -> None:
+    """The rows hold nothing that a chart could show."""
+    show(
+        "Nothing to draw.",
+        remedy="A chart needs rows with at least one column of numbers and another one beside it.",
+    )

@@ -13,6 +13,15 @@ from app.questions.classification import (
     log_file_verdict,
     train_on_file,
 )
+from app.questions.explore import (
+    PAGE_LIMITS,
+    StoreSchema,
+    ask_sql,
+    parameters,
+    sample_rows,
+    schema_of,
+    sql_examples,
+)
 from app.questions.failures import (
     check_calibration,
     confusion,
@@ -55,6 +64,7 @@ from app.questions.reliability import (
 )
 
 __all__ = [
+    "PAGE_LIMITS",
     "Choices",
     "Coverage",
     "FileVerdict",
@@ -63,8 +73,10 @@ __all__ = [
     "Info",
     "Job",
     "Node",
+    "StoreSchema",
     "TextEvaluation",
     "Trained",
+    "ask_sql",
     "attempt_rows",
     "check_calibration",
     "choices",
@@ -90,11 +102,15 @@ __all__ = [
     "mttf",
     "mttf_before",
     "node",
+    "parameters",
     "projection",
     "rates_by",
     "rejected_rows",
     "said",
+    "sample_rows",
+    "schema_of",
     "signals_of_incidents",
+    "sql_examples",
     "taxonomy",
     "train_on_file",
     "verdict_rows",

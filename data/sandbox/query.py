@@ -35,6 +35,18 @@ class QueryResult:
     """True where rows beyond max_rows or max_bytes were left out."""
     seconds: float
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, made distinct: a, a_2."""
+        names: list[str] = []
+        for column in self.columns:
+            name, place = column, 1
+            while name in names:
+                place += 1
+                name = f"{column}_{place}"
+            names.append(name)
+        return tuple(names)
+
 
 _DEFAULT_LIMITS = QueryLimits()
 _places = threading.BoundedSemaphore(MAX_AT_ONCE)

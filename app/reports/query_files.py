@@ -1,0 +1,240 @@
+"""The rows of a query as a file: CSV, JSON, Parquet, XLSX; with what was asked where it has room.
+
+Text that a spreadsheet would run as a formula is marked as text. Numbers stay numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from app.reports.cells import neutral
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from data.sandbox import QueryResult
+
+LARGEST_EXACT = 2**53
+"""Whole numbers that a spreadsheet holds to the last digit."""
+LONGEST_CELL = 32_767
+"""Characters that a cell of a spreadsheet holds."""
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
+_ARROW = {
+    "BOOLEAN": "bool",
+    "TINYINT": "int8",
+    "SMALLINT": "int16",
+    "INTEGER": "int32",
+    "BIGINT": "int64",
+    "UTINYINT": "uint8",
+    "USMALLINT": "uint16",
+    "UINTEGER": "uint32",
+    "UBIGINT": "uint64",
+    "FLOAT": "float32",
+    "DOUBLE": "float64",
+    "VARCHAR": "string",
+    "DATE": "date32",
+    "BLOB": "binary",
+}
+"""pyarrow's name of DuckDB's types."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a file of rows must say about itself."""
+
+    sql: str
+    filters: str
+    """What the page was filtered by, in words."""
+    parameters: dict[str, Any]
+    snapshot: int
+    synthetic: bool
+
+    def facts(self, result: QueryResult) -> dict[str, Any]:
+        """Everything there is to say, as JSON can hold it."""
+        return {
+            "query": self.sql,
+            "filters": self.filters,
+            "parameters": {name: plain(value) for name, value in self.parameters.items()},
+            "snapshot": self.snapshot,
+            "synthetic": self.synthetic,
+            "n_rows": len(result.rows),
+            "truncated": result.truncated,
+        }
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: times as ISO text, exact numbers as text, not a number as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(found) for found in value]
+    if isinstance(value, dict):
+        return {str(key): plain(found) for key, found in value.items()}
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+def as_csv(result: QueryResult, asked: Asked) -> bytes:
+    """CSV; its last column says on every row what was filtered by."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*(neutral(name) for name in result.names), "faultline_selection"])
+    note = neutral(asked.filters)
+    for row in result.rows:
+        writer.writerow([*(_cell(value) for value in row), note])
+    return out.getvalue().encode()
+
+
+def as_json(result: QueryResult, asked: Asked) -> bytes:
+    """One object: what was asked, the columns with their types, and the rows as objects."""
+    document = asked.facts(result) | {
+        "columns": [
+            {"name": name, "type": type_}
+            for name, type_ in zip(result.names, result.types, strict=True)
+        ],
+        "rows": [dict(zip(result.names, map(plain, row), strict=True)) for row in result.rows],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def as_parquet(result: QueryResult, asked: Asked) -> bytes:
+    """Parquet with the columns' types; what was asked is in the metadata of its schema."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = [
+        _array([row[index] for row in result.rows], type_)
+        for index, type_ in enumerate(result.types)
+    ]
+    said = {
+        f"faultline_{key}": json.dumps(value, ensure_ascii=False)
+        for key, value in asked.facts(result).items()
+    }
+    table = pa.table(dict(zip(result.names, columns, strict=True)), metadata=said)
+    out = io.BytesIO()
+    parquet.write_table(table, out)
+    return out.getvalue()
+
+
+def as_xlsx(result: QueryResult, asked: Asked) -> bytes:
+    """A workbook: the rows on one sheet, what was asked on another."""
+    import xlsxwriter
+
+    out = io.BytesIO()
+    options = {"in_memory": True, "strings_to_urls": False, "strings_to_formulas": False}
+    with xlsxwriter.Workbook(out, options) as book:
+        styles = {
+            "head": book.add_format({"bold": True, "bottom": 1}),
+            "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+            "text": book.add_format({"quote_prefix": True}),
+        }
+        rows = book.add_worksheet("Rows")
+        rows.freeze_panes(1, 0)
+        for column, name in enumerate(result.names):
+            rows.write_string(0, column, name, styles["head"])
+            rows.set_column(column, column, min(max(len(name) + 2, 12), 40))
+        for line, row in enumerate(result.rows, 1):
+            for column, value in enumerate(row):
+                _write(rows, (line, column), value, styles)
+        if result.rows and result.names:
+            rows.autofilter(0, 0, len(result.rows), len(result.names) - 1)
+        about = book.add_worksheet("Query")
+        about.set_column(0, 0, 14)
+        about.set_column(1, 1, 110)
+        wrapped = book.add_format({"text_wrap": True, "valign": "top", "quote_prefix": True})
+        for line, (key, value) in enumerate(asked.facts(result).items()):
+            about.write_string(line, 0, key, styles["head"])
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            about.write_string(line, 1, shown[:LONGEST_CELL], wrapped)
+    return out.getvalue()
+
+
+WRITERS: dict[str, Callable[[QueryResult, Asked], bytes]] = {
+    "csv": as_csv,
+    "parquet": as_parquet,
+    "json": as_json,
+    "xlsx": as_xlsx,
+}
+MIME = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell of CSV: unknown is empty, what is nested is JSON."""
+    if isinstance(value, Decimal):
+        return str(value)
+    shown = plain(value)
+    if isinstance(shown, dict | list):
+        return json.dumps(shown, ensure_ascii=False)
+    if isinstance(shown, str):
+        return neutral(shown)
+    return "" if shown is None else shown
+
+
+def _array(values: list[Any], type_: str) -> pa.Array:
+    """A column in the type that fits it; as text where none does."""
+    import pyarrow as pa
+
+    known: pa.DataType | None = None
+    if type_ == "UUID":
+        values = [None if value is None else str(value) for value in values]
+    if found := _DECIMAL.fullmatch(type_):
+        known = pa.decimal128(int(found[1]), int(found[2]))
+    elif type_.startswith("TIMESTAMP"):
+        known = pa.timestamp("us", "UTC" if "ZONE" in type_ else None)
+    elif type_ in _ARROW:
+        known = getattr(pa, _ARROW[type_], pa.string)() if type_ != "BOOLEAN" else pa.bool_()
+    try:
+        return pa.array(values, known)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return pa.array([None if v is None else str(text_of(v)) for v in values], pa.string())
+
+
+def text_of(value: Any) -> str:
+    """A value as text; what is nested is JSON."""
+    shown = plain(value)
+    return json.dumps(shown, ensure_ascii=False) if isinstance(shown, dict | list) else str(shown)
+
+
+def _write(sheet: Any, at: tuple[int, int], value: Any, styles: dict[str, Any]) -> None:
+    """A value into a cell: numbers as numbers, times as times in UTC, the rest as text."""
+    if value is None:
+        return
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    if isinstance(value, datetime.datetime) and value.year >= 1900:
+        naive = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+        sheet.write_datetime(*at, naive, styles["time"])
+    elif isinstance(value, bool):
+        sheet.write_boolean(*at, value)
+    elif isinstance(value, int | float | Decimal) and _fits(value):
+        sheet.write_number(*at, float(value))
+    else:
+        text = text_of(value)[:LONGEST_CELL]
+        sheet.write_string(*at, text, None if neutral(text) == text else styles["text"])
+
+
+def _fits(value: float | Decimal) -> bool:
+    """Whether a spreadsheet can hold the number."""
+    return math.isfinite(value) and (isinstance(value, float) or abs(value) <= LARGEST_EXACT)
