@@ -35,6 +35,8 @@ CREATE TABLE IF NOT EXISTS alerts (
 CREATE TABLE IF NOT EXISTS mutes (
   mute_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL, made_at TEXT NOT NULL,
   until_at TEXT, reason TEXT);
+CREATE TABLE IF NOT EXISTS keys (
+  name TEXT PRIMARY KEY, made_at TEXT NOT NULL, value BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS audit (
   audit_id INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL, author TEXT NOT NULL,
   action TEXT NOT NULL, detail TEXT NOT NULL);
@@ -119,7 +121,7 @@ class State:
         DataError
             Where there is no such annotation, or it was undone before.
         """
-        undone_at_now = now()
+        this_moment = now()
         with self._writing() as connection:
             row = connection.execute(
                 "SELECT annotation_id, target, author, made_at, field, value, undone_at "
@@ -139,10 +141,10 @@ class State:
                 )
             connection.execute(
                 "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?",
-                (undone_at_now, annotation_id),
+                (this_moment, annotation_id),
             )
             audited(connection, author, "undo", {"annotation_id": annotation_id})
-        return replace(Annotation(*said), undone_at=undone_at_now, undone_by=author)
+        return replace(Annotation(*said), undone_at=this_moment, undone_by=author)
 
     def history(self, target: str | None = None) -> list[Annotation]:
         """All annotations (of one target, where it is given), undone ones too; newest first."""
@@ -154,6 +156,14 @@ class State:
         annotation_id, target, author, made_at, field, value; in the order in which they were made.
         """
         return self._read(_HOLDING, {})
+
+    def redaction_key(self) -> bytes:
+        """The key of this store's pseudonyms: made once, and told to nobody."""
+        made = ("redaction", _now(), secrets.token_bytes(32))
+        with self._writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", made)
+            row = connection.execute("SELECT value FROM keys WHERE name = 'redaction'").fetchone()
+        return bytes(row[0])
 
     def version(self) -> str:
         """Changes with every annotation and every undo: what a cache of them is keyed by."""
