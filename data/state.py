@@ -159,7 +159,7 @@ class State:
 
     def redaction_key(self) -> bytes:
         """The key of this store's pseudonyms: made once, and told to nobody."""
-        made = ("redaction", _now(), secrets.token_bytes(32))
+        made = ("redaction", now(), secrets.token_bytes(32))
         with self._writing() as connection:
             connection.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", made)
             row = connection.execute("SELECT value FROM keys WHERE name = 'redaction'").fetchone()
