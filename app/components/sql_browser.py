@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import sql_editor
+from app.components import sql_editor, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def tables() -> None:
         help="In brackets: rows.",
     )
     comment = dict(zip(schema.tables["table"], schema.tables["comment"], strict=True))[name]
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         _inserts(name, kind="table")
         with st.popover("Sample rows", type="tertiary", icon=":material/table_rows:"):
             rows = loaders.sample_rows(name)
@@ -47,16 +47,24 @@ def tables() -> None:
                 st.caption(f"{name} holds no rows yet.")
             else:
                 st.dataframe(rows, hide_index=True, width=700)
-    st.caption(comment)
+    st.caption(verbatim.escaped(comment))
     found = schema.columns[schema.columns["table"].eq(name)]
-    with st.container(height=430, border=False, gap="xsmall", key="sql_columns"):
+    with st.container(height=430, border=False, gap="small", key="sql_columns"):
         for row in found.itertuples(index=False):
-            unit = f" · {row.unit}" if row.unit else ""
-            with st.container(gap=None):
-                with st.container(horizontal=True, vertical_alignment="center"):
-                    _inserts(row.column, kind=f"column_{name}")
-                    st.caption(f"{row.type.lower()}{unit}", width="content")
-                st.caption(row.comment)
+            _column(name, row.column, f"{_short(row.type)}{row.unit and ', '}{row.unit}")
+            st.caption(verbatim.escaped(row.comment))
+
+
+def _column(table: str, name: str, kind: str) -> None:
+    """A column's name, which a click inserts, and its type and unit."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _inserts(name, kind=f"column_{table}")
+        st.caption(kind, width="content")
+
+
+def _short(type_: str) -> str:
+    """DuckDB's own short name of a type."""
+    return type_.lower().replace("timestamp with time zone", "timestamptz")
 
 
 def examples() -> None:

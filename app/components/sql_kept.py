@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions, loaders
-from app.components import notice, sql_editor
+from app.components import notice, sql_editor, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,26 +52,26 @@ def past() -> None:
     for index, each in enumerate(listed):
         first = " ".join(each.sql.split())
         st.button(
-            first[:FIRST] + ("..." if len(first) > FIRST else ""),
+            verbatim.code(first[:FIRST] + ("..." if len(first) > FIRST else "")),
             key=f"past_{index}",
             type="tertiary",
             on_click=sql_editor.put,
             args=(each.sql,),
             help="Puts it into the editor",
         )
-        st.caption(each.outcome[:200])
+        st.caption(verbatim.escaped(each.outcome[:200]))
 
 
 def _line(each: SavedQuery) -> None:
     """One saved query: a click puts it into the editor; it can be renamed and deleted."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.button(
-            each.name,
+            verbatim.escaped(each.name),
             key=f"saved_{each.query_id}",
             type="tertiary",
             on_click=sql_editor.put,
             args=(each.sql,),
-            help=f"Saved by {each.author}. Puts it into the editor",
+            help=f"Saved by {verbatim.escaped(each.author)}. Puts it into the editor",
         )
         with st.popover("", type="tertiary", icon=":material/more_horiz:", help="Rename, delete"):
             name = st.text_input("New name", each.name, key=f"name_{each.query_id}")
@@ -96,7 +96,7 @@ def _deleted() -> None:
     if gone is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"Deleted: {gone.name}", width="content")
+        st.caption(f"Deleted: {verbatim.escaped(gone.name)}", width="content")
         if st.button("Undo", key="sql_restore", type="tertiary"):
             del st.session_state["sql_deleted"]
             _do(lambda: actions.restore_query(loaders.store_root(), gone.query_id, author=_name()))

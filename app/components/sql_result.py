@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from app.components import empty_state, figure_block
+from app.components import empty_state, figure_block, verbatim
 from app.figures import numbers
 from app.figures.explore import result_chart
 from app.reports import query_files
@@ -69,8 +69,12 @@ def _column(values: list[object], type_: str) -> pd.Series:
 
 def _why(failed: Failed) -> None:
     """The reason, and the line with a caret below the word."""
+    reason = verbatim.escaped(failed.reason[:1].upper() + failed.reason[1:])
+    if failed.cancelled:
+        st.caption(reason)
+        return
     with st.container(gap="xsmall"):
-        st.error(failed.reason, icon=":material/error:")
+        st.error(reason, icon=":material/error:")
         if failed.place is None:
             return
         line, column, length = failed.place

@@ -46,6 +46,8 @@ class Failed:
     sql: str
     reason: str
     place: tuple[int, int, int] | None
+    cancelled: bool
+    """The reader ended it: nothing is wrong."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,20 @@ def cancel() -> None:
     if job is not None:
         job.running.cancel()
         job.running.wait()
-        _take(job)
+        _take(job, cancelled=True)
 
 
-def follow() -> None:
-    """What became of the query: while it runs, for how long, and a button that ends it."""
+def settle() -> None:
+    """Takes over what a query answered that has ended since: before anything is drawn."""
     job: Job | None = st.session_state.get("sql_job")
     if job is not None and job.running.wait(0):
         _take(job)
-    elif job is not None:
+
+
+def progress() -> None:
+    """Where a query runs: for how long it has, and a button that ends it."""
+    job: Job | None = st.session_state.get("sql_job")
+    if job is not None:
         _progress(job)
 
 
@@ -128,24 +135,26 @@ def _progress(job: Job) -> None:
         )
 
 
-def _take(job: Job) -> None:
+def _take(job: Job, *, cancelled: bool = False) -> None:
     """Takes over the answer of a query that has ended, once."""
     if st.session_state.pop("sql_job", None) is None:
         return
     try:
         result = job.running.result()
     except loaders.DataError as error:
-        _fail(job.asked.sql, error)
+        _fail(job.asked.sql, error, cancelled=cancelled)
         return
     st.session_state["sql_answer"] = Answer(result, job.asked)
     rows = numbers.counted(len(result.rows), "row")
     _remember(job.asked.sql, f"{rows} in {result.seconds:.2f} s")
 
 
-def _fail(sql: str, error: loaders.DataError) -> None:
+def _fail(sql: str, error: loaders.DataError, *, cancelled: bool = False) -> None:
     """Keeps why a query gave no rows; the rows of the one before it would be taken for its own."""
     st.session_state.pop("sql_answer", None)
-    st.session_state["sql_failed"] = Failed(sql, str(error), getattr(error, "place", None))
+    st.session_state["sql_failed"] = Failed(
+        sql, str(error), getattr(error, "place", None), cancelled=cancelled
+    )
     _remember(sql, str(error))
 
 

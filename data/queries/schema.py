@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 UNITS = {
-    "_at": "time, UTC",
+    "_at": "UTC",
     "_gpu_seconds": "GPU-seconds",
     "gpu_seconds": "GPU-seconds",
     "_minutes": "min",

@@ -45,25 +45,28 @@ def numeric(frame: pd.DataFrame) -> list[str]:
 def suggested(frame: pd.DataFrame) -> Chart | None:
     """A sensible picture: a time series where there is a time, else bars, else points.
 
-    None where no column can be measured, or there are no rows.
+    None where no column can be measured beside another one, or there are no rows.
     """
     measured = numeric(frame)
-    if frame.empty or not measured:
+    if frame.empty or not measured or len(frame.columns) < 2:
         return None
     times = [str(c) for c in frame.select_dtypes(["datetime", "datetimetz"]).columns]
-    labels = [str(c) for c in frame.columns if c not in measured and c not in times]
-    few = [c for c in labels if 1 < frame[c].nunique() <= MOST_SERIES]
     if times:
-        y = next((c for c in reversed(measured)), measured[-1])
-        repeated = frame[times[0]].duplicated().any()
-        return Chart("line", times[0], y, few[0] if repeated and few else None)
+        return Chart("line", times[0], measured[-1], _colour(frame, times[0]))
+    labels = [str(c) for c in frame.columns if c not in measured]
     if labels:
-        repeated = frame[labels[0]].duplicated().any()
-        others = [c for c in few if c != labels[0]]
-        return Chart("bar", labels[0], measured[0], others[0] if repeated and others else None)
-    if len(measured) > 1:
-        return Chart("scatter", measured[0], measured[1])
-    return None
+        return Chart("bar", labels[0], measured[-1], _colour(frame, labels[0]))
+    first = str(frame.columns[0])
+    kind: Kind = "scatter" if frame[first].duplicated().any() or len(frame) > MOST_BARS else "bar"
+    return Chart(kind, first, measured[-1])
+
+
+def _colour(frame: pd.DataFrame, x: str) -> str | None:
+    """A column that tells rows of the same place on the axis apart; None where there are none."""
+    if not frame[x].duplicated().any():
+        return None
+    words = frame.select_dtypes(["object", "string"]).columns
+    return next((str(c) for c in words if c != x and 1 < frame[c].nunique() <= MOST_SERIES), None)
 
 
 def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str = "") -> go.Figure:
@@ -86,7 +89,7 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
         legend={"title": {"text": chart.colour or ""}, "x": 1, "xanchor": "left", "y": 1},
         barmode="stack",
     )
-    if chart.kind == "bar" and not _is_measure(shown[chart.x]):
+    if _has_names(shown, chart):
         order = list(dict.fromkeys(shown[chart.x].astype(str)))
         drawn.update_xaxes(type="category", categoryorder="array", categoryarray=order)
     return drawn
@@ -97,7 +100,7 @@ def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:
     known = frame[frame[chart.y].notna() & frame[chart.x].notna()]
     without = len(frame) - len(known)
     said = f"{numbers.counted(without, 'row')} without a value left out" if without else ""
-    if chart.kind == "bar" and not _is_measure(known[chart.x]):
+    if _has_names(known, chart):
         kept = list(dict.fromkeys(known[chart.x]))
         if len(kept) > MOST_BARS:
             said = f"the first {MOST_BARS} of {len(kept):,} values of {chart.x}"
@@ -125,7 +128,7 @@ def _series(frame: pd.DataFrame, chart: Chart) -> list[tuple[str, pd.DataFrame]]
 def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colour: str) -> None:
     """One series."""
     x = rows[chart.x]
-    if not _is_measure(x):
+    if _has_names(rows, chart):
         x = x.astype(str)
     values = {"x": x, "y": rows[chart.y].astype(float), "name": name}
     hover = f"{chart.x} %{{x}}<br>{chart.y} %{{y:,}}<extra>{_plain(name)}</extra>"
@@ -141,11 +144,13 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
     )
 
 
-def _is_measure(values: pd.Series) -> bool:
-    """Whether an axis of these is one of numbers or times."""
-    return bool(
-        pd.api.types.is_numeric_dtype(values) or pd.api.types.is_datetime64_any_dtype(values)
-    )
+def _has_names(frame: pd.DataFrame, chart: Chart) -> bool:
+    """Whether the values across are names, each in its place; else they are numbers or times."""
+    x = frame[chart.x]
+    if pd.api.types.is_datetime64_any_dtype(x):
+        return False
+    few = chart.kind == "bar" and x.nunique() <= MOST_BARS
+    return few or not pd.api.types.is_numeric_dtype(x)
 
 
 def _plain(text: str) -> str:

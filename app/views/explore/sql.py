@@ -20,12 +20,13 @@ if scope.empty:
     st.stop()
 loaders.prepare_sql()
 sql_editor.follow_link()
+sql_run.settle()
 page_head.of_one("Ask the store in SQL", sql_browser.basis(scope), scope)
 left, right = st.columns([7, 3], gap="medium")
 with left:
     sql_editor.show(scope, run=lambda: sql_run.start(scope))
     sql_run.buttons(scope)
-    sql_run.follow()
+    sql_run.progress()
     sql_result.show(scope)
 with right:
     tables, examples, saved, past = st.tabs(
