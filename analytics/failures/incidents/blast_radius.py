@@ -177,24 +177,24 @@ def leading_causes(members: Members, group: Ints) -> pd.DataFrame:
 def nodes_hit(members: Members, group: Ints) -> pd.DataFrame:
     """Nodes of each incident, indexed by group: nodes, nodes_named and n_nodes.
 
-    `nodes` are those that a verdict, an event or an outage names; where none does, those of the
-    attempts, and `nodes_named` is false. `n_nodes` counts these and all nodes of failed attempts.
+    `nodes` are those that a verdict or a critical event names, else those of outages and context,
+    else those of the attempts, and then `nodes_named` is false. `n_nodes` counts all of them.
     """
-    named = pd.DataFrame({"group": group, "place": members.place, "named": True})
+    rank = np.where(np.arange(len(members.place)) < members.n_seeds, 2, 1)
+    named = pd.DataFrame({"group": group, "place": members.place, "rank": rank})
     failure, place = members.of_attempts
-    taken = pd.DataFrame({"group": group[failure], "place": place, "named": False})
+    taken = pd.DataFrame({"group": group[failure], "place": place, "rank": 0})
     rows = pd.concat([named, taken], ignore_index=True)
     rows = rows[(rows["place"] >= 0) & (rows["group"] >= 0)]
-    rows = rows.sort_values("named", ascending=False).drop_duplicates(["group", "place"])
+    rows = rows.sort_values("rank", ascending=False).drop_duplicates(["group", "place"])
     total = rows.groupby("group").size()
-    any_named = rows.groupby("group")["named"].transform("max")
-    shown = rows[rows["named"] | ~any_named]
+    shown = rows[rows["rank"] == rows.groupby("group")["rank"].transform("max")]
     shown = shown.assign(node=members.names[shown["place"].to_numpy()])
     shown = shown.sort_values(["group", "node"])
     found = pd.DataFrame({"group": np.unique(group[: members.n_seeds])}).set_index("group")
     names, groups = shown["node"].tolist(), shown["group"].to_numpy()
     begins, ends = (np.searchsorted(groups, found.index, side).tolist() for side in _SIDES)
     found["nodes"] = [tuple(names[a:b]) for a, b in zip(begins, ends, strict=True)]
-    found["nodes_named"] = found.index.isin(shown.loc[shown["named"], "group"])
+    found["nodes_named"] = found.index.isin(shown.loc[shown["rank"] > 0, "group"])
     found["n_nodes"] = total.reindex(found.index).fillna(0).astype(np.int64)
     return found
