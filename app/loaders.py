@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from analytics.failures.summary import FailureSummary
     from analytics.failures.taxonomy import Taxonomy
     from analytics.reliability.mttf import GroupRate, MttfReport
-    from app.reports.incident import IncidentReport
+    from app.reports.content import Report
     from data.queries.reliability import Grouping
 
 __all__ = [
@@ -203,7 +203,17 @@ def incident(incident_id: str) -> questions.Incident:
     return _answer(questions.incident, incident_id)
 
 
-def incident_report(incident_id: str) -> IncidentReport:
+def incidents_of_attempts(attempt_keys: tuple[str, ...]) -> pd.DataFrame:
+    """Incidents that attempts belong to."""
+    return _answer(questions.incidents_of_attempts, list(attempt_keys))
+
+
+def incidents_of_node(cluster: str, node: str) -> pd.DataFrame:
+    """Incidents in which a node is named, the latest first."""
+    return _answer(questions.incidents_of_node, cluster, node)
+
+
+def incident_report(incident_id: str) -> Report:
     """The same as a report."""
     return _reported(_open(*_key()), _key(), incident_id)
 
@@ -304,6 +314,6 @@ def _reported(
     _store: Store,
     key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
     incident_id: str,
-) -> IncidentReport:
+) -> Report:
     """Reports of incidents."""
     return incident_reports.report(_store, incident_id)

@@ -8,7 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from app import loaders
-from app.components import evidence, figure_block, glossary, links, log_excerpt, said, table
+from app.components import (
+    evidence,
+    figure_block,
+    glossary,
+    links,
+    log_excerpt,
+    part_of,
+    said,
+    table,
+)
 from app.figures import numbers
 from app.figures.failures import attempts, domains
 
@@ -84,6 +93,7 @@ def verdict(attempt: pd.Series, scope: Scope) -> None:
     target = f"attempt:{attempt['cluster']}/{attempt['attempt_key']}"
     judged = isinstance(attempt["cause"], str)
     _say_cause(attempt, taxonomy)
+    part_of.attempt(str(attempt["attempt_key"]))
     if judged:
         st.header("Evidence", anchor=False)
         evidence.show(attempt["evidence"], attempt["end_at"], scope)

@@ -40,6 +40,11 @@ def node(name: str, cluster: str) -> str:
     return f"[{name}]({_address('node', {'node': name, 'cluster': cluster})})"
 
 
+def incident(incident_id: str) -> str:
+    """A link to an incident's page, as markdown."""
+    return f"[{incident_id}]({_address('incident', {'incident': incident_id})})"
+
+
 def _address(page: str, named: dict[str, str]) -> str:
     """A page with the filters of the present address, except those that the target names."""
     kept = {k: v for k in filter_bar.DEFAULTS if (v := st.query_params.get(k)) is not None}

@@ -10,6 +10,7 @@ from app.components import (
     node_choice,
     node_record,
     page_head,
+    part_of,
     verdict,
 )
 
@@ -31,4 +32,5 @@ with head:
     st.caption(node_record.basis(node))
 headline.row(node_record.headlines(node, scope))
 node_record.axis(node, scope)
+part_of.node(node.cluster, node.node)
 node_record.tables(node, scope)

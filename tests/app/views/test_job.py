@@ -161,3 +161,20 @@ def test_an_empty_store_says_which_commands_fill_it(
     page = open_page(empty_store, PAGE, job="1")
     assert not page.exception
     assert "faultline ingest" in page.code[0].value
+
+
+def test_the_page_names_the_incident_of_the_attempt(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    store = Store.open(demo_store)
+    ((incident_id, job_id),) = store.rows(
+        """SELECT incident_id, any_value(job_id) FROM incident_members
+           JOIN jobs ON attempt_key = key WHERE kind = 'failure' AND job_id IN (
+             SELECT job_id FROM failures JOIN jobs USING (cluster, attempt_key)
+             GROUP BY job_id HAVING count(*) = 1)
+           GROUP BY ALL ORDER BY ALL LIMIT 1"""
+    )
+    store.close()
+    page = open_page(demo_store, PAGE, job=job_id, cluster="demo")
+    assert not page.exception
+    assert any(f"Part of incident [{incident_id}](incident?" in one.value for one in page.markdown)
