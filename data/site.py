@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 RESERVED_SECTIONS = ("runs", "alerts", "access", "retention")
 """Sections of the format that no part of this version reads."""
+SECURITY = ("starttls", "tls", "none")
+"""How the connection to a mail server is encrypted."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,41 @@ class Attribution:
 
 
 @dataclass(frozen=True)
+class Smtp:
+    """The server that mails reports."""
+
+    host: str = ""
+    port: int = 587
+    sender: str = ""
+    """Address that mails come from; the first receiver's where it is empty."""
+    user: str = ""
+    """Who logs in; nobody does where it is empty. The password is never in a file."""
+    security: str = "starttls"
+    """starttls, tls or none."""
+
+    @staticmethod
+    def checked(name: str, value: object) -> str | int:
+        """The value of a setting.
+
+        Raises
+        ------
+        SiteError
+            Naming the setting, the rule and the value found.
+        """
+        place = f"reports.smtp.{name}"
+        if name == "port":
+            text = str(value)
+            if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
+                raise SiteError(f"{place} must be a port, got {value!r}: e.g. 587")
+            return int(text)
+        if not isinstance(value, str) or any(char in value for char in "\r\n"):
+            raise SiteError(f"{place} must be text on one line, got {value!r}: mend it")
+        if name == "security" and value not in SECURITY:
+            raise SiteError(f"{place} must be {', '.join(SECURITY)}, got {value!r}: choose one")
+        return value
+
+
+@dataclass(frozen=True)
 class Site:
     """The configuration of a site."""
 
@@ -62,6 +99,7 @@ class Site:
     sha256: str = ""
     """Hash of the file; of nothing where there is none."""
     notices: tuple[str, ...] = ()
+    smtp: Smtp = field(default_factory=Smtp)
     taxonomy: Mapping[str, Any] = field(default_factory=dict)
     """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
 
@@ -101,7 +139,7 @@ def load_site(root: Path) -> Site:
         document = tomllib.loads(content.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
-    known = ("cluster", "attribution", "taxonomy", *RESERVED_SECTIONS)
+    known = ("cluster", "attribution", "taxonomy", "reports", *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -115,7 +153,14 @@ def load_site(root: Path) -> Site:
         for section in RESERVED_SECTIONS
         if section in document
     )
-    site = Site(clusters, window, digest, notices, _taxonomy(path, document.get("taxonomy", {})))
+    site = Site(
+        clusters,
+        window,
+        digest,
+        notices,
+        smtp=_smtp(path, _table(path, "reports", document.get("reports", {}))),
+        taxonomy=_taxonomy(path, document.get("taxonomy", {})),
+    )
     try:
         weights(window.table, site.causes)
     except AnalysisError as error:
@@ -163,6 +208,24 @@ def _window(path: Path, table: dict[str, Any]) -> Attribution:
         "rules": _rules(path, table.get("rules", [])),
     }
     return Attribution(**(table | own))
+
+
+def _smtp(path: Path, reports: dict[str, Any]) -> Smtp:
+    """The section [reports.smtp]."""
+    if unknown := set(reports) - {"smtp"}:
+        raise SiteError(f"{path}: reports.{min(unknown)} is unknown: there is [reports.smtp]")
+    table = _table(path, "reports.smtp", reports.get("smtp", {}))
+    if "password" in table:
+        raise SiteError(
+            f"{path}: reports.smtp.password must not stand in a file: put it into the environment "
+            "as FAULTLINE_SMTP_PASSWORD"
+        )
+    _known_keys(path, "reports.smtp", table, Smtp)
+    try:
+        settings: dict[str, Any] = {n: Smtp.checked(n, value) for n, value in table.items()}
+        return Smtp(**settings)
+    except SiteError as error:
+        raise SiteError(f"{path}: {error}") from None
 
 
 def _rules(path: Path, values: object) -> tuple[dict[str, str], ...]:

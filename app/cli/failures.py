@@ -39,12 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=options.whole, default=LISTED, metavar="N", help="list at most N"
     )
+    options.add_redact(parser)
     options.add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the summary, or the verdicts."""
     from app import questions
+    from app.reports import redaction
     from data.store import Store
 
     form = output.chosen(arguments.format)
@@ -63,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
             domain=arguments.domain,
             limit=arguments.limit,
         )
-        _print_list(rows, form)
+        names = redaction.names(store, redact=arguments.redact)
+        _print_list(names.frame(rows), form)
         return 0
     summary = questions.failures(store, selection, conf_level=arguments.conf_level)
     if form == "json":

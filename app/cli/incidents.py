@@ -51,12 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=options.whole, default=LISTED, metavar="N", help="list at most N"
     )
+    options.add_redact(parser)
     options.add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the list, the summary or the signals."""
     from app import questions
+    from app.reports import redaction
     from data.store import Store
 
     form = output.chosen(arguments.format)
@@ -79,14 +81,17 @@ def run(arguments: argparse.Namespace) -> int:
             form,
         )
         return 0
-    rows = questions.incident_rows(
-        store, selection, **kind, first=arguments.first, limit=arguments.limit
+    names = redaction.names(store, redact=arguments.redact)
+    rows = names.frame(
+        questions.incident_rows(
+            store, selection, **kind, first=arguments.first, limit=arguments.limit
+        )
     )
     if form == "json":
         evidence = questions.evidence_of_incidents(store, rows["incident_id"].tolist())
         output.print_json(
             [
-                record(row) | {"evidence": evidence.get(row["incident_id"], [])}
+                record(row) | {"evidence": names.nested(evidence.get(row["incident_id"], []))}
                 for row in _records(rows)
             ]
         )

@@ -62,6 +62,15 @@ def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark:
     )
 
 
+def add_redact(parser: argparse.ArgumentParser) -> None:
+    """--redact."""
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="pseudonyms in place of users, accounts and names of jobs",
+    )
+
+
 def add_estimate(parser: argparse.ArgumentParser) -> None:
     """--conf-level and --seed."""
     parser.add_argument(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
 from app.figures.numbers import number
+from app.reports.cells import neutral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,9 +74,9 @@ def print_json(document: Any) -> None:
 def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Rows with a header; unknown is empty."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow([_in_sheet(column) for column in columns])
     for row in rows:
-        writer.writerow([_in_csv(plain(value)) for value in row])
+        writer.writerow([_in_sheet(plain(value)) for value in row])
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
@@ -140,6 +141,12 @@ def _in_csv(value: Any) -> Any:
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return "" if value is None else value
+
+
+def _in_sheet(value: Any) -> Any:
+    """The same where a spreadsheet reads it: no text is run as a formula."""
+    cell = _in_csv(value)
+    return neutral(cell) if isinstance(cell, str) else cell
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,85 +12,131 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-    from app.reports.fleet import FleetReport
-    from app.reports.incident import IncidentReport
+    from app.reports.content import Report
+    from app.reports.mail import Mail
+    from data.queries.selection import Selection
     from data.store import Store
 
-HELP = "write a failure report"
-EXAMPLE = "faultline report --store ./demo-store --out ./report"
-FORMS = {"fleet": ("html",), "incident": ("html", "md")}
-"""What each kind of report can be written as."""
+HELP = "write a failure report of the fleet, an incident or a node; mail it"
+EXAMPLE = "faultline report --store ./demo-store --last week --as html,pdf --out ./report"
+FORMS = ("html", "pdf", "xlsx", "md", "json")
+KINDS = ("fleet", "incident", "node")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Kind, period, form and place of the report."""
     options.add_store(parser)
     options.add_selection(parser)
-    options.add_estimate(parser)
-    parser.add_argument("--kind", choices=tuple(FORMS), default="fleet", help="default fleet")
     parser.add_argument(
-        "--incident", metavar="ID", help="of --kind incident; `faultline incidents` shows the ids"
+        "--last",
+        choices=("week", "month"),
+        help="in place of --from and --to: the last one that the records cover to its end (UTC)",
     )
+    options.add_estimate(parser)
+    parser.add_argument("--kind", choices=KINDS, help="default fleet")
+    parser.add_argument(
+        "--incident", metavar="ID", help="of this incident; `faultline incidents` shows the ids"
+    )
+    parser.add_argument("--node", metavar="NAME", help="of this node")
+    options.add_redact(parser)
     parser.add_argument(
         "--as",
         dest="forms",
         default="html",
         metavar="FORM[,FORM]",
-        help="html; of an incident also md (default html)",
+        help=f"{', '.join(FORMS)} (default html)",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("report"), metavar="DIR", help="folder (default ./report)"
+    )
+    parser.add_argument(
+        "--mail-to",
+        metavar="ADDRESS[,ADDRESS]",
+        help="mail the files too; [reports.smtp] of site.toml says how",
     )
     options.add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
+    from app.reports import writers
     from data.store import Store
 
-    forms = _forms(arguments)
+    kind, forms = _kind(arguments), _forms(arguments)
     store = Store.open(arguments.store)
-    report = _report(store, arguments)
+    mail = _mail(store, arguments)
+    report = _report(store, kind, arguments)
     try:
-        paths = [_write(report, form, arguments.out) for form in forms]
+        paths = [writers.write(report, form, arguments.out) for form in forms]
     except OSError as error:
         raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
-    output.print_record(
-        {"files": [str(path) for path in paths], "content_sha256": report.content_sha256},
-        output.chosen(arguments.format),
-    )
+    said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}
+    if mail is not None:
+        mail.send(report, paths)
+        said["mailed_to"] = list(mail.to)
+    output.print_record(said, output.chosen(arguments.format))
     return 0
 
 
+def _kind(arguments: argparse.Namespace) -> str:
+    """The kind asked for: --incident and --node name theirs."""
+    named = [kind for kind in ("incident", "node") if getattr(arguments, kind) is not None]
+    if len(named) > 1:
+        raise DataError("--incident and --node are two reports: ask for one at a time")
+    kind = arguments.kind or (named[0] if named else "fleet")
+    if kind != "fleet" and kind not in named:
+        raise DataError(f"--kind {kind} needs --{kind}: {_where(kind)}")
+    if named and kind != named[0]:
+        raise DataError(f"--{named[0]} does not go with --kind {kind}: leave one of them out")
+    return str(kind)
+
+
+def _where(kind: str) -> str:
+    """Where what the report is about is found."""
+    return "`faultline incidents` shows the ids" if kind == "incident" else "name the node"
+
+
 def _forms(arguments: argparse.Namespace) -> list[str]:
-    """The forms asked for; refuses one that the kind does not have."""
-    if (arguments.kind == "incident") != (arguments.incident is not None):
-        raise DataError(
-            "--kind incident and --incident ID go together: `faultline incidents` shows the ids"
-        )
-    forms = list(dict.fromkeys(arguments.forms.split(",")))
-    known = FORMS[arguments.kind]
+    """The forms asked for, each once."""
+    forms = list(dict.fromkeys(form.strip() for form in arguments.forms.split(",")))
     for form in forms:
-        if form not in known:
-            raise DataError(f"--as must be one of {', '.join(known)}, got {form!r}: choose one")
+        if form not in FORMS:
+            raise DataError(f"--as must be one of {', '.join(FORMS)}, got {form!r}: choose one")
     return forms
 
 
-def _report(store: Store, arguments: argparse.Namespace) -> FleetReport | IncidentReport:
+def _report(store: Store, kind: str, arguments: argparse.Namespace) -> Report:
     """What is said; filters choose what the fleet report counts, an incident is told whole."""
-    from app.reports import fleet, incident
+    from app.reports import fleet, incident, node
 
+    selection = _selection(store, arguments)
+    redact = arguments.redact
+    if kind == "incident":
+        return incident.report(store, arguments.incident, redact=redact)
+    if kind == "node":
+        return node.report(store, arguments.node, selection, redact=redact)
+    return fleet.report(
+        store, selection, conf_level=arguments.conf_level, seed=arguments.seed, redact=redact
+    )
+
+
+def _mail(store: Store, arguments: argparse.Namespace) -> Mail | None:
+    """Where to mail it; refused before anything is written."""
+    if arguments.mail_to is None:
+        return None
+    from app.reports.mail import mail
+
+    return mail(store.root, arguments.mail_to)
+
+
+def _selection(store: Store, arguments: argparse.Namespace) -> Selection:
+    """The filters; --last stands for the period that it names."""
     selection = options.selection(arguments, store)
-    if arguments.kind == "incident":
-        return incident.report(store, arguments.incident)
-    return fleet.report(store, selection, conf_level=arguments.conf_level, seed=arguments.seed)
+    if arguments.last is None:
+        return selection
+    if arguments.from_at is not None or arguments.to_at is not None:
+        raise DataError("--last stands in place of --from and --to: leave one of them out")
+    from app import questions
 
-
-def _write(report: FleetReport | IncidentReport, form: str, folder: Path) -> Path:
-    """One file."""
-    from app.reports import html, markdown
-    from app.reports.fleet import FleetReport
-
-    if form == "html" or isinstance(report, FleetReport):
-        return html.write(report, folder)
-    return markdown.write(report, folder)
+    from_at, to_at = questions.last_whole(store, arguments.last)
+    return replace(selection, from_at=from_at, to_at=to_at)

@@ -101,6 +101,7 @@ NODE_FAILURES = Term(
     "lost. On the other failed attempts another node or the program was at fault, or nothing "
     "says.",
 )
+NODE_INCIDENTS = Term("Incidents", "Incidents of the period whose evidence names this node.")
 NODE_TICKETS = Term("Tickets", "Repair tickets of this node, opened or open in the period.")
 DOMAINS = (
     Term("Hardware", "GPU, memory, link, NIC, power, disk: something must be repaired."),

@@ -18,55 +18,49 @@ if TYPE_CHECKING:
     from app.components.scope import Scope
     from app.questions import Node
 
-URGENT = ("critical", "fatal")
-BY_NODE = ("hardware", "system_software")
 LIMIT = 5000
 """Records of a node that are read, the latest."""
 
 
 def counts(node: Node) -> dict[str, int]:
     """How often what happened, by the name used in sentences."""
-    kinds = node.history["kind"]
     return {
-        "outages": int(kinds.eq("node_event").sum()),
-        "planned": len(_planned(node)),
-        "critical": len(_urgent(node)),
-        "failed": int(node.attempts["cause"].notna().sum()),
-        "failed_here": len(_failed_here(node)),
-        "tickets": int(kinds.eq("ticket").sum()),
+        "outages": len(node.outages),
+        "planned": len(node.planned),
+        "critical": len(node.urgent),
+        "failed": len(node.failed),
+        "failed_here": len(node.failed_here),
+        "tickets": len(node.tickets),
     }
 
 
 def headlines(node: Node, scope: Scope) -> list[Headline]:
     """The four counts, each with its rows."""
-    n, history = counts(node), node.history
-    events = int(history["kind"].eq("health_event").sum())
-    outages = history[history["kind"].eq("node_event")]
-    tickets = history[history["kind"].eq("ticket")]
+    n = counts(node)
     return [
         Headline(
             glossary.NODE_OUTAGES,
             numbers.count(n["outages"]),
             f"{n['planned']:,} planned",
-            partial(_dialog, outages, scope),
+            partial(_dialog, node.outages, scope),
         ),
         Headline(
             glossary.NODE_EVENTS,
             numbers.count(n["critical"]),
-            f"of {numbers.counted(events, 'health event')}",
-            partial(_dialog, _urgent(node), scope),
+            f"of {numbers.counted(len(node.events), 'health event')}",
+            partial(_dialog, node.urgent, scope),
         ),
         Headline(
             glossary.NODE_FAILURES,
             numbers.count(n["failed_here"]),
             f"of {n['failed']:,} failed, {len(node.attempts):,} ran here",
-            partial(_dialog, _failed_here(node), scope),
+            partial(_dialog, node.failed_here, scope),
         ),
         Headline(
             glossary.NODE_TICKETS,
             numbers.count(n["tickets"]),
-            f"{int(tickets['end_at'].isna().sum()):,} open",
-            partial(_dialog, tickets, scope),
+            f"{int(node.tickets['end_at'].isna().sum()):,} open",
+            partial(_dialog, node.tickets, scope),
         ),
     ]
 
@@ -79,7 +73,7 @@ def axis(node: Node, scope: Scope) -> None:
         return
     figure = node_history.figure(
         node.history,
-        node.attempts.assign(here=node.attempts.index.isin(_failed_here(node).index)),
+        node.attempts.assign(here=node.attempts.index.isin(node.failed_here.index)),
         titles=loaders.cause_titles(),
         period=period,
         timezone=scope.timezone,
@@ -171,26 +165,6 @@ def _say_limit(found: pd.DataFrame) -> None:
 def _dialog(found: pd.DataFrame, scope: Scope) -> None:
     """The rows of one number."""
     table.show(found, name="node_dialog", scope=scope)
-
-
-def _urgent(node: Node) -> pd.DataFrame:
-    """Critical and fatal health events."""
-    events = node.history["kind"].eq("health_event")
-    return node.history[events & node.history["severity"].isin(URGENT)]
-
-
-def _planned(node: Node) -> pd.DataFrame:
-    """Outages that somebody had planned."""
-    outages = node.history[node.history["kind"].eq("node_event")]
-    return outages[outages["what"].fillna("").str.startswith("planned")]
-
-
-def _failed_here(node: Node) -> pd.DataFrame:
-    """Attempts that this node ended: the verdict names it, and blames no program of a user."""
-    attempts = node.attempts
-    here = attempts["here"].fillna(False).astype(bool)
-    by_node = attempts["domain"].isin(BY_NODE) | attempts["cause"].eq("node_lost")
-    return attempts[here & by_node]
 
 
 def _period(node: Node, scope: Scope) -> tuple[pd.Timestamp, pd.Timestamp] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.figures import numbers
+from app.reports.cells import neutral_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,5 +52,9 @@ class Scope:
         return f"faultline-{name}{'-synthetic' if self.synthetic else ''}-snapshot{self.snapshot}"
 
     def csv(self, frame: pd.DataFrame) -> str:
-        """A frame as CSV; its last column says on every row what it was filtered by."""
-        return frame.assign(faultline_selection=self.note).to_csv(index=False)
+        """A frame as CSV; its last column says on every row what it was filtered by.
+
+        A column, not lines above the header: spreadsheets and programs read it alike. Text that a
+        spreadsheet would run as a formula has an apostrophe before it.
+        """
+        return neutral_frame(frame.assign(faultline_selection=self.note)).to_csv(index=False)

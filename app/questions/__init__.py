@@ -40,6 +40,7 @@ from app.questions.fleet import (
     fleet,
     info,
     ingests,
+    last_whole,
     rejected_rows,
 )
 from app.questions.history import Job, Node, job, log_lines, node
@@ -54,6 +55,7 @@ from app.questions.incidents import (
     said,
     signals_of_incidents,
 )
+from app.questions.people import Hidden, hidden
 from app.questions.reliability import (
     attempt_rows,
     failure_rows,
@@ -69,6 +71,7 @@ __all__ = [
     "Coverage",
     "FileVerdict",
     "Fleet",
+    "Hidden",
     "Incident",
     "Info",
     "Job",
@@ -89,6 +92,7 @@ __all__ = [
     "failure_rows",
     "failures",
     "fleet",
+    "hidden",
     "incident",
     "incident_rows",
     "incidents",
@@ -97,6 +101,7 @@ __all__ = [
     "info",
     "ingests",
     "job",
+    "last_whole",
     "log_file_verdict",
     "log_lines",
     "mttf",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Literal
 
+from data.errors import DataError
 from data.queries import fleet as fleet_queries
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import pandas as pd
 
     from data.queries.selection import Selection
@@ -106,6 +106,25 @@ def choices(store: Store) -> Choices:
         last_at=last_at,
         synthetic=fleet_queries.is_synthetic(store),
     )
+
+
+def last_whole(store: Store, span: Literal["week", "month"]) -> tuple[datetime, datetime]:
+    """Which is the last week (from Monday) or month in UTC whose end the records have reached?
+
+    Raises
+    ------
+    DataError
+        Where no record has a time.
+    """
+    _, last_at = fleet_queries.extent(store)
+    if last_at is None:
+        raise DataError("no record of the store has a time: read a source first, or give --from")
+    day = last_at.astimezone(UTC).date()
+    end = day.replace(day=1) if span == "month" else day - timedelta(days=day.weekday())
+    before = end - timedelta(days=1)
+    begin = before.replace(day=1) if span == "month" else end - timedelta(days=7)
+    midnight = time(tzinfo=UTC)
+    return datetime.combine(begin, midnight), datetime.combine(end, midnight)
 
 
 def ingests(store: Store) -> pd.DataFrame:

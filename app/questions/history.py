@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from data.queries.selection import Selection
     from data.store import Store
 
+URGENT = ("critical", "fatal")
+"""Severities of events that call for somebody."""
+BY_NODE = ("hardware", "system_software")
+"""Domains of failures that a node can end an attempt by."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -42,6 +47,44 @@ class Node:
     """Attempts that ran on it, the latest first; `here`: the verdict names this node."""
     said: pd.DataFrame
     """Columns field, value: what people said of the node."""
+
+    @property
+    def outages(self) -> pd.DataFrame:
+        """Times out of service, planned ones too."""
+        return self.history[self.history["kind"].eq("node_event")]
+
+    @property
+    def planned(self) -> pd.DataFrame:
+        """Those that somebody had planned."""
+        return self.outages[self.outages["what"].fillna("").str.startswith("planned")]
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """Health events."""
+        return self.history[self.history["kind"].eq("health_event")]
+
+    @property
+    def urgent(self) -> pd.DataFrame:
+        """Critical and fatal ones."""
+        return self.events[self.events["severity"].isin(URGENT)]
+
+    @property
+    def tickets(self) -> pd.DataFrame:
+        """Repair tickets."""
+        return self.history[self.history["kind"].eq("ticket")]
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """Attempts that failed while they ran here, whoever was at fault."""
+        return self.attempts[self.attempts["cause"].notna()]
+
+    @property
+    def failed_here(self) -> pd.DataFrame:
+        """Attempts that this node ended: the verdict names it, and blames no program of a user."""
+        attempts = self.attempts
+        here = attempts["here"].fillna(False).astype(bool)
+        by_node = attempts["domain"].isin(BY_NODE) | attempts["cause"].eq("node_lost")
+        return attempts[here & by_node]
 
 
 def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:

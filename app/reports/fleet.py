@@ -1,201 +1,205 @@
-"""The fleet report: how often jobs fail in a period, how sure that is, and what it rests on."""
+"""The fleet report: how often jobs fail in a period, of what, at what cost."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app import questions
 from app.components import glossary
 from app.figures import numbers
-from app.reports import content
-from app.reports.content import Headline, Table
+from app.reports import content, coverage, fleet_summary, fleet_tables, redaction
+from app.reports.charts import causes as causes_chart
+from app.reports.charts import mttf_by_size, rate_by_week
+from app.reports.content import Headline, Report, Section
 
 if TYPE_CHECKING:
     from analytics.estimate import Estimate
+    from analytics.failures.incident_rate import IncidentSummary
+    from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
     from app.components.glossary import Term
     from app.questions import Fleet
+    from app.reports.content import Chart, Table
+    from app.reports.redaction import Names
     from data.queries.selection import Selection
     from data.store import Store
 
-
-@dataclass(frozen=True)
-class FleetReport:
-    """What a writer of a report prints."""
-
-    title: str
-    period: str
-    filters: str
-    summary: str
-    """One sentence that says only what the numbers support."""
-    headlines: tuple[Headline, ...]
-    notes: tuple[str, ...]
-    tables: tuple[Table, ...]
-    missing: tuple[str, ...]
-    """Sources without a record."""
-    synthetic: bool
-    conf_level: str
-    basis: tuple[tuple[str, str], ...]
-    """What the report was made from: versions, snapshot, hashes."""
-    content_sha256: str
+TERMS = (
+    glossary.FAILED_ATTEMPTS,
+    glossary.UNKNOWN_CAUSE,
+    *glossary.DOMAINS,
+    glossary.PROJECTION,
+    glossary.LOST_GPU_HOURS,
+    glossary.COVERAGE,
+)
+"""Defined in the report besides its headline numbers."""
+METHOD = (
+    "Counts are of attempts: a requeued job is a new attempt.",
+    "Rates have Garwood's exact interval, shares have Clopper and Pearson's.",
+    "Attempts of one incident fail together: intervals by cause are then too narrow.",
+    "A change on the preceding period is named only where the two intervals do not overlap.",
+)
+EVERY_INCIDENT = 1_000_000
 
 
 def report(
-    store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
-) -> FleetReport:
-    """How often did jobs of the selection fail, and what does that rest on?"""
-    mttf = questions.mttf(store, selection, conf_level=conf_level, seed=seed)
+    store: Store,
+    selection: Selection,
+    *,
+    conf_level: float = 0.90,
+    seed: int = 0,
+    redact: bool = False,
+) -> Report:
+    """How often did jobs of the selection fail, of what, and what does that rest on?"""
+    names = redaction.names(store, redact=redact)
+    estimate = {"conf_level": conf_level, "seed": seed}
+    mttf = questions.mttf(store, selection, **estimate)
+    before = questions.mttf_before(store, selection, **estimate)
+    weeks = questions.rates_by(store, selection, "week", **estimate)
+    failures = questions.failures(store, selection, conf_level=conf_level)
+    incidents = questions.incidents(store, selection, conf_level=conf_level)
+    rows = questions.incident_rows(store, selection, limit=EVERY_INCIDENT)
     fleet = questions.fleet(store, selection)
-    coverage = questions.coverage(store, selection)
-    headlines = _headlines(mttf, fleet)
-    tables = (
-        _by_size(mttf),
-        _projection(mttf),
-        _out_of_service(fleet),
-        content.coverage_table(coverage),
-    )
-    filters = _filters(selection)
-    basis = content.basis(store)
-    period = numbers.period(mttf.from_at, mttf.to_at, "UTC")
-    printed = {
-        "basis": basis,
-        "filters": filters,
-        "period": period,
-        "headlines": [asdict(headline) for headline in headlines],
-        "tables": [asdict(table) for table in tables],
-        "notes": mttf.notes,
-        "missing": coverage.missing,
-        "conf_level": conf_level,
-    }
-    return FleetReport(
+    held = questions.coverage(store, selection)
+    titles = {name: cause.title for name, cause in questions.taxonomy(store).causes.items()}
+    costliest = fleet_tables.costliest(rows, titles)
+    headlines = _headlines(mttf, failures, incidents, fleet)
+    made = Report(
+        kind="fleet",
+        stem="fleet",
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
-        period=period,
-        filters=filters,
-        summary=_summary(mttf),
+        period=numbers.period(mttf.from_at, mttf.to_at, "UTC"),
+        filters=_filters(selection, names),
+        answer=fleet_summary.answer(mttf),
+        summary=_summary(
+            [
+                fleet_summary.change(
+                    mttf.rate.rate_per_1000_node_days,
+                    None if before is None else before.rate.rate_per_1000_node_days,
+                ),
+                fleet_summary.largest_jobs(mttf),
+                *fleet_summary.causes(failures),
+                fleet_summary.incidents(incidents, _costliest(costliest)),
+                fleet_summary.fleet(fleet),
+            ]
+        ),
         headlines=headlines,
         notes=mttf.notes,
-        tables=tables,
-        missing=coverage.missing,
+        sections=(
+            _section("Failure rate", rate_by_week.chart(weeks, mttf.rate.rate_per_1000_node_days),
+                     fleet_tables.by_week(weeks)),
+            _causes(failures),
+            Section("Incidents", (costliest, fleet_tables.incident_causes(incidents))),
+            _section("Time to failure by job size", mttf_by_size.chart(mttf),
+                     fleet_tables.by_size(mttf), fleet_tables.projection(mttf)),
+            Section("Nodes", (fleet_tables.out_of_service(fleet, names),)),
+            coverage.section(held, mttf.from_at, mttf.to_at),
+            Section("Method", (), METHOD),
+        ),
+        definitions=content.defined(headlines, TERMS),
+        missing=held.missing,
+        conf_level=conf_level,
         synthetic=store.current.synthetic,
-        conf_level=f"{100 * conf_level:g} %",
-        basis=tuple(basis.items()),
-        content_sha256=content.digest(printed),
+        basis=content.basis(store),
+    )  # fmt: skip
+    return replace(made, content_sha256=content.digest(made))
+
+
+def _summary(sentences: list[str | None]) -> tuple[str, ...]:
+    """Those that there is something to say about."""
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _section(title: str, chart: Chart | None, *tables: Table) -> Section:
+    """Tables, with their picture where there is something to draw."""
+    return Section(title, tables if chart is None else (chart, *tables))
+
+
+def _causes(failures: FailureSummary) -> Section:
+    """What failed, and whose fault it was."""
+    known = failures.exposure_node_days is not None
+    return _section(
+        "Causes",
+        causes_chart.chart(failures.by_cause, exposure_known=known),
+        fleet_tables.by_domain(failures),
+        fleet_tables.by_cause(failures),
+        fleet_tables.by_state(failures),
     )
 
 
-def _summary(mttf: MttfReport) -> str:
-    """The answer in a sentence."""
-    rate = mttf.rate.rate_per_1000_node_days
-    n = numbers.counted(mttf.rate.failures, "failure")
-    if rate.value is None:
-        return f"{n} counted; the failure rate is unknown, for the exposure is."
-    if mttf.rate.failures == 0:
-        return (
-            f"No failure in {numbers.number(mttf.rate.exposure)} node-days: "
-            f"at most {numbers.number(rate.upper)} per 1,000 node-days."
-        )
-    return (
-        f"{n} in {numbers.number(mttf.rate.exposure)} node-days: {numbers.number(rate.value)} "
-        f"per 1,000 node-days ({numbers.interval(rate)})."
-    )
+def _costliest(table: Table) -> str | None:
+    """What happened in the incident with the largest loss."""
+    return str(table.rows[0][2]) if table.rows else None
 
 
-def _headlines(mttf: MttfReport, fleet: Fleet) -> tuple[Headline, ...]:
+def _headlines(
+    mttf: MttfReport, failures: FailureSummary, incidents: IncidentSummary, fleet: Fleet
+) -> tuple[Headline, ...]:
     """The numbers of the report's head."""
+    largest = mttf.largest_class
+    of_largest = () if largest is None else (
+        _duration(glossary.largest_jobs(largest.gpus_from, largest.gpus_to), largest.mttf_hours),
+    )  # fmt: skip
     out = fleet.n_out_of_service
     return (
         _rate(glossary.FAILURE_RATE, mttf.rate.rate_per_1000_node_days),
         _rate(glossary.INCIDENT_RATE, mttf.incident_rate.rate_per_1000_node_days),
+        *of_largest,
         _duration(glossary.NODE_MTTF, mttf.rate.mttf_hours),
         _duration(glossary.BETWEEN_FAILURES, mttf.mean_time_between_failures_hours),
         _duration(glossary.REPAIR, mttf.mean_repair_hours),
+        _share(glossary.UNKNOWN_CAUSE, failures.unknown_ratio),
+        _lost(incidents),
         Headline(
             glossary.OUT_OF_SERVICE.label,
             numbers.count(out),
             f"of {fleet.n_nodes:,} nodes",
             "",
             glossary.OUT_OF_SERVICE.definition,
+            out,
+            "nodes",
         ),
     )
 
 
-def _rate(term: Term, estimate: Estimate) -> Headline:
-    return Headline(
-        term.label,
-        numbers.number(estimate.value),
-        numbers.interval(estimate),
-        numbers.count(estimate.n),
-        term.definition,
-    )
+def _rate(term: Term, found: Estimate) -> Headline:
+    value, interval = numbers.number(found.value), numbers.interval(found)
+    unit = "per 1,000 node-days"
+    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
+                    unit)  # fmt: skip
 
 
-def _duration(term: Term, estimate: Estimate) -> Headline:
-    return Headline(
-        term.label,
-        numbers.duration(estimate.value),
-        numbers.duration_interval(estimate),
-        numbers.count(estimate.n),
-        term.definition,
-    )
+def _duration(term: Term, found: Estimate) -> Headline:
+    value, interval = numbers.duration(found.value), numbers.duration_interval(found)
+    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
+                    "h")  # fmt: skip
 
 
-def _by_size(mttf: MttfReport) -> Table:
-    rows = tuple(
-        (
-            numbers.gpus(size.gpus_from, size.gpus_to),
-            numbers.count(size.mttf_hours.n),
-            numbers.count(size.running_hours),
-            numbers.duration(size.mttf_hours.value),
-            numbers.duration_interval(size.mttf_hours),
-        )
-        for size in mttf.by_size
-    )
-    columns = ("Job size", "Failures", "Running time (h)", "MTTF", "Interval")
-    return Table("Measured MTTF by job size", columns, rows, "No job with GPUs ran.")
+def _share(term: Term, found: Estimate) -> Headline:
+    value, interval = numbers.percent(found.value), numbers.percent_interval(found)
+    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
+                    "ratio")  # fmt: skip
 
 
-def _projection(mttf: MttfReport) -> Table:
-    rows = tuple(
-        (
-            f"{point.gpus:,} GPUs",
-            numbers.duration(point.mttf_hours.value),
-            numbers.duration_interval(point.mttf_hours),
-        )
-        for point in mttf.projection
-        if point.mttf_hours.lower is not None
-    )
-    columns = ("Job size", "MTTF", "Interval")
-    return Table(
-        "MTTF that the failure rate projects",
-        columns,
-        rows,
-        "Unknown: the rate, or the number of GPUs in a node, is.",
-    )
+def _lost(incidents: IncidentSummary) -> Headline:
+    """GPU-hours lost in incidents; a sum, so without an interval."""
+    term, lost = glossary.LOST_GPU_HOURS, incidents.lost_gpu_hours
+    least = "at least " if incidents.n_unmeasured else ""
+    return Headline(term.label, f"{least}{numbers.number(lost)}", "",
+                    numbers.count(incidents.n_incidents), term.definition, lost,
+                    "GPU-hours")  # fmt: skip
 
 
-def _out_of_service(fleet: Fleet) -> Table:
-    rows = tuple(
-        (str(row.node), str(row.state), f"{row.since_at:%Y-%m-%d %H:%M}", str(row.reason or ""))
-        for row in fleet.out_of_service.head(20).itertuples()
-    )
-    columns = ("Node", "State", "Since (UTC)", "Reason")
-    empty = (
-        "No source says which nodes are out of service."
-        if fleet.n_out_of_service is None
-        else "None."
-    )
-    return Table("Nodes out of service at the end of the period", columns, rows, empty, 4)
-
-
-def _filters(selection: Selection) -> str:
+def _filters(selection: Selection, names: Names) -> str:
     """The filters in words."""
+    account = selection.account and names.account(selection.account)
     said = [
         f"{name} {value}"
         for name, value in (
             ("cluster", selection.cluster),
             ("partition", selection.partition),
-            ("account", selection.account),
+            ("account", account),
         )
         if value is not None
     ]

@@ -1,21 +1,19 @@
-"""Writes a report as one HTML file that opens offline."""
+"""Writes a report as one HTML file that opens offline: no script, and nothing to fetch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from app.reports.incident import IncidentReport
-from app.reports.timeline_svg import picture
+from app.reports.content import Chart, Drawing, Table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from app.reports.fleet import FleetReport
+    from app.reports.content import Report
 
 
-def render(report: FleetReport | IncidentReport) -> str:
+def render(report: Report) -> str:
     """The page; every text is escaped."""
     environment = Environment(
         loader=PackageLoader("app.reports"),
@@ -24,16 +22,16 @@ def render(report: FleetReport | IncidentReport) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    if isinstance(report, IncidentReport):
-        drawn = picture(report.timeline)
-        return environment.get_template("incident.html").render(report=report, picture=drawn)
-    return environment.get_template("fleet.html").render(report=report)
+    environment.tests |= {
+        "table": lambda block: isinstance(block, Table),
+        "chart": lambda block: isinstance(block, Chart),
+        "drawing": lambda block: isinstance(block, Drawing),
+    }
+    return environment.get_template("report.html").render(report=report, svg=_svg).lstrip()
 
 
-def write(report: FleetReport | IncidentReport, folder: Path) -> Path:
-    """Writes the page to `folder`/fleet.html or incident-<id>.html; the file's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    incident = isinstance(report, IncidentReport)
-    path = folder / (f"incident-{report.incident_id}.html" if incident else "fleet.html")
-    path.write_text(render(report), encoding="utf-8")
-    return path
+def _svg(chart: Chart) -> Markup:
+    """A chart as it stands in the page; matplotlib escapes its texts."""
+    from app.reports.charts import drawing  # takes a second to load, and not every page has charts
+
+    return Markup(drawing.svg(chart))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,102 +12,71 @@ from app import questions
 from app.components import glossary
 from app.figures import numbers
 from app.figures.failures import domains
-from app.reports import content, incident_log, incident_tables
-from app.reports.content import Headline
+from app.reports import content, coverage, incident_log, incident_tables, redaction
+from app.reports.content import Drawing, Headline, Report, Section
+from app.reports.timeline_svg import picture
 from data.queries.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.failures.incidents.timeline import Timeline
     from app.components.glossary import Term
-    from app.questions import Incident
-    from app.reports.content import Table
-    from app.reports.incident_log import Excerpt
+    from app.questions import Coverage, Incident
     from data.store import Store
 
 AROUND = timedelta(days=1)
 """Coverage is told from this long before the incident to this long after it."""
+MARKS = (
+    "Filled: failures and critical events, which make it an incident. Ring: context. Diamond, dark "
+    "bar: consequences. Pale bar: an attempt that ran."
+)
 
 
-@dataclass(frozen=True)
-class IncidentReport:
-    """What a writer of an incident's report prints."""
-
-    title: str
-    incident_id: str
-    period: str
-    filters: str
-    summary: str
-    owner: str
-    action: str
-    headlines: tuple[Headline, ...]
-    notes: tuple[str, ...]
-    timeline: Timeline
-    tables: tuple[Table, ...]
-    excerpts: tuple[Excerpt, ...]
-    missing: tuple[str, ...]
-    """Sources without a record around the incident."""
-    synthetic: bool
-    basis: tuple[tuple[str, str], ...]
-    content_sha256: str
-
-
-def report(store: Store, incident_id: str) -> IncidentReport:
+def report(store: Store, incident_id: str, *, redact: bool = False) -> Report:
     """What happened here, why, what did it hit, and what now?"""
-    found = questions.incident(store, incident_id)
-    row = found.row
-    coverage = questions.coverage(
-        store,
-        Selection(
-            cluster=str(row["cluster"]),
-            from_at=row["start_at"].to_pydatetime() - AROUND,
-            to_at=row["end_at"].to_pydatetime() + AROUND,
-        ),
-    )
+    names = redaction.names(store, redact=redact)
+    found = names.incident(questions.incident(store, incident_id))
+    row, cause = found.row, found.cause
     said = questions.said(store, f"incident:{row['incident_id']}")
     titles = {name: c.title for name, c in questions.taxonomy(store).causes.items()}
-    headlines = _headlines(row, found)
-    tables = (
-        *incident_tables.of(found, titles),
-        incident_tables.said(said),
-        content.coverage_table(coverage),
-    )
-    excerpts = incident_log.excerpts(store, found.verdicts)
-    period = numbers.period(row["start_at"], row["end_at"], "UTC")
-    filters = f"one incident of cluster {row['cluster']}, with all its attempts and events"
-    basis = content.basis(store)
-    printed = {
-        "basis": basis,
-        "filters": filters,
-        "incident": row["incident_id"],
-        "period": period,
-        "summary": row["summary"],
-        "action": [found.cause.owner, found.cause.action],
-        "headlines": [asdict(headline) for headline in headlines],
-        "notes": _notes(found),
-        "tables": [asdict(table) for table in tables],
-        "excerpts": [asdict(excerpt) for excerpt in excerpts],
-        "missing": coverage.missing,
-    }
-    return IncidentReport(
+    held, headlines = _coverage(store, row), _headlines(row, found)
+    evidence, *attempts = incident_tables.of(found, titles)
+    made = Report(
+        kind="incident",
+        stem=f"incident-{row['incident_id']}",
         title=f"Incident {row['incident_id']}",
-        incident_id=str(row["incident_id"]),
-        period=period,
-        filters=filters,
-        summary=f"{row['summary']}.",
-        owner=found.cause.owner,
-        action=found.cause.action,
+        period=numbers.period(row["start_at"], row["end_at"], "UTC"),
+        filters=f"one incident of cluster {row['cluster']}, with all its attempts and events",
+        answer=f"{row['summary']}.",
+        summary=(f"{cause.owner[:1].upper()}{cause.owner[1:]}: {cause.action}",),
         headlines=headlines,
         notes=_notes(found),
-        timeline=found.timeline,
-        tables=tables,
-        excerpts=excerpts,
-        missing=coverage.missing,
+        sections=(
+            Section("What happened when",
+                    (Drawing("Timeline", MARKS, picture(found.timeline)), evidence)),
+            Section("What its jobs logged", incident_log.excerpts(store, found.verdicts, names)),
+            Section("What it hit, and why", tuple(attempts)),
+            Section("What people said",
+                    (incident_tables.said([names.annotation(one) for one in said]),)),
+            coverage.section(held),
+        ),
+        definitions=content.defined(headlines, ()),
+        missing=held.missing,
+        conf_level=None,
         synthetic=store.current.synthetic,
-        basis=tuple(basis.items()),
-        content_sha256=content.digest(printed),
+        basis=content.basis(store),
+    )  # fmt: skip
+    return replace(made, content_sha256=content.digest(made))
+
+
+def _coverage(store: Store, row: Mapping[str, object]) -> Coverage:
+    """What was collected around the incident."""
+    around = Selection(
+        cluster=str(row["cluster"]),
+        from_at=row["start_at"].to_pydatetime() - AROUND,
+        to_at=row["end_at"].to_pydatetime() + AROUND,
     )
+    return questions.coverage(store, around)
 
 
 def _notes(found: Incident) -> tuple[str, ...]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import questions
-from app.reports.content import one_line, printable
+from app.reports.content import Excerpt, LogLine, one_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
+    from app.reports.redaction import Names
     from data.store import Store
 
 ATTEMPTS = 3
@@ -29,29 +29,13 @@ LONGEST = 400
 """Characters of a line."""
 
 
-@dataclass(frozen=True)
-class LogLine:
-    """A line of a log."""
-
-    line_no: int
-    text: str
-    counts: bool
-    """The verdict names it."""
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """Some lines of the log of one attempt."""
-
-    title: str
-    lines: tuple[LogLine, ...]
-
-
-def excerpts(store: Store, verdicts: pd.DataFrame) -> tuple[Excerpt, ...]:
+def excerpts(store: Store, verdicts: pd.DataFrame, names: Names) -> tuple[Excerpt, ...]:
     """Excerpts of the logs of the first failed attempts that have one."""
     found: list[Excerpt] = []
     for verdict in verdicts.head(ATTEMPTS).to_dict("records"):
-        log = questions.log_lines(store, verdict["cluster"], verdict["attempt_key"], limit=READ)
+        log = names.frame(
+            questions.log_lines(store, verdict["cluster"], verdict["attempt_key"], limit=READ)
+        )
         for file, lines in log.groupby("file", sort=True):
             quoted = _quoted(lines, _named(verdict["evidence"], str(file)))
             found.append(Excerpt(f"Log of job {verdict['job_id']}: {one_line(str(file))}", quoted))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers
+from app.reports.cells import Column
 from app.reports.content import Table, one_line
 
 if TYPE_CHECKING:
@@ -33,10 +34,17 @@ def of(found: Incident, titles: Mapping[str, str]) -> tuple[Table, ...]:
 def _evidence(members: pd.DataFrame) -> Table:
     """All members but the preempted attempts, which have a table of their own."""
     rows = members[members["kind"] != "preemption"]
-    columns = ("Time (UTC)", "Source", "Node", "Severity", "Role", "Record")
     return Table(
+        "evidence",
         _titled("In order of time", rows),
-        columns,
+        (
+            Column("at", "Time (UTC)", "second"),
+            Column("source", "Source"),
+            Column("node", "Node"),
+            Column("severity", "Severity"),
+            Column("role", "Role"),
+            Column("record", "Record"),
+        ),
         tuple(
             (
                 time(row["start_at"]),
@@ -49,18 +57,26 @@ def _evidence(members: pd.DataFrame) -> Table:
             for row in rows.head(MOST_ROWS).to_dict("records")
         ),
         "No record.",
-        len(columns),
     )
 
 
 def _failed(verdicts: pd.DataFrame, members: pd.DataFrame, titles: Mapping[str, str]) -> Table:
     """Failed attempts with their verdicts."""
     gpus = dict(zip(members["key"], members["n_gpus"], strict=True))
-    columns = ("Job", "Attempt", "State", "Failed at (UTC)", "Node", "Cause", "By", "Confidence",
-               "GPUs")  # fmt: skip
     return Table(
+        "failed_attempts",
         _titled("Failed attempts", verdicts),
-        columns,
+        (
+            Column("job_id", "Job"),
+            Column("attempt", "Attempt"),
+            Column("state", "State"),
+            Column("failed_at", "Failed at (UTC)", "second"),
+            Column("node", "Node"),
+            Column("cause", "Cause"),
+            Column("method", "By"),
+            Column("confidence", "Confidence", "ratio"),
+            Column("gpus", "GPUs", "count"),
+        ),
         tuple(
             (
                 text(row["job_id"]),
@@ -70,65 +86,79 @@ def _failed(verdicts: pd.DataFrame, members: pd.DataFrame, titles: Mapping[str, 
                 text(row["node"]),
                 titles.get(row["cause"], text(row["cause"])),
                 text(row["method"]).replace("_", " "),
-                numbers.percent(row["confidence"]),
-                _count(gpus.get(row["attempt_key"])),
+                known(row["confidence"]),
+                known(gpus.get(row["attempt_key"])),
             )
             for row in verdicts.head(MOST_ROWS).to_dict("records")
         ),
         "No attempt failed.",
-        len(columns) - 2,
     )
 
 
 def _preempted(aside: pd.DataFrame) -> Table:
     """Attempts that a requeue preempted."""
-    columns = ("Job", "Preempted at (UTC)", "Record", "GPUs")
     return Table(
+        "preempted",
         _titled("Preempted by the requeue", aside),
-        columns,
+        (
+            Column("job_id", "Job"),
+            Column("preempted_at", "Preempted at (UTC)", "second"),
+            Column("record", "Record"),
+            Column("gpus", "GPUs", "count"),
+        ),
         tuple(
             (
                 text(row["job_id"]),
                 time(row["start_at"]),
                 text(row["text"]),
-                _count(row["n_gpus"]),
+                known(row["n_gpus"]),
             )
             for row in aside.head(MOST_ROWS).to_dict("records")
         ),
         "None.",
-        len(columns) - 1,
     )
 
 
 def _alternatives(verdicts: pd.DataFrame, titles: Mapping[str, str]) -> Table:
     """Causes that were considered and not chosen."""
     return Table(
+        "other_causes",
         "Other causes considered",
-        ("Job", "Cause", "Why not", "Confidence"),
+        (
+            Column("job_id", "Job"),
+            Column("cause", "Cause"),
+            Column("why_not", "Why not"),
+            Column("confidence", "Confidence", "ratio"),
+        ),
         tuple(
             (
                 text(row["job_id"]),
                 titles.get(each["cause"], text(each["cause"])),
                 text(each.get("reason")) or "less evidence",
-                numbers.percent(each.get("confidence")),
+                each.get("confidence"),
             )
             for row in verdicts.head(MOST_ROWS).to_dict("records")
             for each in row["alternatives"]
         ),
         "No other cause was considered.",
-        3,
     )
 
 
 def said(history: Sequence[Annotation]) -> Table:
     """What people said of the incident, the newest first."""
-    columns = ("When (UTC)", "Who", "What", "Value", "Holds")
     return Table(
+        "said",
         "What people said",
-        columns,
+        (
+            Column("made_at", "When (UTC)", "time"),
+            Column("author", "Who"),
+            Column("field", "What"),
+            Column("value", "Value"),
+            Column("holds", "Holds"),
+        ),
         tuple(
             (
-                each.made_at[:16].replace("T", " "),
+                datetime.fromisoformat(each.made_at),
                 text(each.author),
                 each.field,
                 text(each.value),
@@ -137,7 +167,6 @@ def said(history: Sequence[Annotation]) -> Table:
             for each in history
         ),
         "Nobody has said anything of it.",
-        len(columns),
     )
 
 
@@ -149,13 +178,14 @@ def text(value: object) -> str:
     return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
 
 
-def time(at: pd.Timestamp) -> str:
-    """A time to the second."""
-    return numbers.UNKNOWN if pd.isna(at) else f"{at:%Y-%m-%d %H:%M:%S}"
+def time(at: pd.Timestamp) -> pd.Timestamp | None:
+    """A time; None where it is not known."""
+    return None if pd.isna(at) else at
 
 
-def _count(n: object) -> str:
-    return numbers.UNKNOWN if pd.isna(n) else f"{int(n):,}"
+def known(value: object) -> float | None:
+    """A number; None where it is not known."""
+    return None if pd.isna(value) else float(value)
 
 
 def _titled(title: str, rows: pd.DataFrame) -> str:

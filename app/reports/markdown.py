@@ -1,4 +1,4 @@
-"""Writes the report of an incident as Markdown, for a ticket or a chat."""
+"""Writes a report as Markdown, for a ticket or a chat."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from app.reports.content import one_line
+from app.reports.content import Excerpt, Table, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from app.reports.incident import IncidentReport
-    from app.reports.incident_log import LogLine
+    from app.reports.content import LogLine, Report
 
 _MARKS = re.compile(r"([\\`*_\[\]<>|#~&$])")
 _LEADING = re.compile(r"^([-+=]|\d+(?=[.)](?:\s|$)))")
@@ -26,7 +24,7 @@ class Verbatim(str):
     __slots__ = ()
 
 
-def render(report: IncidentReport) -> str:
+def render(report: Report) -> str:
     """The document; every text is escaped, whether the template says so or not."""
     environment = Environment(
         loader=PackageLoader("app.reports"),
@@ -37,16 +35,12 @@ def render(report: IncidentReport) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    text = environment.get_template("incident.md").render(report=report, fenced=fenced)
+    environment.tests |= {
+        "table": lambda block: isinstance(block, Table),
+        "excerpt": lambda block: isinstance(block, Excerpt),
+    }
+    text = environment.get_template("report.md").render(report=report, fenced=fenced)
     return re.sub(r"\n{3,}", "\n\n", text)
-
-
-def write(report: IncidentReport, folder: Path) -> Path:
-    """Writes the document to `folder`/incident-<id>.md; the file's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"incident-{report.incident_id}.md"
-    path.write_text(render(report), encoding="utf-8")
-    return path
 
 
 def escaped(text: str) -> str:

@@ -18,6 +18,7 @@ RIGHT = 190
 """Pixels for what a lane shows, in words."""
 STEPS = (
     "10s", "30s", "1min", "2min", "5min", "10min", "30min", "1h", "3h", "6h", "12h", "1D", "7D",
+    "14D", "28D", "91D", "364D",
 )  # fmt: skip
 MOST_TICKS = 8
 LONGEST = 40
@@ -59,14 +60,14 @@ class Picture:
     """At the right of each lane: what it shows."""
     shapes: tuple[Shape, ...]
     ticks: tuple[Text, ...]
-    first: Text
-    """The first failure or critical event: a line across all lanes."""
+    first: Text | None
+    """The first failure or critical event: a line across all lanes; None where none is told."""
     plot_from: float
     plot_to: float
 
 
-def picture(timeline: Timeline) -> Picture:
-    """Where everything stands."""
+def picture(timeline: Timeline, *, began: bool = True) -> Picture:
+    """Where everything stands; `began`: a line at the first failure or critical event."""
     scale = _Scale(timeline)
     places = {lane: TOP + LANE * (n + 0.5) for n, lane in enumerate(timeline.lanes)}
     bottom = TOP + LANE * max(len(timeline.lanes), 1)
@@ -82,7 +83,9 @@ def picture(timeline: Timeline) -> Picture:
         ticks=tuple(
             Text(scale.x(at), bottom + 18, _tick(at, step)) for at, step in _ticks(timeline)
         ),
-        first=Text(scale.x(timeline.first_at), TOP - 8, f"began {timeline.first_at:%H:%M:%S}"),
+        first=Text(scale.x(timeline.first_at), TOP - 8, f"began {timeline.first_at:%H:%M:%S}")
+        if began
+        else None,
         plot_from=LABELS,
         plot_to=WIDTH - RIGHT,
     )

@@ -49,7 +49,7 @@ def test_its_answer_has_other_forms(
 
 REFUSED = {
     "no store": (["--store", "nowhere"], "nowhere: holds no store"),
-    "an unknown form": (["--as", "html,docx"], "--as must be one of html, got 'docx'"),
+    "an unknown form": (["--as", "html,docx"], "--as must be one of html, pdf, xlsx, md, json, got 'docx'"),
     "an unknown kind": (["--kind", "weather"], "invalid choice: 'weather'"),
     "a file as folder": (["--out", __file__], "name another folder"),
     "a period backwards": (["--from", "2026-02-01", "--to", "2026-01-01"], "must be before --to"),

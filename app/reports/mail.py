@@ -1,0 +1,123 @@
+"""Mails the files of a report by SMTP."""
+
+from __future__ import annotations
+
+import os
+import smtplib
+import ssl
+from dataclasses import dataclass, replace
+from email.message import EmailMessage
+from email.utils import make_msgid
+from typing import TYPE_CHECKING
+
+from app.reports.writers import MIME
+from data.errors import DataError
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from app.reports.content import Report
+    from data.site import Smtp
+
+WAIT_S = 30.0
+PASSWORD = "FAULTLINE_SMTP_PASSWORD"  # the name of the variable
+"""Environment variable of the password: it is never in a file of the store."""
+_SETTINGS = ("host", "port", "sender", "user", "security")
+
+
+@dataclass(frozen=True)
+class Mail:
+    """Where to, and by which server."""
+
+    to: tuple[str, ...]
+    smtp: Smtp
+    password: str | None
+
+    def send(self, report: Report, paths: Sequence[Path]) -> None:
+        """Sends one message with the files.
+
+        Raises
+        ------
+        DataError
+            Where the server is not reached, or refuses.
+        """
+        try:
+            with self._server() as server:
+                if self.smtp.user:
+                    server.login(self.smtp.user, self.password or "")
+                server.send_message(message(report, paths, sender=self._sender, to=self.to))
+        except (OSError, smtplib.SMTPException) as error:
+            raise DataError(
+                f"--mail-to: {self.smtp.host}:{self.smtp.port} did not take the mail "
+                f"({_said(error)}); the files are written: mend [reports.smtp] in site.toml"
+            ) from None
+
+    @property
+    def _sender(self) -> str:
+        return self.smtp.sender or self.to[0]
+
+    def _server(self) -> smtplib.SMTP:
+        """The connection, encrypted as configured."""
+        host, port = self.smtp.host, self.smtp.port
+        if self.smtp.security == "tls":
+            context = ssl.create_default_context()
+            return smtplib.SMTP_SSL(host, port, timeout=WAIT_S, context=context)
+        server = smtplib.SMTP(host, port, timeout=WAIT_S)
+        if self.smtp.security == "starttls":
+            server.starttls(context=ssl.create_default_context())
+        return server
+
+
+def mail(root: Path, to: str, environment: Mapping[str, str] = os.environ) -> Mail:
+    """Mail to these addresses, as site.toml says; FAULTLINE_SMTP_HOST and the like come first.
+
+    Raises
+    ------
+    DataError
+        Where an address is none, or no server is named.
+    """
+    addresses = tuple(one.strip() for one in to.split(",") if one.strip())
+    wrong = [one for one in addresses if "@" not in one.strip("@") or any(c.isspace() for c in one)]
+    if wrong or not addresses:
+        found = wrong[0] if wrong else to
+        raise DataError(f"--mail-to must be addresses, got {found!r}: e.g. ops@example.org")
+    smtp = load_site(root).smtp
+    for name in _SETTINGS:
+        if value := environment.get(f"FAULTLINE_SMTP_{name.upper()}"):
+            smtp = replace(smtp, **{name: smtp.checked(name, value)})
+    if not smtp.host:
+        raise DataError(
+            "--mail-to: no mail server is named: set host in [reports.smtp] of site.toml, or "
+            "FAULTLINE_SMTP_HOST"
+        )
+    return Mail(addresses, smtp, environment.get(PASSWORD))
+
+
+def message(
+    report: Report, paths: Sequence[Path], *, sender: str, to: Sequence[str]
+) -> EmailMessage:
+    """The answer as text, the files attached."""
+    found = EmailMessage()
+    found["Subject"] = f"{report.title}, {report.period}" + (
+        " (synthetic)" if report.synthetic else ""
+    )
+    found["From"], found["To"] = sender, ", ".join(to)
+    found["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    lines = [report.answer, "", *(f"- {one}" for one in report.summary), "",
+             f"{report.period}; {report.filters}", f"content {report.content_sha256}"]  # fmt: skip
+    found.set_content("\n".join(lines) + "\n")
+    for path in paths:
+        main, _, sub = MIME[path.suffix.removeprefix(".")].partition("/")
+        found.add_attachment(path.read_bytes(), maintype=main, subtype=sub, filename=path.name)
+    return found
+
+
+def _said(error: Exception) -> str:
+    """What a server or the network said, on one line."""
+    if isinstance(error, smtplib.SMTPResponseException):
+        raw = error.smtp_error
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        return f"{error.smtp_code} {text}"
+    return str(error) or type(error).__name__
