@@ -54,7 +54,7 @@ def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> Non
     con.execute(f"SET threads = {THREADS}")  # started only now, so that Landlock holds them too
     con.execute("SET lock_configuration = true")
     _confine(limits)
-    statement = judge.only_statement(con, request["sql"])
+    statement = judge.only_statement(con, request["sql"], str(Path(request["database"]).parent))
     parameters = judge.bound(statement, dict(request["parameters"]))
     con.execute(statement, parameters or None)
     _write_rows(con, out, limits)

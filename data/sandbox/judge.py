@@ -33,10 +33,16 @@ _EXPLAIN = re.compile(
 )
 
 
-def only_statement(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """The one SELECT or EXPLAIN in the text; the object parsed here is the one that runs."""
+def only_statement(con: duckdb.DuckDBPyConnection, sql: str, folder: str) -> duckdb.Statement:
+    """The one SELECT or EXPLAIN in the text; the object parsed here is the one that runs.
+
+    `folder` is the place of the store, which no query learns.
+    """
     statement = _parsed(con, sql)
-    _refuse_hidden(sql)
+    settings = con.execute(
+        "SELECT name FROM duckdb_settings() WHERE contains(value, ?)", [folder]
+    ).fetchall()
+    _refuse_hidden(sql.casefold(), (*HIDDEN, *(name for (name,) in settings)))
     if statement.type.name == "EXPLAIN":
         _refuse_explained(con, sql)
     return statement
@@ -86,10 +92,9 @@ def _refuse_explained(con: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise QueryError(f"only a SELECT can be explained here, not {' and '.join(kinds)}")
 
 
-def _refuse_hidden(sql: str) -> None:
-    """Refuses functions and views that show the server, or run text that nobody has judged."""
-    text = sql.casefold()
-    for name in HIDDEN:
+def _refuse_hidden(text: str, hidden: tuple[str, ...]) -> None:
+    """Refuses what shows the server, or runs text that nobody has judged."""
+    for name in hidden:
         if name in text:
             raise QueryError(f"{name} is not for ad hoc queries: it shows the server's files")
     for name in INDIRECT:
