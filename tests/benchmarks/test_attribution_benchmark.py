@@ -23,6 +23,7 @@ import json, resource, sys, time
 from pathlib import Path
 from data.derive import attributions, incidents
 from data.derive.nearby import find_nearby
+from data.derive.severities import set_severities
 from data.publish import writer
 from data.site import load_site
 
@@ -30,9 +31,16 @@ root, n_events = Path(sys.argv[1]), int(sys.argv[2])
 with writer(root) as building:
     connection, site = building.connection, load_site(root)
     connection.execute(
+        '''CREATE TEMP TABLE ends AS
+           SELECT 0 AS severe, rowid AS place, node, end_at AS ended, 1800e6 AS spread
+           FROM job_nodes
+           UNION ALL
+           SELECT 1, row_number() OVER () - 1, node, job_nodes.end_at, 200e6
+           FROM job_nodes JOIN jobs USING (cluster, attempt_key) WHERE state = 'FAILED' ''')
+    connection.execute(
         f'''INSERT INTO health_events BY NAME
             SELECT 'rsc' AS cluster, 'e' || i AS event_id, node,
-              ended + to_microseconds(CAST(hash(i) % 1800000000 AS BIGINT) - 900000000)
+              ended + to_microseconds(CAST(hash(i) % CAST(spread AS BIGINT) - spread / 2 AS BIGINT))
                 AS observed_at,
               CASE WHEN i % 20 = 0 THEN 'kernel' ELSE 'health_check' END AS source,
               CASE i % 20 WHEN 0 THEN 'xid' WHEN 1 THEN 'check-ib' ELSE 'check-sensors' END
@@ -40,9 +48,12 @@ with writer(root) as building:
               CASE i % 20 WHEN 0 THEN NULL WHEN 1 THEN 'critical' ELSE 'warning' END AS severity,
               CASE WHEN i % 20 = 0 THEN [31, 48, 79, 63, 119][1 + i // 20 % 5] END AS xid,
               'an observation' AS message
-            FROM (SELECT i, CAST(hash(i + 13) % (SELECT count(*) FROM job_nodes) AS BIGINT) AS row
-                  FROM range({n_events}) t(i)) JOIN (
-              SELECT rowid AS row, node, end_at AS ended FROM job_nodes) USING (row)''')
+            FROM (SELECT i, CASE WHEN i % 20 < 2 THEN 1 ELSE 0 END AS severe,
+                    CAST(hash(i + 13) % CASE WHEN i % 20 < 2 THEN (SELECT count(*) FROM ends
+                      WHERE severe = 1) ELSE (SELECT count(*) FROM ends WHERE severe = 0) END
+                      AS BIGINT) AS place
+                  FROM range({n_events}) t(i)) JOIN ends USING (severe, place)''')
+    set_severities(connection)
     connection.execute("DROP TABLE IF EXISTS near")
     begin = time.perf_counter()
     find_nearby(connection, 10, 5)
