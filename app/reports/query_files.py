@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
 def as_csv(result: QueryResult, asked: Asked) -> bytes:
     """CSV; its last column says on every row what was filtered by."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)
     writer.writerow([*(neutral(name) for name in result.names), "faultline_selection"])
     note = neutral(asked.filters)
     for row in result.rows:
@@ -206,9 +206,25 @@ def _array(values: list[Any], type_: str) -> pa.Array:
     elif type_ in _ARROW:
         known = getattr(pa, _ARROW[type_], pa.string)() if type_ != "BOOLEAN" else pa.bool_()
     try:
-        return pa.array(values, known)
+        array = pa.array(values, known)
+        if _has_parts(array.type):
+            return array
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        return pa.array([None if v is None else str(text_of(v)) for v in values], pa.string())
+        pass
+    return pa.array([None if v is None else text_of(v) for v in values], pa.string())
+
+
+def _has_parts(type_: pa.DataType) -> bool:
+    """Whether no struct in a type is empty: Parquet has none."""
+    import pyarrow as pa
+
+    if isinstance(type_, pa.StructType):
+        return type_.num_fields > 0 and all(_has_parts(field.type) for field in type_)
+    if isinstance(type_, pa.MapType):
+        return _has_parts(type_.key_type) and _has_parts(type_.item_type)
+    if isinstance(type_, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
+        return _has_parts(type_.value_type)
+    return True
 
 
 def text_of(value: Any) -> str:

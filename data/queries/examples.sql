@@ -50,8 +50,8 @@ FROM failures
 WHERE domain = 'hardware' AND node IS NOT NULL
   AND failed_at >= $from_at AND failed_at < $to_at AND ($cluster IS NULL OR cluster = $cluster)
 GROUP BY cluster, node
-QUALIFY rank() OVER (ORDER BY failures DESC) <= 20
-ORDER BY failures DESC, node;
+QUALIFY rank() OVER (ORDER BY count(*) DESC) <= 20
+ORDER BY count(*) DESC, node;
 
 -- # Which XIDs come before failures
 -- Of the events of each code, how many had a job on their node that failed within 10 minutes.
