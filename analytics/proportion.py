@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy import stats
+from scipy import special
 
 from analytics import validate
 from analytics.errors import OutOfRangeError
@@ -56,6 +56,6 @@ def proportion(hits: int, total: int, conf_level: float = 0.90) -> Estimate:
     if total == 0:
         return unknown(conf_level, 0)
     tail = (1.0 - conf_level) / 2.0
-    lower = float(stats.beta.ppf(tail, hits, total - hits + 1)) if hits else 0.0
-    upper = float(stats.beta.ppf(1.0 - tail, hits + 1, total - hits)) if hits < total else 1.0
+    lower = float(special.betaincinv(hits, total - hits + 1, tail)) if hits else 0.0
+    upper = float(special.betaincinv(hits + 1, total - hits, 1.0 - tail)) if hits < total else 1.0
     return Estimate(hits / total, lower, upper, conf_level, total)

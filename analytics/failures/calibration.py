@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 CONF_LEVEL = 0.90
 """Of the bound of chance: a check is discounted by what its hits around successes prove."""
@@ -47,7 +47,7 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     """
     hits, total = calibration["n_completed_hits"], calibration["n_completed"]
     tail = (1.0 - CONF_LEVEL) / 2.0
-    lower = stats.beta.ppf(tail, hits.clip(lower=1), total - hits + 1)
+    lower = special.betaincinv(hits.clip(lower=1), total - hits + 1, tail)
     chance = pd.Series(np.where(hits.gt(0), lower, 0.0), index=calibration.index)
     hit = calibration["n_failed_hits"] / calibration["n_failed"].where(
         calibration["n_failed"].gt(0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analytics import validate
 from analytics.estimate import Estimate, unknown
@@ -109,8 +109,8 @@ def poisson_rate(n: int, exposure: float, conf_level: float = 0.90) -> Estimate:
     if exposure == 0:
         return unknown(conf_level, n)
     tail = (1.0 - conf_level) / 2.0
-    lower = stats.chi2.ppf(tail, 2 * n) / (2.0 * exposure) if n else 0.0
-    upper = stats.chi2.ppf(1.0 - tail, 2 * n + 2) / (2.0 * exposure)
+    lower = special.gammaincinv(n, tail) / exposure if n else 0.0
+    upper = special.gammaincinv(n + 1, 1.0 - tail) / exposure
     return Estimate(n / exposure, float(lower), float(upper), conf_level, n)
 
 
@@ -238,7 +238,7 @@ def _dispersion(counts: NDArray[np.float64], exposure: NDArray[np.float64]) -> D
         return None
     expected = exposure[days] * (n / total)
     statistic = float(((counts[days] - expected) ** 2 / expected).sum())
-    p_value = float(stats.chi2.sf(statistic, df))
+    p_value = float(special.chdtrc(df, statistic))
     return Dispersion(statistic, df, p_value, widened=p_value < DISPERSION_LEVEL)
 
 

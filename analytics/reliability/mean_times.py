@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analytics import validate
 from analytics.estimate import Estimate, unknown
@@ -42,8 +42,8 @@ def mean_gap_hours(starts_hours: ArrayLike, *, conf_level: float = 0.90) -> Esti
         return unknown(conf_level, n)
     tail, df, total = (1.0 - conf_level) / 2.0, 2 * (n - 1), float(starts[-1] - starts[0])
     mean = total / (n - 1)
-    lower = min(mean, 2.0 * total / float(stats.chi2.ppf(1.0 - tail, df)))
-    upper = max(mean, 2.0 * total / float(stats.chi2.ppf(tail, df)))
+    lower = min(mean, total / float(special.gammaincinv(df / 2, 1.0 - tail)))
+    upper = max(mean, total / float(special.gammaincinv(df / 2, tail)))
     student = mean_estimate(np.diff(starts), conf_level=conf_level)
     return Estimate(mean, lower, upper, conf_level, n).widened(student.lower, student.upper)
 
@@ -79,6 +79,6 @@ def mean_estimate(values: ArrayLike, *, conf_level: float = 0.90) -> Estimate:
     mean = float(sample.mean())
     if n == 1:
         return Estimate(mean, None, None, conf_level, 1)
-    quantile = float(stats.t.ppf(1.0 - (1.0 - conf_level) / 2.0, n - 1))
+    quantile = float(special.stdtrit(n - 1, 1.0 - (1.0 - conf_level) / 2.0))
     half_width = quantile * float(sample.std(ddof=1)) / n**0.5
     return Estimate(mean, max(0.0, mean - half_width), mean + half_width, conf_level, n)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from analytics.failures.columns import MINUTE
 
@@ -117,7 +117,7 @@ def storm_pairs(
     enough = (windows.nodes >= least) & (windows.parts >= 2)
     rate = _rate_outside(points, windows, enough, period=max(period, DAY), width=width)
     n_groups = len(np.unique(points.group))
-    chance = n_groups * rate * YEAR * stats.poisson.sf(windows.parts - 2, rate * width)
+    chance = n_groups * rate * YEAR * special.gammainc(windows.parts - 1, rate * width)
     joins = np.flatnonzero(enough & (chance <= options.chance_per_year))
     linked = _covered(joins, windows.end[joins], len(points.at))
     return points.member[:-1][linked], points.member[1:][linked]
