@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app import questions
 from app.components import glossary
 from app.figures import numbers
-from app.reports import content, coverage, fleet_summary, fleet_tables, redaction
+from app.reports import cells, content, coverage, fleet_summary, fleet_tables, redaction
 from app.reports.charts import causes as causes_chart
 from app.reports.charts import mttf_by_size, rate_by_week
 from app.reports.content import Headline, Report, Section
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from analytics.reliability.mttf import MttfReport
     from app.components.glossary import Term
     from app.questions import Fleet
+    from app.reports.cells import Kind
     from app.reports.content import Chart, Table
     from app.reports.redaction import Names
     from data.queries.selection import Selection
@@ -40,7 +41,6 @@ METHOD = (
     "Attempts of one incident fail together: intervals by cause are then too narrow.",
     "A change on the preceding period is named only where the two intervals do not overlap.",
 )
-EVERY_INCIDENT = 1_000_000
 
 
 def report(
@@ -59,11 +59,10 @@ def report(
     weeks = questions.rates_by(store, selection, "week", **estimate)
     failures = questions.failures(store, selection, conf_level=conf_level)
     incidents = questions.incidents(store, selection, conf_level=conf_level)
-    rows = questions.incident_rows(store, selection, limit=EVERY_INCIDENT)
+    rows = questions.incident_rows(store, selection, first="largest", limit=fleet_tables.INCIDENTS)
     fleet = questions.fleet(store, selection)
     held = questions.coverage(store, selection)
-    titles = {name: cause.title for name, cause in questions.taxonomy(store).causes.items()}
-    costliest = fleet_tables.costliest(rows, titles)
+    costliest = fleet_tables.costliest(rows, incidents.n_incidents)
     headlines = _headlines(mttf, failures, incidents, fleet)
     made = Report(
         kind="fleet",
@@ -164,22 +163,22 @@ def _headlines(
 
 
 def _rate(term: Term, found: Estimate) -> Headline:
-    value, interval = numbers.number(found.value), numbers.interval(found)
-    unit = "per 1,000 node-days"
-    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
-                    unit)  # fmt: skip
+    return _estimate(term, "rate", found, "per 1,000 node-days")
 
 
 def _duration(term: Term, found: Estimate) -> Headline:
-    value, interval = numbers.duration(found.value), numbers.duration_interval(found)
-    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
-                    "h")  # fmt: skip
+    return _estimate(term, "mttf", found, "h")
 
 
 def _share(term: Term, found: Estimate) -> Headline:
-    value, interval = numbers.percent(found.value), numbers.percent_interval(found)
-    return Headline(term.label, value, interval, numbers.count(found.n), term.definition, found,
-                    "ratio")  # fmt: skip
+    return _estimate(term, "share", found, "ratio")
+
+
+def _estimate(term: Term, kind: Kind, found: Estimate, unit: str) -> Headline:
+    """An estimate as it is printed; no interval stands beside what is unknown."""
+    value, interval = cells.estimate(kind, found)
+    shown = "" if interval == numbers.UNKNOWN else interval
+    return Headline(term.label, value, shown, numbers.count(found.n), term.definition, found, unit)
 
 
 def _lost(incidents: IncidentSummary) -> Headline:

@@ -12,7 +12,7 @@ from app.reports.cells import Column
 from app.reports.content import Table, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import FailureSummary
@@ -73,7 +73,7 @@ def by_cause(summary: FailureSummary) -> Table:
     """Failed attempts of each cause, the most frequent first, and who acts."""
     return Table(
         "causes",
-        "Causes",
+        "All causes",
         (
             Column("cause", "Cause"),
             Column("domain", "Domain"),
@@ -111,11 +111,8 @@ def by_state(summary: FailureSummary) -> Table:
     )
 
 
-def costliest(rows: pd.DataFrame, titles: Mapping[str, str]) -> Table:
-    """Incidents with the largest loss."""
-    order = ["lost_gpu_seconds", "start_at", "incident_id"]
-    largest = rows.sort_values(order, ascending=[False, False, True], na_position="last")
-    shown = largest.head(INCIDENTS)
+def costliest(rows: pd.DataFrame, total: int) -> Table:
+    """Incidents with the largest loss; `total`: how many incidents there are."""
     return Table(
         "incidents",
         "Incidents with the largest loss",
@@ -123,20 +120,17 @@ def costliest(rows: pd.DataFrame, titles: Mapping[str, str]) -> Table:
             Column("incident_id", "Incident"),
             Column("start_at", "Began (UTC)", "time"),
             Column("summary", "What happened"),
-            Column("cause", "Cause"),
             Column("failed_jobs", "Failed jobs", "count"),
             Column("lost_gpu_hours", "GPU-hours lost", "number"),
             Column("status", "Status"),
         ),
         tuple(
             (row["incident_id"], row["start_at"], one_line(str(row["summary"])),
-             titles.get(row["cause"], row["cause"]), row["n_failed_jobs"],
-             _known(row["lost_gpu_hours"]), row["status"])
-            for row in shown.to_dict("records")
+             row["n_failed_jobs"], _known(row["lost_gpu_hours"]), row["status"])
+            for row in rows.to_dict("records")
         ),
         "No incident touches the period.",
-        f"{len(shown):,} of {numbers.counted(len(rows), 'incident')}."
-        if len(shown) < len(rows) else "",
+        f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else "",
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def report(store: Store, name: str, selection: Selection, *, redact: bool = Fals
         notes=node_tables.limits(found),
         sections=(
             Section("What happened when", _drawn(found, selection)),
-            Section("Incidents", (node_tables.incidents(incidents, titles),)),
+            Section("Incidents", (node_tables.incidents(incidents),)),
             Section("Failed attempts", (node_tables.failed(found, titles),)),
             Section("Health and service", (
                 node_tables.outages(found), node_tables.events(found), node_tables.tickets(found),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from app.components import verdict
 from app.figures import numbers
-from app.figures.failures import domains
 from app.reports.cells import Column
 from app.reports.content import Table
 from app.reports.incident_tables import known, text, time
@@ -14,12 +15,10 @@ from app.reports.incident_tables import known, text, time
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pandas as pd
-
     from app.questions import Node
 
-MOST_ROWS = 200
-"""Rows of a table that are printed, the latest."""
+MOST_ROWS = 100
+"""Rows of a table that are printed."""
 READ = 5000
 """Records of one kind that are read, the latest."""
 
@@ -45,7 +44,7 @@ def limits(node: Node) -> tuple[str, ...]:
     )
 
 
-def incidents(rows: pd.DataFrame, titles: Mapping[str, str]) -> Table:
+def incidents(rows: pd.DataFrame) -> Table:
     """Incidents in which the node is named, the latest first."""
     return Table(
         "incidents",
@@ -54,13 +53,12 @@ def incidents(rows: pd.DataFrame, titles: Mapping[str, str]) -> Table:
             Column("incident_id", "Incident"),
             Column("start_at", "Began (UTC)", "time"),
             Column("summary", "What happened"),
-            Column("cause", "Cause"),
             Column("lost_gpu_hours", "GPU-hours lost", "number"),
             Column("status", "Status"),
         ),
         tuple(
             (row["incident_id"], time(row["start_at"]), text(row["summary"]),
-             titles.get(row["cause"], row["cause"]), known(row["lost_gpu_hours"]), row["status"])
+             known(row["lost_gpu_hours"]), row["status"])
             for row in rows.head(MOST_ROWS).to_dict("records")
         ),
         "No incident of the period names it.",
@@ -69,8 +67,9 @@ def incidents(rows: pd.DataFrame, titles: Mapping[str, str]) -> Table:
 
 
 def failed(node: Node, titles: Mapping[str, str]) -> Table:
-    """Attempts that failed while they ran here, the latest first."""
-    here, rows = set(node.failed_here.index), node.failed
+    """Attempts that failed while they ran here: those that this node ended, then the others."""
+    here = node.failed_here
+    rows = pd.concat([here, node.failed.drop(here.index)])
     return Table(
         "failed_attempts",
         "Attempts that failed while they ran here",
@@ -79,8 +78,7 @@ def failed(node: Node, titles: Mapping[str, str]) -> Table:
             Column("end_at", "Ended (UTC)", "time"),
             Column("state", "State"),
             Column("cause", "Cause"),
-            Column("domain", "Domain"),
-            Column("by_this_node", "Ended by this node"),
+            Column("by_this_node", "By this node"),
             Column("gpus", "GPUs", "count"),
             Column("user", "User"),
             Column("account", "Account"),
@@ -89,8 +87,7 @@ def failed(node: Node, titles: Mapping[str, str]) -> Table:
         tuple(
             (text(row["job_id"]), time(row["end_at"]), text(row["state"]),
              titles.get(row["cause"], text(row["cause"])),
-             domains.TITLES.get(row["domain"], text(row["domain"])),
-             "yes" if index in here else "no", known(row["n_gpus"]), text(row["user"]),
+             "yes" if index in here.index else "no", known(row["n_gpus"]), text(row["user"]),
              text(row["account"]), text(row["name"]))
             for index, row in zip(rows.index, rows.head(MOST_ROWS).to_dict("records"),
                                   strict=False)
@@ -190,4 +187,4 @@ def _shown(rows: pd.DataFrame) -> str:
     """How many rows there are where not all are printed."""
     if len(rows) <= MOST_ROWS:
         return ""
-    return f"The latest {MOST_ROWS:,} of {numbers.counted(len(rows), 'row')}."
+    return f"The first {MOST_ROWS:,} of {numbers.counted(len(rows), 'row')}."
