@@ -35,3 +35,7 @@ class FailureCounts:
     """End of the period counted (exclusive)."""
     attempts_without_gpus: int
     """Attempts left out because they have no GPUs or their number is unknown."""
+    by_hardware: int | None = None
+    """Of the failed attempts counted, those whose verdict is hardware; None without attempts."""
+    by_lost_node: int | None = None
+    """Of them, those whose node the scheduler lost, whatever the verdict."""

@@ -62,6 +62,10 @@ class MttfReport:
     from_at: datetime | None
     to_at: datetime | None
     attempts_without_gpus: int
+    by_hardware: int | None = None
+    """Failed attempts counted whose verdict is hardware; None where failures have no attempts."""
+    by_lost_node: int | None = None
+    """Failed attempts counted whose node the scheduler lost, whatever the verdict."""
 
     @property
     def largest_class(self) -> SizeClass | None:
@@ -136,6 +140,8 @@ def mttf_report(
         from_at=counts.from_at,
         to_at=counts.to_at,
         attempts_without_gpus=counts.attempts_without_gpus,
+        by_hardware=counts.by_hardware,
+        by_lost_node=counts.by_lost_node,
     )
 
 

@@ -113,6 +113,8 @@ def record(report: MttfReport) -> output.Row:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
+        "failures_by_hardware": report.by_hardware,
+        "failures_by_a_lost_node": report.by_lost_node,
         "notes": report.notes,
     }
 
@@ -211,6 +213,8 @@ def _print_table(report: MttfReport) -> None:
     output.print_record(
         {
             "failures": report.rate.failures,
+            "of these, verdict hardware": report.by_hardware,
+            "of these, node lost": report.by_lost_node,
             "exposure, node-days": report.rate.exposure,
             "failure rate per 1,000 node-days": say(report.rate.rate_per_1000_node_days),
             "incident rate per 1,000 node-days": say(report.incident_rate.rate_per_1000_node_days),

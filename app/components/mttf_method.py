@@ -10,6 +10,7 @@ from app.components import glossary, published_mttf
 from app.figures import numbers
 
 if TYPE_CHECKING:
+    from analytics.reliability.mttf import MttfReport
     from app.components.scope import Scope
 
 TERMS = (
@@ -22,11 +23,18 @@ TERMS = (
 )
 
 
-def show(scope: Scope) -> None:
-    """Definitions, the sizes counted, and the published figures."""
+def show(report: MttfReport, scope: Scope) -> None:
+    """Definitions, both counts of failures, the sizes counted, and the published figures."""
     with st.expander("Method and definitions", icon=":material/function:", type="compact"):
         for term in TERMS:
             st.markdown(f"**{term.label}.** {term.definition}")
+        if report.by_hardware is not None and report.by_lost_node is not None:
+            st.markdown(
+                f"**Failures counted.** {numbers.counted(report.rate.failures, 'failure')}: "
+                f"{numbers.count(report.by_hardware)} with verdict hardware, "
+                f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be "
+                "both."
+            )
         st.markdown(
             f"**Sizes counted.** The rate counts jobs of {numbers.count(scope.selection.min_gpus)} "
             "GPUs and more: this page starts from 129 (the paper counts jobs of more than 128), "

@@ -49,7 +49,8 @@ FAILURES = f"""{VERDICTS},
 failure AS (
   SELECT counted.cluster, counted.attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
-    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, counted.node
+    basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, counted.node,
+    counted.domain = 'hardware' AS by_hardware, counted.node_lost AS by_lost_node
   FROM (FROM verdict WHERE domain = 'hardware' OR node_lost) counted
   JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE end_at IS NOT NULL AND ($to_at IS NULL OR end_at < $to_at)
@@ -142,7 +143,7 @@ def job_failures(store: Store, selection: Selection) -> pd.DataFrame:
     """Failed attempts of all sizes, one row each, with the incident that each belongs to."""
     frame = store.frame(
         f"""WITH {FAILURES} SELECT cluster, attempt_key AS key, partition, units AS n_gpus,
-              node_time, failed_at, node, incident_id
+              node_time, failed_at, node, incident_id, by_hardware, by_lost_node
             FROM failure LEFT JOIN (
               SELECT incidents.cluster, key AS attempt_key, incident_id
               FROM incident_members JOIN incidents USING (incident_id) WHERE kind = 'failure'

@@ -50,6 +50,8 @@ def failure_counts(store: Store, selection: Selection) -> FailureCounts:
         by_size=_by_size(ran, failed, selection.by_size_min_gpus),
         starts_hours=(singles["failed_at"] - origin).dt.total_seconds() / 3600.0,
         repair_minutes=repair_minutes(store, selection),
+        by_hardware=int(counted["by_hardware"].sum()) if len(counted) else None,
+        by_lost_node=int(counted["by_lost_node"].sum()) if len(counted) else None,
         exposure_known=bool(exposure["exposure_node_days"].notna().all()),
         **_about(store, selection),
     )

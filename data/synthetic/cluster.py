@@ -46,7 +46,8 @@ class DemoCluster:
     tables
         Arrow tables by the name of the store's table they belong to, columns named as there:
         clusters, nodes, node_facts, jobs, job_nodes, node_events, health_events, tickets,
-        job_logs, planted_causes. Text that repeats is dictionary-encoded; times are UTC, in microseconds.
+        job_logs, planted_causes. Text that repeats is dictionary-encoded; times are UTC, in
+        microseconds.
     truth
         What was planted.
     """
