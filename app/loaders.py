@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 from app import questions
-from app.reports import incident as incident_reports
+from app.reports import kinds
 from data.current import read_current
 from data.errors import DataError
 from data.queries.parameters import Parameter
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from analytics.failures.taxonomy import Taxonomy
     from analytics.reliability.mttf import GroupRate, MttfReport
     from app.reports.content import Report
+    from app.reports.kinds import Kind
     from data.queries.reliability import Grouping
 
 __all__ = [
@@ -215,7 +216,13 @@ def incidents_of_node(cluster: str, node: str) -> pd.DataFrame:
 
 def incident_report(incident_id: str) -> Report:
     """The same as a report."""
-    return _reported(_open(*_key()), _key(), incident_id)
+    return report("incident", Selection(), about=incident_id)
+
+
+def report(kind: Kind, selection: Selection, *, about: str = "", redact: bool = False) -> Report:
+    """A report; `about` is the id of its incident or the name of its node."""
+    key = _key()
+    return _reported(_open(*key), key, kind, selection, about=about, redact=redact)
 
 
 def said(target: str) -> list[Annotation]:
@@ -313,7 +320,11 @@ def _cached(
 def _reported(
     _store: Store,
     key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
-    incident_id: str,
+    kind: Kind,
+    selection: Selection,
+    *,
+    about: str,
+    redact: bool,
 ) -> Report:
-    """Reports of incidents."""
-    return incident_reports.report(_store, incident_id)
+    """Reports of all kinds."""
+    return kinds.report(_store, kind, selection, about=about, redact=redact)

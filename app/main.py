@@ -30,6 +30,7 @@ page = st.navigation(
         ],
         "Explore": [
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
+            st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),
         ],
     }
 )

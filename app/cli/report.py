@@ -12,7 +12,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-    from app.reports.content import Report
+    from app.reports.kinds import Kind
     from app.reports.mail import Mail
     from data.queries.selection import Selection
     from data.store import Store
@@ -59,13 +59,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
-    from app.reports import writers
+    from app.reports import kinds, writers
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
-    report = _report(store, kind, arguments)
+    report = kinds.report(
+        store,
+        kind,
+        _selection(store, arguments),
+        about=arguments.incident or arguments.node or "",
+        redact=arguments.redact,
+        conf_level=arguments.conf_level,
+        seed=arguments.seed,
+    )
     try:
         paths = [writers.write(report, form, arguments.out) for form in forms]
     except OSError as error:
@@ -78,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _kind(arguments: argparse.Namespace) -> str:
+def _kind(arguments: argparse.Namespace) -> Kind:
     """The kind asked for: --incident and --node name theirs."""
     named = [kind for kind in ("incident", "node") if getattr(arguments, kind) is not None]
     if len(named) > 1:
@@ -88,7 +96,7 @@ def _kind(arguments: argparse.Namespace) -> str:
         raise DataError(f"--kind {kind} needs --{kind}: {_where(kind)}")
     if named and kind != named[0]:
         raise DataError(f"--{named[0]} does not go with --kind {kind}: leave one of them out")
-    return str(kind)
+    return kind
 
 
 def _where(kind: str) -> str:
@@ -103,21 +111,6 @@ def _forms(arguments: argparse.Namespace) -> list[str]:
         if form not in FORMS:
             raise DataError(f"--as must be one of {', '.join(FORMS)}, got {form!r}: choose one")
     return forms
-
-
-def _report(store: Store, kind: str, arguments: argparse.Namespace) -> Report:
-    """What is said; filters choose what the fleet report counts, an incident is told whole."""
-    from app.reports import fleet, incident, node
-
-    selection = _selection(store, arguments)
-    redact = arguments.redact
-    if kind == "incident":
-        return incident.report(store, arguments.incident, redact=redact)
-    if kind == "node":
-        return node.report(store, arguments.node, selection, redact=redact)
-    return fleet.report(
-        store, selection, conf_level=arguments.conf_level, seed=arguments.seed, redact=redact
-    )
 
 
 def _mail(store: Store, arguments: argparse.Namespace) -> Mail | None:

@@ -193,3 +193,16 @@ def nothing_to_draw() -> None:
         "Nothing to draw.",
         remedy="A chart needs rows with at least one column of numbers and another one beside it.",
     )
+
+
+def no_report(kind: str) -> None:
+    """Nothing is named that a report could be about."""
+    if kind == "incident":
+        show(
+            "Which incident?",
+            remedy="Type its id, or `latest` or `largest`. The page Incidents and this command "
+            "list them:",
+            commands=("faultline incidents --first largest --limit 10 --format table",),
+        )
+    else:
+        show("Which node?", remedy="Type its name, as the scheduler writes it.")

@@ -26,7 +26,7 @@ TILES = 3
 """Headline numbers side by side."""
 KEPT_ROWS = 4
 """Rows of a table, its header among them, that stand below its title at least."""
-SHORT = 0.4 * HEIGHT
+SHORT = 0.28 * HEIGHT
 """A block up to this height is never split."""
 
 
