@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,12 @@ ROWS_SHOWN = 1_000
 HEIGHT = 420
 UNSCROLLED = 12
 EXPLAINED = ("explain_key", "explain_value")
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+WHOLE = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
+    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+)  # fmt: skip
+LARGEST = 2**63 - 1
+"""Whole number that a column of them holds; a column with a larger one holds 16 digits."""
 TITLES = {"csv": "CSV", "parquet": "Parquet", "json": "JSON", "xlsx": "XLSX"}
 
 
@@ -47,24 +52,23 @@ def frame_of(result: QueryResult) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _column(values: list[object], type_: str) -> pd.Series:
+def _column(values: list[Any], type_: str) -> pd.Series:
     """One column; text where its values fit no type of a frame."""
-    try:
-        if type_ in WHOLE:
-            return pd.Series(values, dtype="Int64")
-        if type_ in ("DOUBLE", "FLOAT"):
-            return pd.Series(values, dtype="float64")
-        if type_.startswith("DECIMAL") or type_ in ("HUGEINT", "UBIGINT", "UHUGEINT"):
-            return pd.Series([None if v is None else float(Decimal(str(v))) for v in values],
-                             dtype="float64")  # fmt: skip
-        if type_ == "BOOLEAN":
-            return pd.Series(values, dtype="boolean")
-        if type_ == "DATE" or type_.startswith("TIMESTAMP"):
-            return pd.to_datetime(pd.Series(values, dtype="object"), utc="ZONE" in type_)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    return pd.Series([None if v is None else query_files.text_of(v) for v in values],
-                     dtype="string")  # fmt: skip
+    known = [value for value in values if value is not None]
+    one = not type_.endswith("]")  # else a list of them
+    if type_ in WHOLE and all(abs(value) <= LARGEST for value in known):
+        return pd.Series(values, dtype="Int64")
+    if type_ in ("DOUBLE", "FLOAT", *WHOLE) or (one and type_.startswith("DECIMAL")):
+        return pd.Series([None if v is None else float(v) for v in values], dtype="float64")
+    if type_ == "BOOLEAN":
+        return pd.Series(values, dtype="boolean")
+    # A time outside the years 1 to 9999 came as text; one outside pandas' years stays text, too.
+    if type_ == "DATE" or (one and type_.startswith("TIMESTAMP")):
+        with contextlib.suppress(ValueError, OverflowError):
+            if not any(isinstance(value, str) for value in known):
+                return pd.to_datetime(pd.Series(values, dtype="object"), utc="ZONE" in type_)
+    texts = [None if value is None else query_files.text_of(value) for value in values]
+    return pd.Series(texts, dtype="string")
 
 
 def _why(failed: Failed) -> None:

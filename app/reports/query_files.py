@@ -201,7 +201,7 @@ def _array(values: list[Any], type_: str) -> pa.Array:
         values = [None if value is None else str(value) for value in values]
     if found := _DECIMAL.fullmatch(type_):
         known = pa.decimal128(int(found[1]), int(found[2]))
-    elif type_.startswith("TIMESTAMP"):
+    elif type_.startswith("TIMESTAMP") and not type_.endswith("]"):
         known = pa.timestamp("us", "UTC" if "ZONE" in type_ else None)
     elif type_ in _ARROW:
         known = getattr(pa, _ARROW[type_], pa.string)() if type_ != "BOOLEAN" else pa.bool_()

@@ -74,7 +74,7 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     shown, left_out = _shown(frame, chart)
     parts = [note, left_out]
     drawn = template.figure(
-        title=f"{chart.y} by {chart.x}",
+        title=f"{_plain(chart.y)} by {_plain(chart.x)}",
         note=" · ".join(part for part in parts if part),
         mode=mode,
         height=HEIGHT,
@@ -83,10 +83,13 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     for (name, rows), colour in zip(series, COLOURS[mode], strict=False):
         _draw(drawn, chart, rows, name=name, colour=colour)
     drawn.update_layout(
-        xaxis={"title": chart.x},
-        yaxis={"title": chart.y, "rangemode": "tozero" if chart.kind == "bar" else "normal"},
+        xaxis={"title": _plain(chart.x)},
+        yaxis={
+            "title": _plain(chart.y),
+            "rangemode": "tozero" if chart.kind == "bar" else "normal",
+        },
         showlegend=len(series) > 1,
-        legend={"title": {"text": chart.colour or ""}, "x": 1, "xanchor": "left", "y": 1},
+        legend={"title": {"text": _plain(chart.colour or "")}, "x": 1, "xanchor": "left", "y": 1},
         barmode="stack",
     )
     if _has_names(shown, chart):
@@ -103,7 +106,7 @@ def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:
     if _has_names(known, chart):
         kept = list(dict.fromkeys(known[chart.x]))
         if len(kept) > MOST_BARS:
-            said = f"the first {MOST_BARS} of {len(kept):,} values of {chart.x}"
+            said = f"the first {MOST_BARS} of {len(kept):,} values of {_plain(chart.x)}"
             known = known[known[chart.x].isin(kept[:MOST_BARS])]
     elif len(known) > MOST_POINTS:
         said = f"the first {MOST_POINTS:,} of {len(known):,} rows"
@@ -130,8 +133,8 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
     x = rows[chart.x]
     if _has_names(rows, chart):
         x = x.astype(str)
-    values = {"x": x, "y": rows[chart.y].astype(float), "name": name}
-    hover = f"{chart.x} %{{x}}<br>{chart.y} %{{y:,}}<extra>{_plain(name)}</extra>"
+    values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": _plain(name)}
+    hover = f"{_plain(chart.x)} %{{x}}<br>{_plain(chart.y)} %{{y:,}}<extra>{_plain(name)}</extra>"
     if chart.kind == "bar":
         drawn.add_bar(**values, marker={"color": colour, "line": {"width": 0}}, hovertemplate=hover)
         return

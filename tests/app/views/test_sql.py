@@ -1,0 +1,303 @@
+"""SQL: ask the store anything, see it as rows or a chart, keep the query."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app import actions
+from app.actions import Options, ingest_files
+from data.sandbox import keep_spares
+from data.saved_queries import SavedQueries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import pandas as pd
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/explore/sql.py"
+SACCT = """\
+JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|p|u|a|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+2|c|p|u|a|NODE_FAIL|2026-01-02T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_spares_left() -> Iterator[None]:
+    yield
+    keep_spares(0)
+
+
+@pytest.fixture
+def own_store(tmp_path: Path) -> Path:
+    """A real store that may be written to."""
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def asked(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """Opens the page with a query in the link, presses Run and waits for the answer."""
+
+    def ask(store: Path, sql: str, **filters: str) -> AppTest:
+        page = open_page(store, PAGE, sql=sql, **filters)
+        page.button(key="sql_run").click().run()
+        return answered(page)
+
+    return ask
+
+
+def answered(page: AppTest) -> AppTest:
+    """The page once its query has ended."""
+    deadline = time.monotonic() + 40
+    while "sql_job" in page.session_state and time.monotonic() < deadline:
+        time.sleep(0.1)
+        page.run()
+    assert not page.exception
+    return page
+
+
+def rows_of(page: AppTest) -> pd.DataFrame:
+    """The rows of the answer: the parameters stand before them."""
+    return page.dataframe[1].value
+
+
+def says(page: AppTest, words: str) -> bool:
+    """Whether the page has the words somewhere in its text."""
+    return any(words in each.value for each in [*page.markdown, *page.caption, *page.error])
+
+
+def test_a_link_fills_the_editor_and_runs_nothing(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, sql="SELECT 42 AS answer")
+    assert not page.exception
+    assert page.title[0].value == "Ask the store in SQL"
+    assert page.session_state["sql_text"] == "SELECT 42 AS answer"
+    assert "sql_job" not in page.session_state
+    assert "sql_answer" not in page.session_state
+    assert says(page, "No query was run yet")
+
+
+def test_the_page_says_what_a_query_rests_on(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    assert "synthetic data" in page.caption[0].value
+    assert "Snapshot 1, published" in page.caption[0].value
+    assert "counts here from the next publish on" in page.caption[0].value
+    assert says(page, "10,000 rows")
+
+
+def test_run_shows_the_rows(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT state, count(*) AS n FROM jobs GROUP BY ALL ORDER BY n DESC")
+    rows = rows_of(page)
+    assert list(rows.columns) == ["state", "n"]
+    assert rows["state"].iloc[0] == "COMPLETED"
+    assert says(page, "rows** in")
+    assert len(page.get("download_button")) == 4
+
+
+def test_the_filters_are_parameters(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    sql = "SELECT $cluster AS cluster, $min_gpus AS gpus, $partition AS partition, $from_at < $to_at AS yes"
+    page = asked(demo_store, sql, cluster="demo", min_gpus="9", partition="learn", period="7d")
+    assert rows_of(page).iloc[0].to_list() == ["demo", 9, "learn", True]
+
+
+def test_an_error_shows_the_line_with_a_caret(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(demo_store, "SELECT job_id,\n  colour\nFROM jobs")
+    assert "colour" in page.error[0].value
+    assert page.code[0].value == "  colour\n  ^^^^^^"
+    assert page.session_state["sql_failed"].place == (2, 3, 6)
+    assert not page.get("download_button")
+
+
+def test_what_is_no_query_is_refused_with_the_reason(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(demo_store, "DROP TABLE jobs")
+    assert "not DROP" in page.error[0].value
+    assert not page.code
+
+
+def test_markup_in_a_refusal_stays_text(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT $a, '<b>' FROM jobs")
+    assert r"\$a is unknown" in page.error[0].value
+
+
+def test_more_rows_than_the_cap_are_said(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT * FROM range(20000)")
+    assert says(page, "**The first 10,000 rows**")
+    assert says(page, "The first 1,000 rows are shown; the files hold all 10,000")
+    assert len(rows_of(page)) == 1_000
+
+
+def test_no_rows_are_an_answer(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT 1 AS a WHERE false")
+    assert says(page, "**0 rows**")
+
+
+def test_a_plan_is_shown_as_text(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "EXPLAIN SELECT job_id FROM jobs WHERE n_gpus > 1")
+    assert "jobs" in page.code[0].value
+
+
+def test_every_kind_of_value_is_shown(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT * FROM test_all_types()")
+    assert len(rows_of(page)) == 3
+
+
+def test_a_runaway_is_cancelled(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, sql="SELECT count(*) FROM range(100000000000000)")
+    page.button(key="sql_run").click().run()
+    assert page.button(key="sql_run").disabled
+    assert "sql_job" in page.session_state
+    page.button(key="sql_cancel").click().run()
+    assert "sql_job" not in page.session_state
+    assert says(page, "The query was cancelled after")
+    assert not page.error
+    assert not page.button(key="sql_run").disabled
+
+
+def test_an_example_fills_the_editor(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE)
+    page.session_state["shelf"] = "Examples"
+    page.run()
+    page.button(key="example_Failures per 1,000 node-days by rack").click().run()
+    assert "node_days" in page.session_state["sql_text"]
+    page.button(key="sql_run").click().run()
+    assert "failures_per_1000_node_days" in rows_of(answered(page))
+
+
+def test_a_chart_is_drawn_of_the_columns_picked(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(
+        demo_store, "SELECT state, count(*) AS n, sum(n_gpus) AS gpus FROM jobs GROUP BY ALL"
+    )
+    page.session_state["sql_tab"] = "Chart"
+    page.run()
+    assert not page.exception
+    assert len(page.get("plotly_chart")) == 1
+    kind = next(box for box in page.selectbox if box.label == "Kind")
+    assert kind.value == "bar"
+    kind.select("scatter").run()
+    assert not page.exception
+
+
+def test_words_alone_have_no_chart(asked: Callable[..., AppTest], demo_store: Path) -> None:
+    page = asked(demo_store, "SELECT 'a' AS word")
+    page.session_state["sql_tab"] = "Chart"
+    page.run()
+    assert says(page, "Nothing to draw")
+
+
+def test_the_columns_of_a_table_are_explained(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    page.selectbox(key="sql_table").select("incidents").run()
+    assert page.button(key="insert_column_incidents_lost_gpu_seconds")
+    assert says(page, "bigint, GPU-seconds")
+    page.button(key="insert_column_incidents_lost_gpu_seconds").click().run()
+    assert page.session_state["sql_insert"]["text"] == "lost_gpu_seconds"
+    assert "lost_gpu_seconds" in page.dataframe[-1].value
+
+
+def test_a_name_that_is_a_word_of_sql_is_quoted(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    page.selectbox(key="sql_table").select("jobs").run()
+    page.button(key="insert_column_jobs_user").click().run()
+    assert page.session_state["sql_insert"]["text"] == '"user"'
+
+
+def test_a_query_is_saved_renamed_deleted_and_back(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, sql="SELECT 1")
+    page.session_state["shelf"] = "Saved"
+    page.run()
+    assert says(page, "Nobody has saved a query yet")
+    page.text_input(key="author").input("ada")
+    page.text_input(key="sql_name").input("one $x* ")
+    next(each for each in page.button if each.label == "Save the query").click().run()
+    (made,) = SavedQueries(own_store).saved()
+    assert (made.name, made.author, made.sql) == ("one $x*", "ada", "SELECT 1")
+    page.text_input(key=f"name_{made.query_id}").input("two")
+    page.button(key=f"rename_{made.query_id}").click().run()
+    assert [each.name for each in SavedQueries(own_store).saved()] == ["two"]
+    page.button(key=f"delete_{made.query_id}").click().run()
+    assert SavedQueries(own_store).saved() == []
+    page.button(key="sql_restore").click().run()
+    assert [each.name for each in SavedQueries(own_store).saved()] == ["two"]
+    assert not page.exception
+
+
+def test_a_name_that_is_taken_is_refused(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    actions.save_query(own_store, "one", "SELECT 2", author="grace")
+    page = open_page(own_store, PAGE, sql="SELECT 1")
+    page.session_state["shelf"] = "Saved"
+    page.run()
+    page.text_input(key="sql_name").input("one")
+    next(each for each in page.button if each.label == "Save the query").click().run()
+    assert "grace has saved a query as 'one'" in page.warning[0].value
+
+
+def test_the_past_of_a_person_comes_back(asked: Callable[..., AppTest], own_store: Path) -> None:
+    actions.remember_query(own_store, "SELECT 'before'", "1 row", author="ada")
+    page = asked(own_store, "SELECT 'now'")
+    page.session_state["shelf"] = "History"
+    page.run()
+    labels = [each.label for each in page.button]
+    assert "`SELECT 'now'`" in labels
+    assert "`SELECT 'before'`" not in labels
+    page.text_input(key="author").input("ada").run()
+    assert "`SELECT 'before'`" in [each.label for each in page.button]
+    page.button(key="past_1").click().run()
+    assert page.session_state["sql_text"] == "SELECT 'before'"
+
+
+def test_a_query_without_a_name_is_not_kept(asked: Callable[..., AppTest], own_store: Path) -> None:
+    asked(own_store, "SELECT 1")
+    assert SavedQueries(own_store).past("") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("period", "all"), ("cluster", "demo"), ("partition", "learn"), ("account", "vision"), ("min_gpus", "9")],
+)  # fmt: skip
+def test_every_filter_of_a_link_is_followed(
+    open_page: Callable[..., AppTest], demo_store: Path, name: str, value: str
+) -> None:
+    page = open_page(demo_store, PAGE, **{name: value})
+    assert not page.exception
+    assert page.title
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value
+
+
+def test_an_author_without_rights_is_told(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    with pytest.raises(actions.DataError, match="there is no query to save"):
+        actions.save_query(own_store, "x", " ")
+    with pytest.raises(actions.DataError, match="a name holds 1 to 80 characters, got 0"):
+        actions.save_query(own_store, "  ", "SELECT 1")
