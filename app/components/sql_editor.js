@@ -68,7 +68,8 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
   parentElement.querySelector(".editor").classList.toggle("dark", data.mode === "dark");
   let place = data.place;
   const draw = () => { echo.innerHTML = highlighted(area.value, tables, place); };
-  const tell = () => setStateValue("sql", area.value);
+  // Marked, since the same text may be told twice with another one put in its place between.
+  const tell = () => setStateValue("sql", { text: area.value, mark: `${Date.now()} ${Math.random()}` });
   if (area.dataset.version !== String(data.version)) {
     area.value = data.sql;
     area.dataset.version = data.version;

@@ -34,12 +34,17 @@ _editor = st.components.v2.component(
 
 
 def text() -> str:
-    """The query as it was last told."""
+    """The query as it was last told.
+
+    Looked up in the editor itself: the callback of a button may come before the editor's.
+    """
+    _typed()
     return str(st.session_state.get(TEXT, ""))
 
 
 def put(sql: str) -> None:
     """Puts another query into the editor."""
+    _typed()
     st.session_state[TEXT] = sql
     st.session_state["sql_version"] = st.session_state.get("sql_version", 0) + 1
     st.session_state.pop("sql_failed", None)
@@ -81,14 +86,18 @@ def show(scope: Scope, *, run: Callable[[], None]) -> None:
 
 
 def _typed() -> None:
-    """Takes over what was written."""
-    st.session_state[TEXT] = st.session_state[KEY]["sql"] or ""
+    """Takes over what was written, once."""
+    told = st.session_state.get(KEY, {}).get("sql")
+    if told and told["mark"] != st.session_state.get("sql_mark"):
+        st.session_state["sql_mark"] = told["mark"]
+        st.session_state[TEXT] = told["text"]
 
 
 def _typed_and(run: Callable[[], None]) -> None:
     """Takes over what was written, and runs it."""
     asked = st.session_state[KEY].get("run")
     if asked is not None:
+        _typed()
         st.session_state[TEXT] = asked
         run()
 

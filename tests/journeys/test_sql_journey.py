@@ -1,0 +1,178 @@
+"""Write, run, cancel, chart, save, share and download a query, in a real Chromium."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.journeys.chromium import find_chromium
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import BrowserContext, Page
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_MS = 60_000
+QUERY = "SELECT state, count(*) AS n\nFROM jobs\nGROUP BY ALL\nORDER BY n DESC"
+ENDLESS = "SELECT count(*) FROM range(100000000000000)"
+
+
+@contextmanager
+def _served(store: Path) -> Iterator[str]:
+    """The address that `faultline serve` prints."""
+    command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        printed = re.search(r"http://\S+", server.stdout.readline())
+        assert printed is not None
+        try:
+            yield printed[0].replace("/?", "/sql?")
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def link(demo_store: Path, tmp_path: Path) -> Iterator[str]:
+    """The SQL page of a store that may be written to."""
+    shutil.copytree(demo_store, tmp_path / "store")
+    with _served(tmp_path / "store") as address:
+        yield address
+
+
+@pytest.fixture
+def browser() -> Iterator[BrowserContext]:
+    """A browser that may use the clipboard."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox"]
+        )
+        context = chromium.new_context(viewport={"width": 1280, "height": 800})
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        yield context
+        chromium.close()
+
+
+def _write(page: Page, sql: str) -> None:
+    """Writes a query in place of the one in the editor."""
+    page.get_by_label("SQL query").fill(sql)
+
+
+def _download(page: Page, kind: str) -> bytes:
+    """The bytes of the answer as a file."""
+    if page.get_by_test_id("stPopoverBody").count() == 0:
+        page.locator(".st-key-sql_answered").get_by_role("button", name="Download").click()
+    with page.expect_download() as download:
+        page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind, exact=True).click()
+    suffix = kind.lower()
+    assert download.value.suggested_filename == f"faultline-query-synthetic-snapshot1.{suffix}"
+    return download.value.path().read_bytes()
+
+
+def test_a_query_is_written_run_drawn_and_downloaded(link: str, browser: BrowserContext) -> None:
+    requests: list[str] = []
+    browser.on("request", lambda request: requests.append(request.url))
+    page = browser.new_page()
+    page.goto(link)
+    expect(page.locator("h1")).to_have_text("Ask the store in SQL")
+    _write(page, QUERY)
+    page.get_by_label("SQL query").press("Control+Enter")
+    expect(page.get_by_text(re.compile(r"^\d+ rows in "))).to_be_visible()
+
+    assert _download(page, "CSV").startswith(b"state,n,faultline_selection\r\nCOMPLETED,")
+    assert json.loads(_download(page, "JSON"))["query"] == QUERY
+    assert pq.read_table(io.BytesIO(_download(page, "Parquet"))).column_names == ["state", "n"]
+    book = openpyxl.load_workbook(io.BytesIO(_download(page, "XLSX")))
+    assert book["Rows"]["A2"].value == "COMPLETED"
+    page.keyboard.press("Escape")
+
+    page.get_by_role("tab", name="Chart").click()
+    page.wait_for_selector(".js-plotly-plot .main-svg")
+    expect(page.locator(".js-plotly-plot .gtitle")).to_contain_text("n by state")
+    own = link.split("/sql")[0]
+    assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
+
+
+def test_a_mistake_is_underlined_until_it_is_mended(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    _write(page, "SELECT job_id,\n  colour\nFROM jobs")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("(line 2, column 3, at: colour)")
+    expect(page.locator(".wrong")).to_have_text("colour")
+    page.get_by_label("SQL query").press("End")
+    page.get_by_label("SQL query").type(" ")
+    expect(page.locator(".wrong")).to_have_count(0)
+
+
+def test_a_runaway_is_cancelled(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    _write(page, ENDLESS)
+    page.get_by_label("SQL query").press("Control+Enter")
+    expect(page.get_by_text(re.compile(r"Running for \d+\.\d s of at most 20 s"))).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text(re.compile("The query was cancelled after"))).to_be_visible()
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+
+
+def test_a_shared_link_fills_the_editor_and_runs_nothing(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    _write(page, QUERY)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_text(re.compile(r"^\d+ rows in "))).to_be_visible()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "token" not in copied
+
+    other = browser.new_page()
+    other.goto(copied)
+    expect(other.get_by_label("SQL query")).to_have_value(QUERY)
+    expect(other.get_by_text("No query was run yet.")).to_be_visible()
+
+
+def test_a_query_is_saved_and_taken_back_out(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    _write(page, QUERY)
+    page.get_by_role("tab", name="Saved").click()
+    page.get_by_label("Name", exact=True).fill("By state")
+    page.get_by_role("button", name="Save the query").click()
+    expect(page.get_by_role("button", name="By state")).to_be_visible()
+
+    other = browser.new_page()
+    other.goto(link.split("?")[0])
+    other.get_by_role("tab", name="Saved").click()
+    other.get_by_role("button", name="By state").click()
+    expect(other.get_by_label("SQL query")).to_have_value(QUERY)
+
+
+def test_names_are_put_where_the_cursor_is(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    editor = page.get_by_label("SQL query")
+    _write(page, "SELECT  FROM failures")
+    editor.press("Home")
+    for _ in range(len("SELECT ")):
+        editor.press("ArrowRight")
+    page.get_by_role("button", name="failed_at", exact=True).click()
+    expect(editor).to_have_value("SELECT failed_at FROM failures")
