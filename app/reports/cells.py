@@ -34,6 +34,8 @@ class Column:
     kind: Kind = "text"
     unit: str = ""
     """Of the numbers that a sheet holds, where the title does not name it."""
+    none: str = numbers.UNKNOWN
+    """What is printed where there is no value; a sheet's cell stays empty."""
 
 
 def titles(column: Column) -> tuple[str, ...]:
@@ -62,7 +64,7 @@ def texts(column: Column, value: Any) -> tuple[str, ...]:
     if column.kind == "text":
         return (value or "",)
     if value is None:
-        return (numbers.UNKNOWN,)
+        return (column.none,)
     writers = {
         "count": numbers.count,
         "number": numbers.number,

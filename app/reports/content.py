@@ -136,6 +136,12 @@ class Section:
     blocks: tuple[Block, ...]
     sentences: tuple[str, ...] = ()
 
+    @property
+    def in_words(self) -> bool:
+        """Whether anything of it can be said without a picture."""
+        pictures = (Chart, Drawing)
+        return bool(self.sentences) or any(not isinstance(b, pictures) for b in self.blocks)
+
 
 @dataclass(frozen=True)
 class Report:

@@ -104,7 +104,7 @@ def outages(node: Node) -> Table:
         "Out of service",
         (
             Column("start_at", "From (UTC)", "time"),
-            Column("end_at", "To (UTC)", "time"),
+            Column("end_at", "To (UTC)", "time", none="lasts"),
             Column("state", "State"),
             Column("reason", "Reason"),
         ),
@@ -149,7 +149,7 @@ def tickets(node: Node) -> Table:
         (
             Column("ticket", "Ticket"),
             Column("opened_at", "Opened (UTC)", "time"),
-            Column("closed_at", "Closed (UTC)", "time"),
+            Column("closed_at", "Closed (UTC)", "time", none="open"),
             Column("component", "Component"),
             Column("text", "What was done"),
         ),
@@ -172,7 +172,7 @@ def facts(node: Node) -> Table:
             Column("fact", "Fact"),
             Column("value", "Value"),
             Column("from_at", "From (UTC)", "time"),
-            Column("to_at", "To (UTC)", "time"),
+            Column("to_at", "To (UTC)", "time", none="holds"),
         ),
         tuple(
             (text(row["key"]), text(row["value"]), time(row["from_at"]), time(row["to_at"]))

@@ -46,7 +46,8 @@ def _head(report: Report) -> Iterator[Flowable]:
         yield Paragraph(fonts.markup(sentence), styles.BULLET, bulletText="•")
     for note in report.notes:
         yield _text(note, styles.NOTE)
-    yield _tiles(report.headlines)
+    if report.headlines:
+        yield _tiles(report.headlines)
     if report.conf_level:
         level = f"{100 * report.conf_level:g}"
         yield _text(

@@ -1,0 +1,161 @@
+"""The fleet report says what the numbers support, and the same everywhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analytics.estimate import Estimate
+from app import questions
+from app.figures import numbers
+from app.reports import fleet, fleet_summary, kinds
+from data.queries.selection import Selection
+from data.state import State
+from data.store import Store
+
+if TYPE_CHECKING:
+    from app.reports.content import Report
+
+EVERYTHING = Selection()
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _report(store: Path, selection: Selection = EVERYTHING, **options: object) -> Report:
+    with closing(Store.open(store)) as opened:
+        return fleet.report(opened, selection, **options)
+
+
+def test_its_numbers_are_those_of_the_questions(demo_store: Path) -> None:
+    report = _report(demo_store)
+    with closing(Store.open(demo_store)) as store:
+        mttf = questions.mttf(store, Selection())
+        failures = questions.failures(store, Selection())
+        incidents = questions.incidents(store, Selection())
+    shown = {headline.label: headline for headline in report.headlines}
+    rate = shown["Failures per 1,000 node-days"]
+    assert rate.exact == mttf.rate.rate_per_1000_node_days
+    assert rate.value == numbers.number(mttf.rate.rate_per_1000_node_days.value)
+    assert shown["Cause unknown"].exact == failures.unknown_ratio
+    assert shown["GPU-hours lost"].exact == incidents.lost_gpu_hours
+    tables = {table.key: table for table in report.tables}
+    assert sum(row[2] for row in tables["causes"].rows) == failures.n_failed
+    assert sum(row[1] for row in tables["rate_by_week"].rows) == mttf.rate.failures
+    losses = [row[4] for row in tables["incidents"].rows]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_every_headline_and_domain_is_defined(reports: dict[str, Report]) -> None:
+    for report in reports.values():
+        defined = dict(report.definitions)
+        assert all(headline.label in defined for headline in report.headlines)
+        assert all(defined.values())
+
+
+def test_it_is_about_the_period_asked_for(demo_store: Path) -> None:
+    period = Selection(
+        from_at=datetime(2025, 12, 8, tzinfo=UTC), to_at=datetime(2025, 12, 15, tzinfo=UTC)
+    )
+    report = _report(demo_store, period)
+    assert report.period == "8 Dec 2025 00:00 to 15 Dec 2025 00:00 UTC"
+    (weeks,) = (table for table in report.tables if table.key == "rate_by_week")
+    assert [row[0] for row in weeks.rows] == ["2025-12-08"]
+    assert any("preceding period" in sentence for sentence in report.summary)
+
+
+def _rate(lower: float | None, value: float | None, upper: float | None, n: int = 9) -> Estimate:
+    return Estimate(value, lower, upper, 0.9, n)
+
+
+CHANGES = {
+    "rose": (_rate(8, 9, 10), _rate(1, 2, 3), "The rate rose"),
+    "fell": (_rate(1, 2, 3), _rate(8, 9, 10), "The rate fell"),
+    "overlap": (_rate(1, 2, 5), _rate(4, 6, 8), "No change is shown"),
+    "touch": (_rate(1, 2, 4), _rate(4, 6, 8), "No change is shown"),
+    "none before": (_rate(8, 9, 10), _rate(0, 0, 3, 0), "The rate rose"),
+    "no bound": (_rate(None, 2, None), _rate(4, 6, 8), "In the preceding period"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES.values(), ids=CHANGES)
+def test_a_change_is_named_only_where_the_intervals_do_not_overlap(
+    case: tuple[Estimate, Estimate, str],
+) -> None:
+    now, before, said = case
+    assert (fleet_summary.change(now, before) or "").startswith(said)
+
+
+@pytest.mark.parametrize("before", [None, _rate(None, None, None)], ids=["none", "unknown"])
+def test_without_a_preceding_period_no_change_is_spoken_of(before: Estimate | None) -> None:
+    assert fleet_summary.change(_rate(1, 2, 3), before) is None
+
+
+def test_an_empty_store_says_that_nothing_is_known(empty_store: Path) -> None:
+    report = _report(empty_store)
+    assert "unknown" in report.answer
+    assert report.missing
+    assert all(not table.rows for table in report.tables)
+    assert {block.title for part in report.sections for block in part.blocks} >= {"All causes"}
+
+
+def test_filters_stand_in_the_report(awkward_store: Path) -> None:
+    selection = Selection(cluster="c", partition="gpu", account="physics", min_gpus=8)
+    report = _report(awkward_store, selection)
+    assert report.filters == "cluster c, partition gpu, account physics, jobs of 8 GPUs and more"
+    assert report.title == "Fleet reliability: c"
+
+
+def test_the_same_store_has_the_same_hash_elsewhere(demo_store: Path, tmp_path: Path) -> None:
+    here = _report(demo_store)
+    copy = tmp_path / "another place"
+    shutil.copytree(demo_store, copy)
+    (copy / "state.sqlite").unlink(missing_ok=True)
+    assert _report(copy).content_sha256 == here.content_sha256
+    program = (
+        "import sys; from pathlib import Path; from data.store import Store\n"
+        "from app.reports import fleet; from data.queries.selection import Selection\n"
+        "print(fleet.report(Store.open(Path(sys.argv[1])), Selection()).content_sha256)"
+    )
+    for zone, locale, seed in (
+        ("Asia/Kathmandu", "C", "1"),
+        ("America/New_York", "de_DE.UTF-8", "2"),
+    ):
+        environment = os.environ | {"TZ": zone, "LC_ALL": locale, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(copy)],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == here.content_sha256
+
+
+def test_the_hash_follows_filters_configuration_and_level(demo_store: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "store"
+    shutil.copytree(demo_store, copy)
+    hashes = [
+        _report(copy).content_sha256,
+        _report(copy, Selection(min_gpus=8)).content_sha256,
+        _report(copy, conf_level=0.8).content_sha256,
+        _report(copy, Selection(to_at=datetime(2025, 12, 20, tzinfo=UTC))).content_sha256,
+    ]
+    (copy / "site.toml").write_text("# another configuration\n")
+    hashes.append(_report(copy).content_sha256)
+    assert len(set(hashes)) == len(hashes)
+
+
+def test_the_key_of_pseudonyms_is_not_in_the_hash(awkward_store: Path, tmp_path: Path) -> None:
+    copies = [tmp_path / name for name in ("one", "two")]
+    made = []
+    for copy in copies:
+        shutil.copytree(awkward_store, copy, ignore=shutil.ignore_patterns("state.sqlite*"))
+        with closing(Store.open(copy)) as store:
+            made.append(kinds.report(store, "node", Selection(), about="n2", redact=True))
+    assert made[0].content_sha256 == made[1].content_sha256
+    assert made[0].tables != made[1].tables
+    assert State(copies[0]).redaction_key() != State(copies[1]).redaction_key()

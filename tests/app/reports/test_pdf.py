@@ -1,0 +1,151 @@
+"""A PDF with real pages: numbered, bookmarked, headers repeated, nothing cut, nothing lost."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from pypdf import PdfReader
+
+from app.reports import pdf
+from app.reports.cells import Column
+from app.reports.content import Excerpt, LogLine, Report, Section, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KINDS = ("fleet", "incident", "node")
+BARE = Report(
+    kind="fleet", stem="fleet", title="A title", period="a period", filters="all jobs",
+    answer="An answer.", summary=(), headlines=(), notes=(), sections=(), definitions=(),
+    missing=(), conf_level=None, synthetic=False, basis=(), content_sha256="0",
+)  # fmt: skip
+
+
+def _pages(report: Report) -> list[str]:
+    reader = PdfReader(io.BytesIO(pdf.render(report)))
+    return [page.extract_text() for page in reader.pages]
+
+
+def _flat(text: str) -> str:
+    """Without the line ends of the page."""
+    return re.sub(r"\s+", "", text)
+
+
+def _with(table: Table | Excerpt) -> Report:
+    return replace(BARE, sections=(Section("A section", (table,)),))
+
+
+def _table(rows: Sequence[tuple[object, ...]], *columns: Column) -> Table:
+    return Table("t", "A table", columns, tuple(rows), "None.")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_text_holds_every_headline_and_every_cell(
+    reports: dict[str, Report], kind: str
+) -> None:
+    report = reports[kind]
+    text = _flat("".join(_pages(report)))
+    for headline in report.headlines:
+        assert _flat(headline.label) in text
+        assert _flat(headline.value) in text
+        assert _flat(headline.interval) in text
+    for table in report.tables:
+        for row in table.printed:
+            assert all(_flat(cell) in text for cell in row)
+    for said in (report.answer, *report.summary, *report.notes, report.content_sha256):
+        assert _flat(said) in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_page_has_its_number_and_every_section_a_bookmark(
+    reports: dict[str, Report], kind: str
+) -> None:
+    reader = PdfReader(io.BytesIO(pdf.render(reports[kind])))
+    n = len(reader.pages)
+    for place, page in enumerate(reader.pages, 1):
+        assert f"Page {place} of {n}" in page.extract_text()
+    titles = [entry.title for entry in reader.outline]
+    assert titles[-2:] == ["Definitions", "Made from"]
+    for entry in reader.outline:
+        page = reader.pages[reader.get_destination_page_number(entry)]
+        assert entry.title in page.extract_text()
+
+
+def test_the_header_of_a_long_table_stands_on_every_page_and_no_row_is_cut() -> None:
+    words = " ".join(["several words that take more than one line of their cell"] * 3)
+    rows = [(f"first{n}", words, f"last{n}", n) for n in range(200)]
+    columns = (Column("a", "Alpha"), Column("b", "Beta"), Column("c", "Gamma"),
+               Column("d", "Delta", "count"))  # fmt: skip
+    pages = [page for page in _pages(_with(_table(rows, *columns))) if "first" in page]
+    assert len(pages) > 3
+    for page in pages:
+        assert "Alpha" in page
+        assert "Delta" in page
+        first, last = (re.findall(rf"{word}(\d+)", page) for word in ("first", "last"))
+        assert first == last
+    assert [n for page in pages for n in re.findall(r"first(\d+)", page)] == [
+        str(n) for n in range(200)
+    ]
+
+
+def test_a_heading_is_never_the_last_line_of_a_page() -> None:
+    for filling in range(20, 75, 3):
+        tables = [
+            _table([(f"x{n}",) for n in range(filling)], Column("a", "First")),
+            replace(_table([("y",)] * 30, Column("b", "Second")), title="The next one"),
+        ]
+        report = replace(
+            BARE, sections=tuple(Section(f"Part {n}", (t,)) for n, t in enumerate(tables))
+        )
+        (page,) = (page for page in _pages(report) if "Part 1" in page)
+        assert "The next one" in page
+        assert page.index("Second") > page.index("Part 1")
+
+
+AWKWARD = {
+    "a word without end": "x" * 2000,
+    "a word with markup": "<b>not bold</b> & </para> <img src='http://example.org/x.png'/>",
+    "another script": "Ошибка памяти 内存错误 ذاكرة",
+    "marks": "a\u00a0b\u200b\u2028c \U0001f600 e\u0301",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
+def test_awkward_texts_do_no_harm(text: str) -> None:
+    table = _table([(text, 1), (text, None)], Column("a", "A"), Column("b", "B", "count"))
+    excerpt = Excerpt("A log", (LogLine(1, text[:400], counts=True),))
+    report = replace(BARE, answer=text[:300], sections=(Section("S", (table, excerpt)),))
+    assert "Page 1 of" in _pages(report)[0]
+
+
+def test_text_that_looks_like_markup_is_printed_as_it_is() -> None:
+    text = "".join(_pages(_with(_table([("<b>not bold</b> &amp;",)], Column("a", "A")))))
+    assert "<b>not bold</b> &amp;" in text
+
+
+def test_words_of_other_scripts_can_be_read_back() -> None:
+    assert "Ошибка" in "".join(_pages(_with(_table([("Ошибка памяти",)], Column("a", "A")))))
+
+
+def test_many_columns_still_fit() -> None:
+    columns = [Column(f"c{n}", f"Column {n}") for n in range(14)]
+    pages = _pages(_with(_table([tuple("word" for _ in columns)] * 3, *columns)))
+    assert all(f"{n}" in "".join(pages) for n in range(14))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_report_is_the_same_file(reports: dict[str, Report], kind: str) -> None:
+    assert pdf.render(reports[kind]) == pdf.render(reports[kind])
+
+
+def test_it_says_what_it_is_and_holds_no_time_of_writing(reports: dict[str, Report]) -> None:
+    reader = PdfReader(io.BytesIO(pdf.render(reports["fleet"])))
+    assert reader.metadata is not None
+    assert reader.metadata.title == "Fleet reliability"
+    assert str(reader.metadata.get("/CreationDate")).startswith("D:2000")
+    assert "synthetic" in reader.pages[0].extract_text().lower()

@@ -1,0 +1,106 @@
+"""Reports to strangers name nobody, and name nobody alike."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import questions
+from app.reports import kinds, redaction, writers
+from app.reports.redaction import Pseudonyms
+from data.queries.people import People
+from data.queries.selection import Selection
+from data.state import State
+from tests.app.reports.conftest import NAMES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from data.store import Store
+
+PSEUDONYM = re.compile(r"\b(?:user|account|job)-[a-z2-7]{10}\b")
+ABOUT = {"fleet": "", "incident": "latest", "node": "n2"}
+
+
+def _names(**people: set[str]) -> Pseudonyms:
+    empty = {"users": set(), "accounts": set(), "jobs": set()}
+    found = {kind: frozenset(names) for kind, names in (empty | people).items()}
+    return Pseudonyms(questions.Hidden(People(**found), b"key"))
+
+
+@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_no_name_leaves_the_store(awkward: Store, kind: kinds.Kind, form: str) -> None:
+    plain = kinds.report(awkward, kind, Selection(), about=ABOUT[kind])
+    assert any(name in writers.render(plain, form).decode() for name in NAMES)
+    report = kinds.report(awkward, kind, Selection(), about=ABOUT[kind], redact=True)
+    text = writers.render(report, form).decode()
+    assert [name for name in NAMES if name in text] == []
+    assert PSEUDONYM.search(text)
+    assert State(awkward.root).redaction_key().hex() not in text
+
+
+def test_the_account_of_a_filter_is_hidden_too(awkward: Store) -> None:
+    report = kinds.report(awkward, "fleet", Selection(account="physics"), redact=True)
+    assert re.fullmatch(r"account account-[a-z2-7]{10}", report.filters)
+
+
+def test_a_name_has_one_pseudonym_wherever_it_stands(awkward: Store) -> None:
+    names = redaction.names(awkward, redact=True)
+    alice = names.user("alice")
+    assert names.text("waits for alice, /home/alice/x, alice_run.log") == (
+        f"waits for {alice}, /home/{alice}/x, {alice}_run.log"
+    )
+    assert redaction.names(awkward, redact=True).user("alice") == alice
+    assert names.user("bob_k") != alice
+    assert names.account("alice")[-10:] == alice[-10:]
+
+
+TEXTS = {
+    "a part of a word": ("malice and alicent", "malice and alicent"),
+    "beside marks": ("(ann): ann's", "({ann}): {ann}'s"),
+    "an unknown home": ("/users/zoe/run", "/users/{zoe}/run"),
+    "a tilde": ("see ~zoe/x", "see ~{zoe}/x"),
+    "a name with marks": ("log train-70b.out", "log {train-70b}.out"),
+    "a longer name first": ("train-70b-v2 done", "{train-70b-v2} done"),
+    "a name with spaces": ("my run, again", "{my run}, again"),
+    "only numbers": ("exit 42", "exit 42"),
+    "one letter": ("x = 3", "x = 3"),
+    "nothing": ("", ""),
+    "another script": ("Job von Zoë läuft", "Job von {Zoë} läuft"),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS.values(), ids=TEXTS)
+def test_texts_lose_names_and_nothing_else(case: tuple[str, str]) -> None:
+    names = _names(
+        users={"ann", "alice", "x", "42", "Zoë"}, jobs={"train-70b", "train-70b-v2", "my run", "42"}
+    )
+    jobs = ("train-70b", "train-70b-v2", "my run")
+    text, expected = case
+    wanted = re.sub(
+        r"\{(.*?)\}", lambda m: names.job(m[1]) if m[1] in jobs else names.user(m[1]), expected
+    )
+    assert names.text(text) == wanted
+
+
+def test_a_user_called_user_does_not_break_pseudonyms() -> None:
+    names = _names(users={"user", "job", "ann"})
+    assert names.text("/home/ann and user") == f"/home/{names.user('ann')} and {names.user('user')}"
+
+
+@given(st.text(), st.sampled_from(["ann", "bob_k", "my run"]), st.text())
+def test_no_surroundings_let_a_name_through(before: str, name: str, after: str) -> None:
+    names = _names(users={"ann", "bob_k"}, jobs={"my run"})
+    said = names.text(f"{before} {name} {after}")
+    assert not re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", said)
+
+
+def test_the_key_is_made_once(tmp_path: Path) -> None:
+    key = State(tmp_path).redaction_key()
+    assert len(key) == 32
+    assert State(tmp_path).redaction_key() == key
