@@ -62,18 +62,23 @@ decided AS (
       AS attempt_key, value AS said_cause, domain AS said_domain
   FROM said WHERE kind = 'attempt' AND field = 'cause'),
 verdict AS (
-  SELECT failures.* REPLACE (coalesce(said_cause, cause) AS cause,
-    coalesce(said_domain, domain) AS domain,
-    CASE WHEN said_cause IS NULL THEN method ELSE 'human' END AS method,
-    CASE WHEN said_cause IS NULL THEN confidence ELSE 1.0 END AS confidence)
+  SELECT failures.* REPLACE (coalesce(said_cause, derived_cause) AS cause,
+    coalesce(said_domain, derived_domain) AS domain,
+    CASE WHEN said_cause IS NULL THEN derived_method ELSE 'human' END AS method,
+    CASE WHEN said_cause IS NULL THEN derived_confidence ELSE 1.0 END AS confidence)
   FROM failures LEFT JOIN decided USING (cluster, attempt_key)
   UNION ALL BY NAME
   SELECT cluster, attempt_key, jobs.end_at AS failed_at, jobs.state,
     jobs.state = 'NODE_FAIL' OR jobs.failed_node IS NOT NULL AS node_lost, said_cause AS cause,
     said_domain AS domain, 'human' AS method, 1.0 AS confidence, '[]' AS evidence,
-    '[]' AS alternatives, 'unknown' AS derived_cause, 'unknown' AS derived_domain
+    '[]' AS alternatives, 'unknown' AS derived_cause, 'unknown' AS derived_domain,
+    0.0 AS derived_confidence, 'none' AS derived_method
   FROM decided JOIN jobs USING (cluster, attempt_key)
   WHERE (cluster, attempt_key) NOT IN (
     SELECT cluster, attempt_key FROM failures SEMI JOIN decided USING (cluster, attempt_key)))
 """
-"""The table `failures` with what people decided over it, and attempts that only they judged."""
+"""Verdicts by the evidence, what people decided over them, and attempts that only they judged.
+
+It starts from the derived verdicts: `failures` has the decisions of the last publish written into
+it, of which some may have been undone since.
+"""

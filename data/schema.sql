@@ -196,7 +196,9 @@ CREATE TABLE failures ( -- An attempt ended by a failure, with its verdict. Deri
   evidence VARCHAR, -- what the verdict rests on, a JSON array: kind, key, node, offset_s (seconds from the end), check, severity, xid, cause, role, why, n, odds, text
   alternatives VARCHAR, -- other causes considered, a JSON array: cause, confidence, reason
   derived_cause VARCHAR, -- cause that the evidence names, whatever a person decided
-  derived_domain VARCHAR -- domain of derived_cause
+  derived_domain VARCHAR, -- domain of derived_cause
+  derived_confidence DOUBLE, -- confidence of derived_cause
+  derived_method VARCHAR -- what names derived_cause
 );
 CREATE TABLE planted_causes ( -- Why attempts of a synthetic cluster failed, as `faultline demo` planted it. Empty in real stores. Key: cluster, attempt_key.
   cluster VARCHAR, -- name of the cluster

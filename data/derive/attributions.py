@@ -190,7 +190,8 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts, bare: Verdi
            SELECT cluster, attempt_key, end_at AS failed_at, state,
              state = 'NODE_FAIL' OR failed_node IS NOT NULL AS node_lost, symptom, domain, cause,
              confidence, method, verdict.node, evidence, alternatives,
-             cause AS derived_cause, domain AS derived_domain
+             cause AS derived_cause, domain AS derived_domain, confidence AS derived_confidence,
+             method AS derived_method
            FROM (
              SELECT failed.*, found.* EXCLUDE (attempt, node), found.node
              FROM failed JOIN weighed_verdicts found USING (attempt)
