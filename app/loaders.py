@@ -204,9 +204,9 @@ def incident(incident_id: str) -> questions.Incident:
     return _answer(questions.incident, incident_id)
 
 
-def incidents_of_attempts(attempt_keys: tuple[str, ...]) -> pd.DataFrame:
-    """Incidents that attempts belong to."""
-    return _answer(questions.incidents_of_attempts, list(attempt_keys))
+def incidents_of_attempt(cluster: str, attempt_key: str) -> pd.DataFrame:
+    """The incident that an attempt belongs to."""
+    return _answer(questions.incidents_of_attempt, cluster, attempt_key)
 
 
 def incidents_of_node(cluster: str, node: str) -> pd.DataFrame:

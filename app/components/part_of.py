@@ -17,9 +17,9 @@ SHOWN = 5
 """Incidents of a node that are named."""
 
 
-def attempt(key: str) -> None:
+def attempt(cluster: str, key: str) -> None:
     """The incident of an attempt; nothing where it is part of none."""
-    for row in loaders.incidents_of_attempts((key,)).itertuples(index=False):
+    for row in loaders.incidents_of_attempt(cluster, key).itertuples(index=False):
         st.markdown(f"Part of incident {links.incident(str(row.incident_id))}: {row.summary}.")
 
 

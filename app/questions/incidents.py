@@ -168,9 +168,9 @@ def evidence_of_incidents(
     return found
 
 
-def incidents_of_attempts(store: Store, attempt_keys: list[str]) -> pd.DataFrame:
-    """Which incidents do these attempts belong to?"""
-    return incident_queries.incidents_of(store, "failure", attempt_keys)
+def incidents_of_attempt(store: Store, cluster: str, attempt_key: str) -> pd.DataFrame:
+    """Which incident does this attempt belong to?"""
+    return incident_queries.of_attempt(store, cluster, attempt_key)
 
 
 def incidents_of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:

@@ -49,10 +49,12 @@ def incident_rows(
         f"""WITH {_INCIDENTS},
             touched AS (
               SELECT DISTINCT incident_id FROM incident_members member
+              JOIN incidents USING (incident_id)
               JOIN jobs ON member.kind = 'failure' AND jobs.attempt_key = member.key
-              WHERE ($partition IS NULL OR partition = $partition)
-                AND ($account IS NULL OR account = $account)
-                AND ($min_gpus = 0 OR n_gpus >= $min_gpus))
+                AND jobs.cluster = incidents.cluster
+              WHERE ($partition IS NULL OR jobs.partition = $partition)
+                AND ($account IS NULL OR jobs.account = $account)
+                AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus))
             SELECT * FROM incident
             WHERE NOT retired AND ($cluster IS NULL OR cluster = $cluster)
               AND ($from_at IS NULL OR end_at >= $from_at)
@@ -131,14 +133,14 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
     )
 
 
-def incidents_of(store: Store, kind: str, keys: list[str]) -> pd.DataFrame:
-    """Living incidents that these members belong to: columns key, incident_id, summary."""
+def of_attempt(store: Store, cluster: str, attempt_key: str) -> pd.DataFrame:
+    """Living incidents that an attempt is part of: columns incident_id, summary, start_at."""
     return store.frame(
-        """SELECT key, incident_id, summary, incidents.start_at
+        """SELECT incident_id, summary, incidents.start_at
            FROM incident_members JOIN incidents USING (incident_id)
-           WHERE kind = $kind AND list_contains($keys, key) AND NOT retired
+           WHERE kind = 'failure' AND key = $key AND cluster = $cluster AND NOT retired
            ORDER BY incidents.start_at DESC, incident_id""",
-        {"kind": kind, "keys": keys},
+        {"cluster": cluster, "key": attempt_key},
     )
 
 

@@ -1,0 +1,55 @@
+"""Questions about incidents, in a store where two clusters use the same keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from data.publish import writer
+from data.queries import incidents
+from data.queries.selection import Selection
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+END = datetime(2024, 3, 1, 12, tzinfo=UTC)
+
+
+def _job(cluster: str, partition: str, end_at: datetime) -> dict[str, Any]:
+    return {"cluster": cluster, "attempt_key": "1", "job_id": "1", "state": "NODE_FAIL",
+            "partition": partition, "submit_at": end_at - timedelta(hours=2),
+            "start_at": end_at - timedelta(hours=1), "end_at": end_at, "node_list": "n1",
+            "failed_node": "n1", "n_nodes": 1, "n_gpus": 8}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    root: Path = tmp_path_factory.mktemp("twins")
+    jobs = pd.DataFrame([_job("a", "long", END), _job("b", "short", END - timedelta(days=9))])
+    with writer(root) as building:
+        building.merge({"jobs": jobs})
+        building.publish()
+    found = Store.open(root)
+    yield found
+    found.close()
+
+
+def test_an_attempt_leads_to_the_incident_of_its_own_cluster(store: Store) -> None:
+    by_cluster = dict(store.rows("SELECT cluster, incident_id FROM incidents"))
+    assert set(by_cluster) == {"a", "b"}
+    for cluster, incident_id in by_cluster.items():
+        found = incidents.of_attempt(store, cluster, "1")
+        assert found["incident_id"].tolist() == [incident_id]
+
+
+@pytest.mark.parametrize(("partition", "cluster"), [("long", ["a"]), ("short", ["b"])])
+def test_a_partition_selects_incidents_of_its_own_attempts(
+    store: Store, partition: str, cluster: list[str]
+) -> None:
+    found = incidents.incident_rows(store, Selection(partition=partition))
+    assert found["cluster"].tolist() == cluster
