@@ -28,7 +28,9 @@ _SXID = re.compile(
 )
 _ANNOUNCED = re.compile(rf"NVRM: The NVIDIA GPU (?P<address>{_FULL_ADDRESS})")
 _ANY_ADDRESS = re.compile(_FULL_ADDRESS)
-_REPEATED = re.compile(r"message repeated \d+ times: \[\s*$")  # rsyslog, for runs of one line
+_REPEATED = re.compile(  # rsyslog, for runs of one line
+    r"message repeated \d+ times: \[\s*(?:\[\s*\d+\.\d+\]\s*)?$"
+)
 
 
 class LineError(ValueError):
@@ -105,7 +107,7 @@ _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _MONTHS = {name: number for number, name in enumerate(_MONTH.split("|"), 1)}
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _BARE = rf"(?:{_MONTH})\s+\d{{1,2}}\s(?:\d{{4}}\s)?{_CLOCK}"
-_ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:Z|[+-]\d\d:?\d\d)?"
+_ISO = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:Z|\ ?UTC|[+-]\d\d:?\d\d)?"
 _FULL = rf"[A-Z][a-z]{{2}}\s\d{{4}}-\d\d-\d\d\s{_CLOCK}\s(?:[A-Z]{{1,5}}|[+-]\d{{2,4}})"
 _UNIX = r"\d{9,10}\.\d+"
 _PRIORITY = r"(?:<\d{1,3}>(?:1\s)?\s*)?"
@@ -116,12 +118,15 @@ _KERNEL = (
 )
 _PREFIX = re.compile(
     rf"""\s*
-    (?:(?P<outer>(?!kernel\b)[\w.-]*\w):\s+(?=[\[<\d]|kern\b|(?:{_MONTH})\s))?  # pdsh, clush
+    (?:(?!kernel\b)[^\s:\[<]+:(?:\d+:)?                                           # grep
+      (?={_PRIORITY}(?:\[|\d{{4}}-|(?:{_MONTH})\s|NVRM|nvid)))?
+    (?:(?P<outer>(?!kernel\b)[\w.-]*\w)(?::|\s+\|)\s+                             # pdsh, clush,
+      (?=[\[<\d]|kern\b|(?:{_MONTH})\s))?                                         # compose
     {_PRIORITY}
-    (?:[a-z0-9]+\s*:[a-z]+\s*:\s+)?                                             # dmesg -x
+    (?:[a-z0-9]+\s*:[a-z]+\s*:\s+|kern:\s+[a-z]+:\s+)?                          # dmesg -x, Talos
     (?: \[(?:[A-Z][a-z]{{2}}\s+)?(?P<ctime>{_BARE}(?:\s\d{{4}})?){_END}         # dmesg -T
       | \[(?P<minute>(?:{_MONTH})\s?\d{{1,2}}\s\d\d:\d\d){_END}                 # dmesg -e
-      | \[(?P<boxed>{_ISO})\]\s*
+      | \[(?P<boxed>{_ISO})\]:?\s* | \[\.\.\.\]\s*                             # left out: [...]
       | \[\s*(?P<uptime>\d+\.\d+){_END}                                         # dmesg
       | \[\s*(?:\+\s*\d+\.\d+|<\s*\d+\.\d+\s*>)\s*\]\s*          # dmesg -e, -td: no time of its own
       | \d{{1,3}},\d+,(?P<micros>\d+),[^;]*;\s*                                 # /dev/kmsg
@@ -131,7 +136,7 @@ _PREFIX = re.compile(
     (?P<tag>(?:{_KERNEL})\s*\ufeff?)?
     (?:\[\s*(?P<inner>\d+\.\d+){_END})?
     (?:\[\s*[TC]\d+\]\s*)?                                                      # printk's caller
-    (?:message\srepeated\s\d+\stimes:\s\[\s*)?
+    (?:message\srepeated\s\d+\stimes:\s\[\s*(?:\[\s*\d+\.\d+{_END})?)?
     """,
     re.VERBOSE,
 )
@@ -224,7 +229,7 @@ def _timed(match: re.Match[str]) -> Prefix:
     if wall := match["ctime"] or match["minute"] or match["bare"]:
         return _wall_clock(wall)
     if iso := match["boxed"] or match["iso"]:
-        return Prefix(time=datetime.fromisoformat(iso))
+        return Prefix(time=datetime.fromisoformat(iso.replace("UTC", "Z").replace(" Z", "Z")))
     if full := match["full"]:
         _, _, rest = full.partition(" ")
         stamp, _, zone = rest.rpartition(" ")

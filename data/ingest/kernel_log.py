@@ -35,6 +35,7 @@ _PROGRESS_LINES = 500_000
 _ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
     r"|\d{1,3},\d+,\d+,[^;]*;|.{15,80}\skernel: |kern\s+:[a-z]+\s*: |\{.*\"__REALTIME_TIMESTAMP\""
@@ -203,7 +204,8 @@ class _Log:
 
     def take(self, line_no: int, line: str) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection."""
-        text = line.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
+        text = _COLOURS.sub("", line) if "\x1b" in line else line
+        text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
         try:
             if self.source.truncated and not line.endswith("\n"):
                 raise LineError("line cut off at the end of the file")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_PID = re.compile(r"\): \d+, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?$")
+_PID = re.compile(
+    r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
+)
 _NAME = re.compile(r", name='?(?P<rest>.*)$")
 _LONGEST_NAME = 15
 """The kernel cuts the name of a process to so many bytes."""
@@ -42,8 +44,8 @@ def process_of(message: str) -> Process:
     found = _PID.search(message)
     if found is None:
         return Process()
-    pid = int(found["pid"]) if found["pid"].isdigit() else None
-    named = _NAME.match(found["rest"] or "")
+    pid = int(found["pid"]) if found["pid"] and found["pid"].isdigit() else None
+    named = _NAME.match(found["rest"] or found["named"] or "")
     return Process(pid, _name(named["rest"]) if named else None)
 
 

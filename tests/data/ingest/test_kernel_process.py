@@ -22,6 +22,7 @@ START = "NVRM: Xid (PCI:0000:9b:00): "
         ("45, pid=7, name=pt_main_thread, channel 0x00000012", 7, "pt_main_thread"),
         ("45, pid=7, name=train.py", 7, "train.py"),
         ("45, pid=7, Ch 00000010", 7, None),
+        ("31, name=server, channel 0x09, MMU Fault: ENGINE GRAPHICS", None, "server"),
         ("43, pid=7, name=p, a text the driver never wrote, so far", 7, "p"),
         ("31, pid=7, name=python3, some words of a new driver, Ch 00000008", 7, "python3"),
         ("63, Row remapping event: pid=7, name=x", None, None),
