@@ -110,7 +110,13 @@ def message(
     found.set_content("\n".join(lines) + "\n")
     for path in paths:
         main, _, sub = MIME[path.suffix.removeprefix(".")].partition("/")
-        found.add_attachment(path.read_bytes(), maintype=main, subtype=sub, filename=path.name)
+        found.add_attachment(
+            path.read_bytes(),
+            maintype=main,
+            subtype=sub,
+            filename=path.name,
+            params={"charset": "utf-8"} if main == "text" else None,
+        )
     return found
 
 

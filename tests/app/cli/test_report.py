@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,9 +48,85 @@ def test_its_answer_has_other_forms(
     assert "content_sha256" in said.out
 
 
+@pytest.mark.parametrize("kind", ["fleet", "incident", "node"])
+def test_every_kind_has_every_form(
+    faultline: Callable[..., Any], demo_store: Path, tmp_path: Path, kind: str
+) -> None:
+    listed = faultline("failures", "--list", "--store", demo_store).json
+    node = next(row["node"] for row in listed if row["node"])
+    about = {"fleet": (), "incident": ("--incident", "latest"), "node": ("--node", node)}[kind]
+    said = faultline(
+        "report", "--store", demo_store, "--out", tmp_path, "--as", "html,pdf,xlsx,md,json", *about
+    )
+    assert said.code == 0, said.err
+    assert [Path(path).suffix for path in said.json["files"]] == [
+        ".html", ".pdf", ".xlsx", ".md", ".json",
+    ]  # fmt: skip
+    document = json.loads(Path(said.json["files"][-1]).read_text(encoding="utf-8"))
+    assert document["kind"] == kind
+    assert document["content_sha256"] == said.json["content_sha256"]
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_json_holds_the_numbers_of_the_other_commands(
+    faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
+) -> None:
+    said = faultline("report", "--store", demo_store, "--out", tmp_path, "--as", "json")
+    report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
+    mttf = faultline("mttf", "--store", demo_store, "--min-gpus", 0).json
+    exact = {headline["label"]: headline["exact"] for headline in report["headlines"]}
+    assert exact["Failures per 1,000 node-days"] == mttf["rate_per_1000_node_days"]
+    failures = faultline("failures", "--store", demo_store).json
+    tables = {table["key"]: table for part in report["sections"] for table in part["tables"]}
+    assert [row["attempts"] for row in tables["causes"]["rows"]] == [
+        cause["n_attempts"] for cause in failures["by_cause"]
+    ]
+
+
+def test_last_week_is_the_last_whole_one(
+    faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
+) -> None:
+    said = faultline(
+        "report", "--store", sacct_store, "--out", tmp_path, "--as", "json", "--last", "week"
+    )
+    report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
+    assert report["period"] == "29 Dec 2025 00:00 to 5 Jan 2026 00:00 UTC"
+    said = faultline(
+        "report", "--store", sacct_store, "--out", tmp_path, "--as", "json", "--last", "month"
+    )
+    report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
+    assert report["period"] == "1 Dec 2025 00:00 to 1 Jan 2026 00:00 UTC"
+
+
+def test_redacted_lists_name_nobody(faultline: Callable[..., Any], demo_store: Path) -> None:
+    plain = faultline("failures", "--list", "--limit", 50, "--store", demo_store)
+    hidden = faultline("failures", "--list", "--limit", 50, "--store", demo_store, "--redact")
+    users = {row["user"] for row in plain.json}
+    assert users
+    assert not any(user in hidden.out for user in users)
+    pairs = {(a["user"], b["user"]) for a, b in zip(plain.json, hidden.json, strict=True)}
+    assert len(pairs) == len(users)
+    for command in (("incidents",), ("incident", "latest")):
+        said = faultline(*command, "--store", demo_store, "--redact", "--format", "json")
+        assert said.code == 0
+        assert not any(f'"{user}"' in said.out for user in users)
+
+
 REFUSED = {
+    "an incident that is not there": (["--incident", "abc"], "incident 'abc' is not in the store"),
+    "a node that is not there": (["--node", "abc"], "node 'abc' is not in the store"),
+    "no incident named": (["--kind", "incident"], "--kind incident needs --incident"),
+    "no node named": (["--kind", "node"], "--kind node needs --node"),
+    "two at a time": (["--incident", "a", "--node", "b"], "ask for one at a time"),
+    "another kind": (["--kind", "fleet", "--node", "b"], "does not go with --kind fleet"),
+    "two periods": (["--last", "week", "--from", "2026-01-01"], "in place of --from and --to"),
+    "mail without a server": (["--mail-to", "a@example.org"], "no mail server is named"),
+    "mail to nobody": (["--mail-to", "x"], "--mail-to must be addresses"),
     "no store": (["--store", "nowhere"], "nowhere: holds no store"),
-    "an unknown form": (["--as", "html,docx"], "--as must be one of html, pdf, xlsx, md, json, got 'docx'"),
+    "an unknown form": (
+        ["--as", "html,docx"],
+        "--as must be one of html, pdf, xlsx, md, json, got 'docx'",
+    ),
     "an unknown kind": (["--kind", "weather"], "invalid choice: 'weather'"),
     "a file as folder": (["--out", __file__], "name another folder"),
     "a period backwards": (["--from", "2026-02-01", "--to", "2026-01-01"], "must be before --to"),

@@ -1,0 +1,186 @@
+"""Mail with the files, taken by a receiver on this machine."""
+
+from __future__ import annotations
+
+import base64
+import email
+import email.policy
+import socketserver
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.reports import mail, writers
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from email.message import EmailMessage
+    from pathlib import Path
+
+    from app.reports.content import Report
+
+
+@dataclass
+class Received:
+    """What the receiver was told."""
+
+    port: int
+    refuses: bool = False
+    receivers: list[str] = field(default_factory=list)
+    login: str = ""
+    content: bytes = b""
+
+    @property
+    def message(self) -> EmailMessage:
+        return email.message_from_bytes(self.content, policy=email.policy.default)  # type: ignore[return-value]
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    """As much of SMTP (RFC 5321) as a client needs to leave a message."""
+
+    def handle(self) -> None:
+        received: Received = self.server.received  # type: ignore[attr-defined]
+        self._say("220 test")
+        while line := self.rfile.readline().decode().strip():
+            verb = line.split(" ")[0].upper()
+            if verb == "EHLO":
+                self.wfile.write(b"250-test\r\n250 AUTH PLAIN\r\n")
+            elif verb == "AUTH":
+                received.login = base64.b64decode(line.split(" ")[2]).decode()
+                self._say("235 fine")
+            elif verb == "RCPT":
+                received.receivers.append(line)
+                self._say("550 unknown here" if received.refuses else "250 fine")
+            elif verb == "DATA":
+                self._say("354 go on")
+                lines = iter(self.rfile.readline, b".\r\n")
+                received.content = b"".join(one.removeprefix(b".") for one in lines)
+                self._say("250 taken")
+            elif verb == "QUIT":
+                self._say("221 bye")
+                return
+            else:
+                self._say("250 fine")
+
+    def _say(self, line: str) -> None:
+        self.wfile.write(f"{line}\r\n".encode())
+
+
+@pytest.fixture
+def receiver() -> Iterator[Received]:
+    """A mail server that keeps what it gets."""
+    with socketserver.TCPServer(("127.0.0.1", 0), _Handler) as server:
+        server.received = Received(server.server_address[1])  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.received  # type: ignore[attr-defined]
+        server.shutdown()
+
+
+def _site(root: Path, port: int, more: str = "") -> Path:
+    root.mkdir(exist_ok=True)
+    (root / "site.toml").write_text(
+        f'[reports.smtp]\nhost = "127.0.0.1"\nport = {port}\nsecurity = "none"\n'
+        f'sender = "faultline@example.org"\n{more}'
+    )
+    return root
+
+
+def test_the_files_arrive_with_the_answer(
+    reports: dict[str, Report], receiver: Received, tmp_path: Path
+) -> None:
+    report = reports["fleet"]
+    paths = [writers.write(report, form, tmp_path) for form in ("html", "pdf", "xlsx")]
+    root = _site(tmp_path / "store", receiver.port, 'user = "reporter"\n')
+    secret = {"FAULTLINE_SMTP_PASSWORD": "open sesame"}
+    mail.mail(root, "a@example.org, b@example.org", secret).send(report, paths)
+    assert [line.lower() for line in receiver.receivers] == [
+        "rcpt to:<a@example.org>", "rcpt to:<b@example.org>",
+    ]  # fmt: skip
+    assert receiver.login == "\0reporter\0open sesame"
+    message = receiver.message
+    assert message["From"] == "faultline@example.org"
+    assert message["Subject"].strip().startswith("Fleet reliability, 1 Dec 2025")
+    assert "synthetic" in message["Subject"]
+    body = message.get_body(("plain",))
+    assert body is not None
+    assert report.answer in body.get_content()
+    assert report.content_sha256 in body.get_content()
+    attached = {part.get_filename(): part.get_content() for part in message.iter_attachments()}
+    for path in paths:
+        found = attached[path.name]
+        content = found.encode() if isinstance(found, str) else found
+        assert content.replace(b"\r\n", b"\n") == path.read_bytes().replace(b"\r\n", b"\n")
+    assert b"open sesame" not in receiver.content
+
+
+def test_the_environment_comes_before_the_file(receiver: Received, tmp_path: Path) -> None:
+    root = _site(tmp_path, 1)
+    found = mail.mail(
+        root,
+        "a@example.org",
+        {"FAULTLINE_SMTP_PORT": str(receiver.port), "FAULTLINE_SMTP_USER": "x"},
+    )
+    assert (found.smtp.port, found.smtp.user, found.smtp.host) == (receiver.port, "x", "127.0.0.1")
+
+
+def test_who_refuses_is_named(
+    reports: dict[str, Report], receiver: Received, tmp_path: Path
+) -> None:
+    receiver.refuses = True
+    found = mail.mail(_site(tmp_path, receiver.port), "a@example.org", {})
+    with pytest.raises(DataError, match="did not take the mail"):
+        found.send(reports["fleet"], [])
+
+
+def test_a_server_that_is_not_there_is_named(reports: dict[str, Report], tmp_path: Path) -> None:
+    found = mail.mail(_site(tmp_path, 9), "a@example.org", {})
+    with pytest.raises(DataError, match=r"127\.0\.0\.1:9 did not take the mail"):
+        found.send(reports["fleet"], [])
+
+
+REFUSED = {
+    "no address": ("nobody", {}, "must be addresses, got 'nobody'"),
+    "a line end": ("a@b\nBcc: c@d", {}, "must be addresses"),
+    "nothing": ("", {}, "must be addresses"),
+    "no server": ("a@example.org", {}, "no mail server is named"),
+    "a port": ("a@example.org", {"FAULTLINE_SMTP_PORT": "none"}, "port must be a port, got 'none'"),
+    "a security": (
+        "a@example.org",
+        {"FAULTLINE_SMTP_SECURITY": "ssl"},
+        "security must be starttls, tls, none",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_mailed_is_refused(
+    tmp_path: Path, case: tuple[str, dict[str, str], str]
+) -> None:
+    to, environment, message = case
+    with pytest.raises(DataError, match=message):
+        mail.mail(tmp_path, to, environment)
+
+
+SITE = {
+    "a password": ('password = "x"', "put it into the environment as FAULTLINE_SMTP_PASSWORD"),
+    "an unknown key": ('hots = "x"', "did you mean 'host'"),
+    "a port": ("port = 0", "must be a port, got 0"),
+    "a number": ("host = 3", "must be text on one line"),
+}
+
+
+@pytest.mark.parametrize("case", SITE.values(), ids=SITE)
+def test_a_configuration_that_is_wrong_is_explained(tmp_path: Path, case: tuple[str, str]) -> None:
+    line, message = case
+    (tmp_path / "site.toml").write_text(f"[reports.smtp]\n{line}\n")
+    with pytest.raises(DataError, match=message):
+        mail.mail(tmp_path, "a@example.org", {})
+
+
+def test_another_section_of_reports_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text('[reports.mail]\nhost = "x"\n')
+    with pytest.raises(DataError, match=r"reports\.mail is unknown"):
+        mail.mail(tmp_path, "a@example.org", {})

@@ -1,0 +1,94 @@
+"""Reports: make, look at and take away, whatever is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/explore/reports.py"
+FORMS = ["HTML", "PDF", "XLSX", "Markdown", "JSON"]
+
+
+def _page(test: AppTest) -> str:
+    """The preview."""
+    (frame,) = test.get("iframe")
+    return str(frame.proto.srcdoc)
+
+
+def _forms(test: AppTest) -> list[str]:
+    return [button.proto.label for button in test.get("download_button")]
+
+
+def test_the_fleet_report_is_there_at_once(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    assert not page.exception
+    assert page.title[0].value == "Reports to hand to others"
+    assert _forms(page) == FORMS
+    assert "<h1>Fleet reliability</h1>" in _page(page)
+    assert "Synthetic" in _page(page)
+
+
+FILTERS = {
+    "all time": ({"period": "all"}, "faultline report --as html,pdf --out report"),
+    "a partition": ({"period": "all", "partition": "learn"}, "--partition learn"),
+    "an account": ({"period": "all", "account": "vision"}, "--account vision"),
+    "a size": ({"period": "all", "min_gpus": "16"}, "--min-gpus 16"),
+    "a week": ({"period": "7d"}, "--from 2025-"),
+    "redacted": ({"period": "all", "redact": "true"}, "--redact"),
+}
+
+
+@pytest.mark.parametrize("case", FILTERS.values(), ids=FILTERS)
+def test_filters_choose_what_it_is_about_and_the_command_says_so(
+    open_page: Callable[..., AppTest], demo_store: Path, case: tuple[dict[str, str], str]
+) -> None:
+    filters, said = case
+    page = open_page(demo_store, PAGE, **filters)
+    assert not page.exception
+    assert said in page.code[0].value
+
+
+def test_a_link_opens_the_report_of_an_incident(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, kind="Incident", incident="largest")
+    assert not page.exception
+    assert "<h1>Incident " in _page(page)
+    assert "--incident largest" in page.code[0].value
+    assert "--from" not in page.code[0].value
+
+
+@pytest.mark.parametrize("kind", ["Incident", "Node"])
+def test_without_a_name_it_asks_for_one(
+    open_page: Callable[..., AppTest], demo_store: Path, kind: str
+) -> None:
+    page = open_page(demo_store, PAGE, kind=kind)
+    assert not page.exception
+    assert f"**Which {kind.lower()}?**" in " ".join(text.value for text in page.markdown)
+    assert _forms(page) == []
+
+
+@pytest.mark.parametrize("kind", ["Incident", "Node"])
+def test_a_name_that_is_not_there_is_a_notice(
+    open_page: Callable[..., AppTest], demo_store: Path, kind: str
+) -> None:
+    page = open_page(demo_store, PAGE, kind=kind, **{kind.lower(): "nowhere"})
+    assert not page.exception
+    assert "'nowhere' is not in the store" in page.warning[0].value
+
+
+def test_an_empty_store_says_what_would_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert page.title[0].value == "This store holds no data yet"

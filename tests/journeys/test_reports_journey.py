@@ -1,0 +1,85 @@
+"""Make a report, look at it, take it away, and open it where there is no network."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+import openpyxl
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from pypdf import PdfReader
+
+from tests.journeys.chromium import find_chromium
+from tests.journeys.test_mttf_journey import PATIENCE_MS, _served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Download, Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(demo_store: Path) -> Iterator[Page]:
+    """The dashboard's page of reports."""
+    with _served(demo_store) as link, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox"]
+        )
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        opened = context.new_page()
+        opened.goto(link)
+        opened.get_by_role("link", name="Reports", exact=True).click()
+        yield opened
+        chromium.close()
+
+
+def _taken(page: Page, form: str) -> Download:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=form, exact=True).click()
+    return download.value
+
+
+def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
+    preview = page.frame_locator("iframe")
+    expect(preview.locator("h1")).to_have_text("Fleet reliability")
+    answer = preview.locator(".answer").inner_text()
+    page.get_by_test_id("stSidebar").get_by_role("radio", name="7d", exact=True).click()
+    expect(preview.locator(".answer")).not_to_have_text(answer)
+    answer = preview.locator(".answer").inner_text()
+    values = preview.locator(".numbers .value").all_inner_texts()
+
+    pdf = _taken(page, "PDF")
+    assert re.fullmatch(r"faultline-fleet-synthetic-snapshot\d+\.pdf", pdf.suggested_filename)
+    text = "".join(found.extract_text() for found in PdfReader(pdf.path()).pages)
+    flat = re.sub(r"\s+", " ", text)
+    assert answer in flat
+    assert all(value in flat for value in values)
+
+    book = openpyxl.load_workbook(io.BytesIO(_taken(page, "XLSX").path().read_bytes()))
+    assert "causes" in book.sheetnames
+
+    away = page.context.browser.new_context(offline=True).new_page()
+    asked: list[str] = []
+    away.on("request", lambda request: asked.append(request.url))
+    saved = _taken(page, "HTML").path().rename(pdf.path().with_suffix(".html"))
+    away.goto(saved.as_uri())
+    assert away.locator(".answer").inner_text() == answer
+    assert asked == [saved.as_uri()]
+
+
+def test_an_incident_is_reported_without_names(page: Page) -> None:
+    page.get_by_role("radio", name="Incident", exact=True).click()
+    page.get_by_role("textbox", name="Incident").fill("largest")
+    page.get_by_role("textbox", name="Incident").press("Enter")
+    expect(page.frame_locator("iframe").locator("h1")).to_contain_text("Incident ")
+    page.get_by_text("Redact names").click()
+    expect(page).to_have_url(re.compile("redact=true"))
+    expect(page.frame_locator("iframe").locator("h1")).to_contain_text("Incident ")
+    assert _taken(page, "Markdown").path().read_text().startswith("# Incident ")
