@@ -79,8 +79,8 @@ def frame(causes: CausesByWeek, titles: Mapping[str, str]) -> pd.DataFrame:
                 "attempts": week.n_attempts,
                 "exposure_node_days": week.exposure_node_days,
                 "rate_per_1000_node_days": week.rate_per_1000_node_days.value,
-                "rate_lower": week.rate_per_1000_node_days.lower,
-                "rate_upper": week.rate_per_1000_node_days.upper,
+                "rate_per_1000_node_days_lower": week.rate_per_1000_node_days.lower,
+                "rate_per_1000_node_days_upper": week.rate_per_1000_node_days.upper,
                 "conf_level": week.rate_per_1000_node_days.conf_level,
             }
             for series in causes.series

@@ -93,8 +93,8 @@ def frame(groups: Sequence[GroupRate]) -> pd.DataFrame:
             {
                 "group": group.group,
                 "rate_per_1000_node_days": rate.value,
-                "rate_lower": rate.lower,
-                "rate_upper": rate.upper,
+                "rate_per_1000_node_days_lower": rate.lower,
+                "rate_per_1000_node_days_upper": rate.upper,
                 "conf_level": rate.conf_level,
                 "failures": group.estimate.failures,
                 "exposure_node_days": group.estimate.exposure,
