@@ -20,7 +20,8 @@ from data.sandbox.limits import QueryLimits
 KILL_FIRST = "1000"
 """oom_score_adj: short of memory, the system ends the query and not the dashboard."""
 
-THREADS = 2
+THREADS = max(1, min(2, (os.cpu_count() or 1) // 2))
+"""Of one query: it never takes every processor of the machine."""
 
 
 def answer() -> NoReturn:

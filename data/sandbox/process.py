@@ -13,9 +13,9 @@ from pathlib import Path
 from data.errors import QueryError
 from data.sandbox.limits import QueryLimits
 
-NICENESS = 10
+NICENESS = 15
 """Below the dashboard: it gets the processor whenever it wants it, a query what is left, and of a
-busy processor still a tenth."""
+busy processor still some percent."""
 # Isolated mode ignores PYTHON* variables and the working directory; the project's root goes last
 # on the path, so nothing in it can stand in for an installed module.
 _START = (
