@@ -11,7 +11,7 @@ WORKERS := 2
 # Only as `make run HOST=...`: some shells and conda export a HOST that means something else.
 ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(if $(PORT),--port $(PORT))
 
-.PHONY: run test check lint test-slow lock environment environment-dev chromium
+.PHONY: run test check lint test-slow sample lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -34,6 +34,12 @@ lint: environment-dev
 # One process: they measure time and memory.
 test-slow: environment-dev chromium
 	@$(BIN)/python -m pytest -q -m "slow or benchmark"
+
+# The report that the README links to: of the demo, the same bytes on every machine.
+sample: environment
+	@rm -rf build/sample
+	@$(BIN)/faultline demo --store build/sample --format table
+	@$(BIN)/faultline report --store build/sample --as html,pdf --out app/reports/sample --format table
 
 # Rebuilds the locks from pyproject.toml, for every Python it allows; keeps versions that still fit.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
