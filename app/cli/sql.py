@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HELP = "run one SELECT or EXPLAIN on the store, in a sandbox"
 EXAMPLE = (
-    'faultline sql "SELECT cause, count(*) FROM failures WHERE failed_at >= $from_at GROUP BY ALL"'
+    "faultline sql 'SELECT cause, count(*) FROM failures WHERE failed_at >= $from_at GROUP BY ALL'"
     " --from 2025-12-08 --store ./demo-store"
 )
 

@@ -86,3 +86,60 @@ def test_everything_but_one_select_is_refused_in_one_line(
 
 def test_a_store_that_is_not_there_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
     assert "holds no store" in refused("sql", "SELECT 1", "--store", tmp_path / "none")
+
+
+def test_the_filters_are_parameters(faultline: Callable[..., Any], sacct_store: Path) -> None:
+    query = "SELECT job_id FROM jobs WHERE end_at >= $from_at AND ($cluster IS NULL OR cluster = $cluster)"
+    given = ("sql", query, "--store", sacct_store)
+    assert [row["job_id"] for row in faultline(*given).json] == ["1", "2"]
+    later = faultline(*given, "--from", "2026-01-06T12:00", "--cluster", "c").json
+    assert [row["job_id"] for row in later] == ["2"]
+
+
+def test_a_parameter_that_is_none_is_refused(
+    refused: Callable[..., str], sacct_store: Path
+) -> None:
+    assert "parameter $user is unknown: there are $cluster, $from_at" in refused(
+        "sql", "SELECT $user", "--store", sacct_store
+    )
+    assert "--cluster must be one of the store's" in refused(
+        "sql", "SELECT 1", "--cluster", "x", "--store", sacct_store
+    )
+
+
+def test_a_query_comes_from_standard_input(
+    faultline: Callable[..., Any], sacct_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 7 AS n"))
+    assert faultline("sql", "-", "--store", sacct_store).json == [{"n": 7}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first_bytes"),
+    [("csv", b"job_id,n_gpus,faultline_selection"), ("json", b"{"), ("parquet", b"PAR1"), ("xlsx", b"PK")],
+)  # fmt: skip
+def test_rows_are_written_to_a_file(
+    faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path, kind: str, first_bytes: bytes
+) -> None:
+    out = tmp_path / f"rows.{kind}"
+    said = faultline("sql", "SELECT job_id, n_gpus FROM jobs", "--store", sacct_store,
+                     "--min-gpus", "4", "--as", kind, "--out", out)  # fmt: skip
+    assert said.code == 0
+    assert said.json == {"file": str(out), "rows": 3}
+    assert out.read_bytes().startswith(first_bytes)
+    if kind == "csv":
+        assert b"min_gpus 4" in out.read_bytes()
+
+
+def test_a_file_needs_its_kind_and_a_place(
+    refused: Callable[..., str], sacct_store: Path, tmp_path: Path
+) -> None:
+    given = ("sql", "SELECT 1", "--store", sacct_store)
+    assert "--as and --out go together" in refused(*given, "--as", "csv")
+    assert "--as and --out go together" in refused(*given, "--out", tmp_path / "x.csv")
+    assert "cannot be written" in refused(*given, "--as", "csv", "--out", tmp_path / "no" / "x.csv")
+
+
+def test_what_shows_the_server_is_refused(refused: Callable[..., str], sacct_store: Path) -> None:
+    said = refused("sql", "FROM duckdb_settings()", "--store", sacct_store)
+    assert "duckdb_settings is not for ad hoc queries" in said
