@@ -25,7 +25,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     -------
     DataFrame
         Columns as `analytics.failures.summary.failure_summary` takes verdicts: cause, domain, day,
-        n_attempts, n_lost (each is a lost node), gpu_seconds (0: not known).
+        n_attempts, n_lost (each is a lost node), gpu_seconds (NaN: not known).
 
     Examples
     --------
@@ -51,7 +51,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "day": labelled["day"],
             "n_attempts": labelled["n_failures"],
             "n_lost": labelled["n_failures"],
-            "gpu_seconds": 0,
+            "gpu_seconds": float("nan"),
         }
     )
 

@@ -26,8 +26,8 @@ class StateCount:
     n_attempts: int
     share: Estimate
     """Of all attempts that ended."""
-    gpu_hours: float
-    """Running time x GPUs."""
+    gpu_hours: float | None
+    """Running time x GPUs; None where it is not known of a single one."""
     gpu_time_share: float | None
     """Of the running time x GPUs of all attempts that ended; None where there is none."""
 
@@ -40,8 +40,8 @@ class CauseCount:
     title: str
     domain: str
     n_attempts: int
-    gpu_hours: float
-    """Running time x GPUs of these attempts, lost or not."""
+    gpu_hours: float | None
+    """Running time x GPUs of these attempts, lost or not; None where it is not known."""
     rate_per_1000_node_days: Estimate
     owner: str
     action: str
@@ -55,7 +55,7 @@ class DomainCount:
     n_attempts: int
     share: Estimate
     """Of the failed attempts."""
-    gpu_hours: float
+    gpu_hours: float | None
     rate_per_1000_node_days: Estimate
 
 
@@ -98,7 +98,7 @@ def failure_summary(
     Parameters
     ----------
     states : DataFrame
-        Columns state, n_attempts, gpu_seconds of attempts that ended.
+        Columns state, n_attempts, gpu_seconds (NaN where unknown) of attempts that ended.
     verdicts : DataFrame
         Columns cause, domain, day, n_attempts, n_lost, gpu_seconds.
     exposure : DataFrame
@@ -142,7 +142,7 @@ def failure_summary(
                 title=causes[name].title if name in causes else name,
                 domain=domain,
                 n_attempts=int(rows["n_attempts"].sum()),
-                gpu_hours=float(rows["gpu_seconds"].sum()) / 3600.0,
+                gpu_hours=_hours(rows["gpu_seconds"].sum(min_count=1)),
                 rate_per_1000_node_days=rate(int(rows["n_attempts"].sum())),
                 owner=causes[name].owner if name in causes else "",
                 action=causes[name].action if name in causes else "",
@@ -160,12 +160,18 @@ def _by_domain(
     verdicts: pd.DataFrame, failed: int, rate: Callable[[int], Estimate], *, conf_level: float
 ) -> tuple[DomainCount, ...]:
     """Each domain, those without a failure too."""
-    sums = verdicts.groupby("domain")[["n_attempts", "gpu_seconds"]].sum().reindex(DOMAINS)
+    groups = verdicts.groupby("domain")
+    counts = groups["n_attempts"].sum()
+    seconds = groups["gpu_seconds"].sum(min_count=1)
     return tuple(
         DomainCount(
-            domain, int(n), proportion(int(n), failed, conf_level), float(s) / 3600, rate(int(n))
+            domain,
+            n := int(counts.get(domain, 0)),
+            proportion(n, failed, conf_level),
+            _hours(seconds.get(domain, 0)),
+            rate(n),
         )
-        for domain, n, s in sums.fillna(0).itertuples()
+        for domain in DOMAINS
     )
 
 
@@ -186,11 +192,16 @@ def _by_state(states: pd.DataFrame, conf_level: float) -> tuple[StateCount, ...]
             state=state,
             n_attempts=int(n),
             share=proportion(int(n), total, conf_level),
-            gpu_hours=float(seconds) / 3600.0,
-            gpu_time_share=float(seconds) / gpu_time if gpu_time else None,
+            gpu_hours=_hours(seconds),
+            gpu_time_share=float(seconds) / gpu_time if gpu_time and not pd.isna(seconds) else None,
         )
         for state, n, seconds in columns
     )
+
+
+def _hours(seconds: float) -> float | None:
+    """Hours of seconds, as far as they are known."""
+    return None if pd.isna(seconds) else float(seconds) / 3600.0
 
 
 def _by_week(verdicts: pd.DataFrame, exposure: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.cli import options, output
-from app.figures.numbers import percent
+from app.figures.numbers import UNKNOWN, percent
 
 if TYPE_CHECKING:
     import argparse
@@ -143,7 +143,7 @@ def _print_table(summary: FailureSummary) -> None:
     output.print_table(
         ["cause", "domain", "attempts", "GPU-hours", "per 1,000 node-days", "who acts"],
         [
-            (c.title, c.domain, c.n_attempts, c.gpu_hours,
+            (c.title, c.domain, c.n_attempts, UNKNOWN if c.gpu_hours is None else c.gpu_hours,
              output.estimate(c.rate_per_1000_node_days), c.owner)
             for c in summary.by_cause
         ],

@@ -59,6 +59,8 @@ def plain(value: Any) -> Any:
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, datetime | date):
         return None if value != value else value.isoformat()
+    if _is_na(value):
+        return None
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -136,6 +138,11 @@ def estimate(value: Estimate, unit: str = "") -> str:
     )
 
 
+def _is_na(value: Any) -> bool:
+    """Whether it is pandas' NA, told by its name: most commands need no pandas."""
+    return type(value).__name__ == "NAType"
+
+
 def _in_csv(value: Any) -> Any:
     """A plain value as one cell: what is nested is JSON, unknown is empty."""
     if isinstance(value, dict | list):
@@ -168,7 +175,7 @@ def _cell(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, datetime):
         return "" if value != value else f"{value:%Y-%m-%d %H:%M}"
-    return "" if value is None else str(value)
+    return "" if value is None or _is_na(value) else str(value)
 
 
 def print_record(record: Row, form: str) -> None:

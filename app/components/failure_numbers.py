@@ -10,6 +10,8 @@ from app.components.headline import Headline
 from app.figures import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from analytics.failures.summary import FailureSummary
     from app.components.scope import Scope
 
@@ -61,11 +63,18 @@ def _counted(summary: FailureSummary, scope: Scope) -> Headline:
 
 def _gpu_hours(summary: FailureSummary, scope: Scope) -> Headline:
     """Running time of failed attempts, beside that of all that ended."""
-    failed = sum(domain.gpu_hours for domain in summary.by_domain)
-    ended = sum(state.gpu_hours for state in summary.by_state)
+    failed = _known(domain.gpu_hours for domain in summary.by_domain if domain.n_attempts)
+    ended = _known(state.gpu_hours for state in summary.by_state)
     return Headline(
         glossary.FAILED_GPU_HOURS,
         numbers.count(failed),
-        f"{numbers.percent(failed / ended if ended else None)} of all GPU-time",
+        f"{numbers.percent(failed / ended if ended and failed is not None else None)} of all "
+        "GPU-time",
         partial(failure_rows.dialog, scope, total=summary.n_failed),
     )
+
+
+def _known(hours: Iterable[float | None]) -> float | None:
+    """Sum of what is known; None where nothing is."""
+    known = [each for each in hours if each is not None]
+    return sum(known) if known else None

@@ -21,13 +21,15 @@ _ENDED = """jobs.end_at IS NOT NULL AND ($from_at IS NULL OR jobs.end_at >= $fro
   AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus)"""
 """Condition for attempts of a selection that ended in its period."""
 
-_RUN_SECONDS = "greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000"
+_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
+  * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
+"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown."""
 
 _CHOSEN = f"""{VERDICTS},
 chosen AS (
   SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
-    jobs.exit_signal, coalesce(jobs.n_gpus, 0) * {_RUN_SECONDS} AS gpu_seconds
+    jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds
   FROM verdict JOIN jobs USING (cluster, attempt_key) WHERE {_ENDED})
 """
 """Verdicts of a selection with the attempts that they are about."""
@@ -46,10 +48,11 @@ def _parameters(selection: Selection) -> dict[str, Any]:
 
 
 def by_state(store: Store, selection: Selection) -> pd.DataFrame:
-    """Attempts that ended: columns state, n_attempts, gpu_seconds; the most frequent first."""
+    """Attempts that ended: columns state, n_attempts, gpu_seconds (null where unknown);
+    the most frequent first."""
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
-              CAST(coalesce(sum(n_gpus * {_RUN_SECONDS}), 0) AS BIGINT) AS gpu_seconds
+              CAST(sum({_GPU_SECONDS}) AS BIGINT) AS gpu_seconds
             FROM jobs WHERE {_ENDED} GROUP BY ALL ORDER BY n_attempts DESC, state""",
         _parameters(selection),
     )
@@ -59,7 +62,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Verdicts by cause and day.
 
     Columns cause, domain, day, n_attempts, n_lost (the scheduler lost a node), gpu_seconds
-    (running time x GPUs).
+    (running time x GPUs; null where the GPUs of none are known).
     """
     return store.frame(
         f"""WITH {_CHOSEN}

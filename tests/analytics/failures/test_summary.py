@@ -1,0 +1,65 @@
+"""Counts, shares and rates of failed attempts."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from analytics.failures.summary import failure_summary
+from analytics.failures.taxonomy import taxonomy
+
+STATES = pd.DataFrame(
+    {"state": ["COMPLETED", "FAILED"], "n_attempts": [90, 10], "gpu_seconds": [7200.0, None]}
+)
+VERDICTS = pd.DataFrame(
+    {
+        "cause": ["gpu_memory", "gpu_memory", "node_lost", "key_error"],
+        "domain": ["hardware", "hardware", "unknown", "user"],
+        "day": pd.to_datetime(["2024-01-01", "2024-01-09", "2024-01-09", "2024-01-02"]),
+        "n_attempts": [2, 1, 3, 4],
+        "n_lost": [1, 0, 3, 0],
+        "gpu_seconds": [3600.0, None, None, None],
+    }
+)
+DAYS = pd.DataFrame(
+    {"day": pd.date_range("2024-01-01", periods=10), "exposure_node_days": [100.0] * 10}
+)
+
+
+def test_counts_add_up_and_rates_are_counts_over_exposure() -> None:
+    found = failure_summary(STATES, VERDICTS, DAYS, causes=taxonomy().causes)
+    assert (found.n_ended, found.n_failed) == (100, 10)
+    assert (found.n_hardware, found.n_node_lost, found.n_counted) == (3, 4, 6)
+    assert found.exposure_node_days == 1000.0
+    assert [(c.cause, c.n_attempts) for c in found.by_cause] == [
+        ("key_error", 4), ("gpu_memory", 3), ("node_lost", 3),
+    ]  # fmt: skip
+    assert found.by_cause[0].rate_per_1000_node_days.value == pytest.approx(4.0)
+    assert found.unknown_ratio.value == pytest.approx(0.3)
+    assert sum(domain.n_attempts for domain in found.by_domain) == found.n_failed
+
+
+def test_gpu_hours_that_nobody_knows_are_unknown_and_not_zero() -> None:
+    found = failure_summary(STATES, VERDICTS, DAYS, causes=taxonomy().causes)
+    hours = {cause.cause: cause.gpu_hours for cause in found.by_cause}
+    assert hours == {"key_error": None, "gpu_memory": 1.0, "node_lost": None}
+    by_domain = {domain.domain: domain.gpu_hours for domain in found.by_domain}
+    assert by_domain == {"user": None, "system_software": 0.0, "hardware": 1.0, "unknown": None}
+    by_state = {state.state: (state.gpu_hours, state.gpu_time_share) for state in found.by_state}
+    assert by_state == {"COMPLETED": (2.0, 1.0), "FAILED": (None, None)}
+
+
+def test_without_known_exposure_counts_stand_and_rates_are_unknown() -> None:
+    days = DAYS.assign(exposure_node_days=float("nan"))
+    found = failure_summary(STATES, VERDICTS, days, causes=taxonomy().causes)
+    assert found.exposure_node_days is None
+    assert found.by_cause[0].n_attempts == 4
+    assert found.by_cause[0].rate_per_1000_node_days.value is None
+
+
+def test_nothing_is_summarised_as_nothing() -> None:
+    found = failure_summary(STATES[:0], VERDICTS[:0], DAYS[:0], causes=taxonomy().causes)
+    assert (found.n_ended, found.n_failed, found.n_counted) == (0, 0, 0)
+    assert found.unknown_ratio.value is None
+    assert found.by_cause == ()
+    assert [domain.gpu_hours for domain in found.by_domain] == [0.0] * 4
