@@ -24,7 +24,7 @@ _PREFIX = re.compile(
       |\ {{0,5}}\d{{1,5}}:\ (?=\D)|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
       |\[\d{{1,5}}(?:,\d+)?\](?:<std(?:err|out)>)?:?\ ?)          # mpirun --tag-output
     |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
-    |\[?{_DATE}[T ,]\ ?{_CLOCK}\]?[:,]?\ ?
+    |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ ?  # also SGLang
     |\[?{_CLOCK}\]?[: ]\ ?
     |\[?(?:[A-Z][a-z]{{2}}\ )?[A-Z][a-z]{{2}}\ +\d{{1,2}}\           # syslog, dmesg -T
       \d\d:\d\d:\d\d(?:\.\d+)?(?:\ \d{{4}})?\]?:?\ ?
@@ -32,9 +32,10 @@ _PREFIX = re.compile(
     |\[?(?P<letter>[IWEFD])\d{{4,8}}\ [\d:.]+\ +(?:\d+\ )?[\w./-]+:\d+\]\ ?  # glog
     |(?P<absl>[IWEF])\ [\w./-]+:\d+\]\ ?
     |\[(?P<torch>[IWEF])(?:\d{{4}}\ [\d:.]+)?\ ?[\w./-]+\.(?:cpp|cc|cu|h|hpp|py):\d+\]\ ?
-    |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?!\d)
+    |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?!\d(?!\d[:-]\d\d[:\ ]\d\d))
+    |\(\w+(?:[\ _]\w+)*\)\ (?=(?:{LEVELS})\b)                      # vLLM
     |\[(?P<boxed>{LEVELS}|[A-Z][a-z]+)\]:?\ ?
-    |\|\ *(?:{LEVELS})\ *\|\ *|std(?:err|out)(?::\ ?|\ \|\ )
+    |\|\ *(?P<barred>{LEVELS})\ *\|\ *|std(?:err|out)(?::\ ?|\ \|\ )
     |[\w.<>]+:[\w<>]+:\d+\ +-\ +       # loguru
     |\[?[\w./-]+\.(?:py|cpp|cc|cu|c|h|hpp):\d+\]?:?(?:[\w<>]+\])?:?\ (?!in\ )
     |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
@@ -115,6 +116,7 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             or groups["torch"]
             or groups["absl"]
             or groups["boxed"]
+            or groups["barred"]
         )
         level = said[0].upper() if said and said.upper() in _LEVELS else level
         place = found.end()

@@ -19,7 +19,7 @@ from analytics.failures.log_classifier.tracebacks import (
     exception_meaning,
     mentioned,
 )
-from analytics.failures.log_classifier.xid_lines import xid_meaning
+from analytics.failures.log_classifier.xid_lines import is_from_driver, xid_meaning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -248,6 +248,8 @@ def _meaning(text: str) -> Meaning | None:
             rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives
         )
     meaning = meaning or mentioned(text)
+    if coded is not None and is_from_driver(text):  # its details end in words such as `RST: No`
+        return meaning
     return None if meaning is None or rules().harmless.search(text) else meaning
 
 

@@ -14,6 +14,7 @@ _XID = re.compile(
     re.IGNORECASE,
 )
 _SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECASE)
+_REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
 
@@ -39,6 +40,17 @@ def xid_meaning(text: str) -> Meaning | None:
     if code in _CLEANUP:
         return Meaning("unknown", "teardown", 9, 0.1)
     return _meaning(xid_causes().get(code), xid_severities().get(code))
+
+
+def is_from_driver(text: str) -> bool:
+    """Whether a line has the form in which the driver itself reports a code.
+
+    Examples
+    --------
+    >>> is_from_driver("NVRM: Xid (PCI:0000:3b:00): 94, Contained. RST: No")
+    True
+    """
+    return _REPORTED.search(text) is not None
 
 
 def _meaning(cause: str | None, severity: str | None) -> Meaning | None:
