@@ -92,12 +92,14 @@ def of_reasons(
     Returns
     -------
     list of (str or None, float)
-        Cause and odds of each; odds 0 where the reason names no cause or speaks of a warning.
+        Cause and odds of each; odds 0 where the reason names no cause or speaks of a warning. A
+        reason for which a job only waited names none.
     """
     kind = "outage" if check == "node_event" else "reason"
     said = []
     for reason in reasons:
-        cause = table.cause_of(check, reason)
+        waited = check == "scheduler" and table.waiting.search(reason) is not None
+        cause = None if waited else table.cause_of(check, reason)
         mild = re.search(r"\bwarn(ing)?\b|inspect", reason, re.IGNORECASE) is not None
         said.append((cause, 0.0 if cause is None or mild else table.odds[kind]))
     return said

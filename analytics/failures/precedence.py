@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
 from analytics.failures.taxonomy import Taxonomy, taxonomy
+from analytics.failures.xid import xid_causes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,8 @@ class Weights:
     after_s: float
     proximate: frozenset[str]
     """Causes seen where something else is at fault."""
+    waiting: re.Pattern[str]
+    """Reasons of the scheduler for which a job waited: they say nothing of its end."""
     only_the_program: frozenset[str]
     """Causes that no fault of a node makes."""
     rules: tuple[Rule, ...]
@@ -55,7 +58,8 @@ class Weights:
         Returns
         -------
         str or None
-            The cause of the first rule that matches, else the check's own by the taxonomy.
+            The cause of the first rule that matches, else that of an XID in the text (unless a
+            program makes it), else the check's own by the taxonomy.
 
         Examples
         --------
@@ -63,6 +67,8 @@ class Weights:
         'power'
         >>> weights().cause_of("node_event", "check-ib: port 1 state DOWN")
         'ib_link'
+        >>> weights().cause_of("node_event", "NHC: Xid 79 on GPU 3")
+        'gpu_unavailable'
         >>> weights().cause_of("node_event", "rebooted by hand") is None
         True
         """
@@ -73,10 +79,25 @@ class Weights:
             matched = any(fnmatch.fnmatchcase(one, rule.check) for one in {name, inner or name})
             if matched and rule.text.search(words):
                 return rule.cause
+        if cause := self._of_xid(words):
+            return cause
         for one in (name, inner):
             if one and (cause := self.taxonomy.cause_of("gcm", one)):
                 return cause
         return None
+
+    def _of_xid(self, words: str) -> str | None:
+        """Cause of the first XID that a text names."""
+        named = _XID.search(words)
+        cause = xid_causes().get(int(named[1])) if named else None
+        if cause is None or cause == "unknown" or self.taxonomy.domain_of(cause) == "user":
+            return None
+        return cause
+
+
+_XID = re.compile(
+    r"\bxid(?:s|\(s\))?\W{0,4}(?:errors?\W{1,3}|code\W{1,3})?(\d{1,3})\b", re.IGNORECASE
+)
 
 
 def weights(site: Mapping[str, Any] | None = None, causes: Taxonomy | None = None) -> Weights:
@@ -136,6 +157,7 @@ def _weights(site: Mapping[str, Any], causes: Taxonomy) -> Weights:
         before_s=float(shipped["process"]["before_seconds"]),
         after_s=float(shipped["process"]["after_seconds"]),
         proximate=frozenset(shipped["proximate"]["causes"]),
+        waiting=re.compile(shipped["waiting"]["reasons"], re.IGNORECASE),
         only_the_program=frozenset(shipped["only_the_program"]["causes"]),
         rules=tuple(rules),
         taxonomy=causes,

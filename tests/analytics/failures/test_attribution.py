@@ -293,7 +293,26 @@ def test_an_event_speaks_by_its_severity_and_its_text(
         ("check-dcgmi: warning, drained for inspection", None, False),
         ("Kill task failed", "operating_system", True),
         ("NHC: nvidia-smi: GPU 3 is lost", "gpu_unavailable", True),
+        ("gres/gpu count reported lower than configured (7 < 8)", "gpu_unavailable", True),
+        ("NHC: nv_health: Xid 79", "gpu_unavailable", True),
+        ("XID error: 48 on GPU 3", "gpu_memory", True),
+        ("coolant leak under the rack", "cooling", True),
+        ("leak detected", "cooling", True),
+        ("check_fs_mount: /scratch", "filesystem_mount", True),
+        ("processes in D state", "operating_system", True),
+        ("clocks_throttle_reasons.hw_slowdown active", "gpu_thermal", True),
+        ("HW Power Brake Slowdown", "power", True),
+        ("volatile_ecc errors", "gpu_memory", True),
+        ("leaf switch 7 rebooted", "network", True),
         ("alice wants this one", None, False),
+        ("rebecca looks at it", None, False),
+        ("memory leak in slurmd", None, False),
+        ("a large amount of jobs failed", None, False),
+        ("job requeued in held state", None, False),
+        ("all jobs slow: slowdown since noon", None, False),
+        ("switched to the test partition", None, False),
+        ("Xid 31 seen once", None, False),
+        ("xid 99999", None, False),
         ("", None, False),
     ],
 )
@@ -302,6 +321,21 @@ def test_a_reason_speaks_by_its_text(reason: str, cause: str | None, speaks: boo
     assert (odds > 0) == speaks
     if cause is not None:
         assert found == cause
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["Prolog", "ReqNodeNotAvail, Reserved for maintenance", "PartitionDown", "Cleaning",
+     "ReqNodeNotAvail, UnavailableNodes:switch-node[1-2]"],
+)  # fmt: skip
+def test_a_reason_for_which_a_job_only_waited_says_nothing_of_its_end(reason: str) -> None:
+    assert of_reasons([reason], "scheduler", TABLE) == [(None, 0.0)]
+
+
+def test_a_reason_for_which_the_scheduler_ended_a_job_speaks() -> None:
+    assert of_reasons(["Prolog error"], "scheduler", TABLE) == [
+        ("node_configuration", TABLE.odds["reason"])
+    ]
 
 
 def test_a_site_puts_its_rules_and_weights_before_ours() -> None:
