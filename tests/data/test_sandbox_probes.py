@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 QUICK = QueryLimits(wall_seconds=10.0, cpu_seconds=10)
 TIGHT = QueryLimits(
-    wall_seconds=2.0, cpu_seconds=4, memory_mb=256, address_space_mb=1024, max_bytes=2**20
+    wall_seconds=1.0, cpu_seconds=4, memory_mb=256, address_space_mb=1024, max_bytes=2**20
 )
 GRACE_S = 3.0
 """Beyond the wall limit: what a busy machine may take to end a process."""
