@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LEAST_CONFIDENCE = 0.4
 """Below it the cause is unknown, and what was found is an alternative."""
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
-                           "nccl_error", "nvlink", "program_crash", "system_service"})  # fmt: skip
+                           "nccl_error", "nvlink", "system_service"})  # fmt: skip
 _STRONG_CASCADE, _SPECIFIC = 6, 8
 
 

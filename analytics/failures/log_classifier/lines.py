@@ -9,8 +9,9 @@ from dataclasses import dataclass
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
 _QUIET = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "I", "D"})
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_LONGEST = 4_000
-"""Characters of a line that are looked at: a longer one is data, not a message."""
+_LONGEST, _LONGEST_RECORD = 4_000, 200_000
+"""Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
+an exception follows a bar of progress."""
 _MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "error", "exception", "exc_info",
                  "stack_trace", "stack", "traceback")  # fmt: skip
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
@@ -21,8 +22,8 @@ _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\ ?[+-]\d\d:?\d\d|\ UTC)?"
 _PREFIX = re.compile(
     rf"""
     (?P<rank>\[{_RANK}\]:?\ ?|{_RANK}:\ ?                          # torchrun
-      |\ {{0,5}}\d{{1,5}}:\ (?=\D)|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
-      |\[\d{{1,5}}(?:,\d+)?\](?:<std(?:err|out)>)?:?\ ?)          # mpirun --tag-output
+      |\ {{0,5}}\d{{1,5}}:\ (?=\D|{_DATE}|{_CLOCK})|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
+      |\[\d{{1,5}}(?:,(?:mpirank:)?\d+)?(?:,[\w-]+)?\](?:<std(?:err|out)>)?:?\ ?)  # mpirun
     |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
     |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ ?  # also SGLang
     |\[?{_CLOCK}\]?[: ]\ ?
@@ -32,14 +33,17 @@ _PREFIX = re.compile(
     |\[?(?P<letter>[IWEFD])\d{{4,8}}\ [\d:.]+\ +(?:\d+\ )?[\w./-]+:\d+\]\ ?  # glog
     |(?P<absl>[IWEF])\ [\w./-]+:\d+\]\ ?
     |\[(?P<torch>[IWEF])(?:\d{{4}}\ [\d:.]+)?\ ?[\w./-]+\.(?:cpp|cc|cu|h|hpp|py):\d+\]\ ?
-    |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?!\d(?!\d[:-]\d\d[:\ ]\d\d))
+    |(?P<padded>DEBUG\ {{4}}|INFO\ {{5}}|WARNING\ {{2}}|ERROR\ {{4}}|CRITICAL\ )
+    |(?P<level>\b(?:{LEVELS})\b)(?::[\w.]+:|\]:?|\s*[:|-])?\s?(?=\D|{_DATE}|{_CLOCK}|$)
     |\(\w+(?:[\ _]\w+)*\)\ (?=(?:{LEVELS})\b)                      # vLLM
     |\[(?P<boxed>{LEVELS}|[A-Z][a-z]+)\]:?\ ?
-    |\|\ *(?P<barred>{LEVELS})\ *\|\ *|std(?:err|out)(?::\ ?|\ \|\ )
-    |[\w.<>]+:[\w<>]+:\d+\ +-\ +       # loguru
+    |\|\ *(?P<barred>{LEVELS})\ *\|\ *|std(?:err|out)(?::\ ?|\ \|\ |\ [FP]\ )
+    |[\w.<>]+:[\w<>]+:\d+\ +-\ |[\w.]+\ -\ (?=(?:{LEVELS})\b)       # loguru, logging
     |\[?[\w./-]+\.(?:py|cpp|cc|cu|c|h|hpp):\d+\]?:?(?:[\w<>]+\])?:?\ (?!in\ )
     |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
-    |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D)               # pdsh
+    |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D|{_DATE}|{_CLOCK})  # pdsh
+    |\[[a-z][\w.-]*\d[\w.-]*\]\ |[a-z][\w.-]*/\d{{1,4}}\           # Flyte, TorchX
+    |[0-9a-f]{{6,}}\ \|\|\ ?                                        # Determined
     |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)                   # containers
     |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
     |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
@@ -83,7 +87,9 @@ def cleaned(number: int, raw: str) -> list[Line]:
     >>> [line.text for line in cleaned(7, "[rank3]: 2026-01-05 10:00:00 ERROR: KeyError: 'a'")]
     ["KeyError: 'a'"]
     """
-    raw = _ANSI.sub("", raw[:_LONGEST]) if "\x1b" in raw else raw[:_LONGEST]
+    if len(raw) > (_LONGEST_RECORD if raw.startswith("{") else _LONGEST):
+        raw = f"{raw[: _LONGEST // 2]}\n{raw[-_LONGEST // 2 :]}"
+    raw = _ANSI.sub("", raw) if "\x1b" in raw else raw
     parts = [part for part in re.split(r"[\r\n]", raw) if part.strip("\0 \t")] or [""]
     return [line for part in parts for line in _unwrapped(number, part.replace("\0", "").rstrip())]
 
@@ -95,15 +101,18 @@ def _unwrapped(number: int, shown: str) -> list[Line]:
         told = _json_message(text)
         if told is not None:
             message, level = told
-            inner = (_without_prefixes(line) for line in message.split("\n") if line.strip())
-            return [Line(number, line, shown, rank or its, level) for line, its, _ in inner]
+            parts = [line[:_LONGEST] for line in message.split("\n") if line.strip()] or [""]
+            inner = (_without_prefixes(line) for line in parts)
+            return [
+                Line(number, line, shown, rank or its, own or level) for line, its, own in inner
+            ]
     return [Line(number, text, shown, rank, level)]
 
 
 def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
     """Text, rank and level of a line."""
     rank = level = None
-    place = 0
+    place, text = 0, text + " "  # an empty line of a program ends in the blank of its prefix
     for _ in range(_MOST_PREFIXES):
         found = _PREFIX.match(text, place)
         if found is None or found.end() == place:
@@ -117,10 +126,11 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             or groups["absl"]
             or groups["boxed"]
             or groups["barred"]
+            or groups["padded"]
         )
-        level = said[0].upper() if said and said.upper() in _LEVELS else level
+        level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()
-    return text[place:], rank, level
+    return text[place:].rstrip(), rank, level
 
 
 _LEVELS = frozenset(LEVELS.split("|")) | frozenset("IWEFD")
