@@ -149,7 +149,7 @@ def _headlines(
         _duration(glossary.BETWEEN_FAILURES, mttf.mean_time_between_failures_hours),
         _duration(glossary.REPAIR, mttf.mean_repair_hours),
         _share(glossary.UNKNOWN_CAUSE, failures.unknown_ratio),
-        _lost(incidents),
+        _lost(incidents, known=bool(failures.n_ended or incidents.n_incidents)),
         Headline(
             glossary.OUT_OF_SERVICE.label,
             numbers.count(out),
@@ -181,9 +181,9 @@ def _estimate(term: Term, kind: Kind, found: Estimate, unit: str) -> Headline:
     return Headline(term.label, value, shown, numbers.count(found.n), term.definition, found, unit)
 
 
-def _lost(incidents: IncidentSummary) -> Headline:
+def _lost(incidents: IncidentSummary, *, known: bool) -> Headline:
     """GPU-hours lost in incidents; a sum, so without an interval."""
-    term, lost = glossary.LOST_GPU_HOURS, incidents.lost_gpu_hours
+    term, lost = glossary.LOST_GPU_HOURS, incidents.lost_gpu_hours if known else None
     least = "at least " if incidents.n_unmeasured else ""
     return Headline(term.label, f"{least}{numbers.number(lost)}", "",
                     numbers.count(incidents.n_incidents), term.definition, lost,

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 CAUSES = 3
 """Causes that are named."""
-NOT_A_CAUSE = ("unknown", "requeued")
 
 
 def answer(mttf: MttfReport) -> str:
     """How often did jobs fail?"""
     rate = mttf.rate.rate_per_1000_node_days
     n = numbers.counted(mttf.rate.failures, "failure")
+    if rate.value is None and not mttf.rate.failures:
+        return "Nothing ran and nothing failed: the failure rate is unknown."
     if rate.value is None:
         return f"{n} counted; the failure rate is unknown, for the exposure is."
     if mttf.rate.failures == 0:
@@ -71,7 +72,7 @@ def largest_jobs(mttf: MttfReport) -> str | None:
 def causes(summary: FailureSummary) -> Iterator[str]:
     """Whose fault it was, what failed most, and what stays unknown."""
     yield verdict.failures(summary)
-    named = [c for c in summary.by_cause if c.n_attempts and c.cause not in NOT_A_CAUSE]
+    named = [c for c in summary.by_cause if c.n_attempts and c.domain != "unknown"]
     if named:
         most = ", ".join(_cause(cause) for cause in named[:CAUSES])
         yield f"Most frequent {'cause' if len(named) == 1 else 'causes'}: {most}."

@@ -23,6 +23,8 @@ STEPS = (
 MOST_TICKS = 8
 LONGEST = 40
 """Letters of a label."""
+HALF_TICK = 16
+"""Pixels that a time on the axis takes to either side."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ def picture(timeline: Timeline, *, began: bool = True) -> Picture:
             _shape(mark, scale, y) for lane, y in places.items() for mark in _bars_first(lane)
         ),
         ticks=tuple(
-            Text(scale.x(at), bottom + 18, _tick(at, step)) for at, step in _ticks(timeline)
+            Text(scale.x(at), bottom + 18, _tick(at, step))
+            for at, step in _ticks(timeline)
+            if scale.x(at) < WIDTH - RIGHT - HALF_TICK
         ),
         first=Text(scale.x(timeline.first_at), TOP - 8, f"began {timeline.first_at:%H:%M:%S}")
         if began

@@ -26,13 +26,13 @@ MANY_WEEKS = 26
 
 
 def chart(weeks: Sequence[GroupRate], overall: Estimate) -> Chart | None:
-    """Failure rate of each week beside that of the whole; None where no week has a rate."""
+    """Failure rate of each week beside that of the whole; None of less than two weeks."""
     known = {
         pd.Timestamp(week.group): week.estimate.rate_per_1000_node_days
         for week in weeks
         if week.estimate.rate.value is not None
     }
-    if not known:
+    if len(known) < 2:
         return None
     gaps = len(pd.date_range(min(known), max(known), freq=WEEK)) - len(known)
     says = (
@@ -65,6 +65,7 @@ def _draw(known: dict[pd.Timestamp, Estimate], overall: Estimate, figure: Figure
     if overall.value is not None:
         _overall(axes, overall.value)
     axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     axes.set_xlim(every[0] - WEEK / 2, every[-1] + WEEK / 2)
     axes.set_xlabel("Week beginning (UTC)" + ("; hatched: nothing ran" if _has_gap(every, known)
                                               else ""))  # fmt: skip

@@ -99,7 +99,8 @@ def test_without_a_preceding_period_no_change_is_spoken_of(before: Estimate | No
 
 def test_an_empty_store_says_that_nothing_is_known(empty_store: Path) -> None:
     report = _report(empty_store)
-    assert "unknown" in report.answer
+    assert report.answer == "Nothing ran and nothing failed: the failure rate is unknown."
+    assert {headline.value for headline in report.headlines} == {"unknown"}
     assert report.missing
     assert all(not table.rows for table in report.tables)
     assert {block.title for part in report.sections for block in part.blocks} >= {"All causes"}
