@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app import questions
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from analytics.estimate import Estimate
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import FailureSummary
-    from analytics.reliability.mttf import MttfReport
+    from analytics.reliability.mttf import GroupRate, MttfReport
     from app.components.glossary import Term
-    from app.questions import Fleet
+    from app.questions import Coverage, Fleet
     from app.reports.cells import Kind
     from app.reports.content import Chart, Table
     from app.reports.redaction import Names
@@ -43,6 +43,20 @@ METHOD = (
 )
 
 
+@dataclass(frozen=True)
+class _Answers:
+    """What the report is made of."""
+
+    mttf: MttfReport
+    before: MttfReport | None
+    weeks: tuple[GroupRate, ...]
+    failures: FailureSummary
+    incidents: IncidentSummary
+    costliest: Table
+    fleet: Fleet
+    coverage: Coverage
+
+
 def report(
     store: Store,
     selection: Selection,
@@ -53,17 +67,8 @@ def report(
 ) -> Report:
     """How often did jobs of the selection fail, of what, and what does that rest on?"""
     names = redaction.names(store, redact=redact)
-    estimate = {"conf_level": conf_level, "seed": seed}
-    mttf = questions.mttf(store, selection, **estimate)
-    before = questions.mttf_before(store, selection, **estimate)
-    weeks = questions.rates_by(store, selection, "week", **estimate)
-    failures = questions.failures(store, selection, conf_level=conf_level)
-    incidents = questions.incidents(store, selection, conf_level=conf_level)
-    rows = questions.incident_rows(store, selection, first="largest", limit=fleet_tables.INCIDENTS)
-    fleet = questions.fleet(store, selection)
-    held = questions.coverage(store, selection)
-    costliest = fleet_tables.costliest(rows, incidents.n_incidents)
-    headlines = _headlines(mttf, failures, incidents, fleet)
+    found = _answers(store, selection, conf_level=conf_level, seed=seed)
+    mttf, headlines = found.mttf, _headlines(found)
     made = Report(
         kind="fleet",
         stem="fleet",
@@ -71,43 +76,70 @@ def report(
         period=numbers.period(mttf.from_at, mttf.to_at, "UTC"),
         filters=_filters(selection, names),
         answer=fleet_summary.answer(mttf),
-        summary=_summary(
-            [
-                fleet_summary.change(
-                    mttf.rate.rate_per_1000_node_days,
-                    None if before is None else before.rate.rate_per_1000_node_days,
-                ),
-                fleet_summary.largest_jobs(mttf),
-                *fleet_summary.causes(failures),
-                fleet_summary.incidents(incidents, _costliest(costliest)),
-                fleet_summary.fleet(fleet),
-            ]
-        ),
+        summary=_summary(found),
         headlines=headlines,
         notes=mttf.notes,
-        sections=(
-            _section("Failure rate", rate_by_week.chart(weeks, mttf.rate.rate_per_1000_node_days),
-                     fleet_tables.by_week(weeks)),
-            _causes(failures),
-            Section("Incidents", (costliest, fleet_tables.incident_causes(incidents))),
-            _section("Time to failure by job size", mttf_by_size.chart(mttf),
-                     fleet_tables.by_size(mttf), fleet_tables.projection(mttf)),
-            Section("Nodes", (fleet_tables.out_of_service(fleet, names),)),
-            coverage.section(held, mttf.from_at, mttf.to_at),
-            Section("Method", (), METHOD),
-        ),
+        sections=_sections(found, names),
         definitions=content.defined(headlines, TERMS),
-        missing=held.missing,
+        missing=found.coverage.missing,
         conf_level=conf_level,
         synthetic=store.current.synthetic,
         basis=content.basis(store),
-    )  # fmt: skip
+    )
     return replace(made, content_sha256=content.digest(made))
 
 
-def _summary(sentences: list[str | None]) -> tuple[str, ...]:
-    """Those that there is something to say about."""
+def _answers(store: Store, selection: Selection, *, conf_level: float, seed: int) -> _Answers:
+    """Asks everything."""
+    estimate = {"conf_level": conf_level, "seed": seed}
+    incidents = questions.incidents(store, selection, conf_level=conf_level)
+    rows = questions.incident_rows(store, selection, first="largest", limit=fleet_tables.INCIDENTS)
+    return _Answers(
+        mttf=questions.mttf(store, selection, **estimate),
+        before=questions.mttf_before(store, selection, **estimate),
+        weeks=questions.rates_by(store, selection, "week", **estimate),
+        failures=questions.failures(store, selection, conf_level=conf_level),
+        incidents=incidents,
+        costliest=fleet_tables.costliest(rows, incidents.n_incidents),
+        fleet=questions.fleet(store, selection),
+        coverage=questions.coverage(store, selection),
+    )
+
+
+def _summary(found: _Answers) -> tuple[str, ...]:
+    """What else there is to say, most important first."""
+    now, before = found.mttf.rate.rate_per_1000_node_days, found.before
+    sentences = [
+        fleet_summary.change(now, before and before.rate.rate_per_1000_node_days),
+        fleet_summary.largest_jobs(found.mttf),
+        *fleet_summary.causes(found.failures),
+        fleet_summary.incidents(found.incidents, _costliest(found.costliest)),
+        fleet_summary.fleet(found.fleet),
+    ]
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def _sections(found: _Answers, names: Names) -> tuple[Section, ...]:
+    """Tables with their pictures, by subject."""
+    mttf, weeks = found.mttf, found.weeks
+    return (
+        _section(
+            "Failure rate",
+            rate_by_week.chart(weeks, mttf.rate.rate_per_1000_node_days),
+            fleet_tables.by_week(weeks),
+        ),
+        _causes(found.failures),
+        Section("Incidents", (found.costliest, fleet_tables.incident_causes(found.incidents))),
+        _section(
+            "Time to failure by job size",
+            mttf_by_size.chart(mttf),
+            fleet_tables.by_size(mttf),
+            fleet_tables.projection(mttf),
+        ),
+        Section("Nodes", (fleet_tables.out_of_service(found.fleet, names),)),
+        coverage.section(found.coverage, mttf.from_at, mttf.to_at),
+        Section("Method", (), METHOD),
+    )
 
 
 def _section(title: str, chart: Chart | None, *tables: Table) -> Section:
@@ -132,15 +164,14 @@ def _costliest(table: Table) -> str | None:
     return str(table.rows[0][2]) if table.rows else None
 
 
-def _headlines(
-    mttf: MttfReport, failures: FailureSummary, incidents: IncidentSummary, fleet: Fleet
-) -> tuple[Headline, ...]:
+def _headlines(found: _Answers) -> tuple[Headline, ...]:
     """The numbers of the report's head."""
+    mttf, failures, incidents = found.mttf, found.failures, found.incidents
     largest = mttf.largest_class
     of_largest = () if largest is None else (
         _duration(glossary.largest_jobs(largest.gpus_from, largest.gpus_to), largest.mttf_hours),
     )  # fmt: skip
-    out = fleet.n_out_of_service
+    out = found.fleet.n_out_of_service
     return (
         _rate(glossary.FAILURE_RATE, mttf.rate.rate_per_1000_node_days),
         _rate(glossary.INCIDENT_RATE, mttf.incident_rate.rate_per_1000_node_days),
@@ -153,7 +184,7 @@ def _headlines(
         Headline(
             glossary.OUT_OF_SERVICE.label,
             numbers.count(out),
-            f"of {fleet.n_nodes:,} nodes",
+            f"of {found.fleet.n_nodes:,} nodes",
             "",
             glossary.OUT_OF_SERVICE.definition,
             out,
