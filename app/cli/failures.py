@@ -19,7 +19,7 @@ EXAMPLE = "faultline failures --store ./demo-store --list --domain hardware"
 LISTED = 1_000_000
 """Verdicts listed at most, where nothing else is said."""
 _TABLE = ["job_id", "attempt", "failed_at", "state", "cause", "domain", "confidence", "method",
-          "node", "n_gpus"]  # fmt: skip
+          "node", "n_gpus", "cluster", "attempt_key"]  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,8 +99,10 @@ def _print_list(rows: pd.DataFrame, form: str) -> None:
     if form == "json":
         output.print_json(rows.astype(object).where(rows.notna(), None).to_dict("records"))
         return
-    columns = list(rows.columns) if form == "csv" else _TABLE
-    output.print_rows(columns, rows[columns].values.tolist(), form)
+    if form == "csv":
+        output.print_csv(list(rows.columns), rows.values.tolist())
+    else:
+        output.print_table(_TABLE, rows[_TABLE].astype(object).values.tolist())
 
 
 def _print_csv(summary: FailureSummary) -> None:
