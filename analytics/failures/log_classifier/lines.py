@@ -13,7 +13,7 @@ _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 """Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
 an exception follows a bar of progress."""
 _MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "error", "exception", "exc_info",
-                 "stack_trace", "stack", "traceback")  # fmt: skip
+                 "stack_trace", "stack", "traceback", "py_callstack")  # fmt: skip
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
 _RANK = r"(?:rank|default|local_rank|worker|proc)[ =:_]?\d+"
 
@@ -44,7 +44,7 @@ _PREFIX = re.compile(
     |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D|{_DATE}|{_CLOCK})  # pdsh
     |\[[a-z][\w.-]*\d[\w.-]*\]\ |[a-z][\w.-]*/\d{{1,4}}\           # Flyte, TorchX
     |[0-9a-f]{{6,}}\ \|\|\ ?                                        # Determined
-    |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)                   # containers
+    |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)|\ {{2,8}}\|\   # containers, groups
     |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
     |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
     """,
@@ -144,6 +144,10 @@ def _json_message(text: str) -> tuple[str, str | None] | None:
         return None
     if not isinstance(record, dict):
         return None
+    inner = record.get("message")
+    if isinstance(inner, dict):  # torchrun's file of an error
+        extra = inner.get("extraInfo")
+        record = record | inner | (extra if isinstance(extra, dict) else {})
     parts = [str(record[key]) for key in _MESSAGE_KEYS if isinstance(record.get(key), str)]
     if not parts:
         return None

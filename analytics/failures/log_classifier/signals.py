@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from analytics.failures.log_classifier.lines import Line, cleaned
 from analytics.failures.log_classifier.rules import may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
+    IGNORED,
     Chain,
     Meaning,
     chains,
@@ -217,7 +218,7 @@ class _Reading:
                 again = chosen.meaning.role != "root" and self._tried_again(index)
                 yield Signal(index, line, chosen.meaning, in_traceback=True, doubtful=again)
                 continue
-            if self._is_code(index, line.text):
+            if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
             meaning = _meaning(line.text)
             if meaning is None or (index in self._others and meaning.role != "root"):
@@ -228,6 +229,11 @@ class _Reading:
         """Whether the lines that follow an exception say that the program tries once more."""
         following = " ".join(self._lines[index + 1 : index + 1 + _SOON])
         return bool(_AGAIN.search(following)) and not rules().given_up.search(following)
+
+    def _is_ignored(self, index: int) -> bool:
+        """Whether Python says on the line before that nothing ended of it."""
+        before = cleaned(index, self._lines[index - 1])[-1].text if index else ""
+        return IGNORED.match(before) is not None
 
     def _is_code(self, index: int, text: str) -> bool:
         """Whether a line shows source text of a traceback."""

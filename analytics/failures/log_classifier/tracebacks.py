@@ -25,7 +25,7 @@ _TYPE = re.compile(
 )
 _CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
 _MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
-_IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Logging error ---)")
+IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Logging error ---)")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
 _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
 _FURTHEST = 250
@@ -149,7 +149,7 @@ def _link(lines: Sequence[str], header: int, top: Line) -> str:
             continue
         if _CHAINED.match(line.text):
             return "context" if "During" in line.text else "cause"
-        if _IGNORED.match(line.text):
+        if IGNORED.match(line.text):
             return "ignored"
         if line.text.strip():
             return ""
@@ -194,7 +194,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     if kind == "typical":
         return Meaning(cause, "fault", 6, 0.92)
     if kind == "cascade":
-        return Meaning(cause, "cascade", 3, 0.6)
+        return _by_frames(Meaning(cause, "cascade", 3, 0.6), name, frames)
     return _by_frames(Meaning(cause, "symptom", 3, 0.75), name, frames)
 
 
@@ -215,7 +215,7 @@ def _by_frames(meaning: Meaning, name: str, frames: str) -> Meaning:
         (python.loads_data, "dataset_loading"),
     ):
         if pattern.search(frames) and meaning.cause in ("python_exception",):
-            return replace(meaning, cause=cause, specificity=4, confidence=0.65)
+            return replace(meaning, cause=cause, role="symptom", specificity=4, confidence=0.65)
     return meaning
 
 
