@@ -30,7 +30,8 @@ class Verdicts:
     verdicts: pd.DataFrame
     """Columns attempt, symptom, domain, cause, confidence, method, node."""
     evidence: pd.DataFrame
-    """The evidence given, with `role` (cause, consequence, excluded, context) and `why`."""
+    """The evidence given, with `role` (cause: of the verdict; other: of another cause, or of none
+    that has enough; consequence, excluded, context) and `why`."""
     alternatives: pd.DataFrame
     """Columns attempt, cause, confidence, reason: other causes, the most likely first."""
 
@@ -136,9 +137,8 @@ def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.D
     rows["domain"] = rows["cause"].map(lambda name: domain[name].domain if name in domain else None)
     rows["weight"] = rows["odds"].fillna(0.0) * rows["causal_ratio"].fillna(1.0)
     rows["role"], rows["why"] = "cause", ""
-    dismiss(
-        rows, rows["odds"].fillna(0.0).le(0) | rows["cause"].isna(), "context", "names no cause"
-    )
+    dismiss(rows, rows["cause"].isna(), "context", "names no cause")
+    dismiss(rows, rows["odds"].fillna(0.0).le(0), "context", "too mild to be the cause")
     dismiss(rows, rows["weight"].le(0), "context", "as frequent around successful jobs")
     claim_processes(rows, table)
     state = attempts["state"].to_numpy()[rows["row"]]
@@ -247,6 +247,8 @@ def _verdicts(
         ignore_index=True,
     )
     alternatives = alternatives.drop_duplicates(["attempt", "cause"])
+    beside = rows["role"].eq("cause") & (rows["cause"] != rows["row"].map(best["cause"]))
+    rows.loc[beside, ["role", "why"]] = ["other", "speaks for another cause"]
     return Verdicts(verdicts, rows.drop(columns=["row"]), alternatives)
 
 

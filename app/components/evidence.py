@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 COLUMNS = ["when", "role", "check", "severity", "node", "cause", "text", "why", "n", "at", "key"]
 ROLES = {
     "cause": "speaks for the verdict",
+    "other": "speaks for another cause, or too weakly for any",
     "consequence": "follows from the cause",
     "excluded": "does not count",
-    "context": "names no cause",
+    "context": "seen near the end, no reason to fail",
 }
 """What each role means, for the line below the table."""
 

@@ -90,7 +90,7 @@ def timeline(members: pd.DataFrame, log_lines: pd.DataFrame) -> Timeline:
         Columns kind, start_at, end_at, node, text, severity, role, signal, source, job_id, n_gpus,
         began_at, domain.
     log_lines : DataFrame
-        Columns job_id, node, at, text, role (cause, consequence, excluded, context).
+        Columns job_id, node, at, text, role (cause, other, consequence, excluded, context).
     """
     rows = [*_of_members(members.to_dict("records")), *_of_lines(log_lines.to_dict("records"))]
     moments = [mark for _, _, mark in rows if not mark.lasts]
@@ -166,7 +166,9 @@ def _of_lines(lines: Sequence[dict[Any, Any]]) -> list[_Row]:
             Mark(
                 start_at=line["at"],
                 end_at=None,
-                role="context" if line["role"] in ("context", "excluded") else "consequence",
+                role="context"
+                if line["role"] in ("context", "excluded", "other")
+                else "consequence",
                 signal="log line",
                 text=_text(line["text"]),
             ),

@@ -116,6 +116,28 @@ def test_a_proximate_cause_with_nothing_behind_it_stands() -> None:
     assert verdict(piece("nccl_timeout", 9.0, kind="job_log")) == ("nccl_timeout", "unknown")
 
 
+def test_evidence_says_whether_it_speaks_for_the_verdict_or_for_another_cause() -> None:
+    found = judged(
+        [attempt()],
+        [piece("gpu_memory", 30.0), piece("ib_link", 2.0, kind="node_event"),
+         piece("gpu_thermal", 0.0, key="mild"), piece(None, 0.0, key="mute")],
+    )  # fmt: skip
+    assert found.verdicts["cause"].tolist() == ["gpu_memory"]
+    said = found.evidence[["cause", "role", "why"]].astype(object)
+    assert said.where(said.notna(), None).values.tolist() == [
+        ["gpu_memory", "cause", ""],
+        ["ib_link", "other", "speaks for another cause"],
+        ["gpu_thermal", "context", "too mild to be the cause"],
+        [None, "context", "names no cause"],
+    ]
+
+
+def test_where_no_cause_has_enough_no_evidence_speaks_for_the_verdict() -> None:
+    found = judged([attempt()], [piece("gpu_memory", 0.5)])
+    assert found.verdicts["cause"].tolist() == ["unknown"]
+    assert found.evidence["role"].tolist() == ["other"]
+
+
 def test_a_lost_node_excludes_the_program() -> None:
     log = piece("key_error", 20.0, kind="job_log")
     assert verdict(log, state="NODE_FAIL") == ("node_lost", "unknown")
