@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
 _QUIET = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "I", "D"})
@@ -26,6 +26,7 @@ _PREFIX = re.compile(
       |\[\d{{1,5}}(?:,(?:mpirank:)?\d+)?(?:,[\w-]+)?\](?:<std(?:err|out)>)?:?\ ?)  # mpirun
     |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
     |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ ?  # also SGLang
+    |\[[A-Z][a-z]{{2}}\ \d\d,\ {_CLOCK}\]\ |\[NeMo\ (?P<nemo>[IWED])\ [^\]]*\]\ ?
     |\[?{_CLOCK}\]?[: ]\ ?
     |\[?(?:[A-Z][a-z]{{2}}\ )?[A-Z][a-z]{{2}}\ +\d{{1,2}}\           # syslog, dmesg -T
       \d\d:\d\d:\d\d(?:\.\d+)?(?:\ \d{{4}})?\]?:?\ ?
@@ -102,6 +103,10 @@ def _unwrapped(number: int, shown: str) -> list[Line]:
         if told is not None:
             message, level = told
             parts = [line[:_LONGEST] for line in message.split("\n") if line.strip()] or [""]
+            if len(parts) == 1 and parts[0].startswith(
+                "{"
+            ):  # a record in the record of a container
+                return [replace(line, shown=shown) for line in _unwrapped(number, parts[0])]
             inner = (_without_prefixes(line) for line in parts)
             return [
                 Line(number, line, shown, rank or its, own or level) for line, its, own in inner
@@ -127,6 +132,7 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             or groups["boxed"]
             or groups["barred"]
             or groups["padded"]
+            or groups["nemo"]
         )
         level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()

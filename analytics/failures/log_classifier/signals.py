@@ -232,8 +232,10 @@ class _Reading:
 
     def _is_ignored(self, index: int) -> bool:
         """Whether Python says on the line before that nothing ended of it."""
-        before = cleaned(index, self._lines[index - 1])[-1].text if index else ""
-        return IGNORED.match(before) is not None
+        before = self._lines[index - 1] if index else ""
+        if "ignored" not in before and "atexit" not in before:
+            return False
+        return IGNORED.match(cleaned(index, before)[-1].text) is not None
 
     def _is_code(self, index: int, text: str) -> bool:
         """Whether a line shows source text of a traceback."""

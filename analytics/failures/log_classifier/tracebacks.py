@@ -26,6 +26,7 @@ _TYPE = re.compile(
 _CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
 _MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
 IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Logging error ---)")
+_THREAD = re.compile(r"^\s*Exception in thread .*(?:_pin_memory_loop|QueueFeederThread)")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
 _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
 _FURTHEST = 250
@@ -58,7 +59,8 @@ class Raised:
     meaning: Meaning
     link: str = ""
     """How it follows the one before: ``context``, ``cause``, ``original``, or not at all;
-    ``ignored`` where Python itself says that it ended nothing."""
+    ``ignored`` where Python itself says that it ended nothing, ``thread`` where it was raised in a
+    thread that reads from other processes."""
 
 
 @dataclass
@@ -104,7 +106,7 @@ def chains(lines: Sequence[str], headers: Sequence[int]) -> list[Chain]:
         if raised is None:
             continue
         chain = last_of.get(raised.line.rank)
-        if raised.link in ("", "ignored") or chain is None:
+        if raised.link in ("", "ignored", "thread") or chain is None:
             chain = Chain()
             found.append(chain)
         chain.members.append(raised)
@@ -127,7 +129,11 @@ def _raised(lines: Sequence[str], header: int) -> Raised | None:
             return None
         meant = exception_meaning(text, frames=" ".join(frames[-40:]), in_traceback=True)
         if meant is not None:
-            return Raised(line, header, index, *meant, _link(lines, header, top))
+            name, meaning = meant
+            link = _link(lines, header, top)
+            if link == "thread" and meaning.cause == "connection_error":
+                meaning = replace(meaning, role="cascade", specificity=3)
+            return Raised(line, header, index, name, meaning, link)
     return None
 
 
@@ -151,6 +157,8 @@ def _link(lines: Sequence[str], header: int, top: Line) -> str:
             return "context" if "During" in line.text else "cause"
         if IGNORED.match(line.text):
             return "ignored"
+        if _THREAD.match(line.text):
+            return "thread"
         if line.text.strip():
             return ""
     return ""
