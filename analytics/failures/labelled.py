@@ -25,7 +25,8 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     -------
     DataFrame
         Columns as `analytics.failures.summary.failure_summary` takes verdicts: cause, domain, day,
-        n_attempts, n_lost (each is a lost node), gpu_seconds (NaN: not known).
+        n_attempts, n_lost (each is a lost node), n_logged (none has an attempt), gpu_seconds (NaN:
+        not known).
 
     Examples
     --------
@@ -51,6 +52,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "day": labelled["day"],
             "n_attempts": labelled["n_failures"],
             "n_lost": labelled["n_failures"],
+            "n_logged": labelled["n_failures"],
             "gpu_seconds": float("nan"),
         }
     )

@@ -65,7 +65,10 @@ class FailureSummary:
 
     n_ended: int
     n_failed: int
-    """Attempts with a verdict: failed, timed out, out of memory, lost with a node, requeued."""
+    """Attempts with a verdict: failed, timed out, out of memory, lost with a node, requeued; and
+    the failures of `n_logged`."""
+    n_logged: int
+    """Failures of nodes that a failure log tells: no attempt is known of them."""
     n_hardware: int
     n_node_lost: int
     """The scheduler lost a node, whatever the verdict."""
@@ -79,6 +82,11 @@ class FailureSummary:
     by_week: pd.DataFrame
     """Columns week (Monday, UTC), cause, domain, n_attempts, exposure_node_days."""
     exposure_node_days: float | None
+
+    @property
+    def n_failed_attempts(self) -> int:
+        """Those of `n_failed` that are attempts."""
+        return self.n_failed - self.n_logged
 
 
 def failure_summary(
@@ -100,7 +108,8 @@ def failure_summary(
     states : DataFrame
         Columns state, n_attempts, gpu_seconds (NaN where unknown) of attempts that ended.
     verdicts : DataFrame
-        Columns cause, domain, day, n_attempts, n_lost, gpu_seconds.
+        Columns cause, domain, day, n_attempts, n_lost, gpu_seconds; optional n_logged (of
+        n_attempts, failures without an attempt).
     exposure : DataFrame
         Columns day, exposure_node_days (NaN where the GPUs of a node are unknown).
     causes : mapping
@@ -132,6 +141,7 @@ def failure_summary(
     return FailureSummary(
         n_ended=int(states["n_attempts"].sum()),
         n_failed=failed,
+        n_logged=int(verdicts["n_logged"].sum()) if "n_logged" in verdicts.columns else 0,
         n_hardware=n_hardware,
         n_node_lost=int(lost.sum()),
         n_counted=n_hardware + int(lost[~hardware].sum()),

@@ -65,6 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
             domain=arguments.domain,
             limit=arguments.limit,
         )
+        if logged := questions.failures(store, selection).n_logged:
+            known = "failure of nodes is" if logged == 1 else "failures of nodes are"
+            output.notice(f"{logged:,} {known} known without an attempt, and not listed")
         names = redaction.names(store, redact=arguments.redact)
         _print_list(names.frame(rows), form)
         return 0
@@ -83,6 +86,7 @@ def record(summary: FailureSummary) -> output.Row:
     return {
         "ended": summary.n_ended,
         "failed": summary.n_failed,
+        "failed_without_attempt": summary.n_logged,
         "failed_by_hardware": summary.n_hardware,
         "failed_by_a_lost_node": summary.n_node_lost,
         "counted_in_the_failure_rate": summary.n_counted,
@@ -133,7 +137,8 @@ def _print_table(summary: FailureSummary) -> None:
     output.print_record(
         {
             "attempts that ended": summary.n_ended,
-            "failed or requeued": summary.n_failed,
+            "failed or requeued": summary.n_failed_attempts,
+            "failures of nodes without attempts": summary.n_logged,
             "verdict hardware": summary.n_hardware,
             "node lost, whatever the verdict": summary.n_node_lost,
             "counted in the failure rate": summary.n_counted,

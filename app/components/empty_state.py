@@ -54,7 +54,8 @@ def no_jobs() -> None:
     """Failures are known without jobs."""
     show(
         "Failures of nodes are known here, but no jobs.",
-        remedy="How long a job of a given size runs until it fails needs the scheduler's records:",
+        remedy="Which jobs they ended, and how long a job of a given size runs until it fails, "
+        "needs the scheduler's records:",
         commands=("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
     )
 

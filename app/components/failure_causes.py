@@ -55,7 +55,7 @@ def over_time(summary: FailureSummary, shown: list[str], scope: Scope) -> None:
 
 
 def ranked(summary: FailureSummary, shown: list[str], scope: Scope) -> None:
-    """The ranking, then the table of all causes; picking a row opens its attempts."""
+    """The ranking, then the table of all causes; picking a row opens its attempts, if any."""
     causes = [cause for cause in summary.by_cause if cause.domain in shown]
     if causes:
         known = summary.exposure_node_days is not None
@@ -69,4 +69,4 @@ def ranked(summary: FailureSummary, shown: list[str], scope: Scope) -> None:
         failure_rows.dialog(scope, cause=str(picked["cause"]), total=int(picked["attempts"]))
 
     frame = cause_ranking.frame(summary.by_cause)
-    table.show(frame, name="causes", scope=scope, opens=attempts)
+    table.show(frame, name="causes", scope=scope, opens=attempts if summary.n_ended else None)

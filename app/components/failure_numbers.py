@@ -28,13 +28,15 @@ def of(summary: FailureSummary, scope: Scope) -> list[Headline]:
 
 def _failed(summary: FailureSummary, scope: Scope) -> Headline:
     """Attempts with a verdict, of all that ended."""
-    ratio = summary.n_failed / summary.n_ended if summary.n_ended else None
+    failed = summary.n_failed_attempts
+    ratio = failed / summary.n_ended if summary.n_ended else None
+    logged = f"; {summary.n_logged:,} more failures of nodes" if summary.n_logged else ""
     return headline.of_count(
         glossary.FAILED_ATTEMPTS,
-        summary.n_failed,
+        failed,
         of=summary.n_ended,
-        basis=f"{numbers.percent(ratio)} of attempts that ended",
-        opens=partial(failure_rows.dialog, scope, total=summary.n_failed),
+        basis=f"{numbers.percent(ratio)} of attempts that ended{logged}",
+        opens=partial(failure_rows.dialog, scope, total=failed),
     )
 
 
@@ -70,7 +72,7 @@ def _gpu_hours(summary: FailureSummary, scope: Scope) -> Headline:
         numbers.count(failed),
         f"{numbers.percent(failed / ended if ended and failed is not None else None)} of all "
         "GPU-time",
-        partial(failure_rows.dialog, scope, total=summary.n_failed),
+        partial(failure_rows.dialog, scope, total=summary.n_failed_attempts),
     )
 
 

@@ -34,7 +34,7 @@ def choose(scope: Scope) -> Job | None:
 def failed(scope: Scope) -> None:
     """The latest failed attempts of the selection."""
     st.header("Latest failed attempts", anchor=False)
-    total = loaders.failures(scope.selection).n_failed
+    total = loaders.failures(scope.selection).n_failed_attempts
     if not total:
         st.markdown(f"Nothing failed in this selection ({scope.filters}).")
         return

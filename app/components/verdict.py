@@ -41,13 +41,21 @@ def coverage(held: Coverage) -> str:
 
 def failures(summary: FailureSummary) -> str:
     """What fails, and whose fault is it?"""
-    if not summary.n_ended:
+    if not summary.n_ended and not summary.n_failed:
         return "No attempt ended in this selection."
     if not summary.n_failed:
         return f"None of {numbers.counted(summary.n_ended, 'attempt')} failed."
     n = {domain.domain: domain.n_attempts for domain in summary.by_domain}
+    failed = [
+        f"{summary.n_failed_attempts:,} of {numbers.counted(summary.n_ended, 'attempt')} failed"
+        if summary.n_ended
+        else "",
+        f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs"
+        if summary.n_logged
+        else "",
+    ]
     return (
-        f"{summary.n_failed:,} of {numbers.counted(summary.n_ended, 'attempt')} failed: "
+        f"{' and '.join(part for part in failed if part)}: "
         f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
         f"{n['hardware']:,} by hardware, {n['unknown']:,} without evidence of a cause."
     )

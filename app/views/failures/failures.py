@@ -23,12 +23,17 @@ if scope.empty:
     st.stop()
 summary = loaders.failures(scope.selection)
 page_head.show(verdict.failures(summary), loaders.coverage(scope.selection), scope)
-if not summary.n_ended:
+if not summary.n_ended and not summary.n_failed:
     empty_state.no_attempts(scope.filters)
     st.stop()
-headline.row(failure_numbers.of(summary, scope))
+if summary.n_ended:
+    headline.row(failure_numbers.of(summary, scope))
 shown = failure_causes.choose_domains()
 failure_causes.over_time(summary, shown, scope)
+if not summary.n_ended:
+    failure_causes.ranked(summary, shown, scope)
+    empty_state.no_jobs()
+    st.stop()
 causes, attempts, states, checks, right = st.tabs(
     ["Causes", "Attempts", "States", "Checks", "Right and wrong"],
     key="tab",
@@ -40,7 +45,7 @@ if causes.open:
         failure_causes.ranked(summary, shown, scope)
 if attempts.open:
     with attempts:
-        failure_rows.show(scope, name="attempts", total=summary.n_failed)
+        failure_rows.show(scope, name="attempts", total=summary.n_failed_attempts)
 if states.open:
     with states:
         failure_states.show(summary, scope)

@@ -138,3 +138,21 @@ def test_a_store_without_attempts_says_that_nothing_is_known(
     assert (found["ended"], found["failed"], found["by_cause"]) == (0, 0, [])
     assert found["unknown_ratio"]["value"] is None
     assert faultline("failures", "--list", "--store", empty_store).json == []
+
+
+def test_failures_without_an_attempt_are_counted_and_said_to_be_missing_from_the_list(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "log.csv").write_text(
+        "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n"
+        "1/1/2026 7:00,node 13,DISK,I/O error on a drive,REPLACE\n",
+        encoding="utf-8",
+    )
+    store = tmp_path / "logged"
+    faultline("ingest", "failure-log", tmp_path / "log.csv", "--mapping", "pnnl", "--store", store)
+    summary = faultline("failures", "--store", store).json
+    assert (summary["failed"], summary["failed_without_attempt"]) == (1, 1)
+    assert [(each["cause"], each["gpu_hours"]) for each in summary["by_cause"]] == [("disk", None)]
+    listed = faultline("failures", "--list", "--store", store)
+    assert listed.json == []
+    assert "1 failure of nodes is known without an attempt" in listed.err

@@ -36,6 +36,22 @@ def own_store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
+FAILURE_LOG = """\
+Date,Hardware Identifier,What Failed,Description of Failure,Action Taken
+1/1/2026 7:00,node 13,DISK,I/O error on a drive,REPLACE
+1/2/2026 8:00,node 14,DIMM,memory errors,REPLACE
+"""
+
+
+@pytest.fixture
+def logged_store(tmp_path: Path) -> Path:
+    """Failures of nodes that a failure log tells, without jobs."""
+    (tmp_path / "log.csv").write_text(FAILURE_LOG)
+    log = str(tmp_path / "log.csv")
+    ingest_files(tmp_path / "logged", "failure-log", [log], Options(mapping="pnnl"))
+    return tmp_path / "logged"
+
+
 def _summary(store: Path) -> FailureSummary:
     opened = Store.open(store)
     found = questions.failures(opened, Selection())
@@ -166,3 +182,27 @@ def test_an_empty_store_says_which_commands_fill_it(
     page = open_page(empty_store, PAGE)
     assert not page.exception
     assert "faultline ingest" in page.code[0].value
+
+
+def test_failures_that_only_a_log_tells_are_counted_by_cause_as_on_the_command_line(
+    open_page: Callable[..., AppTest], logged_store: Path
+) -> None:
+    page, summary = open_page(logged_store, PAGE, period="all"), _summary(logged_store)
+    assert not page.exception
+    assert (summary.n_failed, summary.n_failed_attempts) == (2, 0)
+    assert page.title[0].value.startswith("2 failures of nodes known without jobs: ")
+    causes = next(f.value for f in page.dataframe if "cause" in f.value.columns)
+    assert sorted(causes["cause"]) == ["disk", "host_memory"]
+    assert not page.metric
+
+
+def test_failures_of_attempts_and_of_nodes_without_jobs_stand_apart(
+    open_page: Callable[..., AppTest], logged_store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ingest_files(logged_store, "sacct", [str(tmp_path / "sacct.txt")], Options())
+    page = open_page(logged_store, PAGE, period="all")
+    assert page.title[0].value.startswith(
+        "1 of 2 attempts failed and 2 failures of nodes known without jobs: "
+    )
+    assert page.metric[0].value == "1 of 2"
