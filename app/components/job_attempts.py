@@ -38,7 +38,6 @@ METHODS = {
     "log_rule": "its log, by a rule",
     "log_model": "its log, by the model trained on this site's labels",
     "human": "a person's decision",
-    "none": "nothing",
 }
 
 
@@ -128,15 +127,22 @@ def _say_cause(attempt: pd.Series, taxonomy: Taxonomy) -> None:
     domain = domains.TITLES.get(attempt["domain"], attempt["domain"])
     st.markdown(f"**{title}** · {domain}{_where(attempt)}")
     symptom = taxonomy.symptoms.get(str(attempt["symptom"]))
-    rests = f"By {METHODS.get(attempt['method'], attempt['method'])}"
     st.caption(
-        f"{rests}, confidence {numbers.percent(attempt['confidence'])}"
-        + (f", symptom {symptom.title}" if symptom else "")
+        _rests_on(attempt)
+        + (f", symptom {symptom.title}" if symptom and symptom.name != "unknown" else "")
         + _changed(attempt, taxonomy),
         help=glossary.CONFIDENCE.definition,
     )
     if known:
         st.markdown(f"**{known.owner[:1].upper()}{known.owner[1:]}:** {known.action}")
+
+
+def _rests_on(attempt: pd.Series) -> str:
+    """What names the cause, and how surely."""
+    if attempt["method"] == "none":
+        return "No evidence names a cause"
+    by = METHODS.get(attempt["method"], attempt["method"])
+    return f"By {by}, confidence {numbers.percent(attempt['confidence'])}"
 
 
 def _changed(attempt: pd.Series, taxonomy: Taxonomy) -> str:

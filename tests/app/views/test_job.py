@@ -94,6 +94,35 @@ def test_a_link_names_the_attempt(open_page: Callable[..., AppTest], demo_store:
     assert other.markdown[0].value != page.markdown[0].value
 
 
+def test_a_failure_without_evidence_says_so_in_words(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    job, _ = _one(demo_store, "failures.method = 'none' AND failures.cause = 'unknown'")
+    page = open_page(demo_store, PAGE, job=job, cluster="demo")
+    assert "No evidence names a cause" in {caption.value for caption in page.caption}
+
+
+def test_a_cause_undone_after_a_publish_falls_away_on_the_page(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    log = tmp_path / "sacct.txt"
+    log.write_text(
+        "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
+        "1|c|FAILED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1\n"
+    )
+    root = tmp_path / "real"
+    actions.ingest_files(root, "sacct", [str(log)], actions.Options())
+    _, key = _one(root, "true")
+    made = actions.annotate(root, f"attempt:c/{key}", "cause", "nvlink")
+    log.write_text(log.read_text().replace("\n1|c|", "\n2|c|"))
+    actions.ingest_files(root, "sacct", [str(log)], actions.Options())
+    page = open_page(root, PAGE, job="1", cluster="c")
+    assert "NVLink" in page.markdown[0].value
+    actions.undo(root, made.annotation_id)
+    page = open_page(root, PAGE, job="1", cluster="c")
+    assert "NVLink" not in page.markdown[0].value
+
+
 def test_an_unknown_job_is_a_notice_with_a_list_to_pick_from(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
