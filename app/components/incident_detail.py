@@ -87,16 +87,17 @@ def action(found: Incident) -> None:
     row, cause = found.row, found.cause
     domain = domains.TITLES.get(str(row["domain"]), str(row["domain"]))
     decided = ""
-    if row["cause"] != row["derived_cause"]:
+    if row["decided"]:
         known = loaders.taxonomy().causes.get(str(row["derived_cause"]))
-        decided = f" · by a person; the evidence names: {known.title if known else 'another'}"
+        other = f"; the evidence names: {known.title if known else 'another'}"
+        decided = " · by a person" + (other if row["cause"] != row["derived_cause"] else "")
     st.markdown(f"**{cause.title}** · {domain}{decided}")
     st.markdown(f"**{cause.owner[:1].upper()}{cause.owner[1:]}:** {cause.action}")
 
 
 def to_confirm(found: Incident) -> str | None:
     """The cause that a click can confirm: none where a person has decided."""
-    return str(found.row["cause"]) if found.row["cause"] == found.row["derived_cause"] else None
+    return None if found.row["decided"] else str(found.row["cause"])
 
 
 def headlines(found: Incident, scope: Scope) -> list[Headline]:

@@ -180,7 +180,7 @@ def incidents_of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:
 
 def _confidence(row: dict[str, object], verdicts: pd.DataFrame) -> float | None:
     """How sure the cause of an incident is."""
-    if row["cause"] != row["derived_cause"]:
+    if row["decided"]:
         return 1.0
     found = verdicts.loc[verdicts["cause"].eq(row["cause"]), "confidence"].max()
     return None if pd.isna(found) else float(found)

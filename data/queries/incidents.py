@@ -21,7 +21,8 @@ of_incident AS (
 incident AS (
   SELECT incidents.* REPLACE (coalesce(said_cause, cause) AS cause,
       coalesce(said_domain, domain) AS domain),
-    cause AS derived_cause, coalesce(status, 'open') AS status, note
+    cause AS derived_cause, said_cause IS NOT NULL AS decided, coalesce(status, 'open') AS status,
+    note
   FROM incidents LEFT JOIN of_incident USING (incident_id))
 """
 """The table `incidents` with what people said over it."""
