@@ -39,7 +39,7 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     live = [one for one in found if one.live]
     ended = _first(live, "end")
     before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
-    lead = _first(before, "fault", "symptom")
+    lead = _lead_of(before)
     root = _best_root(before)
     if ended is not None and lead is not None and _weaker_than_end(lead):
         lead = None
@@ -57,6 +57,15 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
 
 def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
     return next((one for one in found if one.role in roles), None)
+
+
+def _lead_of(found: Sequence[Signal]) -> Signal | None:
+    """The first failure; what only sounds like hardware yields to one that names itself."""
+    lead = _first(found, "fault", "symptom")
+    if lead is None or lead.role == "fault" or lead.in_traceback:
+        return lead
+    vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
+    return (_first(found, "fault") if vague else None) or lead
 
 
 def _place(signal: Signal | None) -> float:

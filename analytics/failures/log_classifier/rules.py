@@ -10,7 +10,7 @@ end        the scheduler or a person ended the job
 sign       an observation that matters only where the job failed
 teardown   what a job writes while it dies
 
-Of several rules that match one line the most specific one counts.
+Of several rules that match one line the most specific one counts, of equals the first.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Rule:
     specificity: int
     confidence: float
     pattern: re.Pattern[str]
+    place: int = 0
+    """Among all rules, from 0."""
     alternatives: tuple[tuple[str, float, str], ...] = ()
     """Causes that the same line leaves possible: cause, confidence, reason."""
 
@@ -54,6 +56,7 @@ class PythonTypes:
     """Type -> how much it says (fault, typical, open, cascade), cause."""
     probing: frozenset[str]
     wrappers: frozenset[str]
+    quoted: frozenset[str]
     loads_model: re.Pattern[str]
     loads_data: re.Pattern[str]
 
@@ -74,7 +77,7 @@ class Rules:
         low = text.lower()
         words = words_in(low.translate(_NO_DIGITS))
         found = {id(rule): rule for word in words for rule in self.by_word.get(word, ())}
-        by_specificity = sorted(found.values(), key=lambda rule: -rule.specificity)
+        by_specificity = sorted(found.values(), key=lambda rule: (-rule.specificity, rule.place))
         return next((rule for rule in by_specificity if rule.pattern.search(low)), None)
 
 
@@ -83,11 +86,11 @@ def rules() -> Rules:
     """The rules that are shipped."""
     documents = [_document(f"{name}_rules.toml") for name in _TABLES]
     by_word: dict[str, list[Rule]] = {}
-    for document in documents:
-        for row in document["rule"]:
-            rule = _rule(row)
-            for word in row["words"]:
-                by_word.setdefault(word.translate(_NO_DIGITS), []).append(rule)
+    rows = [row for document in documents for row in document["rule"]]
+    for place, row in enumerate(rows):
+        rule = _rule(row, place)
+        for word in row["words"]:
+            by_word.setdefault(word.translate(_NO_DIGITS), []).append(rule)
     program = documents[-1]
     return Rules(
         by_word={word: tuple(of_word) for word, of_word in by_word.items()},
@@ -146,13 +149,14 @@ def rules_version() -> str:
     return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()[:16]
 
 
-def _rule(row: dict[str, Any]) -> Rule:
+def _rule(row: dict[str, Any], place: int) -> Rule:
     return Rule(
         cause=row["cause"],
         role=row["role"],
         specificity=row["specificity"],
         confidence=row["confidence"],
         pattern=re.compile(row["pattern"]),
+        place=place,
         alternatives=tuple((cause, odds, why) for cause, odds, why in row.get("or", ())),
     )
 
@@ -166,6 +170,7 @@ def _python_types(document: dict[str, Any]) -> PythonTypes:
         roles,
         frozenset(groups["probing"]),
         frozenset(groups["wrappers"]),
+        frozenset(groups["quoted"]),
         _compiled(groups["loads_model"]),
         _compiled(groups["loads_data"]),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import cleaned
 from analytics.failures.log_classifier.rules import rules
+from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -197,6 +198,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
         return Meaning(cause, "fault", 6, 0.93)
     rule = rules().best(text)
     least = {"typical": 8, "open": 4, "cascade": 7}[kind]
+    if kind == "typical" and rule is not None and _is_quoted(rule.cause):
+        rule = None
     if rule is not None and rule.specificity >= least:
         return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
     if kind == "typical":
@@ -204,6 +207,11 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     if kind == "cascade":
         return _by_frames(Meaning(cause, "cascade", 3, 0.6), name, frames)
     return _by_frames(Meaning(cause, "symptom", 3, 0.75), name, frames)
+
+
+def _is_quoted(cause: str) -> bool:
+    """Whether no program raises a typical exception of this cause: its words are data."""
+    return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 
 
 def _by_frames(meaning: Meaning, name: str, frames: str) -> Meaning:

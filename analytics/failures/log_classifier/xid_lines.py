@@ -9,7 +9,7 @@ from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import sxid_causes, sxid_severities, xid_causes, xid_severities
 
 _XID = re.compile(
-    r"(?<!s)xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
+    r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
     r"\s*[:=#]?\s*(\d{1,3})\b",
     re.IGNORECASE,
 )
