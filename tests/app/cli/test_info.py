@@ -22,7 +22,11 @@ def test_the_keys_of_the_contract_are_there(
     found = said.json
     assert (said.code, said.err) == (0, "")
     assert {"schema_version", "snapshot", "tables", "coverage"} <= set(found)
-    assert (found["schema_version"], found["snapshot"], found["synthetic"]) == (SCHEMA_VERSION, 1, False)
+    assert (found["schema_version"], found["snapshot"], found["synthetic"]) == (
+        SCHEMA_VERSION,
+        1,
+        False,
+    )
     assert found["checksum_holds"] is True
     assert (found["tables"]["jobs"], found["tables"]["job_nodes"]) == (3, 4)
     (source,) = found["coverage"]["sources"]
