@@ -41,6 +41,8 @@ def page(demo_store: Path) -> Iterator[Page]:
 
 
 def _taken(page: Page, form: str) -> Download:
+    page.wait_for_timeout(500)  # what was clicked before may be about to run the page again
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     with page.expect_download() as download:
         page.get_by_role("button", name=form, exact=True).click()
     return download.value
