@@ -201,14 +201,14 @@ REFUSED = {
 
 
 def _some_at_once(names: Iterable[str]) -> list[Any]:
-    """Every sixth case now, the others with the slow ones: each waits for a limit."""
+    """Every sixth case now, the others with the slow ones: each is a process of its own."""
     return [
         pytest.param(name, marks=() if place % 6 == 0 else pytest.mark.slow)
         for place, name in enumerate(names)
     ]
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", _some_at_once(REFUSED))
 def test_what_is_not_one_query_of_the_snapshot_is_refused(place: Path, name: str) -> None:
     before = digest(place)
     with pytest.raises(QueryError) as refusal:
@@ -301,7 +301,7 @@ CHEAP_NOTHING = {
 }
 
 
-@pytest.mark.parametrize("name", CHEAP_NOTHING)
+@pytest.mark.parametrize("name", _some_at_once(CHEAP_NOTHING))
 def test_what_is_harmless_shows_nothing_of_the_server(
     place: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,7 +390,7 @@ HONEST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("name", _some_at_once(HONEST))
 def test_an_honest_query_is_answered(place: Path, name: str) -> None:
     sql, expected = HONEST[name]
     rows = run_query(place / "warehouse-1.duckdb", sql, replace(QUICK, wall_seconds=20.0)).rows

@@ -46,7 +46,13 @@ def ratio(rows: pd.DataFrame, right: pd.Series) -> float:
     return float(rows.loc[right, "n"].sum() / rows["n"].sum())
 
 
-@pytest.mark.parametrize("skew", SKEWS)
+@pytest.mark.parametrize(
+    "skew",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith("clocks") else ())
+        for name in SKEWS
+    ],
+)
 def test_planted_causes_are_found(demo: Path, tmp_path: Path, skew: str) -> None:
     root = tmp_path / "store"
     shutil.copytree(demo, root)
