@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.journeys.test_mttf_journey import browser, link
-
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
 
-__all__ = ["browser", "link"]
 pytestmark = pytest.mark.browser
 
 FIRST_ROW = {"x": 15, "y": 50}

@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from app.actions import Options, ingest_files
-from tests.journeys.chromium import find_chromium
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.browser
 
-PATIENCE_MS = 60_000
-"""A busy machine may take its time: only a page that never comes fails."""
-
 SACCT = """\
 JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 1|c|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
 2|c|NODE_FAIL|2026-01-02T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1|gres/gpu=8|n1
 """
-
-
-@contextmanager
-def _served(store: Path) -> Iterator[str]:
-    """The address that `faultline serve` prints."""
-    command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        printed = re.search(r"http://\S+", server.stdout.readline())
-        assert printed is not None
-        try:
-            yield printed[0]
-        finally:
-            server.terminate()
-
-
-@pytest.fixture
-def link(demo_store: Path) -> Iterator[str]:
-    """The address of the demo store's dashboard."""
-    with _served(demo_store) as address:
-        yield address
-
-
-@pytest.fixture
-def browser() -> Iterator[BrowserContext]:
-    """A browser that may use the clipboard."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox"]
-        )
-        context = chromium.new_context(viewport={"width": 1280, "height": 800})
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        yield context
-        chromium.close()
 
 
 def _numbers(page: Page) -> list[str]:
@@ -127,19 +83,18 @@ def test_a_figure_leaves_as_svg_png_and_csv(link: str, browser: BrowserContext) 
 
 
 def test_an_open_page_follows_a_new_snapshot_and_theme(
-    browser: BrowserContext, tmp_path: Path
+    serve: Callable[[Path], str], browser: BrowserContext, tmp_path: Path
 ) -> None:
     export = tmp_path / "sacct.txt"
     export.write_text(SACCT)
-    with _served(tmp_path / "store") as address:
-        page = browser.new_page()
-        page.goto(address)
-        expect(page.locator("h1")).to_have_text("This store holds no data yet")
-        ingest_files(tmp_path / "store", "sacct", [str(export)], Options())
-        expect(page.locator("h1")).to_contain_text("The fleet fails")
+    page = browser.new_page()
+    page.goto(serve(tmp_path / "store"))
+    expect(page.locator("h1")).to_have_text("This store holds no data yet")
+    ingest_files(tmp_path / "store", "sacct", [str(export)], Options())
+    expect(page.locator("h1")).to_contain_text("The fleet fails")
 
-        paper = page.locator(".js-plotly-plot .main-svg").first
-        expect(paper).to_have_css("background-color", "rgb(255, 255, 255)")
-        page.get_by_test_id("stMainMenu").click()
-        page.get_by_test_id("stMainMenuPopover").get_by_text("Dark").last.click()
-        expect(paper).to_have_css("background-color", "rgb(17, 22, 29)")
+    paper = page.locator(".js-plotly-plot .main-svg").first
+    expect(paper).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.get_by_test_id("stMainMenu").click()
+    page.get_by_test_id("stMainMenuPopover").get_by_text("Dark").last.click()
+    expect(paper).to_have_css("background-color", "rgb(17, 22, 29)")

@@ -8,36 +8,22 @@ from typing import TYPE_CHECKING
 
 import openpyxl
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from tests.journeys.chromium import find_chromium
-from tests.journeys.test_mttf_journey import PATIENCE_MS, _served
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Download, Page
+    from playwright.sync_api import BrowserContext, Download, Page
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def page(demo_store: Path) -> Iterator[Page]:
+def page(link: str, browser: BrowserContext) -> Page:
     """The dashboard's page of reports."""
-    with _served(demo_store) as link, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox"]
-        )
-        context = chromium.new_context(viewport={"width": 1280, "height": 900})
-        context.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        opened = context.new_page()
-        opened.goto(link)
-        opened.get_by_role("link", name="Reports", exact=True).click()
-        yield opened
-        chromium.close()
+    opened = browser.new_page()
+    opened.goto(link)
+    opened.get_by_role("link", name="Reports", exact=True).click()
+    return opened
 
 
 def _taken(page: Page, form: str) -> Download:
@@ -62,6 +48,7 @@ def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
     text = "".join(found.extract_text() for found in PdfReader(pdf.path()).pages)
     flat = re.sub(r"\s+", " ", text)
     assert answer in flat
+    assert values
     assert all(value in flat for value in values)
 
     book = openpyxl.load_workbook(io.BytesIO(_taken(page, "XLSX").path().read_bytes()))

@@ -6,66 +6,33 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import expect, sync_playwright
-
-from tests.journeys.chromium import find_chromium
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.browser
 
-PATIENCE_MS = 60_000
 QUERY = "SELECT state, count(*) AS n\nFROM jobs\nGROUP BY ALL\nORDER BY n DESC"
 ENDLESS = "SELECT count(*) FROM range(100000000000000)"
 
 
-@contextmanager
-def _served(store: Path) -> Iterator[str]:
-    """The address that `faultline serve` prints."""
-    command = [sys.executable, "-m", "app.cli", "serve", "--store", str(store), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        printed = re.search(r"http://\S+", server.stdout.readline())
-        assert printed is not None
-        try:
-            yield printed[0].replace("/?", "/sql?")
-        finally:
-            server.terminate()
-
-
-@pytest.fixture
-def link(demo_store: Path, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def link(
+    demo_store: Path, serve: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory
+) -> str:
     """The SQL page of a store that may be written to."""
-    shutil.copytree(demo_store, tmp_path / "store")
-    with _served(tmp_path / "store") as address:
-        yield address
-
-
-@pytest.fixture
-def browser() -> Iterator[BrowserContext]:
-    """A browser that may use the clipboard."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox"]
-        )
-        context = chromium.new_context(viewport={"width": 1280, "height": 800})
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        yield context
-        chromium.close()
+    root = tmp_path_factory.mktemp("sql") / "store"
+    shutil.copytree(demo_store, root)
+    return serve(root).replace("/?", "/sql?")
 
 
 def _write(page: Page, sql: str) -> None:
