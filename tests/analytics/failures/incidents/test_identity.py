@@ -118,11 +118,31 @@ def test_a_burst_that_grows_at_its_front_is_recognised(cluster) -> None:
     assert carried.incidents["incident_id"].tolist() == before.incidents["incident_id"].tolist()
 
 
-def test_a_finer_cause_of_the_same_domain_keeps_the_id_and_clusters_differ() -> None:
-    assert incident_id("c", "hardware", "failure", "1") != incident_id(
-        "d", "hardware", "failure", "1"
-    )
-    assert len(incident_id("c", "hardware", "failure", "1")) == 12
+def test_a_finer_cause_of_the_same_domain_keeps_the_id(cluster) -> None:
+    cluster.fails(100, "n1", cause="hardware")
+    before = cluster.incidents().incidents["incident_id"].tolist()
+    cluster.failures[0]["cause"] = "pcie"
+    assert cluster.incidents().incidents["incident_id"].tolist() == before
+    cluster.failures[0]["domain"] = "system_software"
+    assert cluster.incidents().incidents["incident_id"].tolist() != before
+
+
+def test_the_same_keys_in_two_clusters_are_never_taken_for_one_another(cluster) -> None:
+    for name in ("c", "d"):
+        cluster.fails(100, "n1", cluster=name, attempt_key="7.0")
+        cluster.shows(300, "n1", cluster=name, event_id="e1")
+    before = cluster.incidents()
+    assert len(before.incidents) == before.incidents["incident_id"].nunique() == 4
+    cluster.failures, cluster.events = cluster.failures[:1], cluster.events[:1]
+    cluster.shows(299, "n1", event_id="e0")
+    after = cluster.incidents()
+    carried = carry_over(after.incidents, after.members, before.incidents, before.members)
+    ours = before.incidents["cluster"].eq("c")
+    gone = carried.incidents["retired"].astype(bool)
+    named = carried.incidents["incident_id"]
+    assert named[~gone].tolist() == before.incidents.loc[ours, "incident_id"].tolist()
+    assert set(named[gone]) == set(before.incidents.loc[~ours, "incident_id"])
+    assert set(successors(carried).values()) == {None}
 
 
 def test_a_store_that_keeps_fewer_columns_is_enough() -> None:
