@@ -130,10 +130,10 @@ def test_shipped_rules_are_the_public_ones() -> None:
     with RULES.open(newline="") as lines:
         public = list(csv.DictReader(lines))
     assert [
-        (r.xid, r.unit, r.pattern_v1, r.pattern_v2, r.immediate_action, r.investigatory_action)
+        (r.xid, r.unit, r.pattern_v1, r.pattern_v2, r.severity, r.origin, r.immediate_action, r.investigatory_action, r.further_action or "")
         for r in nvlink5_rules()
     ] == [
-        (int(r["Xid"]), r["Unit"], r["IntrinfoPatternV1"], r["IntrinfoPatternV2"], r["Resolution"], r["Investigatory"])
+        (int(r["Xid"]), r["Unit"], r["IntrinfoPatternV1"], r["IntrinfoPatternV2"], r["Severity"].rstrip("*?"), r["HwSw"], r["Resolution"], r["Investigatory"], r["Action2"])
         for r in public
     ]  # fmt: skip
 
