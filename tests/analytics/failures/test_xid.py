@@ -76,6 +76,16 @@ def test_shipped_tables_say_what_the_public_catalogs_say() -> None:
 
 
 @pytest.mark.skipif(not CATALOG.exists(), reason="no ../shared/data/xid here")
+def test_what_may_be_fatal_is_what_the_public_catalog_says() -> None:
+    stated = {"true": True, "false": False, "": None}
+    with (CATALOG / "sxid_catalog.csv").open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            entry = sxid_entries()[int(row["sxid"])]
+            found = (entry.potentially_fatal, entry.always_fatal)
+            assert found == (stated[row["potentially_fatal"]], stated[row["always_fatal"]])
+
+
+@pytest.mark.skipif(not CATALOG.exists(), reason="no ../shared/data/xid here")
 def test_actions_and_possible_causes_are_those_of_the_public_catalog() -> None:
     with (CATALOG / "xid_catalog.csv").open(newline="") as lines:
         rows = {int(row["xid"]): row for row in csv.DictReader(lines)}
@@ -97,7 +107,7 @@ def test_actions_and_possible_causes_are_those_of_the_public_catalog() -> None:
         ((79,), "hardware", "gpu_unavailable"),
         ((62, 119, 120), "system_software", "gpu_driver"),
         ((45,), "user", "unknown"),
-        ((109, 8, 32, 68, 154), "unknown", "unknown"),
+        ((109, 8, 32, 68, 154, 162), "unknown", "unknown"),
     ],
 )
 def test_codes_of_the_field_have_the_domain_that_sources_support(
