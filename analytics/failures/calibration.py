@@ -27,7 +27,7 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     -------
     Series
         In [0, 1], indexed as `calibration`; 1 where no completed attempt was hit, NaN where no
-        failed one was.
+        failed one was, or the counts name more completed nodes hit than there were.
 
     Notes
     -----
