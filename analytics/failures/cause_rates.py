@@ -74,14 +74,15 @@ def causes_by_week(
 
     .. math:: r = 1000\\, k / T
 
-    with k failed attempts of the cause and T the node-days that all attempts of the selection ran
-    in the week.
+    with k failed attempts of the cause that have exposure, and T the node-days that all attempts
+    of the selection ran in the week.
 
     Parameters
     ----------
     by_week : DataFrame
-        Columns week (Monday, UTC), cause, domain, n_attempts, exposure_node_days (NaN unknown), as
-        `FailureSummary.by_week`; a week without failures has NaN as cause.
+        Columns week (Monday, UTC), cause, domain, n_attempts, n_exposed (of them, with exposure),
+        exposure_node_days (NaN unknown), as `FailureSummary.by_week`; a week without failures has
+        NaN as cause.
     domains : collection of str
         Domains that are shown, in this order.
     top : int
@@ -109,7 +110,8 @@ def causes_by_week(
     --------
     >>> monday = pd.Timestamp("2026-01-05", tz="UTC")
     >>> counts = pd.DataFrame({"week": [monday, monday], "cause": ["pcie", "unknown"],
-    ...     "domain": ["hardware", "unknown"], "n_attempts": [4, 90], "exposure_node_days": 500.0})
+    ...     "domain": ["hardware", "unknown"], "n_attempts": [4, 90], "n_exposed": [4, 90],
+    ...     "exposure_node_days": 500.0})
     >>> (pcie,) = causes_by_week(counts, ["hardware"]).series
     >>> pcie.cause, pcie.weeks[0].rate_per_1000_node_days.value
     ('pcie', 8.0)
@@ -123,8 +125,17 @@ def causes_by_week(
     named = set(sums.index[:top])
 
     def rates(rows: pd.DataFrame) -> tuple[WeekRate, ...]:
-        counts = rows.groupby("week")["n_attempts"].sum()
-        return tuple(_rate(w, int(counts.get(w, 0)), known[w], conf_level) for w in weeks)
+        counts = rows.groupby("week")[["n_attempts", "n_exposed"]].sum()
+        counts = counts.reindex(weeks, fill_value=0).astype("int64")
+        return tuple(
+            WeekRate(
+                week,
+                n,
+                known[week],
+                poisson_rate(exposed, known[week] or 0.0, conf_level).scaled(1000.0),
+            )
+            for week, n, exposed in counts.itertuples()
+        )
 
     series = []
     for domain in domains:
@@ -177,8 +188,3 @@ def _monday(at: pd.Timestamp) -> pd.Timestamp:
 def _positive(exposure: float | None) -> float | None:
     """Node-days, or None where none are known."""
     return float(exposure) if exposure is not None and exposure > 0 else None
-
-
-def _rate(week: pd.Timestamp, n: int, exposure: float | None, conf_level: float) -> WeekRate:
-    """The rate of one week; unknown without exposure."""
-    return WeekRate(week, n, exposure, poisson_rate(n, exposure or 0.0, conf_level).scaled(1000.0))

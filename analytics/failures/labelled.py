@@ -25,7 +25,8 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     -------
     DataFrame
         Columns as `analytics.failures.summary.failure_summary` takes verdicts: cause, domain, day,
-        n_attempts, n_lost (each is a lost node), n_logged (none has an attempt), gpu_seconds (NaN:
+        n_attempts, n_exposed and n_counted (all),
+        n_lost (each is a lost node), n_logged (none has an attempt), gpu_seconds (NaN:
         not known).
 
     Examples
@@ -51,6 +52,8 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "domain": [taxonomy.domain_of(one) for one in cause],
             "day": labelled["day"],
             "n_attempts": labelled["n_failures"],
+            "n_exposed": labelled["n_failures"],
+            "n_counted": labelled["n_failures"],
             "n_lost": labelled["n_failures"],
             "n_logged": labelled["n_failures"],
             "gpu_seconds": float("nan"),

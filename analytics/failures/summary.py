@@ -73,14 +73,14 @@ class FailureSummary:
     n_node_lost: int
     """The scheduler lost a node, whatever the verdict."""
     n_counted: int
-    """Either of these: what the failure rate counts."""
+    """Either of these, of attempts with exposure: what the failure rate counts."""
     by_state: tuple[StateCount, ...]
     by_cause: tuple[CauseCount, ...]
     by_domain: tuple[DomainCount, ...]
     unknown_ratio: Estimate
     """Share of failed attempts whose domain is unknown."""
     by_week: pd.DataFrame
-    """Columns week (Monday, UTC), cause, domain, n_attempts, exposure_node_days."""
+    """Columns week (Monday, UTC), cause, domain, n_attempts, n_exposed, exposure_node_days."""
     exposure_node_days: float | None
 
     @property
@@ -99,17 +99,19 @@ def failure_summary(
 ) -> FailureSummary:
     """Counts, shares and rates of failed attempts by state, cause and domain.
 
-    The rate of a cause is its attempts over the exposure in node-days (running time of all
-    attempts of the selection), with Garwood's interval; a share has Clopper and Pearson's. Causes
-    of one domain are counted in it even where a site moved them.
+    The rate of a cause is its attempts with exposure over the exposure in node-days (running time
+    of all attempts of the selection), with Garwood's interval; a share has Clopper and Pearson's.
+    An attempt without GPUs, in a cluster that has them, fails but has no exposure: it counts in
+    no rate. Causes of one domain are counted in it even where a site moved them.
 
     Parameters
     ----------
     states : DataFrame
         Columns state, n_attempts, gpu_seconds (NaN where unknown) of attempts that ended.
     verdicts : DataFrame
-        Columns cause, domain, day, n_attempts, n_lost, gpu_seconds; optional n_logged (of
-        n_attempts, failures without an attempt).
+        Columns cause, domain, day, n_attempts, n_exposed (of them, with exposure), n_counted
+        (what the failure rate counts), n_lost, gpu_seconds; optional n_logged (of n_attempts,
+        failures without an attempt).
     exposure : DataFrame
         Columns day, exposure_node_days (NaN where the GPUs of a node are unknown).
     causes : mapping
@@ -131,7 +133,6 @@ def failure_summary(
     node_days = float(exposure["exposure_node_days"].sum()) if known else None
     failed = int(verdicts["n_attempts"].sum())
     hardware = verdicts["domain"].eq("hardware")
-    lost = verdicts["n_lost"]
 
     def rate(n: int) -> Estimate:
         return poisson_rate(n, node_days or 0.0, conf_level).scaled(1000.0)
@@ -143,8 +144,8 @@ def failure_summary(
         n_failed=failed,
         n_logged=int(verdicts["n_logged"].sum()) if "n_logged" in verdicts.columns else 0,
         n_hardware=n_hardware,
-        n_node_lost=int(lost.sum()),
-        n_counted=n_hardware + int(lost[~hardware].sum()),
+        n_node_lost=int(verdicts["n_lost"].sum()),
+        n_counted=int(verdicts["n_counted"].sum()),
         by_state=_by_state(states, conf_level),
         by_cause=tuple(
             CauseCount(
@@ -153,7 +154,7 @@ def failure_summary(
                 domain=domain,
                 n_attempts=int(rows["n_attempts"].sum()),
                 gpu_hours=_hours(rows["gpu_seconds"].sum(min_count=1)),
-                rate_per_1000_node_days=rate(int(rows["n_attempts"].sum())),
+                rate_per_1000_node_days=rate(int(rows["n_exposed"].sum())),
                 owner=causes[name].owner if name in causes else "",
                 action=causes[name].action if name in causes else "",
             )
@@ -171,7 +172,7 @@ def _by_domain(
 ) -> tuple[DomainCount, ...]:
     """Each domain, those without a failure too."""
     groups = verdicts.groupby("domain")
-    counts = groups["n_attempts"].sum()
+    counts, exposed = groups["n_attempts"].sum(), groups["n_exposed"].sum()
     seconds = groups["gpu_seconds"].sum(min_count=1)
     return tuple(
         DomainCount(
@@ -179,7 +180,7 @@ def _by_domain(
             n := int(counts.get(domain, 0)),
             proportion(n, failed, conf_level),
             _hours(seconds.get(domain, 0)),
-            rate(n),
+            rate(int(exposed.get(domain, 0))),
         )
         for domain in DOMAINS
     )
@@ -218,7 +219,7 @@ def _by_week(verdicts: pd.DataFrame, exposure: pd.DataFrame) -> pd.DataFrame:
     """Attempts of each cause by week, with the week's exposure; a week without failures stays."""
     counts = (
         verdicts.assign(week=_monday(verdicts["day"]))
-        .groupby(["week", "cause", "domain"], as_index=False)["n_attempts"]
+        .groupby(["week", "cause", "domain"], as_index=False)[["n_attempts", "n_exposed"]]
         .sum()
     )
     days = exposure.assign(week=_monday(exposure["day"]))

@@ -53,25 +53,28 @@ def group_incidents(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 
 
 _FAILURES = """
-WITH often AS (
-  SELECT cluster, coalesce(original_sluid, job_id) AS run FROM failures
-  JOIN jobs USING (cluster, attempt_key) GROUP BY ALL HAVING count(*) >= {n}),
+WITH again AS (
+  SELECT DISTINCT cluster, job_id FROM jobs WHERE attempt >= {n}),
+often AS (
+  SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
+chosen AS (
+  FROM failures WHERE domain IN ('hardware', 'system_software') OR node_lost
+  UNION
+  FROM failures SEMI JOIN often USING (cluster, attempt_key)),
 restart AS (
   SELECT cluster, attempt_key, lead(start_at) OVER (
     PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
-  FROM jobs WHERE (cluster, job_id) IN (
-    SELECT cluster, job_id FROM jobs WHERE attempt > 1))
-SELECT failures.cluster, failures.attempt_key, jobs.job_id,
-  coalesce(original_sluid, job_id) AS run, cause, domain, failures.state, failed_at,
-  node_lost, jobs.start_at, node, n_gpus, n_nodes, confidence,
-  restarted_at
-FROM failures JOIN jobs USING (cluster, attempt_key)
+  FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
+SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
+  jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+FROM chosen JOIN jobs USING (cluster, attempt_key)
 LEFT JOIN restart USING (cluster, attempt_key)
-WHERE domain IN ('hardware', 'system_software') OR node_lost
-  OR (failures.cluster, coalesce(original_sluid, job_id)) IN (SELECT cluster, run FROM often)
-ORDER BY failed_at, failures.attempt_key
+ORDER BY failed_at, attempt_key
 """
-"""Failures that may be part of an incident: infrastructure's, and of runs that fail often."""
+"""Failures that may be part of an incident: infrastructure's, and of runs that fail often.
+
+A run is all attempts of a job id: a requeue keeps it, while it begins a new SLUID.
+"""
 
 
 def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:

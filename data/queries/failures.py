@@ -18,8 +18,12 @@ _ENDED = """jobs.end_at IS NOT NULL AND ($from_at IS NULL OR jobs.end_at >= $fro
   AND ($cluster IS NULL OR jobs.cluster = $cluster)
   AND ($partition IS NULL OR jobs.partition = $partition)
   AND ($account IS NULL OR jobs.account = $account)
-  AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus)"""
-"""Condition for attempts of a selection that ended in its period."""
+  AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus OR jobs.cluster IN (
+    SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time'))"""
+"""Condition for attempts of a selection that ended in its period.
+
+The smallest job is ignored where a cluster has no GPUs, as in its exposure.
+"""
 
 _GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
   * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
@@ -29,10 +33,16 @@ _CHOSEN = f"""{VERDICTS},
 chosen AS (
   SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
-    jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds
-  FROM verdict JOIN jobs USING (cluster, attempt_key) WHERE {_ENDED})
+    jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
+    basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
+  FROM verdict JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
+  WHERE {_ENDED})
 """
-"""Verdicts of a selection with the attempts that they are about."""
+"""Verdicts of a selection with the attempts that they are about; `exposed` where these have
+exposure: without GPUs an attempt counts in no rate of a cluster that has GPUs."""
+
+_COUNTED = "exposed AND (domain = 'hardware' OR node_lost)"
+"""Condition of what the failure rate counts."""
 
 
 def _parameters(selection: Selection) -> dict[str, Any]:
@@ -61,12 +71,14 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
 def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Verdicts by cause and day.
 
-    Columns cause, domain, day, n_attempts, n_lost (the scheduler lost a node), gpu_seconds
-    (running time x GPUs; null where the GPUs of none are known).
+    Columns cause, domain, day, n_attempts, n_exposed (of them, attempts with exposure), n_counted
+    (what the failure rate counts), n_lost (the scheduler lost a node), gpu_seconds (running time
+    x GPUs; null where the GPUs of none are known).
     """
     return store.frame(
         f"""WITH {_CHOSEN}
             SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
+              count(*) FILTER (exposed) AS n_exposed, count(*) FILTER ({_COUNTED}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
@@ -94,7 +106,7 @@ def verdict_rows(
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
             FROM chosen WHERE ($cause IS NULL OR cause = $cause)
               AND ($domain IS NULL OR domain = $domain)
-              AND (NOT $counted OR domain = 'hardware' OR node_lost)
+              AND (NOT $counted OR ({_COUNTED}))
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
         _parameters(selection) | {"cause": cause, "domain": domain, "counted": counted},
     )

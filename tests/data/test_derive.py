@@ -312,3 +312,16 @@ def test_people_judge_attempts_that_no_rule_calls_failed(tmp_path: Path) -> None
         ("1", "hardware", "CANCELLED")
     ]
     store.close()
+
+
+def test_a_job_that_fails_again_after_each_requeue_is_one_crash_loop(tmp_path: Path) -> None:
+    hour = timedelta(hours=1)
+    attempts = [
+        job("1", "NODE_FAIL", attempt_key=f"s{n}", original_sluid=f"s{n}", failed_node="n1",
+            submit_at=END + n * hour, start_at=END + n * hour, end_at=END + (n + 0.5) * hour)
+        for n in range(4)
+    ]  # fmt: skip
+    store = published(tmp_path, jobs=attempts)
+    found = store.rows("SELECT n_failures, loop_failures, loop_requeues FROM incidents")
+    store.close()
+    assert found == [(4, 4, 3)]

@@ -16,7 +16,8 @@ WEEK = pd.Timedelta(days=7)
 def _counts(rows: list[tuple[int, str | None, str | None, int | None, float]]) -> pd.DataFrame:
     columns = ["week", "cause", "domain", "n_attempts", "exposure_node_days"]
     frame = pd.DataFrame(rows, columns=columns)
-    return frame.assign(week=[MONDAY + n * WEEK for n in frame["week"]])
+    weeks = [MONDAY + n * WEEK for n in frame["week"]]
+    return frame.assign(week=weeks, n_exposed=frame["n_attempts"])
 
 
 COUNTS = _counts(

@@ -17,6 +17,8 @@ VERDICTS = pd.DataFrame(
         "domain": ["hardware", "hardware", "unknown", "user"],
         "day": pd.to_datetime(["2024-01-01", "2024-01-09", "2024-01-09", "2024-01-02"]),
         "n_attempts": [2, 1, 3, 4],
+        "n_exposed": [2, 1, 3, 4],
+        "n_counted": [2, 1, 3, 0],
         "n_lost": [1, 0, 3, 0],
         "gpu_seconds": [3600.0, None, None, None],
     }
@@ -37,6 +39,17 @@ def test_counts_add_up_and_rates_are_counts_over_exposure() -> None:
     assert found.by_cause[0].rate_per_1000_node_days.value == pytest.approx(4.0)
     assert found.unknown_ratio.value == pytest.approx(0.3)
     assert sum(domain.n_attempts for domain in found.by_domain) == found.n_failed
+
+
+def test_attempts_without_exposure_count_as_failed_and_in_no_rate() -> None:
+    bare = VERDICTS.assign(n_exposed=[2, 1, 3, 1])
+    found = failure_summary(STATES, bare, DAYS, causes=taxonomy().causes)
+    (user,) = (cause for cause in found.by_cause if cause.cause == "key_error")
+    assert user.n_attempts == 4
+    assert (user.rate_per_1000_node_days.value, user.rate_per_1000_node_days.n) == (1.0, 1)
+    (domain,) = (domain for domain in found.by_domain if domain.domain == "user")
+    assert (domain.n_attempts, domain.rate_per_1000_node_days.n) == (4, 1)
+    assert found.by_week["n_exposed"].sum() == 7
 
 
 def test_gpu_hours_that_nobody_knows_are_unknown_and_not_zero() -> None:

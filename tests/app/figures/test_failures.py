@@ -25,7 +25,8 @@ def _weeks(exposure: float = 500.0) -> pd.DataFrame:
         (MONDAY + 2 * WEEK, "pcie", "hardware", 2, exposure),
     ]
     columns = ["week", "cause", "domain", "n_attempts", "exposure_node_days"]
-    return pd.DataFrame(rows, columns=columns)
+    found = pd.DataFrame(rows, columns=columns)
+    return found.assign(n_exposed=found["n_attempts"])
 
 
 def _over_time(exposure: float = 500.0, *, known: bool = True) -> dict:
