@@ -62,10 +62,15 @@ decided AS (
       AS attempt_key, value AS said_cause, domain AS said_domain
   FROM said WHERE kind = 'attempt' AND field = 'cause'),
 verdict AS (
-  SELECT failures.* REPLACE (coalesce(said_cause, derived_cause) AS cause,
-    coalesce(said_domain, derived_domain) AS domain,
-    CASE WHEN said_cause IS NULL THEN derived_method ELSE 'human' END AS method,
-    CASE WHEN said_cause IS NULL THEN derived_confidence ELSE 1.0 END AS confidence)
+  SELECT failures.* REPLACE (coalesce(said_cause, derived_cause, cause) AS cause,
+    coalesce(said_domain, derived_domain, domain) AS domain,
+    CASE WHEN said_cause IS NULL THEN coalesce(derived_method, method) ELSE 'human' END AS method,
+    CASE WHEN said_cause IS NULL THEN coalesce(derived_confidence, confidence) ELSE 1.0 END
+      AS confidence,
+    coalesce(derived_cause, cause) AS derived_cause,
+    coalesce(derived_domain, domain) AS derived_domain,
+    coalesce(derived_method, method) AS derived_method,
+    coalesce(derived_confidence, confidence) AS derived_confidence)
   FROM failures LEFT JOIN decided USING (cluster, attempt_key)
   UNION ALL BY NAME
   SELECT cluster, attempt_key, jobs.end_at AS failed_at, jobs.state,
@@ -79,6 +84,6 @@ verdict AS (
 """
 """Verdicts by the evidence, what people decided over them, and attempts that only they judged.
 
-It starts from the derived verdicts: `failures` has the decisions of the last publish written into
-it, of which some may have been undone since.
+It starts from what the evidence names: `failures` has the decisions of the last publish written
+into it, of which some may have been undone since.
 """

@@ -195,10 +195,10 @@ CREATE TABLE failures ( -- An attempt ended by a failure, with its verdict. Deri
   node VARCHAR, -- node that failed; NULL where no record names it
   evidence VARCHAR, -- what the verdict rests on, a JSON array: kind, key, node, offset_s (seconds from the end), check, severity, xid, cause, role, why, n, odds, text
   alternatives VARCHAR, -- other causes considered, a JSON array: cause, confidence, reason
-  derived_cause VARCHAR, -- cause that the evidence names, whatever a person decided
-  derived_domain VARCHAR, -- domain of derived_cause
-  derived_confidence DOUBLE, -- confidence of derived_cause
-  derived_method VARCHAR -- what names derived_cause
+  derived_cause VARCHAR, -- cause that the evidence names where a person decided; NULL where cause itself is that
+  derived_domain VARCHAR, -- its domain; NULL as there
+  derived_confidence DOUBLE, -- its confidence; NULL as there
+  derived_method VARCHAR -- what names it; NULL as there
 );
 CREATE TABLE planted_causes ( -- Why attempts of a synthetic cluster failed, as `faultline demo` planted it. Empty in real stores. Key: cluster, attempt_key.
   cluster VARCHAR, -- name of the cluster

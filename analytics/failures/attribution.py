@@ -191,65 +191,66 @@ def _verdicts(
     attempts: pd.DataFrame, rows: pd.DataFrame, shares: pd.DataFrame, table: Weights
 ) -> Verdicts:
     """The verdict of each attempt from the shares of its causes."""
-    by_domain = shares.groupby(["row", "domain"], sort=False)["share"].sum().reset_index()
-    led = by_domain[by_domain["share"].ge(0.5)]
-    best = shares.merge(led[["row", "domain"]], on=["row", "domain"]).drop_duplicates("row")
-    best = best.set_index("row").reindex(attempts.index)
+    best = _best(shares).reindex(attempts.index)
     found = best["cause"].notna()
-    named = attempts["failed_node"]
-    bare = _first_known(
-        attempts["state"].map(LOST),
-        named.map(lambda node: None if pd.isna(node) else "node_lost"),
-        attempts["state"].map({"REQUEUED": "requeued"}),
-        pd.Series("unknown", index=attempts.index),
-    )
+    bare = _without_evidence(attempts)
     leading = _leading(rows, best)
     of_node = best["domain"].isin(["hardware", "system_software"]) | bare.eq("node_lost")
+    cause = best["cause"].where(found, bare)
     verdicts = pd.DataFrame(
         {
             "attempt": attempts["attempt"],
-            "symptom": best["cause"].where(found, bare).map(_symptoms(table)),
+            "symptom": cause.map(_symptoms(table)),
             "domain": best["domain"].where(found, "unknown"),
-            "cause": best["cause"].where(found, bare),
+            "cause": cause,
             "confidence": best["share"].where(found, 0.0),
             "method": leading["method"].reindex(attempts.index).where(found, "none"),
             "node": _first_known(
-                named,
+                attempts["failed_node"],
                 leading["node"].reindex(attempts.index).where(of_node),
                 attempts["only_node"].where(of_node),
             ),
         }
     )
-    rest = shares.merge(best["cause"].rename("verdict"), left_on="row", right_index=True)
-    rest = rest[rest["cause"] != rest["verdict"]]
-    alternatives = pd.DataFrame(
-        {
-            "attempt": attempts["attempt"].to_numpy()[rest["row"]],
-            "cause": rest["cause"].to_numpy(),
-            "confidence": rest["share"].to_numpy(),
-            "reason": "evidence for it is weaker",
-        }
-    )
-    barred = rows[rows["role"].isin(["consequence", "excluded"]) & rows["cause"].notna()]
-    barred = barred.drop_duplicates(["row", "cause"])
-    alternatives = pd.concat(
-        [
-            alternatives,
-            pd.DataFrame(
-                {
-                    "attempt": barred["attempt"].to_numpy(),
-                    "cause": barred["cause"].to_numpy(),
-                    "confidence": 0.0,
-                    "reason": barred["why"].to_numpy(),
-                }
-            ),
-        ],
-        ignore_index=True,
-    )
-    alternatives = alternatives.drop_duplicates(["attempt", "cause"])
     beside = rows["role"].eq("cause") & (rows["cause"] != rows["row"].map(best["cause"]))
     rows.loc[beside, ["role", "why"]] = ["other", "speaks for another cause"]
-    return Verdicts(verdicts, rows.drop(columns=["row"]), alternatives)
+    others = _alternatives(attempts, rows, shares, best["cause"])
+    return Verdicts(verdicts, rows.drop(columns=["row"]), others)
+
+
+def _best(shares: pd.DataFrame) -> pd.DataFrame:
+    """The strongest cause of the domain that holds at least half, by row."""
+    by_domain = shares.groupby(["row", "domain"], sort=False)["share"].sum().reset_index()
+    led = by_domain.loc[by_domain["share"].ge(0.5), ["row", "domain"]]
+    return shares.merge(led, on=["row", "domain"]).drop_duplicates("row").set_index("row")
+
+
+def _without_evidence(attempts: pd.DataFrame) -> pd.Series:
+    """What an attempt is called where nothing names a cause."""
+    return _first_known(
+        attempts["state"].map(LOST),
+        attempts["failed_node"].map(lambda node: None if pd.isna(node) else "node_lost"),
+        attempts["state"].map({"REQUEUED": "requeued"}),
+        pd.Series("unknown", index=attempts.index),
+    )
+
+
+def _alternatives(
+    attempts: pd.DataFrame, rows: pd.DataFrame, shares: pd.DataFrame, verdict: pd.Series
+) -> pd.DataFrame:
+    """Causes with a share that are not the verdict, then those that the diagnosis took out."""
+    weaker = shares[shares["cause"].ne(shares["row"].map(verdict))]
+    barred = rows[rows["role"].isin(["consequence", "excluded"]) & rows["cause"].notna()]
+    parts = (
+        weaker[["row", "cause"]].assign(
+            confidence=weaker["share"], reason="evidence for it is weaker"
+        ),
+        barred[["row", "cause"]].assign(confidence=0.0, reason=barred["why"]),
+    )
+    others = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+    others = others.drop_duplicates(["row", "cause"])
+    others.insert(0, "attempt", attempts["attempt"].to_numpy()[others.pop("row").astype("int64")])
+    return others
 
 
 _METHODS = {"health_event": "health_event", "node_event": "scheduler", "scheduler": "scheduler"}

@@ -33,9 +33,9 @@ def claim_processes(rows: pd.DataFrame, table: Weights) -> None:
     open_ = rows[own & rows["role"].eq("cause")]
     apart = (open_["offset_s"] - clock_offsets(open_)).abs()
     order = open_.assign(named=open_["job_named"].ne(True), apart=apart).sort_values(
-        ["key", "named", "apart", "attempt"]
+        ["cluster", "key", "named", "apart", "attempt"]
     )
-    beaten = order.index[order.duplicated("key")]
+    beaten = order.index[order.duplicated(["cluster", "key"])]
     dismiss(rows, rows.index.isin(beaten), "excluded", "another attempt ended nearer to it")
 
 

@@ -35,11 +35,11 @@ def attribute_failures(
     """Fills `failures` and `check_calibration`; `model` reads the logs that no rule understands."""
     table = weights(site.attribution.table, site.causes)
     connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE failed AS
+        f"""CREATE OR REPLACE TEMP VIEW failed AS
             SELECT rowid AS attempt, cluster, attempt_key, job_id, job_id_raw, array_job_id, state,
               end_at, CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END
                 AS exit_signal,
-              reason, failed_node,
+              reason, failed_node, failed_node IS NOT NULL AS names_node,
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END AS only_node
             FROM jobs WHERE {FAILED}"""
     )
@@ -167,55 +167,51 @@ def _bare(connection: duckdb.DuckDBPyConnection, table: Weights) -> Verdicts:
     """Verdicts without evidence, one for each state, signal and whether a node is named."""
     kinds = connection.execute(
         """SELECT row_number() OVER () AS attempt, * FROM (
-             SELECT DISTINCT state, exit_signal, CASE WHEN failed_node IS NOT NULL THEN '-' END
-               AS failed_node FROM failed ORDER BY ALL)"""
+             SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     ).df()
+    connection.register("kinds", kinds)
+    connection.execute("CREATE OR REPLACE TEMP TABLE bare_kind AS FROM kinds")
+    connection.unregister("kinds")
+    named = kinds["names_node"].map({True: "-", False: None})
     nothing = pd.DataFrame(columns=["attempt", "kind", "key", "node", "offset_s", "cause", "odds",
                                     "scope", "job_named", "causal_ratio", "text", "check_name",
                                     "severity", "xid"])  # fmt: skip
-    found = attribute(kinds.assign(only_node=None), nothing, table)
-    connection.register("bare_kinds", kinds)
-    connection.execute("CREATE OR REPLACE TEMP TABLE bare_kind AS FROM bare_kinds")
-    connection.unregister("bare_kinds")
-    return found
+    return attribute(kinds.assign(failed_node=named, only_node=None), nothing, table)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts, bare: Verdicts) -> None:
-    """Writes all verdicts with their evidence and alternatives as JSON."""
+    """Writes all verdicts with their evidence and alternatives as JSON, in the order of jobs."""
     for name, found in (("weighed", weighed), ("bare", bare)):
         _as_table(connection, name, found)
+    chosen = ", ".join(
+        f"CASE WHEN found.attempt IS NULL THEN bare.{name} ELSE found.{name} END AS {name}"
+        for name in ("symptom", "domain", "cause", "confidence", "method", "evidence",
+                     "alternatives")
+    )  # fmt: skip
     connection.execute("DELETE FROM failures")
     connection.execute(
-        """INSERT INTO failures BY NAME
-           SELECT cluster, attempt_key, end_at AS failed_at, state,
-             state = 'NODE_FAIL' OR failed_node IS NOT NULL AS node_lost, symptom, domain, cause,
-             confidence, method, verdict.node, evidence, alternatives,
-             cause AS derived_cause, domain AS derived_domain, confidence AS derived_confidence,
-             method AS derived_method
-           FROM (
-             SELECT failed.*, found.* EXCLUDE (attempt, node), found.node
-             FROM failed JOIN weighed_verdicts found USING (attempt)
-             UNION ALL BY NAME
-             SELECT failed.*, found.* EXCLUDE (attempt, node),
-               coalesce(failed.failed_node, CASE WHEN found.cause = 'node_lost' THEN only_node END)
-                 AS node
-             FROM failed JOIN bare_kind kind ON kind.state IS NOT DISTINCT FROM failed.state
-               AND kind.exit_signal = failed.exit_signal
-               AND (kind.failed_node IS NULL) = (failed.failed_node IS NULL)
-             JOIN bare_verdicts found ON found.attempt = kind.attempt
-             WHERE failed.attempt NOT IN (SELECT attempt FROM weighed_verdicts)) verdict
-           ORDER BY attempt"""
+        f"""INSERT INTO failures BY NAME
+            SELECT cluster, attempt_key, end_at AS failed_at, failed.state,
+              failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, {chosen},
+              CASE WHEN found.attempt IS NOT NULL THEN found.node
+                WHEN bare.cause = 'node_lost' THEN coalesce(failed_node, only_node)
+                ELSE failed_node END AS node
+            FROM failed LEFT JOIN weighed_verdicts found USING (attempt)
+            JOIN bare_kind kind ON kind.state IS NOT DISTINCT FROM failed.state
+              AND kind.exit_signal = failed.exit_signal AND kind.names_node = failed.names_node
+            JOIN bare_verdicts bare ON bare.attempt = kind.attempt"""
     )
 
 
 def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
-    """Lays what people decided over the verdicts."""
+    """Lays what people decided over the verdicts, which stay beside it."""
     domains = [(name, cause.domain) for name, cause in site.causes.causes.items()]
     connection.execute("CREATE OR REPLACE TEMP TABLE domains (cause VARCHAR, domain VARCHAR)")
     connection.executemany("INSERT INTO domains VALUES (?, ?)", domains)
     connection.execute(
-        """UPDATE failures SET cause = said.value, domain = said.domain, method = 'human',
-             confidence = 1.0
+        """UPDATE failures SET derived_cause = cause, derived_domain = failures.domain,
+             derived_confidence = confidence, derived_method = method, cause = said.value,
+             domain = said.domain, method = 'human', confidence = 1.0
            FROM (SELECT target, value, domain FROM annotations JOIN domains ON value = cause
                  WHERE field = 'cause') said
            WHERE said.target = 'attempt:' || cluster || '/' || attempt_key"""

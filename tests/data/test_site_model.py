@@ -43,7 +43,7 @@ def published(root: Path, keys: list[str], texts: list[str]) -> None:
 
 def verdicts(root: Path) -> dict[str, tuple[Any, ...]]:
     store = Store.open(root)
-    rows = store.rows("SELECT attempt_key, derived_cause, method FROM failures")
+    rows = store.rows("SELECT attempt_key, cause, method FROM failures")
     store.close()
     return {key: tuple(rest) for key, *rest in rows}
 

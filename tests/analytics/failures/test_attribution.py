@@ -183,6 +183,18 @@ def test_a_line_about_one_process_belongs_to_one_attempt() -> None:
     assert named.verdicts["cause"].tolist() == ["unknown", "illegal_memory_access"]
 
 
+def test_lines_of_one_key_in_two_clusters_are_two_lines() -> None:
+    line = {"scope": "process", "key": "line"}
+    found = judged(
+        [attempt(0), attempt(1)],
+        [
+            piece("illegal_memory_access", 12.0, attempt=0, offset_s=-3.0, cluster="a", **line),
+            piece("illegal_memory_access", 12.0, attempt=1, offset_s=-60.0, cluster="b", **line),
+        ],
+    )
+    assert found.verdicts["cause"].tolist() == ["illegal_memory_access"] * 2
+
+
 def test_a_line_about_a_process_long_before_the_end_does_not_count() -> None:
     line = piece("illegal_memory_access", 12.0, scope="process", offset_s=-400.0)
     assert verdict(line) == ("unknown", "unknown")
