@@ -1,23 +1,24 @@
 -- # Failures per 1,000 node-days by rack
 -- A failure counts for the node that its verdict names; exposure is the time of jobs on the rack.
 WITH racks AS (
-  SELECT cluster, node, arg_max(rack, last_seen_at) AS rack FROM nodes GROUP BY ALL
+  SELECT cluster, node, coalesce(arg_max(rack, last_seen_at), 'unknown') AS rack
+  FROM nodes GROUP BY cluster, node
 ), exposure AS (
-  SELECT rack, sum(n_gpus / gpus_per_node * greatest(0, epoch(
+  SELECT cluster, rack, sum(n_gpus / gpus_per_node * greatest(0, epoch(
     least(coalesce(end_at, as_of_at), $to_at) - greatest(start_at, $from_at)))) / 86400 AS node_days
   FROM job_nodes JOIN racks USING (cluster, node) JOIN clusters USING (cluster)
   WHERE $cluster IS NULL OR cluster = $cluster
-  GROUP BY rack
+  GROUP BY cluster, rack
 ), failed AS (
-  SELECT rack, count(*) AS failures
+  SELECT cluster, rack, count(*) AS failures
   FROM failures JOIN racks USING (cluster, node)
   WHERE (domain = 'hardware' OR node_lost) AND failed_at >= $from_at AND failed_at < $to_at
     AND ($cluster IS NULL OR cluster = $cluster)
-  GROUP BY rack
+  GROUP BY cluster, rack
 )
-SELECT rack, coalesce(failures, 0) AS failures, round(node_days) AS node_days,
+SELECT cluster, rack, coalesce(failures, 0) AS failures, round(node_days) AS node_days,
   round(1000 * coalesce(failures, 0) / node_days, 2) AS failures_per_1000_node_days
-FROM exposure LEFT JOIN failed USING (rack)
+FROM exposure LEFT JOIN failed USING (cluster, rack)
 WHERE node_days > 0
 ORDER BY failures_per_1000_node_days DESC;
 
@@ -54,7 +55,8 @@ QUALIFY rank() OVER (ORDER BY count(*) DESC) <= 20
 ORDER BY count(*) DESC, node;
 
 -- # Which XIDs come before failures
--- Of the events of each code, how many had a job on their node that failed within 10 minutes.
+-- Of the events of each code, how many had a job on their node that failed from 5 minutes before
+-- to 10 minutes after (clocks differ).
 WITH events AS (
   SELECT cluster, event_id, node, xid, observed_at FROM health_events
   WHERE xid IS NOT NULL AND observed_at >= $from_at AND observed_at < $to_at
@@ -112,13 +114,13 @@ ORDER BY week_at, partition;
 -- # Which checks the verdicts rest on
 -- The evidence of a verdict is a JSON array; each item names its kind and, of an event, its check.
 WITH items AS (
-  SELECT f.attempt_key, f.cause, unnest(from_json(f.evidence, '["JSON"]')) AS item
+  SELECT f.cluster, f.attempt_key, f.cause, unnest(from_json(f.evidence, '["JSON"]')) AS item
   FROM failures AS f
   WHERE f.failed_at >= $from_at AND f.failed_at < $to_at
     AND ($cluster IS NULL OR f.cluster = $cluster)
 )
 SELECT item->>'kind' AS kind, item->>'check' AS "check", item->>'xid' AS xid, cause,
-  count(DISTINCT attempt_key) AS attempts
+  count(DISTINCT (cluster, attempt_key)) AS attempts
 FROM items
 GROUP BY ALL
 ORDER BY attempts DESC

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 UNITS = {
     "_at": "UTC",
-    "_gpu_seconds": "GPU-seconds",
     "gpu_seconds": "GPU-seconds",
     "_minutes": "min",
     "_hours": "h",
@@ -24,10 +23,16 @@ UNITS = {
 
 def tables(store: Store) -> pd.DataFrame:
     """Columns table, comment, n_rows; by name."""
-    return store.frame(
-        'SELECT table_name AS "table", comment, estimated_size AS n_rows '
-        "FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
+    found = store.frame(
+        'SELECT table_name AS "table", comment FROM duckdb_tables() WHERE NOT internal '
+        "ORDER BY table_name"
     )
+    # Counted: the catalog's estimated_size still holds rows that a merge or publish deleted.
+    counts = " UNION ALL ".join(
+        f"SELECT '{name}' AS name, count(*) AS n FROM \"{name}\"" for name in found["table"]
+    )
+    n_rows = dict(store.rows(counts))
+    return found.assign(n_rows=[n_rows[name] for name in found["table"]])
 
 
 def columns(store: Store) -> pd.DataFrame:

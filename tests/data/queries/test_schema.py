@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from app import questions
 from data.errors import DataError
+from data.publish import writer
 from data.queries import schema
 from data.queries.examples import examples
 from data.queries.parameters import EARLIEST, LATEST, parameters, values
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+DAY = datetime(2025, 12, 1, tzinfo=UTC)
 CHOSEN = Selection(
     cluster="demo",
     from_at=datetime(2025, 12, 2, tzinfo=UTC),
@@ -49,7 +52,21 @@ def test_every_table_and_column_is_explained(store: Store) -> None:
     assert tables["comment"].str.len().gt(0).all()
     assert columns["comment"].str.len().gt(0).all()
     assert set(columns["table"]) == set(tables["table"])
-    assert tables.set_index("table").loc["jobs", "n_rows"] > 1_000
+    n_rows = tables.set_index("table")["n_rows"]
+    assert n_rows["jobs"] > 1_000
+    for table in n_rows.index:
+        assert store.rows(f'SELECT count(*) FROM "{table}"') == [(n_rows[table],)]
+
+
+def test_rows_that_were_deleted_are_not_counted(tmp_path: Path) -> None:
+    insert = "INSERT INTO tickets (cluster, ticket_id) SELECT 'a', i FROM range(9) AS r(i)"
+    for change in (insert, "DELETE FROM tickets WHERE ticket_id < '3'"):
+        with writer(tmp_path) as building:
+            with building.transaction():
+                building.connection.execute(change)
+            building.publish()
+    with closing(Store.open(tmp_path)) as opened:
+        assert schema.tables(opened).set_index("table").loc["tickets", "n_rows"] == 6
 
 
 def test_units_come_from_the_names(store: Store) -> None:
@@ -102,6 +119,30 @@ def test_the_rate_by_rack_is_the_one_of_the_store(store: Store) -> None:
         "SELECT count(*) FROM failures WHERE node IS NOT NULL AND (domain = 'hardware' OR node_lost)"
     )
     assert sum(row[result.columns.index("failures")] for row in result.rows) == named
+
+
+def test_racks_of_two_clusters_and_nodes_without_one_stay_apart(tmp_path: Path) -> None:
+    """Both clusters call a rack `r1`, and a node of the first stands in none."""
+    nodes = pd.DataFrame({"cluster": ["a", "b", "a"], "node": ["n1", "n1", "n2"],
+                          "first_seen_at": DAY, "last_seen_at": DAY, "gpus": 8,
+                          "rack": ["r1", "r1", None], "source": "inventory"})  # fmt: skip
+    jobs = pd.DataFrame(
+        [{"cluster": cluster, "attempt_key": f"{cluster}{node}", "job_id": node, "state": state,
+          "submit_at": DAY, "start_at": DAY, "end_at": DAY + timedelta(days=days), "n_nodes": 1,
+          "n_gpus": 8, "node_list": node}
+         for cluster, node, state, days in [("a", "n1", "NODE_FAIL", 1), ("b", "n1", "COMPLETED", 2),
+                                            ("a", "n2", "NODE_FAIL", 4)]]
+    )  # fmt: skip
+    with writer(tmp_path) as building:
+        building.merge({"nodes": nodes, "jobs": jobs})
+        building.publish()
+    (sql,) = (each.sql for each in examples() if "by rack" in each.title)
+    with closing(Store.open(tmp_path)) as opened:
+        result = questions.ask_sql(opened.path, sql, Selection()).result()
+    assert result.columns[:4] == ("cluster", "rack", "failures", "node_days")
+    assert sorted(row[:4] for row in result.rows) == [
+        ("a", "r1", 1, 1), ("a", "unknown", 1, 4), ("b", "r1", 0, 2),
+    ]  # fmt: skip
 
 
 def test_what_the_filters_leave_open_is_open() -> None:
