@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import CauseCount, FailureSummary
     from analytics.reliability.mttf import MttfReport
-    from app.questions import Coverage, Fleet
+    from app.questions import Fleet
 
 CAUSES = 3
 """Causes that are named."""
@@ -105,14 +105,6 @@ def fleet(found: Fleet) -> str | None:
     of = numbers.counted(found.n_nodes, "node")
     verb = "was" if found.n_out_of_service == 1 else "were"
     return f"{found.n_out_of_service:,} of {of} {verb} out of service at the end of the period."
-
-
-def missing(coverage: Coverage) -> str | None:
-    """What was not collected."""
-    if not coverage.missing:
-        return None
-    names = ", ".join(coverage.missing)
-    return f"No record of {names}: what was not collected is not counted as zero."
 
 
 def _cause(cause: CauseCount) -> str:

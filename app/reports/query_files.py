@@ -30,7 +30,7 @@ LONGEST_CELL = 32_767
 """Characters that a cell of a spreadsheet holds."""
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _ARROW = {
-    "BOOLEAN": "bool",
+    "BOOLEAN": "bool_",
     "TINYINT": "int8",
     "SMALLINT": "int16",
     "INTEGER": "int32",
@@ -45,7 +45,7 @@ _ARROW = {
     "DATE": "date32",
     "BLOB": "binary",
 }
-"""pyarrow's name of DuckDB's types."""
+"""DuckDB's types -> what makes pyarrow's."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _array(values: list[Any], type_: str) -> pa.Array:
     elif type_.startswith("TIMESTAMP") and not type_.endswith("]"):
         known = pa.timestamp("us", "UTC" if "ZONE" in type_ else None)
     elif type_ in _ARROW:
-        known = getattr(pa, _ARROW[type_], pa.string)() if type_ != "BOOLEAN" else pa.bool_()
+        known = getattr(pa, _ARROW[type_])()
     try:
         array = pa.array(values, known)
         if _has_parts(array.type):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from app.questions import Coverage
@@ -68,7 +69,8 @@ def _draw(
     axes.set_xlabel("Day (UTC)")
 
 
-def _ticks(axes, first, last):
+def _ticks(axes: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
+    """Ticks on days; over a third of a year, on months."""
     from matplotlib import dates
 
     axes.xaxis.set_major_locator(dates.AutoDateLocator(minticks=3, maxticks=7))
