@@ -263,6 +263,15 @@ def printable(text: str) -> str:
     return " ".join(_CONTROL.sub("", text).expandtabs().splitlines())
 
 
+def shortened(text: str, longest: int) -> str:
+    """Text of at most so many letters; an ellipsis says that it goes on.
+
+    >>> shortened("a long name", 6), shortened("short", 6)
+    ('a lon…', 'short')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def file_name(name: str) -> str:
     """A name as part of a file's name.
 

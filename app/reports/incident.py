@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analytics.failures.incidents.wording import NO_CAUSE
 from app import questions
 from app.components import glossary
 from app.figures import numbers
@@ -50,11 +51,11 @@ def report(store: Store, incident_id: str, *, redact: bool = False) -> Report:
         answer=f"{row['summary']}.",
         summary=(f"{cause.owner[:1].upper()}{cause.owner[1:]}: {cause.action}",),
         headlines=headlines,
-        notes=_notes(found),
+        notes=_notes(found, titles),
         sections=(
             Section("What happened when",
                     (Drawing("Timeline", MARKS, picture(found.timeline)), evidence)),
-            Section("What its jobs logged", incident_log.excerpts(store, found.verdicts, names)),
+            incident_log.section(store, found.verdicts, names),
             Section("What it hit, and why", tuple(attempts)),
             Section("What people said",
                     (incident_tables.said([names.annotation(one) for one in said]),)),
@@ -79,7 +80,7 @@ def _coverage(store: Store, row: Mapping[str, object]) -> Coverage:
     return questions.coverage(store, around)
 
 
-def _notes(found: Incident) -> tuple[str, ...]:
+def _notes(found: Incident, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What must be known before the rest is read."""
     row, notes = found.row, []
     if found.asked_id != row["incident_id"]:
@@ -89,11 +90,21 @@ def _notes(found: Incident) -> tuple[str, ...]:
             "Retired: with the records that are now in the store, its members are no incident any "
             "more. What follows is how it stood last."
         )
-    if row["cause"] != row["derived_cause"]:
-        notes.append(f"A person decided the cause; the evidence names {row['derived_cause']}.")
+    if row["decided"]:
+        notes.append(_decided(row, titles))
     if isinstance(row["note"], str):
         notes.append(f"Note: {row['note']}")
     return tuple(notes)
+
+
+def _decided(row: Mapping[str, object], titles: Mapping[str, str]) -> str:
+    """That a person decided, and what the evidence says of it."""
+    derived = str(row["derived_cause"])
+    if derived in NO_CAUSE:
+        return "A person decided the cause; no evidence names one."
+    if derived == row["cause"]:
+        return "A person confirmed the cause that the evidence names."
+    return f"A person decided the cause; the evidence names: {titles.get(derived, derived)}."
 
 
 def _headlines(row: Mapping[str, object], found: Incident) -> tuple[Headline, ...]:

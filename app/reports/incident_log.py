@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app import questions
-from app.reports.content import Excerpt, LogLine, one_line, printable
+from app.figures import numbers
+from app.reports import log_lines
+from app.reports.content import Excerpt, LogLine, Section, one_line, printable, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 ATTEMPTS = 3
-"""Failed attempts whose logs are quoted, the first ones."""
+"""Failed attempts whose logs are quoted."""
 READ = 20_000
 """Lines of a log that are read."""
 AROUND = 4
@@ -29,38 +31,48 @@ LONGEST = 400
 """Characters of a line."""
 
 
-def excerpts(store: Store, verdicts: pd.DataFrame, names: Names) -> tuple[Excerpt, ...]:
-    """Excerpts of the logs of the first failed attempts that have one."""
-    found: list[Excerpt] = []
-    for verdict in verdicts.head(ATTEMPTS).to_dict("records"):
-        log = names.frame(
-            questions.log_lines(store, verdict["cluster"], verdict["attempt_key"], limit=READ)
-        )
-        for file, lines in log.groupby("file", sort=True):
-            quoted = _quoted(lines, _named(verdict["evidence"], str(file)))
-            found.append(Excerpt(f"Log of job {verdict['job_id']}: {one_line(str(file))}", quoted))
-    return tuple(found)
+def section(store: Store, verdicts: pd.DataFrame, names: Names) -> Section:
+    """Excerpts of logs: of attempts whose log told something first, each group by time."""
+    rows = sorted(verdicts.to_dict("records"), key=_is_silent)
+    found = tuple(each for row in rows[:ATTEMPTS] for each in _excerpts(store, row, names))
+    said = () if len(rows) <= ATTEMPTS else (
+        f"Looked at: the logs of {ATTEMPTS} of {numbers.counted(len(rows), 'failed attempt')}"
+        + ("." if found else "; none is in the store."),
+    )  # fmt: skip
+    return Section("What its jobs logged", found, said)
 
 
-def _quoted(lines: pd.DataFrame, named: set[int]) -> tuple[LogLine, ...]:
-    """Lines around those named; the last ones where none is."""
-    numbers, texts = lines["line_no"].astype(int).tolist(), lines["text"].tolist()
-    marked = [place for place, number in enumerate(numbers) if number in named]
-    if not marked:
-        kept = range(max(0, len(numbers) - LAST), len(numbers))
-    else:
-        near = {at for place in marked for at in range(place - AROUND, place + AROUND + 1)}
-        kept = sorted(at for at in near if 0 <= at < len(numbers))[:MOST]
-    return tuple(
-        LogLine(
-            numbers[place], printable(str(texts[place] or ""))[:LONGEST], numbers[place] in named
-        )
-        for place in kept
+def _is_silent(verdict: Mapping[str, Any]) -> bool:
+    """Whether no line of a log is among its evidence."""
+    return not log_lines.named(verdict["evidence"])
+
+
+def _excerpts(store: Store, verdict: Mapping[str, Any], names: Names) -> list[Excerpt]:
+    """Of each file of the log of one attempt."""
+    log = names.frame(
+        questions.log_lines(store, verdict["cluster"], verdict["attempt_key"], limit=READ)
     )
+    named = log_lines.named(verdict["evidence"])
+    return [
+        _excerpt(f"Log of job {verdict['job_id']}: {one_line(str(file))}", lines,
+                 {number for name, number in named if name == file})
+        for file, lines in log.groupby("file", sort=True)
+    ]  # fmt: skip
 
 
-def _named(evidence: Sequence[Mapping[str, Any]], file: str) -> set[int]:
-    """Numbers of the lines of a file that evidence names, as `file:number`."""
-    keys = [str(each.get("key")) for each in evidence if each.get("kind") == "job_log"]
-    parts = [key.rpartition(":") for key in keys]
-    return {int(number) for name, _, number in parts if name == file and number.isdecimal()}
+def _excerpt(title: str, lines: pd.DataFrame, named: set[int]) -> Excerpt:
+    """Lines around those named; the last ones where none is."""
+    numbered, texts = lines["line_no"].astype(int).tolist(), lines["text"].tolist()
+    kept = log_lines.places([n in named for n in numbered], around=AROUND, last=LAST)
+    cut = f" (first {MOST} of {len(kept):,} lines)" if len(kept) > MOST else ""
+    return Excerpt(
+        f"{title}{cut}",
+        tuple(
+            LogLine(
+                numbered[place],
+                shortened(printable(str(texts[place] or "")), LONGEST),
+                numbered[place] in named,
+            )
+            for place in kept[:MOST]
+        ),
+    )

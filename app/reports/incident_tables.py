@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from app.reports.cells import Column
-from app.reports.content import Table, one_line
+from app.reports.content import Table, one_line, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,8 +174,7 @@ def text(value: object) -> str:
     """What a record says, on one line; nothing where it is null."""
     if value is None or (not isinstance(value, str) and pd.isna(value)):
         return ""
-    found = one_line(str(value))
-    return found if len(found) <= LONGEST else f"{found[: LONGEST - 1]}…"
+    return shortened(one_line(str(value)), LONGEST)
 
 
 def time(at: pd.Timestamp) -> pd.Timestamp | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from app import questions
 from app.components import glossary
 from app.figures import numbers
-from app.reports import content, coverage, fleet, incident_tables, node_tables, redaction
+from app.reports import content, coverage, incident_tables, node_tables, redaction
 from app.reports.content import Drawing, Headline, Report, Section
 from app.reports.node_timeline import timeline
 from app.reports.timeline_svg import picture
@@ -60,7 +60,7 @@ def report(store: Store, name: str, selection: Selection, *, redact: bool = Fals
             )),
             coverage.section(held, selection.from_at, selection.to_at),
         ),
-        definitions=content.defined(headlines, fleet.TERMS[2:6]),
+        definitions=content.defined(headlines, glossary.DOMAINS),
         missing=held.missing,
         conf_level=None,
         synthetic=store.current.synthetic,
@@ -94,11 +94,12 @@ def _summary(node: Node, incidents: pd.DataFrame) -> tuple[str, ...]:
         verb = "has" if unknown == 1 else "have"
         said.append(f"{unknown:,} of these {verb} no evidence of a cause.")
     if len(incidents):
-        lost = incidents["lost_gpu_hours"].sum()
+        lost = incident_tables.known(incidents["lost_gpu_hours"].sum(min_count=1))
+        least = "at least " if lost is not None and incidents["n_unmeasured"].any() else ""
         said.append(
             f"{numbers.counted(len(incidents), 'incident')} of the period "
             f"{'names' if len(incidents) == 1 else 'name'} this node, with "
-            f"{numbers.number(lost)} GPU-hours lost on all nodes hit."
+            f"{least}{numbers.number(lost)} GPU-hours lost on all nodes hit."
         )
     status = node.said.loc[node.said["field"].eq("status"), "value"].tolist()
     return (*said, *(f"Its status is {one}." for one in status))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.reports.content import one_line
+from app.reports.content import one_line, shortened
 
 if TYPE_CHECKING:
     from analytics.failures.incidents.timeline import Lane, Mark, Timeline
@@ -21,8 +21,8 @@ STEPS = (
     "14D", "28D", "91D", "364D",
 )  # fmt: skip
 MOST_TICKS = 8
-LONGEST = 40
-"""Letters of a label."""
+LONGEST, LONGEST_SHOWN = 40, 26
+"""Letters of a label, and of what a lane shows."""
 HALF_TICK = 16
 """Pixels that a time on the axis takes to either side."""
 
@@ -135,15 +135,13 @@ def _says(mark: Mark) -> str:
 
 def _name(lane: Lane) -> str:
     """A lane's name, cut where it is long."""
-    text = one_line(f"{lane.source} · {lane.title}")
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return shortened(one_line(f"{lane.source} · {lane.title}"), LONGEST)
 
 
 def _shows(lane: Lane) -> str:
     """What a lane shows: its signals, the most frequent first."""
     named = [signal if n == 1 else f"{signal}, {n:,} times" for signal, n in lane.signals]
-    text = one_line("; ".join(named))
-    return text if len(text) <= LONGEST - 14 else f"{text[: LONGEST - 15]}…"
+    return shortened(one_line("; ".join(named)), LONGEST_SHOWN)
 
 
 def _ticks(timeline: Timeline) -> list[tuple[pd.Timestamp, pd.Timedelta]]:
