@@ -95,9 +95,10 @@ def _cover(sheet: Worksheet, report: Report, formats: dict[str, Format]) -> None
     sheet.set_column(0, 0, 34)
     sheet.set_column(1, 4, 14)
     sheet.set_column(5, 5, 22)
-    sheet.set_column(6, 6, 90)
+    sheet.set_column(6, 6, 30)
+    sheet.set_column(7, 7, 90)
     line = _lines(sheet, report, formats)
-    headers = ("Quantity", "Value", "Lower", "Upper", "n", "Unit", "Definition")
+    headers = ("Quantity", "Value", "Lower", "Upper", "n", "Unit", "As printed", "Definition")
     for place, header in enumerate(headers):
         sheet.write_string(line, place, header, formats["head"])
     for headline in report.headlines:
@@ -133,7 +134,7 @@ def _lines(sheet: Worksheet, report: Report, formats: dict[str, Format]) -> int:
 
 
 def _headline(sheet: Worksheet, line: int, headline: Headline, formats: dict[str, Format]) -> None:
-    """A number with bounds and n; what is no number as text."""
+    """A number with bounds and n, what is no number as text; then as other forms print it."""
     sheet.write_string(line, 0, neutral(headline.label), formats["text"])
     exact = headline.exact
     style = formats["ratio" if headline.unit == "ratio" else "number"]
@@ -143,11 +144,12 @@ def _headline(sheet: Worksheet, line: int, headline: Headline, formats: dict[str
         sheet.write_number(line, 4, exact.n, formats["count"])
     elif exact is not None:
         _number(sheet, (line, 1), exact, style)
-        sheet.write_string(line, 2, neutral(headline.interval))
     else:
         sheet.write_string(line, 1, neutral(headline.value), formats["text"])
     sheet.write_string(line, 5, headline.unit)
-    sheet.write_string(line, 6, headline.definition, formats["text"])
+    printed = (headline.value, headline.interval, f"n = {headline.n}" if headline.n else "")
+    sheet.write_string(line, 6, neutral(", ".join(part for part in printed if part)))
+    sheet.write_string(line, 7, headline.definition, formats["text"])
 
 
 def _pairs(sheet: Worksheet, line: int, title: str, pairs: Any, formats: dict[str, Format]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,13 @@ import pytest
 
 from app import questions
 from app.actions import Options, ingest_files
-from app.reports import kinds
+from app.reports import kinds, writers
 from data.queries.selection import Selection
 from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from app.reports.content import Report
 
@@ -82,3 +83,9 @@ def reports(demo_store: Path) -> dict[str, Report]:
     made = {kind: kinds.report(store, kind, Selection(), about=about[kind]) for kind in kinds.KINDS}
     store.close()
     return made
+
+
+@pytest.fixture(scope="session")
+def written(reports: dict[str, Report]) -> Callable[[str, str], bytes]:
+    """The file of a kind of report in a form, written once: `written("fleet", "pdf")`."""
+    return cache(lambda kind, form: writers.render(reports[kind], form))

@@ -14,6 +14,7 @@ from data.queries.selection import Selection
 from tests.journeys.chromium import find_chromium
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from app.reports.content import Report
@@ -57,8 +58,10 @@ class _Page(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
-def test_it_has_no_script_and_nothing_to_fetch(reports: dict[str, Report], kind: str) -> None:
-    text = html.render(reports[kind])
+def test_it_has_no_script_and_nothing_to_fetch(
+    written: Callable[[str, str], bytes], kind: str
+) -> None:
+    text = written(kind, "html").decode()
     page = _Page(text)
     assert not {"script", "link", "img", "iframe", "object", "embed", "base"} & set(page.tags)
     assert page.asked == []
@@ -67,8 +70,10 @@ def test_it_has_no_script_and_nothing_to_fetch(reports: dict[str, Report], kind:
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
-def test_its_tags_are_closed_and_its_names_differ(reports: dict[str, Report], kind: str) -> None:
-    page = _Page(html.render(reports[kind]))
+def test_its_tags_are_closed_and_its_names_differ(
+    written: Callable[[str, str], bytes], kind: str
+) -> None:
+    page = _Page(written(kind, "html").decode())
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
     assert page.tags.count("h1") == 1
@@ -76,14 +81,14 @@ def test_its_tags_are_closed_and_its_names_differ(reports: dict[str, Report], ki
 
 @pytest.mark.browser
 def test_it_opens_in_chromium_without_one_request(
-    reports: dict[str, Report], tmp_path: Path
+    reports: dict[str, Report], written: Callable[[str, str], bytes], tmp_path: Path
 ) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         context = browser.new_context(offline=True)
         for kind, report in reports.items():
             path = tmp_path / f"{kind}.html"
-            path.write_text(html.render(report), encoding="utf-8")
+            path.write_bytes(written(kind, "html"))
             page = context.new_page()
             asked: list[str] = []
             said: list[str] = []

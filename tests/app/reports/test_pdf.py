@@ -15,7 +15,7 @@ from app.reports.cells import Column
 from app.reports.content import Excerpt, LogLine, Report, Section, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 KINDS = ("fleet", "incident", "node")
 BARE = Report(
@@ -26,8 +26,12 @@ BARE = Report(
 
 
 def _pages(report: Report) -> list[str]:
-    reader = PdfReader(io.BytesIO(pdf.render(report)))
-    return [page.extract_text() for page in reader.pages]
+    return _texts(pdf.render(report))
+
+
+def _texts(content: bytes) -> list[str]:
+    """The text of each page."""
+    return [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
 
 
 def _flat(text: str) -> str:
@@ -45,10 +49,10 @@ def _table(rows: Sequence[tuple[object, ...]], *columns: Column) -> Table:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_text_holds_every_headline_and_every_cell(
-    reports: dict[str, Report], kind: str
+    reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:
     report = reports[kind]
-    text = _flat("".join(_pages(report)))
+    text = _flat("".join(_texts(written(kind, "pdf"))))
     for headline in report.headlines:
         assert _flat(headline.label) in text
         assert _flat(headline.value) in text
@@ -62,9 +66,9 @@ def test_its_text_holds_every_headline_and_every_cell(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_has_its_number_and_every_section_a_bookmark(
-    reports: dict[str, Report], kind: str
+    written: Callable[[str, str], bytes], kind: str
 ) -> None:
-    reader = PdfReader(io.BytesIO(pdf.render(reports[kind])))
+    reader = PdfReader(io.BytesIO(written(kind, "pdf")))
     n = len(reader.pages)
     for place, page in enumerate(reader.pages, 1):
         assert f"Page {place} of {n}" in page.extract_text()
@@ -139,12 +143,16 @@ def test_many_columns_still_fit() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_report_is_the_same_file(reports: dict[str, Report], kind: str) -> None:
-    assert pdf.render(reports[kind]) == pdf.render(reports[kind])
+def test_the_same_report_is_the_same_file(
+    reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
+) -> None:
+    assert pdf.render(reports[kind]) == written(kind, "pdf")
 
 
-def test_it_says_what_it_is_and_holds_no_time_of_writing(reports: dict[str, Report]) -> None:
-    reader = PdfReader(io.BytesIO(pdf.render(reports["fleet"])))
+def test_it_says_what_it_is_and_holds_no_time_of_writing(
+    written: Callable[[str, str], bytes],
+) -> None:
+    reader = PdfReader(io.BytesIO(written("fleet", "pdf")))
     assert reader.metadata is not None
     assert reader.metadata.title == "Fleet reliability"
     assert str(reader.metadata.get("/CreationDate")).startswith("D:2000")
