@@ -71,4 +71,6 @@ def test_an_incident_is_reported_without_names(page: Page) -> None:
     page.get_by_text("Redact names").click()
     expect(page).to_have_url(re.compile("redact=true"))
     expect(page.frame_locator("iframe").locator("h1")).to_contain_text("Incident ")
-    assert _taken(page, "Markdown").path().read_text().startswith("# Incident ")
+    document = _taken(page, "Markdown").path().read_text()
+    assert document.startswith("# Incident ")
+    assert re.search(r"\buser-[a-z2-7]{10}\b", document)
