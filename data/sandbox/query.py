@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,16 +36,18 @@ class QueryResult:
     """True where rows beyond max_rows or max_bytes were left out."""
     seconds: float
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, made distinct: a, a_2."""
-        names: list[str] = []
+        names: dict[str, None] = {}
+        places: dict[str, int] = {}
         for column in self.columns:
-            name, place = column, 1
+            name, place = column, places.get(column, 1)
             while name in names:
                 place += 1
                 name = f"{column}_{place}"
-            names.append(name)
+            names[name] = None
+            places[column] = place
         return tuple(names)
 
 
@@ -70,8 +73,12 @@ class RunningQuery:
             raise QueryError(
                 f"{MAX_AT_ONCE} queries run on this server already: try again once one has ended"
             )
-        self._process: ConfinedProcess = spares.take()
-        threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
+        try:
+            self._process: ConfinedProcess = spares.take()
+            threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
+        except (OSError, RuntimeError) as error:  # no memory, process, thread or file to be had
+            _places.release()
+            raise QueryError(f"the query cannot be started ({error}): try again later") from error
 
     @property
     def elapsed_seconds(self) -> float:

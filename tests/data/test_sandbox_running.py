@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import duckdb
 import pytest
 
 from data.errors import QueryError
-from data.sandbox import QueryLimits, keep_spares, run_query, start_query
+from data.sandbox import QueryLimits, QueryResult, keep_spares, run_query, start_query
 from data.sandbox.query import MAX_AT_ONCE
 
 if TYPE_CHECKING:
@@ -73,6 +74,33 @@ def test_more_queries_than_the_server_runs_at_once_are_refused(snapshot: Path) -
             each.cancel()
             each.wait()
     assert run_query(snapshot, "SELECT 1").rows == [(1,)]
+
+
+def test_a_query_that_cannot_be_started_takes_no_place(snapshot: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # no pipe can be opened
+    try:
+        for _ in range(MAX_AT_ONCE + 1):
+            with pytest.raises(QueryError, match=r"cannot be started \(.*\): try again later"):
+                start_query(snapshot, "SELECT 1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert run_query(snapshot, "SELECT 1").rows == [(1,)]
+
+
+def test_names_of_columns_are_made_distinct() -> None:
+    columns = ("a", "b", "a", "a_2", "a")
+    assert _result(columns).names == ("a", "b", "a_2", "a_2_2", "a_3")
+
+
+def test_many_columns_of_one_name_are_told_apart_at_once() -> None:
+    names = _result(("a",) * 20_000).names
+    assert len(set(names)) == 20_000
+    assert names[-1] == "a_20000"
+
+
+def _result(columns: tuple[str, ...]) -> QueryResult:
+    return QueryResult(columns, ("INTEGER",) * len(columns), [], truncated=False, seconds=0.0)
 
 
 @pytest.mark.usefixtures("_spares")
