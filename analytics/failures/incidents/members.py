@@ -64,6 +64,7 @@ class Members:
     loop: Ints
     """Crash loop of each, -1 where none."""
     loops: CrashLoops
+    """Without what they pushed aside: `preempted` holds it."""
     severe: pd.DataFrame
     """Critical and fatal bursts."""
     mild: pd.DataFrame
@@ -114,7 +115,6 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
     """The candidates of all incidents, in an order that does not depend on that of the rows."""
     loops = crash_loops(
         frames.failures,
-        frames.preempted,
         min_failures=options.loop_failures,
         within_hours=options.loop_hours,
     )
