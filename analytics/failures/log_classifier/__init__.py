@@ -146,10 +146,10 @@ def _doubted(
     )  # fmt: skip
     if doubt is None and suspect is None:
         return finding, alternatives
-    cause, reason = ("gpu_fault", doubt) if doubt else ("gpu_fault", "")
+    cause, reason = "gpu_fault", doubt or ""
     if suspect is not None:
         cause, reason = suspect.cause, f"line {suspect.line.number}: {_shown(suspect)[:120]}"
-    strong = Alternative(cause, 0.45, reason or "")
+    strong = Alternative(cause, 0.45, reason)
     rest = [one for one in alternatives if one.cause != cause]
     return replace(finding, confidence=min(finding.confidence, _DOUBTED)), [strong, *rest]
 

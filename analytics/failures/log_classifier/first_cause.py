@@ -100,15 +100,14 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         root = _best_root([one for one in found if one.passed])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
-    return Finding(lead, lead.meaning.confidence * (0.85 if _rival(lead, found) else 1))
+    return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
 
 
-def _rival(lead: Signal, found: Sequence[Signal]) -> Signal | None:
-    """Another failure that names itself, or a sign of hardware beside a fault of the GPU."""
-    for one in found:
-        if one.live and one.role in ("fault", "symptom") and one.cause != lead.cause:
-            return one
-    return None
+def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
+    """Whether another failure of another cause may have ended the job as well."""
+    return any(
+        one.live and one.role in ("fault", "symptom") and one.cause != lead.cause for one in found
+    )
 
 
 def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:

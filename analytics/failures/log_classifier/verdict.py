@@ -36,7 +36,8 @@ class LogVerdict:
     confidence: float
     """In [0, 1]; 0 where the cause is unknown."""
     method: str
-    """``log_rule``; ``none`` where the cause is unknown."""
+    """``log_rule``, ``log_model`` where a site's classifier said it; ``none`` where the cause is
+    unknown."""
     evidence: tuple[LogLine, ...] = ()
     """The line of the first cause, then lines that agree with it or follow from it."""
     alternatives: tuple[Alternative, ...] = ()
