@@ -127,7 +127,7 @@ def co_occurrence(
 def _counts(
     patterns: Counter[frozenset[str]], largest: int, at_least: int
 ) -> dict[tuple[str, ...], int]:
-    """Failures of every set, size by size: a set is counted only where all its parts suffice."""
+    """Failures of every set, size by size: a set grows by signals that smaller sets still hold."""
     found: dict[tuple[str, ...], int] = {}
     frequent: set[str] | None = None
     for size in range(1, largest + 1):

@@ -92,7 +92,7 @@ def storm_pairs(
     -----
     A cluster of 2,000 nodes with 18 failures a day, 30 % of them of one shared cause (5.4 a day):
     lambda w = 0.019 in 5 minutes, P(X >= 2) = 1.7e-4, so chance brings 3 nodes together 0.34
-    times a year: 3 suffice. Were all 18 of one cause: 12 times a year with 3 nodes, 0.25 with 4:
+    times a year: 3 suffice. Were all 18 of one cause: 12 times a year with 3 nodes, 0.26 with 4:
     4 are asked for. In racks of 20 nodes: 3 nodes of any of 100 racks, 0.001 times a year. Real
     failures cluster more than a Poisson process; what else links them (one node, one attempt, one
     run) is counted as one part for that reason.

@@ -57,7 +57,7 @@ class CrossValidation:
     covered_ratio: float
     """Share of the held-out rows on which the model did not abstain."""
     covered_accuracy: Estimate
-    """Accuracy on those."""
+    """Accuracy on those: the rows by which the threshold was chosen, so a little too high."""
     in_time_order: bool
     """Whether each part was held against a model of earlier rows alone."""
 
