@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import streamlit as st
 
 from app import actions, loaders
-from app.components import export_help, notice
+from app.components import export_help, notice, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -132,12 +132,12 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
 def _report(result: actions.IngestResult) -> None:
     """What became of the records."""
     st.success(
-        f"{result.path} is in the store: {numbers.counted(result.rows_read, 'record')} "
-        f"read as {result.source}, {numbers.count(result.rows_kept)} kept, "
-        f"{numbers.count(result.rows_skipped)} skipped, "
+        f"{verbatim.escaped(result.path)} is in the store: "
+        f"{numbers.counted(result.rows_read, 'record')} read as {result.source}, "
+        f"{numbers.count(result.rows_kept)} kept, {numbers.count(result.rows_skipped)} skipped, "
         f"{numbers.count(result.rows_rejected)} rejected.",
         icon=":material/check:",
     )
     for reason, n in {**result.skipped_by_reason, **result.rejected_by_reason}.items():
-        st.caption(f"{reason}: {numbers.count(n)}")
+        st.caption(f"{verbatim.escaped(reason)}: {numbers.count(n)}")
     notice.notes(result.notices)

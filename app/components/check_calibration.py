@@ -47,7 +47,7 @@ def _frame(found: pd.DataFrame) -> pd.DataFrame:
     around_failures = found["n_failed_hits"] / found["n_failed"].where(lambda n: n > 0)
     return found.assign(
         percent_of_completed_attempts=100.0 * hit,
-        over_1_percent=hit.gt(PAPER_RATIO),
+        over_1_percent=hit.gt(PAPER_RATIO).astype("boolean").mask(hit.isna()),
         percent_of_failed_nodes=100.0 * around_failures,
         discounted=found["causal_ratio"].lt(1.0),
     )[

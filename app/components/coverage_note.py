@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from app.components import synthetic_badge
+from app.components import synthetic_badge, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def show(held: Coverage, scope: Scope) -> None:
     chosen = scope.selection
     in_utc = numbers.period(chosen.from_at, chosen.to_at, "UTC")
     st.caption(
-        f"{badge}{scope.filters}. {sentence(held, scope)}",
+        f"{badge}{verbatim.escaped(scope.filters)}. {sentence(held, scope)}",
         help=None if scope.timezone == "UTC" else f"In UTC: {in_utc}",
     )
 

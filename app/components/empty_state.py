@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.components import verbatim
 from app.figures.failures import domains
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def no_attempts(filters: str) -> None:
     """No attempt ended in the selection."""
     show(
         "No attempt ended in this selection.",
-        remedy=f"Choose a longer period, a smaller job size, or reset the filters ({filters}). "
-        "Verdicts need the scheduler's records of jobs:",
+        remedy="Choose a longer period, a smaller job size, or reset the filters "
+        f"({verbatim.escaped(filters)}). Verdicts need the scheduler's records of jobs:",
         commands=("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
     )
 
@@ -122,7 +123,7 @@ def no_failures_of(shown: Sequence[str], summary: FailureSummary, filters: str) 
         f"No failed attempt of {chosen} in this selection." if shown else "No domain is chosen.",
         remedy=f"There are failed attempts of {', '.join(others)}: choose it above."
         if others
-        else f"Nothing failed at all ({filters}).",
+        else f"Nothing failed at all ({verbatim.escaped(filters)}).",
     )
 
 
@@ -163,7 +164,7 @@ def no_history(filters: str) -> None:
     """Nothing was recorded of a node in the period."""
     show(
         "Nothing was recorded of this node in the period.",
-        remedy=f"Choose a longer period ({filters}), or ingest more about nodes:",
+        remedy=f"Choose a longer period ({verbatim.escaped(filters)}), or ingest more about nodes:",
         commands=(
             "sacctmgr -P show event start=now-90days > events.txt",
             "faultline ingest sacctmgr-events events.txt",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from app.components import table
+from app.components import table, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ def alternatives(found: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) 
         return
     for each in found:
         title = titles.get(str(each["cause"]), str(each["cause"]))
+        reason = verbatim.escaped(str(each.get("reason") or "less evidence"))
         share = numbers.percent(each.get("confidence"))
-        st.markdown(f"- {title} ({share}): {each.get('reason') or 'less evidence'}")
+        st.markdown(f"- {verbatim.escaped(title)} ({share}): {reason}")
 
 
 def frame(evidence: Sequence[Mapping[str, Any]], end_at: pd.Timestamp) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from app.components import (
     log_excerpt,
     notice,
     table,
+    verbatim,
 )
 from app.components.headline import Headline
 from app.figures import numbers
@@ -60,7 +61,7 @@ def latest(scope: Scope) -> None:
     st.header("Latest incidents", anchor=False)
     total = loaders.incidents(scope.selection).n_incidents
     if not total:
-        st.markdown(f"No incident in this selection ({scope.filters}).")
+        st.markdown(f"No incident in this selection ({verbatim.escaped(scope.filters)}).")
         return
     everything = {"domain": None, "cause": None, "status": None}
     incident_rows.show(scope, everything, name="latest_incidents", total=total)

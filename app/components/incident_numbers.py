@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def of(summary: IncidentSummary, kind: dict[str, str | None], scope: Scope) -> list[Headline]:
     """How often, at what cost, how many need somebody, how many are loops."""
-    opens = partial(incident_rows.dialog, scope, kind)
+    opens = partial(incident_rows.dialog, scope, kind, total=summary.n_incidents)
     return [
         headline.of_rate(
             glossary.INCIDENTS_WITH_JOBS, summary.rate_per_1000_node_days, None, opens=opens
@@ -26,7 +26,7 @@ def of(summary: IncidentSummary, kind: dict[str, str | None], scope: Scope) -> l
             glossary.OPEN_INCIDENTS,
             numbers.count(summary.n_open),
             f"of {numbers.counted(summary.n_incidents, 'incident')}",
-            partial(incident_rows.dialog, scope, kind | {"status": "open"}),
+            partial(incident_rows.dialog, scope, kind | {"status": "open"}, total=summary.n_open),
         )
         if kind["status"] in (None, "open")
         else Headline(
@@ -39,7 +39,7 @@ def of(summary: IncidentSummary, kind: dict[str, str | None], scope: Scope) -> l
             glossary.CRASH_LOOPS,
             numbers.count(summary.n_crash_loops),
             f"of {numbers.counted(summary.n_incidents, 'incident')}",
-            partial(incident_rows.dialog, scope, kind, loops=True),
+            partial(incident_rows.dialog, scope, kind, total=summary.n_crash_loops, loops=True),
         ),
     ]
 

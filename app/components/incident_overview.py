@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app import loaders
-from app.components import empty_state, figure_block, incident_filters, links, table
+from app.components import empty_state, figure_block, incident_filters, links, table, verbatim
 from app.figures.failures import incidents_by_cause
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def none(kind: dict[str, str | None], scope: Scope) -> None:
     if chosen and loaders.incidents(scope.selection).n_incidents:
         empty_state.show(
             f"No incident of this kind ({chosen}).",
-            remedy=f"There are others in this selection ({scope.filters}): choose all above.",
+            remedy="There are others in this selection "
+            f"({verbatim.escaped(scope.filters)}): choose all above.",
         )
         return
     held = set(loaders.coverage(scope.selection).sources["source"])
@@ -63,5 +64,5 @@ def none(kind: dict[str, str | None], scope: Scope) -> None:
         return
     empty_state.show(
         "No job failed by hardware or system software, and no node reported a critical event.",
-        remedy=f"Choose a longer period or reset the filters ({scope.filters}).",
+        remedy=f"Choose a longer period or reset the filters ({verbatim.escaped(scope.filters)}).",
     )

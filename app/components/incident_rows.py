@@ -41,9 +41,9 @@ COLUMNS = [
 
 
 @st.dialog("Incidents", width="large")
-def dialog(scope: Scope, kind: dict[str, str | None], *, loops: bool = False) -> None:
+def dialog(scope: Scope, kind: dict[str, str | None], *, total: int, loops: bool = False) -> None:
     """The incidents behind a number."""
-    show(scope, kind, name="incidents_dialog", loops=loops)
+    show(scope, kind, name="incidents_dialog", total=total, loops=loops)
 
 
 def show(
@@ -51,7 +51,7 @@ def show(
     kind: dict[str, str | None],
     *,
     name: str,
-    total: int | None = None,
+    total: int,
     loops: bool = False,
 ) -> None:
     """The latest incidents; the download holds all, each with its address."""
@@ -67,9 +67,10 @@ def show(
 
 
 def _fetch(scope: Scope, kind: dict[str, str | None], *, loops: bool, limit: int) -> pd.DataFrame:
-    """Rows as they are shown: nodes as one text."""
-    found = loaders.incident_rows(scope.selection, limit=limit, **kind)
-    found = found[found["loop_failures"] > 0] if loops else found
+    """Rows as they are shown: nodes as one text; loops are looked for in all incidents."""
+    read = rows.EVERYTHING if loops else limit
+    found = loaders.incident_rows(scope.selection, limit=read, **kind)
+    found = found[found["loop_failures"] > 0].head(limit) if loops else found
     return found.assign(nodes=found["nodes"].map(", ".join))[COLUMNS]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import empty_state, rows, table
+from app.components import empty_state, rows, table, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def rejected(scope: Scope) -> None:
     total = int(loaders.ingests()["rows_rejected"].sum())
     reasons = found["reason"].value_counts()
     st.markdown(
-        ", ".join(f"{reason}: {numbers.count(n)}" for reason, n in reasons.items())
+        ", ".join(
+            f"{verbatim.escaped(reason)}: {numbers.count(n)}" for reason, n in reasons.items()
+        )
         + ("" if len(found) == total else f" (of the first {len(found):,})")
     )
     table.show(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import failure_rows, notice
+from app.components import failure_rows, notice, verbatim
 
 if TYPE_CHECKING:
     from app.components.scope import Scope
@@ -36,6 +36,6 @@ def failed(scope: Scope) -> None:
     st.header("Latest failed attempts", anchor=False)
     total = loaders.failures(scope.selection).n_failed_attempts
     if not total:
-        st.markdown(f"Nothing failed in this selection ({scope.filters}).")
+        st.markdown(f"Nothing failed in this selection ({verbatim.escaped(scope.filters)}).")
         return
     failure_rows.show(scope, name="latest_failed", total=total)

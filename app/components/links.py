@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pandas as pd
 import streamlit as st
 
-from app.components import filter_bar
+from app.components import filter_bar, verbatim
 
 SCRIPT = Path(__file__).with_name("go_to.js")
 
@@ -37,12 +37,12 @@ def open_incident(incident_id: str) -> None:
 
 def node(name: str, cluster: str) -> str:
     """A link to a node's page, as markdown."""
-    return f"[{name}]({_address('node', {'node': name, 'cluster': cluster})})"
+    return f"[{verbatim.escaped(name)}]({_address('node', {'node': name, 'cluster': cluster})})"
 
 
 def incident(incident_id: str) -> str:
     """A link to an incident's page, as markdown."""
-    return f"[{incident_id}]({_address('incident', {'incident': incident_id})})"
+    return f"[{verbatim.escaped(incident_id)}]({_address('incident', {'incident': incident_id})})"
 
 
 def _address(page: str, named: dict[str, str]) -> str:

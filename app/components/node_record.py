@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app import loaders
-from app.components import empty_state, figure_block, glossary, links, said, table
+from app.components import empty_state, figure_block, glossary, links, said, table, verbatim
 from app.components.headline import Headline
 from app.figures import numbers
 from app.figures.failures import node_history
@@ -131,7 +131,7 @@ def basis(node: Node) -> str:
 def _jobs(node: Node, scope: Scope) -> None:
     """Attempts that ran on it; picking one opens its job."""
     if node.attempts.empty:
-        st.markdown(f"No job ran on this node in the period ({scope.filters}).")
+        st.markdown(f"No job ran on this node in the period ({verbatim.escaped(scope.filters)}).")
         return
     shown = node.attempts.assign(cluster=node.cluster)
     table.show(shown, name="node_jobs", scope=scope, opens=links.open_job)
@@ -141,7 +141,9 @@ def _jobs(node: Node, scope: Scope) -> None:
 def _records(found: pd.DataFrame, name: str, scope: Scope) -> None:
     """Records of some kinds, the latest first."""
     if found.empty:
-        st.markdown(f"No record of {name} of this node in the period ({scope.filters}).")
+        st.markdown(
+            f"No record of {name} of this node in the period ({verbatim.escaped(scope.filters)})."
+        )
         return
     table.show(found.drop(columns="kind"), name=f"node_{name}", scope=scope)
     _say_limit(found)

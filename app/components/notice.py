@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from analytics.errors import AnalysisError
+from app.components import verbatim
 from app.loaders import DataError
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (AnalysisError, DataError) as error:
-        st.warning(str(error), icon=":material/warning:")
+        st.warning(verbatim.escaped(str(error)), icon=":material/warning:")
 
 
 def notes(texts: Sequence[str]) -> None:
     """Facts without which the numbers above would be misread, in small type."""
     for text in texts:
-        st.caption(f":material/info: {text}")
+        st.caption(f":material/info: {verbatim.escaped(text)}")

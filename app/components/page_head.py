@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import coverage_note, synthetic_badge
+from app.components import coverage_note, synthetic_badge, verbatim
 
 if TYPE_CHECKING:
     from app.components.scope import Scope
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def show(sentence: str, held: Coverage, scope: Scope) -> None:
     """The answer, the filters, the coverage and, where it applies, the synthetic badge."""
     with st.container(gap="xsmall"):
-        st.title(sentence, anchor=False)
+        st.title(verbatim.escaped(sentence), anchor=False)
         coverage_note.show(held, scope)
 
 
@@ -24,5 +24,5 @@ def of_one(sentence: str, basis: str, scope: Scope) -> None:
     """The head of a page about one thing: the answer, what it is, and the synthetic badge."""
     badge = f"{synthetic_badge.markdown()} " if scope.synthetic else ""
     with st.container(gap="xsmall"):
-        st.title(sentence, anchor=False)
-        st.caption(f"{badge}{basis}.".replace("..", "."))
+        st.title(verbatim.escaped(sentence), anchor=False)
+        st.caption(f"{badge}{verbatim.escaped(basis.removesuffix('.'))}.")

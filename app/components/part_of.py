@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import links
+from app.components import links, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ SHOWN = 5
 def attempt(cluster: str, key: str) -> None:
     """The incident of an attempt; nothing where it is part of none."""
     for row in loaders.incidents_of_attempt(cluster, key).itertuples(index=False):
-        st.markdown(f"Part of incident {links.incident(str(row.incident_id))}: {row.summary}.")
+        st.markdown(
+            f"Part of incident {links.incident(str(row.incident_id))}: "
+            f"{verbatim.escaped(row.summary)}."
+        )
 
 
 def node(cluster: str, name: str) -> None:
@@ -39,5 +42,6 @@ def node(cluster: str, name: str) -> None:
 def _line(row: pd.Series) -> str:
     """One incident as an item of a list."""
     return (
-        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.incident(row['incident_id'])}: {row['summary']}"
+        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.incident(row['incident_id'])}: "
+        f"{verbatim.escaped(row['summary'])}"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions, loaders
-from app.components import notice
+from app.components import notice, verbatim
 from app.figures import numbers
 from app.figures.failures import domains
 
@@ -37,7 +37,7 @@ def form(target: str, *, with_cause: bool, found: str | None = None) -> None:
             "Confirm this cause",
             key="said_confirm",
             icon=":material/check:",
-            help=f"Says that it was: {title}",
+            help=f"Says that it was: {verbatim.escaped(title)}",
         ):
             _say(target, {"cause": found})
     with st.form("said", border=False, clear_on_submit=True):
@@ -67,7 +67,9 @@ def history(target: str, scope: Scope) -> None:
     for each in found[:SHOWN]:
         _line(each, scope)
     if len(found) > SHOWN:
-        st.caption(f"{len(found) - SHOWN:,} more: `faultline annotate {target} --list`")
+        st.caption(
+            f"{len(found) - SHOWN:,} more: " + verbatim.code(f"faultline annotate {target} --list")
+        )
 
 
 def _known(cause: str) -> bool:
@@ -107,9 +109,11 @@ def _line(each: Annotation, scope: Scope) -> None:
     text, button = st.columns([5, 1], vertical_alignment="center")
     when = numbers.moment(loaders.time_of(each), scope.timezone)
     undone = each.undone_at is not None
-    value = each.value if each.field == "note" else f"`{each.value}`"
-    line = f"{_escaped(each.author)}, {when}: {each.field} {_shown(value, each.field)}"
-    text.caption(f"~~{line}~~ undone by {_escaped(each.undone_by or '')}" if undone else line)
+    write = verbatim.escaped if each.field == "note" else verbatim.code
+    line = f"{verbatim.escaped(each.author)}, {when}: {each.field} {write(each.value)}"
+    text.caption(
+        f"~~{line}~~ undone by {verbatim.escaped(each.undone_by or '')}" if undone else line
+    )
     if not undone and button.button(
         "Undo", key=f"undo_{each.annotation_id}", type="tertiary", help="Takes it back"
     ):
@@ -120,15 +124,3 @@ def _line(each: Annotation, scope: Scope) -> None:
                 author=st.session_state.get("author") or None,
             )
             st.rerun()
-
-
-def _shown(value: str, field: str) -> str:
-    """A value in a line; a note as plain text."""
-    return _escaped(value) if field == "note" else value
-
-
-def _escaped(text: str) -> str:
-    """Text without the marks of markdown: people's words are words."""
-    return "".join(
-        f"\\{letter}" if letter in "\\`*_{}[]()#+-.!|~<>:$" else letter for letter in text
-    )

@@ -1,19 +1,33 @@
-"""Text of logs, queries and people, shown as it is written: nothing in it is markup."""
+"""Text of logs, records and people, shown as it is written: nothing in it is markup."""
 
 from __future__ import annotations
 
 import re
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|$<>~:&])")
+_SPECIAL = re.compile(
+    r"[\\`*\[\]<>|$~]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it is a letter
+    r"|:(?=[A-Za-z+-])"  # Streamlit's colours, icons and emoji
+    r"|&(?=#?\w+;)"
+    r"|^(?:[-+#=]|\d+(?=[.)]\s))"  # lists and headings
+)
 
 
 def escaped(text: str) -> str:
     r"""Text on one line that markdown leaves alone.
 
-    >>> escaped("SELECT $a -- <b>")
-    'SELECT \\$a \\-\\- \\<b\\>'
+    >>> escaped("SELECT $a, *b* -- <c>")
+    'SELECT \\$a, \\*b\\* -- \\<c\\>'
+    >>> escaped("12:30 gpu-01_a: [x](http://y) :red[z]")
+    '12:30 gpu-01_a: \\[x\\](http://y) \\:red\\[z\\]'
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(_quoted, " ".join(text.split()))
+
+
+def _quoted(found: re.Match[str]) -> str:
+    """A mark with a backslash before it; behind the digits of what would be a list."""
+    mark = found[0]
+    return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
 
 def code(text: str) -> str:

@@ -70,14 +70,16 @@ def rounded(value: float) -> float:
 
 
 def percent(ratio: float | None, *, signed: bool = False) -> str:
-    """A ratio as percentage.
+    """A ratio as percentage; what falls short of all is never rounded up to it.
 
-    >>> percent(0.9), percent(0.1234, signed=True)
-    ('90 %', '+12.3 %')
+    >>> percent(0.9), percent(0.1234, signed=True), percent(0.99981), percent(1.0)
+    ('90 %', '+12.3 %', '99.98 %', '100 %')
     """
     if ratio is None or _is_unknown(ratio):
         return UNKNOWN
-    text = f"{100 * ratio:.3g}"
+    text = f"{100 * ratio:.{DIGITS}g}"
+    if text == "100" and ratio < 1.0:
+        text = f"{100 * ratio:.{math.ceil(-math.log10(100 * (1 - ratio)))}f}"
     return f"{'+' if signed and ratio > 0 else ''}{text} %"
 
 

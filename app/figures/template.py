@@ -80,8 +80,17 @@ PALETTES: dict[Mode, Palette] = {
 def figure(*, title: str, note: str, mode: Mode, height: int) -> go.Figure:
     """An empty figure in the common look: the question or finding on top, its basis below it."""
     chart = go.Figure(layout={"template": _template(mode), "height": height})
-    chart.update_layout(title={"text": title, "subtitle": {"text": note}})
+    chart.update_layout(title={"text": plain(title), "subtitle": {"text": plain(note)}})
     return chart
+
+
+def plain(text: str) -> str:
+    """Text that Plotly does not read as markup.
+
+    >>> plain("<b> & more")
+    '&lt;b> & more'
+    """
+    return text.replace("<", "&lt;")
 
 
 def label(

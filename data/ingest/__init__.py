@@ -112,13 +112,7 @@ def _read(
         return
     with opened(name, writer.workdir, options.progress, called=called) as found:
         reader = _reader(source, found)
-        try:
-            batch = reader.read(found.source, options, writer.connection)
-        except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
-            raise SourceError(
-                f"{called or name}: is Parquet, {reader.NAME} reads text: give the log itself"
-            ) from None
-        yield reader.NAME, found, batch
+        yield reader.NAME, found, reader.read(found.source, options, writer.connection)
 
 
 def _folder_reader(source: str, name: str) -> ModuleType | None:
@@ -164,20 +158,12 @@ def _result(
         clusters=tuple(batch.clusters),
         first_at=batch.first_at,
         last_at=batch.last_at,
-        notices=(*batch.notices, *_notices(found, batch)),
+        notices=(
+            *batch.notices,
+            *found.notices(),
+            *([] if batch.rows_read else ["holds no record"]),
+        ),
     )
-
-
-def _notices(found: Opened, batch: Batch) -> list[str]:
-    """What the user should know of the input itself."""
-    source = found.source
-    told = (
-        (source.n_replaced, f"{source.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
-        (found.n_nuls, f"{found.n_nuls:,} NUL bytes: read as blanks"),
-        (source.truncated, f"{source.truncated}: what came before it was read"),
-        (batch.rows_read == 0, "holds no record"),
-    )
-    return [text for applies, text in told if applies]
 
 
 def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.errors import SourceError
 from data.ingest.job_log_line import line_host, line_rank, line_time
 from data.ingest.job_log_name import LogName, compiled, log_name
 from data.ingest.local_time import LocalClock
+from data.ingest.log_lines import first_and_last_lines
 from data.ingest.reader import Batch, Options, Rejected, Source
 from data.ingest.source import Opened, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import duckdb
 
@@ -34,7 +36,6 @@ FIRST_LINES, LAST_LINES = 200, 1_800
 """Lines of a file that are stored where the caller says nothing else."""
 LONGEST_LINE = 4_000
 """Characters of a line that are stored: of a longer one its end, which a terminal would show."""
-_READ_AT_ONCE = 1 << 16
 _SCHEMA = pa.schema(
     [("cluster", pa.string()), ("job_id", pa.string()), ("file", pa.string()),
      ("line_no", pa.int64()), ("logged_at", pa.timestamp("us", tz="UTC")), ("node", pa.string()),
@@ -68,7 +69,8 @@ def read_folder(
 ) -> tuple[Opened, Batch]:
     """The logs below a folder, as `read` reads each; what they came from, and their rows.
 
-    Files whose name holds no job id are skipped, those that cannot be read are rejected.
+    Files whose name holds no job id are skipped; files and folders that cannot be read are
+    rejected.
 
     Raises
     ------
@@ -80,7 +82,12 @@ def read_folder(
     if options.pattern:
         compiled(options.pattern)
     reading, digest = _Reading(options), hashlib.sha256()
-    for number, path in enumerate(_files(folder), 1):
+
+    def refused(error: OSError) -> None:
+        place = os.path.relpath(error.filename, folder)
+        reading.rejected.append(Rejected(1, f"cannot be read ({error.strerror})", place))
+
+    for number, path in enumerate(_files(folder, refused), 1):
         relative = path.relative_to(folder).as_posix()
         name = log_name(relative, options.pattern)
         if name is None:
@@ -100,13 +107,20 @@ def read_folder(
     )
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Files below a folder in the order of their paths; links to folders are not followed."""
-    for root, folders, names in os.walk(folder):
+def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
+    """Files below a folder in the order of their paths; links to folders are not followed.
+
+    Folders that cannot be listed and files that cannot be looked at are told to `refused`.
+    """
+    for root, folders, names in os.walk(folder, onerror=refused):
         folders.sort()
-        for name in sorted(names):
-            path = Path(root, name)
-            if path.is_file():
+        for path in (Path(root, name) for name in sorted(names)):
+            try:
+                is_file = path.is_file()
+            except OSError as error:
+                refused(error)
+                continue
+            if is_file:
                 yield path
 
 
@@ -165,39 +179,33 @@ class _Reading:
 
     def add(self, source: Source, relative: str, name: LogName) -> None:
         """Takes the first and last lines of a log."""
-        head: list[tuple[int, str]] = []
-        tail: deque[tuple[int, str]] = deque(maxlen=self.last)
-        number = 0
-        for number, text in enumerate(_lines(source.path), 1):
-            (head if number <= self.first else tail).append((number, text))
-        kept = [*head, *tail]
-        self.skipped["between_first_and_last_lines"] += number - len(kept)
-        self.n_files += 1
-        self.n_lines += number
-        self.jobs.add(name.job_id)
-        texts = [text for _, text in kept]
-        self.tables.append(
-            pa.table(
-                {
-                    "cluster": [self.cluster] * len(kept),
-                    "job_id": [name.job_id] * len(kept),
-                    "file": [relative] * len(kept),
-                    "line_no": [line_no for line_no, _ in kept],
-                    "logged_at": [line_time(text, self.clock, self.cluster) for text in texts],
-                    "node": [name.node or line_host(text) or self.options.node for text in texts],
-                    "rank": [
-                        name.rank if name.rank is not None else line_rank(text) for text in texts
-                    ],
-                    "text": texts,
-                },
-                schema=_SCHEMA,
-            )
+        log = first_and_last_lines(source.path, self.first, self.last, longest=LONGEST_LINE)
+        n_kept = len(log.lines)
+        table = pa.table(
+            {
+                "cluster": [self.cluster] * n_kept,
+                "job_id": [name.job_id] * n_kept,
+                "file": [relative] * n_kept,
+                "line_no": log.numbers,
+                "logged_at": [line_time(text, self.clock, self.cluster) for text in log.lines],
+                "node": [name.node or line_host(text) or self.options.node for text in log.lines],
+                "rank": [
+                    name.rank if name.rank is not None else line_rank(text) for text in log.lines
+                ],
+                "text": log.lines,
+            },
+            schema=_SCHEMA,
         )
+        self.tables.append(table)
+        self.skipped["between_first_and_last_lines"] += log.n_lines - n_kept
+        self.n_files += 1
+        self.n_lines += log.n_lines
+        self.jobs.add(name.job_id)
 
     def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
         """All of the logs."""
         rows = pa.concat_tables(self.tables)
-        times = [time for time in rows["logged_at"].to_pylist() if time is not None]
+        written = pc.min_max(rows["logged_at"]).as_py()
         n_skipped_files = self.skipped["name_without_job_id"] + self.skipped["empty_file"]
         return Batch(
             tables={"job_logs": rows},
@@ -205,8 +213,8 @@ class _Reading:
             rows_kept=rows.num_rows,
             skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
             rejected=self.rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
+            first_at=written["min"],
+            last_at=written["max"],
             clusters=(self.cluster,),
             notices=[*self.clock.notices(), *self._told(), *self._unknown_jobs(connection)],
         )
@@ -227,19 +235,6 @@ class _Reading:
             return []
         told = f"{n_unknown:,} of {len(self.jobs):,}"
         return [f"jobs that the store does not know, whose logs wait for their records: {told}"]
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """Lines without their ends; of a line too long its end."""
-    with path.open(encoding="utf-8-sig", newline="\n") as stream:
-        line = ""
-        while part := stream.readline(_READ_AT_ONCE):
-            line = (line + part)[-_READ_AT_ONCE:]
-            if line.endswith("\n"):
-                yield line.rstrip("\r\n")[-LONGEST_LINE:]
-                line = ""
-        if line:
-            yield line.rstrip("\r")[-LONGEST_LINE:]
 
 
 def _or(stated: int | None, default: int) -> int:

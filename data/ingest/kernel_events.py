@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from data.ingest.fabric_line import switch_error
 from data.ingest.kernel_line import LineError
-from data.ingest.kernel_log import _Log as KernelLog  # the reader, taken a line at a time
-from data.ingest.kernel_log import _may_matter as may_matter
+from data.ingest.kernel_log import KernelLog, may_matter
 from data.ingest.kernel_process import process_of
 from data.ingest.reader import RAW_LIMIT, Rejected
 from data.ingest.source import opened
@@ -72,7 +71,8 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
                     n_taken = len(log.rows)
                 elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
                     events.append(event)
-    return KernelEvents(tuple(events), tuple(log.rejected), tuple(log.times.notices()))
+    notices = (*log.times.notices(), *found.notices())
+    return KernelEvents(tuple(events), tuple(log.rejected), notices)
 
 
 def _event(line_no: int, row: HealthRow) -> KernelEvent:

@@ -77,11 +77,11 @@ def read(
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log = _Log(source, options)
+    log = KernelLog(source, options)
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         for line_no, line in enumerate(lines, 1):
             log.is_log = log.is_log or is_logged(line)
-            if _may_matter(line):
+            if may_matter(line):
                 log.take(line_no, line)
             elif not line.isspace():
                 log.n_other += 1
@@ -90,7 +90,7 @@ def read(
     return log.batch()
 
 
-def _may_matter(line: str) -> bool:
+def may_matter(line: str) -> bool:
     """A cheap test that spares nearly all lines of a log the regular expressions."""
     return (
         "Xid" in line
@@ -185,7 +185,7 @@ class _Announced:
 
 
 @dataclass
-class _Log:
+class KernelLog:
     """What has been read of one log so far."""
 
     source: Source

@@ -47,6 +47,16 @@ class Opened:
     n_nuls: int = 0
     """NUL bytes, which stand as one space a run in the source: a crash leaves them in logs."""
 
+    def notices(self) -> list[str]:
+        """What the user should know of the input itself."""
+        source = self.source
+        told = (
+            (source.n_replaced, f"{source.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
+            (self.n_nuls, f"{self.n_nuls:,} NUL bytes: read as blanks"),
+            (source.truncated, f"{source.truncated}: what came before it was read"),
+        )
+        return [text for applies, text in told if applies]
+
 
 @contextmanager
 def opened(
@@ -67,7 +77,8 @@ def opened(
     Raises
     ------
     SourceError
-        Where the input is absent, unreadable, empty, binary, or broken from its first byte on.
+        Where the input is absent, unreadable, empty, binary, or broken from its first byte on, or
+        the block reads Parquet as text.
     """
     raw, modified_at = _stream(name)
     copy = workdir / "input"
@@ -82,6 +93,10 @@ def opened(
                 progress=progress,
             )
         yield opened_input
+    except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
+        raise SourceError(
+            f"{called or name}: is Parquet, and this reads text: give the log itself"
+        ) from None
     finally:
         copy.unlink(missing_ok=True)
         copy.with_suffix(".utf8").unlink(missing_ok=True)

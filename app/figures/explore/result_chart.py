@@ -74,22 +74,24 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     shown, left_out = _shown(frame, chart)
     parts = [note, left_out]
     drawn = template.figure(
-        title=f"{_plain(chart.y)} by {_plain(chart.x)}",
+        title=f"{chart.y} by {chart.x}",
         note=" · ".join(part for part in parts if part),
         mode=mode,
         height=HEIGHT,
     )
     series = _series(shown, chart)
+    title = {"text": template.plain(chart.colour or ""), "font": {"size": template.TEXT_SIZE}}
     for (name, rows), colour in zip(series, COLOURS[mode], strict=False):
         _draw(drawn, chart, rows, name=name, colour=colour)
     drawn.update_layout(
-        xaxis={"title": _plain(chart.x)},
+        xaxis={"title": template.plain(chart.x)},
         yaxis={
-            "title": _plain(chart.y),
+            "title": template.plain(chart.y),
             "rangemode": "tozero" if chart.kind == "bar" else "normal",
+            "separatethousands": True,
         },
         showlegend=len(series) > 1,
-        legend={"title": {"text": _plain(chart.colour or "")}, "x": 1, "xanchor": "left", "y": 1},
+        legend={"title": title, "x": 1, "xanchor": "left", "y": 1},
         barmode="stack",
     )
     if _has_names(shown, chart):
@@ -106,7 +108,7 @@ def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:
     if _has_names(known, chart):
         kept = list(dict.fromkeys(known[chart.x]))
         if len(kept) > MOST_BARS:
-            said = f"the first {MOST_BARS} of {len(kept):,} values of {_plain(chart.x)}"
+            said = f"the first {MOST_BARS} of {len(kept):,} values of {chart.x}"
             known = known[known[chart.x].isin(kept[:MOST_BARS])]
     elif len(known) > MOST_POINTS:
         said = f"the first {MOST_POINTS:,} of {len(known):,} rows"
@@ -133,8 +135,9 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
     x = rows[chart.x]
     if _has_names(rows, chart):
         x = x.astype(str)
-    values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": _plain(name)}
-    hover = f"{_plain(chart.x)} %{{x}}<br>{_plain(chart.y)} %{{y:,}}<extra>{_plain(name)}</extra>"
+    values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": template.plain(name)}
+    at, of, group = (template.plain(each) for each in (chart.x, chart.y, name))
+    hover = f"{at} %{{x}}<br>{of} %{{y:,}}<extra>{group}</extra>"
     if chart.kind == "bar":
         drawn.add_bar(**values, marker={"color": colour, "line": {"width": 0}}, hovertemplate=hover)
         return
@@ -154,8 +157,3 @@ def _has_names(frame: pd.DataFrame, chart: Chart) -> bool:
         return False
     few = chart.kind == "bar" and x.nunique() <= MOST_BARS
     return few or not pd.api.types.is_numeric_dtype(x)
-
-
-def _plain(text: str) -> str:
-    """Text that Plotly does not read as markup."""
-    return text.replace("<", "&lt;")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 ROW_HEIGHT = 28
-FRAME_HEIGHT = 112
+FRAME_HEIGHT = 142
 MAX_ATTEMPTS = 40
 """Attempts drawn, the latest; the table and the download hold all."""
 BAR_WIDTH = 0.5
@@ -63,7 +63,7 @@ def figure(
     date_axis(chart, (drawn["submit_at"].min(), last), timezone)
     chart.update_yaxes(
         tickvals=[row.place for row in rows],
-        ticktext=_names(drawn),
+        ticktext=[template.plain(each) for each in _names(drawn)],
         tickfont={"color": template.PALETTES[mode].text},
         range=[max(len(rows), 1) - 0.5, -0.5],
         showgrid=False,
@@ -145,18 +145,18 @@ def _add_ends(
                     "size": 10,
                     "color": colour,
                 },
-                hovertemplate=f"{_end(row, titles)}<br>"
+                hovertemplate=f"{template.plain(_end(row, titles))}<br>"
                 f"{numbers.moment(row.until, timezone)}<extra></extra>",
                 name="end",
             )
         template.label(
             chart,
-            _end(row, titles),
+            template.plain(_end(row, titles)),
             x=1.0,
             y=row.place,
             xref="paper",
             xshift=12,
-            colour=colour if failed else palette.text,
+            colour=palette.text,
         )
 
 
@@ -191,8 +191,13 @@ def date_axis(chart: go.Figure, period: tuple[pd.Timestamp, pd.Timestamp], timez
         type="date",
         title=f"Time ({timezone})",
         showgrid=True,
-        tickformat="%H:%M\n%-d %b %Y" if last - first < SHORT else "%-d %b\n%Y",
+        tickformat=tick_format(last - first),
     )
+
+
+def tick_format(span: pd.Timedelta) -> str:
+    """How finely an axis tells a length of time: as the day, and its year or its hours."""
+    return "%H:%M\n%-d %b %Y" if span < SHORT else "%-d %b\n%Y"
 
 
 def local(at: pd.Timestamp, timezone: str) -> pd.Timestamp:

@@ -177,7 +177,9 @@ def _add_lines(chart: go.Figure, timeline: Timeline, *, timezone: str, mode: Mod
     ]
     named = {timeline.first_at: "began"}
     for at, title in sorted(failures)[:ANNOTATED]:
-        named[at] = f"{title} ended" if at not in named else f"began: {title} ended"
+        if named.get(at) == "began":
+            named[at] = f"began: {title} ended"
+        named.setdefault(at, f"{title} ended")
     shown: pd.Timestamp | None = None
     close = (timeline.to_at - timeline.from_at) / 6
     for at, said in sorted(named.items()):

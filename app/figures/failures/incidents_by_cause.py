@@ -9,7 +9,7 @@ import pandas as pd
 
 from app.figures import numbers, template
 from app.figures.failures import domains
-from app.figures.failures.attempts import local
+from app.figures.failures.attempts import local, tick_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +74,11 @@ def figure(
         _add_incidents(chart, found, place=place, largest=largest, timezone=timezone, mode=mode)
         _add_cost(chart, cause, place=place, mode=mode)
     _axes(chart, drawn, timezone=timezone, mode=mode)
+    if len(rows):
+        chart.update_xaxes(
+            tickformat=tick_format(rows["start_at"].max() - rows["start_at"].min()),
+            selector={"type": "date"},
+        )
     return chart
 
 

@@ -84,10 +84,10 @@ def _percent(ratio: float | None) -> float | None:
 def _says_count(state: StateCount) -> str:
     """What the bar of a number says."""
     share = state.share
-    interval = f"{numbers.percent(share.lower)} to {numbers.percent(share.upper)}"
     return (
         f"<b>{state.state}</b>: {numbers.count(state.n_attempts)} of {share.n:,} attempts<br>"
-        f"{numbers.percent(share.value)}, {interval} ({numbers.level(share)} interval)"
+        f"{numbers.percent(share.value)}, {numbers.percent_interval(share)} "
+        f"({numbers.level(share)} interval)"
     )
 
 

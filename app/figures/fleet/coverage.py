@@ -68,7 +68,7 @@ def figure(
     )
     _add_spells(chart, spells, mode)
     chart.update_layout(barmode="overlay", bargap=0)
-    chart.update_xaxes(type="date", title="Day (UTC)", range=[first, last])
+    chart.update_xaxes(type="date", title="Day (UTC)", range=[first, last], tickformat="%-d %b\n%Y")
     chart.update_yaxes(
         type="category",
         categoryarray=list(dict.fromkeys(spell.row for spell in spells)),

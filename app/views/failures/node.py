@@ -11,6 +11,7 @@ from app.components import (
     node_record,
     page_head,
     part_of,
+    verbatim,
     verdict,
 )
 
@@ -29,7 +30,7 @@ with head:
     page_head.show(
         verdict.node(node, node_record.counts(node)), loaders.coverage(scope.selection), scope
     )
-    st.caption(node_record.basis(node))
+    st.caption(verbatim.escaped(node_record.basis(node)))
 headline.row(node_record.headlines(node, scope))
 node_record.axis(node, scope)
 part_of.node(node.cluster, node.node)

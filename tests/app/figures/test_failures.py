@@ -103,9 +103,15 @@ def test_the_data_of_the_figure_hold_every_cause_and_week() -> None:
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_nothing_to_draw_is_an_empty_figure(mode: str) -> None:
     nothing = causes_by_week(_weeks().head(0), ["hardware"])
-    causes_over_time.figure(nothing, titles={}, exposure_known=True, mode=mode)
-    cause_ranking.figure((), exposure_known=True, mode=mode)
-    states.figure((), mode=mode)
+    drawn = [
+        causes_over_time.figure(nothing, titles={}, exposure_known=True, mode=mode).to_dict(),
+        cause_ranking.figure((), exposure_known=True, mode=mode).to_dict(),
+        states.figure((), mode=mode).to_dict(),
+    ]
+    assert all(not len(trace["x"]) for figure in drawn for trace in figure["data"])
+    assert all(figure["layout"]["title"]["text"].endswith("?") for figure in drawn)
+    assert all(figure["layout"]["xaxis"]["title"]["text"] for figure in drawn)
+    assert all("annotations" not in figure["layout"] for figure in drawn)
 
 
 def test_similar_rates_are_bars_from_zero() -> None:

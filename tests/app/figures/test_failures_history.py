@@ -72,6 +72,14 @@ def test_an_end_has_the_colour_of_its_domain_and_says_its_cause() -> None:
     assert texts == ["FAILED: PCIe error", "RUNNING, no end recorded"]
 
 
+def test_names_and_states_are_shown_as_written() -> None:
+    array = _attempts(3).assign(job_id=["<b>7", "7_2", "7_3"], state="<i>ODD")
+    figure = attempts.figure(array, titles=TITLES, timezone="UTC", note="<a>x").to_dict()
+    assert figure["layout"]["yaxis"]["ticktext"][0] == "&lt;b>7 · attempt 1"
+    assert figure["layout"]["title"]["subtitle"]["text"] == "&lt;a>x"
+    assert all("<" not in note["text"] for note in figure["layout"]["annotations"])
+
+
 def test_times_are_in_the_clusters_zone_with_utc_on_hover() -> None:
     running = _figure(_attempts(), "Europe/Berlin")["data"][1]
     assert str(running["base"][0]) == "2026-01-05 02:00:00"

@@ -117,5 +117,30 @@ def test_the_lines_name_the_beginning() -> None:
     assert "began, 11:59:00" in texts
 
 
+def test_only_the_first_moment_is_called_the_beginning() -> None:
+    hour = pd.Timedelta(hours=1)
+    lanes = [
+        Lane("scheduler", f"job {n}", (Mark(at, None, "seed", "FAILED", "ended"),))
+        for n, at in ((7, AT), (8, AT + hour), (9, AT + hour))
+    ]
+    drawn = incident_timeline.figure(
+        Timeline(tuple(lanes), AT - hour, AT + 2 * hour, AT), timezone="UTC"
+    ).to_dict()
+    texts = [each["text"] for each in drawn["layout"]["annotations"]]
+    assert [text for text in texts if "ended" in text] == [
+        "began: job 7 ended, 12:00:00",
+        "job 8 ended, 13:00:00",
+    ]
+
+
+def test_days_are_written_as_everywhere_else() -> None:
+    drawn = incidents_by_cause.figure(ROWS, CAUSES, timezone="UTC", total=3).to_dict()
+    assert drawn["layout"]["xaxis"]["tickformat"] == "%H:%M\n%-d %b %Y"
+    weeks = ROWS.assign(start_at=[AT, AT + pd.Timedelta(days=30), AT])
+    drawn = incidents_by_cause.figure(weeks, CAUSES, timezone="UTC", total=3).to_dict()
+    assert drawn["layout"]["xaxis"]["tickformat"] == "%-d %b\n%Y"
+    assert drawn["layout"]["xaxis2"]["tickformat"] == ","
+
+
 def test_the_download_holds_every_mark() -> None:
     assert len(incident_timeline.frame(_marks())) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,6 +212,28 @@ def test_bytes_that_are_no_text_do_not_stop_a_log(tmp_path: Path) -> None:
     assert [row["text"][-4:].strip() for row in found] == ["a\ufffd", "b", "end", "last"]
     assert max(len(row["text"]) for row in found) == 4_000
     assert any("not UTF-8" in text for text in result.notices)
+
+
+def test_parquet_among_the_logs_is_rejected(tmp_path: Path, logs: Path) -> None:
+    (logs / "slurm-2.out").write_bytes(b"PAR1" + bytes(range(256)) * 16 + b"PAR1")
+    (result,) = store_of(tmp_path / "store", ("job-log", logs))
+    assert result.rejected_by_reason == {"is Parquet, and this reads text: give the log itself": 1}
+    assert (result.rows_read, result.rows_kept) == (5, 3)
+
+
+def test_a_folder_that_cannot_be_listed_is_rejected(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    for place in ("a", "b"):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "slurm-1.out").write_text("one\n", encoding="utf-8")
+
+    def b_is_moved_away(_: str) -> None:
+        shutil.rmtree(folder / "b", ignore_errors=True)
+
+    (result,) = store_of(tmp_path / "store", ("job-log", folder), progress=b_is_moved_away)
+    assert result.rejected_by_reason == {"cannot be read (No such file or directory)": 1}
+    assert (result.rows_read, result.rows_kept) == (2, 1)
+    assert rows(tmp_path / "store", "SELECT raw FROM rejected_rows") == [{"raw": "b"}]
 
 
 @pytest.mark.parametrize(

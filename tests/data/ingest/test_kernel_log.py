@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from data.errors import SourceError
 from data.ingest import kernel_log
-from data.ingest.kernel_line import LineError, fault_of, pci_address, prefix_of, split_line
+from data.ingest.kernel_line import (
+    Fault,
+    LineError,
+    Prefix,
+    fault_of,
+    pci_address,
+    prefix_of,
+    split_line,
+)
 from data.ingest.reader import Batch, Options, Source
 
 LOGS = Path(__file__).parents[4] / "shared" / "data" / "kernel_logs"
@@ -491,11 +499,19 @@ def test_only_kernel_logs_are_recognised(head: str, is_kernel_log: bool) -> None
 def test_no_text_breaks_the_reading_of_a_line(text: str) -> None:
     for line in (text, f"{text}{XID}", f"{XID[:20]}{text}"):
         parts = split_line(line)
+        assert parts is None or line.startswith(parts[0])
         if parts is not None:
             with suppress(LineError):  # the one way in which a line may be unreadable
-                prefix_of(parts[0])
+                assert isinstance(prefix_of(parts[0]), Prefix | None)
             with suppress(LineError):
-                fault_of(parts[1])
+                assert isinstance(fault_of(parts[1]), Fault | str)
+
+
+@given(st.text(st.characters(blacklist_characters="NGn"), max_size=200))
+def test_a_fault_is_found_behind_any_text(text: str) -> None:
+    parts = split_line(f"{text}{XID}")
+    assert parts is not None
+    assert (parts[0], fault_of(parts[1])) == (text, Fault("xid", XID, "0000:9b:00", 119))
 
 
 def test_pci_addresses_have_one_spelling() -> None:

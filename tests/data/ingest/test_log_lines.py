@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from data.errors import SourceError
 from data.ingest import log_lines
 from data.ingest.log_lines import read_log_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_a_short_log_is_read_whole(tmp_path: Path) -> None:
@@ -19,6 +20,19 @@ def test_a_short_log_is_read_whole(tmp_path: Path) -> None:
     found = read_log_lines(str(path))
     assert found.lines == ("one", "two\ufffd", "", "four")
     assert (found.numbers, found.n_lines) == ((1, 2, 3, 4), 4)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r")
+    assert read_log_lines(str(path)).lines == ("one", "two")
+
+
+def test_parquet_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(b"PAR1" + bytes(range(256)) * 16 + b"PAR1")
+    with pytest.raises(SourceError, match="is Parquet, and this reads text: give the log itself"):
+        read_log_lines(str(path))
 
 
 def test_of_a_long_log_the_first_and_last_part_are_kept(
