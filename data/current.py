@@ -11,7 +11,7 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of schema.sql."""
 
 

@@ -84,13 +84,36 @@ CREATE TABLE job_nodes ( -- A node of an attempt. Key: cluster, attempt_key, nod
   start_at TIMESTAMPTZ, -- start of the attempt
   end_at TIMESTAMPTZ -- end of the attempt; NULL while it runs
 );
-CREATE TABLE job_runs ( -- One logical run: all attempts and jobs of one task. Key: cluster, run_id.
+CREATE TABLE job_runs ( -- One logical run: all attempts and jobs of one task. Derived with the ledger. Key: cluster, run_id.
   cluster VARCHAR, -- name of the cluster
-  run_id VARCHAR, -- the run
+  run_id VARCHAR, -- the run: job id of its first job, with #2 and so on where that id came again
+  joined_by VARCHAR, -- why its attempts are one run: single, requeue, lineage, array, name; the weakest rule that joined any
+  name VARCHAR, -- job name
+  "user" VARCHAR, -- owner
+  account VARCHAR, -- account
+  partition VARCHAR, -- partition of its last attempt
   first_submit_at TIMESTAMPTZ, -- first submission
-  last_end_at TIMESTAMPTZ, -- last end
+  first_start_at TIMESTAMPTZ, -- first start; NULL where none started
+  last_end_at TIMESTAMPTZ, -- last end; NULL while an attempt is pending or running
+  n_jobs INTEGER, -- jobs
   n_attempts INTEGER, -- attempts
-  n_gpus INTEGER -- largest number of GPUs of an attempt
+  n_gpus INTEGER, -- largest number of GPUs of an attempt
+  n_nodes INTEGER, -- largest number of nodes of an attempt
+  n_interruptions INTEGER, -- attempts ended by infrastructure, preemption or requeue
+  n_failures INTEGER, -- of these, attempts ended by infrastructure
+  queued_s BIGINT, -- eligible and waiting, sum over attempts, seconds
+  scheduled_s BIGINT, -- running, sum over attempts, seconds
+  startup_s BIGINT, -- of scheduled_s: from start to the first step
+  checkpoint_s BIGINT, -- of scheduled_s: stopped to write checkpoints
+  lost_s BIGINT, -- of scheduled_s: worked since the last checkpoint before an interruption
+  productive_s BIGINT, -- the rest of scheduled_s
+  lower_productive_s BIGINT, -- least productive_s under what is assumed of checkpoints and start-up
+  upper_productive_s BIGINT, -- greatest
+  variance_productive_s2 DOUBLE, -- variance of productive_s by chance: when in its interval an interruption struck; square seconds
+  basis VARCHAR, -- what startup_s, checkpoint_s and lost_s rest on: training_metrics, observed_runs, configured, assumed
+  checkpoint_interval_s DOUBLE, -- mean working time between checkpoints that training metrics show; NULL where none do
+  checkpoint_write_s DOUBLE, -- mean time a checkpoint stops the run, as they show
+  restart_s DOUBLE -- mean time from start to the first step, as they show
 );
 CREATE TABLE node_events ( -- An interval out of service. Key: cluster, node, start_at.
   cluster VARCHAR, -- name of the cluster
@@ -158,27 +181,42 @@ CREATE TABLE node_metrics_hourly ( -- Node metrics by hour; raw samples are Parq
   value DOUBLE, -- mean over the hour
   n_samples BIGINT -- samples in the hour
 );
-CREATE TABLE training_metrics ( -- A step of a run. Key: cluster, run_id, step, rank.
+CREATE TABLE training_metrics ( -- A logged step of a run. Key: cluster, run_id, job_id, step, rank, logged_at: a step comes again after a restart.
   cluster VARCHAR, -- name of the cluster
-  run_id VARCHAR, -- the run
+  run_id VARCHAR, -- the run as the source names it; of a source that names a job only, found at every publish
+  job_id VARCHAR, -- job that the source states; NULL where it states none
+  attempt_key VARCHAR, -- the attempt; found anew at every publish from job_id, run_id and the time
   step BIGINT, -- training step
-  rank INTEGER, -- rank
-  logged_at TIMESTAMPTZ, -- when
+  rank INTEGER, -- rank; NULL where the source states none
+  logged_at TIMESTAMPTZ, -- when the step, the save or the load was done
   loss DOUBLE, -- training loss
   grad_norm DOUBLE, -- norm of the gradient
   step_time_s DOUBLE, -- duration of the step, seconds
   throughput DOUBLE, -- tokens per second
   checkpoint_event VARCHAR, -- saved, loaded; NULL for a plain step
+  checkpoint_s DOUBLE, -- time that the save or load stopped the run, seconds
   series VARCHAR -- further series, a JSON object
 );
-CREATE TABLE straggler_traces ( -- A stored trace. Key: trace_id.
+CREATE TABLE straggler_traces ( -- A stored trace of operations with its what-if results. Key: trace_id.
   trace_id VARCHAR, -- hash of the trace
-  run_id VARCHAR, -- the run
+  cluster VARCHAR, -- name of the cluster; NULL where no job is stated
+  job_id VARCHAR, -- job that was traced; NULL where none is stated
+  run_id VARCHAR, -- the run; NULL where no job is stated
+  name VARCHAR, -- name of the trial, else of the file
   path VARCHAR, -- Parquet file below metrics/
-  n_steps INTEGER, -- steps
+  traced_at TIMESTAMPTZ, -- when it was traced; NULL where the trace has only times relative to its steps
+  n_rows BIGINT, -- operations
+  n_steps INTEGER, -- steps analysed
+  n_dropped_steps INTEGER, -- steps left out, incomplete
+  n_workers INTEGER, -- workers traced: dp x pp
+  n_gpus INTEGER, -- GPUs of the job: dp x pp x tp x dsp; NULL where no meta file states tp
   dp INTEGER, -- data-parallel size
   pp INTEGER, -- pipeline-parallel size
+  vpp INTEGER, -- model chunks in a stage
   tp INTEGER, -- tensor-parallel size
+  slowdown DOUBLE, -- S = T / T_ideal
+  wasted_ratio DOUBLE, -- share of GPU-time wasted, 1 - 1 / S
+  cause VARCHAR, -- strongest cause; none where the job does not straggle
   results VARCHAR -- results of the what-if, a JSON object
 );
 CREATE TABLE failures ( -- An attempt ended by a failure, with its verdict. Derived at every publish. Key: cluster, attempt_key.
@@ -273,15 +311,21 @@ CREATE TABLE incident_members ( -- A member of an incident. Derived. Key: incide
   role VARCHAR, -- seed, context or consequence
   signal VARCHAR -- what was seen: a check, a code, a state, a cause
 );
-CREATE TABLE gpu_time ( -- A day of a ledger bucket. Derived. Key: day, cluster, partition, account, size_class, bucket, cause.
+CREATE TABLE gpu_time ( -- A day of a ledger bucket. Derived on demand: `faultline ledger`, `ettr` and their pages. Key: day, cluster, partition, account, n_gpus, bucket, cause.
   day DATE, -- day in UTC
   cluster VARCHAR, -- name of the cluster
-  partition VARCHAR, -- partition
-  account VARCHAR, -- account
-  size_class VARCHAR, -- class of job size in GPUs
+  partition VARCHAR, -- partition; NULL for time that no job held
+  account VARCHAR, -- account; NULL for time that no job held
+  size_class VARCHAR, -- class of job size in GPUs: 1, 2-8, 9-16 and so on, doubling
+  n_gpus INTEGER, -- GPUs of the attempts; NULL for time that no job held
   bucket VARCHAR, -- bucket of the ledger
-  cause VARCHAR, -- cause; NULL where the bucket has none
-  gpu_seconds BIGINT -- GPU-seconds
+  cause VARCHAR, -- cause of a loss; NULL where the bucket has none or it is unknown
+  gpu_seconds BIGINT, -- GPU-seconds; of estimated buckets the central value
+  lower_gpu_seconds BIGINT, -- least under what is assumed of checkpoints and start-up
+  upper_gpu_seconds BIGINT, -- greatest
+  variance_gpu_s2 DOUBLE, -- variance by chance, square GPU-seconds; adds up over rows
+  n_attempts BIGINT, -- attempts whose loss it is; NULL for other buckets
+  rule_gpu_seconds BIGINT -- of the same attempts min(running time, 30 min) x GPUs, as the RSC paper counts; NULL for other buckets
 );
 CREATE TABLE coverage ( -- What was collected: rows by source and day. Derived at every publish. Key: cluster, source, day.
   cluster VARCHAR, -- name of the cluster
@@ -325,5 +369,6 @@ CREATE TABLE store_meta ( -- What this snapshot is. One row.
   snapshot BIGINT, -- number of the snapshot
   product_version VARCHAR, -- version that published it
   published_at TIMESTAMPTZ, -- when it was published
-  synthetic BOOLEAN -- true where the store was generated by `faultline demo`
+  synthetic BOOLEAN, -- true where the store was generated by `faultline demo`
+  ledger_key VARCHAR -- what gpu_time and job_runs rest on, a hash; NULL until they are derived
 );

@@ -110,7 +110,7 @@ class StoreWriter:
         self.connection.execute("DELETE FROM store_meta")
         self.connection.execute(
             """INSERT INTO store_meta SELECT ?, ?, ?, ?::TIMESTAMPTZ,
-               coalesce((SELECT bool_or(synthetic) FROM clusters), false)""",
+               coalesce((SELECT bool_or(synthetic) FROM clusters), false), NULL""",
             [SCHEMA_VERSION, self.snapshot, version("faultline"), published_at],
         )
         ((synthetic,),) = self.connection.execute("SELECT synthetic FROM store_meta").fetchall()
