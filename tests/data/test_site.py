@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.efficiency.run_rule import GENERIC_NAMES, RunRule
 from analytics.failures.taxonomy import taxonomy
 from data.errors import SiteError
-from data.site import Attribution, ClusterSite, Site, load_site
+from data.site import Assumed, Attribution, ClusterSite, Runs, Site, load_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,3 +172,91 @@ def test_a_site_adds_causes_and_labels_and_changes_owners(tmp_path: Path) -> Non
 def test_a_mistake_in_the_taxonomy_is_told(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(SiteError, match=re.escape(said)):
         load_site(written(tmp_path, text))
+
+
+RUNS = """\
+[runs]
+requeue_gap_days = 7
+arrays = "apart"
+array_min_gpus = 16
+names = "apart"
+name_min_gpus = 64
+gap_hours = 6.5
+after_completed = true
+max_overlap_ratio = 0
+generic_names = ["train"]
+checkpoint_interval_min = [30, 60]
+checkpoint_write_min = 0
+restart_min = 12.5
+
+[runs.one_node]
+checkpoint_interval_min = 15
+restart_min = [0, 3]
+"""
+
+
+def test_without_a_section_of_runs_its_defaults_hold(tmp_path: Path) -> None:
+    assert load_site(tmp_path).runs == Runs(RunRule(), Assumed(), Assumed())
+    assert Assumed() == Assumed(interval_s=None, write_s=None, restart_s=None)
+    assert RunRule() == RunRule(
+        30, "chain", None, "chain", None, 24, False, 0.1, GENERIC_NAMES
+    )  # fmt: skip
+
+
+def test_every_key_of_runs_is_read_and_minutes_become_seconds(tmp_path: Path) -> None:
+    assert load_site(written(tmp_path, RUNS)).runs == Runs(
+        RunRule(7, "apart", 16, "apart", 64, 6.5, True, 0, ("train",)),
+        Assumed((1800, 3600), (0, 0), (750, 750)),
+        Assumed((900, 900), None, (0, 180)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("runs = 3", "runs must be a section, got 3: write [runs]"),
+        ("[runs]\none_node = 3", "runs.one_node must be a section, got 3: write [runs.one_node]"),
+        ("[runs]\ngap_hour = 3", "runs.gap_hour is unknown: did you mean 'gap_hours'?"),
+        ("[runs]\nrestart = 3", "runs.restart is unknown: did you mean 'restart_min'?"),
+        ("[runs.one_nod]", "runs.one_nod is unknown: did you mean 'one_node'?"),
+        (
+            "[runs.one_node]\ncheckpoint_interval = 3",
+            "runs.one_node.checkpoint_interval is unknown: did you mean 'checkpoint_interval_min'?",
+        ),
+        ("[runs.one_node]\ngap_hours = 3", "runs.one_node.gap_hours is unknown: there are chec"),
+        ("[runs]\ngap_hours = 0", "runs.gap_hours must be hours > 0, at most 8,760, got 0"),
+        ("[runs]\ngap_hours = inf", "runs.gap_hours must be hours > 0, at most 8,760, got inf"),
+        ("[runs]\ngap_hours = true", "runs.gap_hours must be hours > 0, at most 8,760, got True"),
+        ("[runs]\nrequeue_gap_days = nan", "requeue_gap_days must be days > 0, at most 36,500"),
+        ("[runs]\nrequeue_gap_days = '3'", "requeue_gap_days must be days > 0, at most 36,500"),
+        ("[runs]\narrays = 'join'", 'runs.arrays must be "chain" or "apart", got \'join\''),
+        ("[runs]\nnames = true", 'runs.names must be "chain" or "apart", got True'),
+        ("[runs]\nnames = []", 'runs.names must be "chain" or "apart", got []'),
+        ("[runs]\nname_min_gpus = 0", "runs.name_min_gpus must be a whole number > 0, got 0"),
+        ("[runs]\narray_min_gpus = 2.5", "array_min_gpus must be a whole number > 0, got 2.5"),
+        ("[runs]\nafter_completed = 1", "runs.after_completed must be true or false, got 1"),
+        ("[runs]\nmax_overlap_ratio = 1.5", "max_overlap_ratio must be a number from 0 to 1"),
+        ("[runs]\ngeneric_names = 'x'", "runs.generic_names must be a list of names, got 'x'"),
+        ("[runs]\ngeneric_names = [1]", "runs.generic_names must be a list of names, got [1]"),
+        (
+            "[runs]\ncheckpoint_interval_min = 0",
+            "runs.checkpoint_interval_min must be minutes > 0, at most a year, or a range of them, got 0",
+        ),
+        ("[runs]\ncheckpoint_interval_min = [0, 9]", "must be minutes > 0, at most a year, or"),
+        ("[runs]\ncheckpoint_write_min = -1", "must be minutes >= 0, at most a year, or a range"),
+        ("[runs]\ncheckpoint_write_min = nan", "must be minutes >= 0, at most a year, or a rang"),
+        ("[runs]\nrestart_min = [1, 2, 3]", "or a range of them, got [1, 2, 3]"),
+        ("[runs]\nrestart_min = []", "or a range of them, got []"),
+        ("[runs]\nrestart_min = true", "or a range of them, got True"),
+        ("[runs]\nrestart_min = 1e400", "or a range of them, got inf"),
+        ("[runs]\nrestart_min = 9999999", "or a range of them, got 9999999"),
+        (
+            "[runs.one_node]\nrestart_min = [3, 2]",
+            "runs.one_node.restart_min must be a range [low, high], got [3, 2]: swap its ends",
+        ),
+    ],
+)
+def test_a_mistake_in_runs_is_told(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(SiteError, match=re.escape(said)) as refused:
+        load_site(written(tmp_path, text))
+    assert "\n" not in str(refused.value)
