@@ -1,0 +1,299 @@
+"""Expected ETTR in closed form: two first-order forms of one paper, a fuller one, and the exact.
+
+All take one number or arrays that broadcast, times in minutes and the failure rate of the whole
+job per minute of scheduled time, and answer in [0, 1]: a first-order form that is not positive
+(a failure then costs more than the time between two) is 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from analytics.errors import OutOfRangeError, ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+ROUNDING = 1e-9
+"""Part of an interval that is no interval of its own."""
+
+
+def ettr_v1(
+    failures_per_min: ArrayLike,
+    restart_min: ArrayLike,
+    interval_min: ArrayLike,
+    *,
+    queue_min: ArrayLike = 0.0,
+    run_min: ArrayLike = np.inf,
+) -> NDArray[np.float64]:
+    """Expected ETTR, first order, without the cost of writing a checkpoint (the paper's v1).
+
+    .. math:: \\frac{1 - \\lambda (u_0 + \\Delta t / 2)}{1 + (u_0 + q) / R + \\lambda q}
+
+    with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min`, q `queue_min` (after
+    submission and after each interruption) and R `run_min`, the productive time of the run; all
+    >= 0, R > 0 and infinite for a long run.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        For what is negative, not a number or infinite (but for R and dt), or does not broadcast.
+
+    Notes
+    -----
+    Misleads where writes cost time, which it leaves out, and from lambda (u0 + dt/2) of about 0.2
+    on, where two failures often share an interval and it is too low. References: Kokolis et
+    al., arXiv 2410.21680v1, section on expected ETTR.
+
+    Examples
+    --------
+    >>> round(float(ettr_v1(0.009, 5.0, 60.0)), 3)
+    0.685
+    """
+    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
+    queue, run = minutes(queue_min=queue_min), minutes(run_min=run_min)
+    wall = 1.0 + (restart + queue) / run + rate * queue
+    return np.asarray(_kept(rate, restart, interval) / wall)
+
+
+def ettr_v2(
+    failures_per_min: ArrayLike,
+    restart_min: ArrayLike,
+    interval_min: ArrayLike,
+    *,
+    write_min: ArrayLike = 0.0,
+) -> NDArray[np.float64]:
+    """Expected ETTR of a long run that never queues, first order (the paper's v2).
+
+    .. math:: \\frac{1 - \\lambda (u_0 + \\Delta t / 2)}{1 + w / \\Delta t}
+
+    with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min` and w `write_min`.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        As `ettr_v1`.
+
+    Notes
+    -----
+    Misleads where jobs queue and for short runs. It takes half an interval as lost, not half of
+    interval and write: too high where writes are long. References: Kokolis et al., arXiv
+    2410.21680v2 (HPCA 2025), section on expected ETTR.
+
+    Examples
+    --------
+    >>> round(float(ettr_v2(0.01, 5.0, 20.0, write_min=2.0)), 4)
+    0.7727
+    """
+    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
+    share = _share_of_training(interval, minutes(write_min=write_min))
+    return np.asarray(_kept(rate, restart, interval) * share)
+
+
+def ettr_full(
+    failures_per_min: ArrayLike,
+    restart_min: ArrayLike,
+    interval_min: ArrayLike,
+    *,
+    write_min: ArrayLike = 0.0,
+    queue_min: ArrayLike = 0.0,
+    run_min: ArrayLike = np.inf,
+) -> NDArray[np.float64]:
+    """Expected ETTR, first order, with writes, queue and length of the run.
+
+    .. math:: \\frac{R}{S (1 + \\lambda q) + q}, \\quad
+        S = \\frac{R (1 + w / \\Delta t) + u_0}{1 - \\lambda (u_0 + \\Delta t / 2)}
+
+    with S the scheduled time, R `run_min` the productive time, lambda `failures_per_min`, u0
+    `restart_min`, dt `interval_min`, w `write_min` and q `queue_min`. Without writes it is v1 to
+    first order, without queue in a long run it is v2.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        As `ettr_v1`.
+
+    Notes
+    -----
+    Derived here from the definitions of Kokolis et al., arXiv 2410.21680. First order in lambda:
+    misleads from lambda (u0 + dt/2) of about 0.2 on; use `ettr_exact` there.
+
+    Examples
+    --------
+    >>> long = ettr_full(0.01, 5.0, 20.0, write_min=2.0)
+    >>> bool(long == ettr_v2(0.01, 5.0, 20.0, write_min=2.0))
+    True
+    >>> round(float(ettr_full(0.01, 5.0, 20.0, write_min=2.0, queue_min=10.0, run_min=1440)), 4)
+    0.6969
+    """
+    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
+    queue, run = minutes(queue_min=queue_min), minutes(run_min=run_min)
+    share, kept = (
+        _share_of_training(interval, minutes(write_min=write_min)),
+        _kept(rate, restart, interval),
+    )
+    wall = (1.0 + share * restart / run) * (1.0 + rate * queue) + share * kept * queue / run
+    return np.asarray(kept * share / wall)
+
+
+def ettr_exact(
+    failures_per_min: ArrayLike,
+    restart_min: ArrayLike,
+    interval_min: ArrayLike,
+    *,
+    write_min: ArrayLike = 0.0,
+    queue_min: ArrayLike = 0.0,
+) -> NDArray[np.float64]:
+    """Expected ETTR of a long run, exact for Poisson failures at any time that is scheduled.
+
+    .. math:: \\frac{\\lambda \\Delta t \\, e^{-\\lambda u_0}}
+        {(e^{\\lambda (\\Delta t + w)} - 1) (1 + \\lambda q)}
+
+    with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min`, w `write_min` and q
+    `queue_min`. Failures strike during restart and writing as well, and none while queued. In the
+    limit of lambda = 0 it is dt / (dt + w), in that of dt = w = 0 exp(-lambda u0) / (1 + lambda q).
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        As `ettr_v1`.
+
+    Notes
+    -----
+    Assumes independent failures at one rate, a restart and a write of fixed length, a queue wait
+    of known mean. Misleads for short runs (the first wait and start-up are not in it) and where
+    failures come in clusters. References: Daly (2006), A higher order estimate of the optimum
+    checkpoint interval, Future Generation Computer Systems 22, 303-312, its cost of an interval;
+    the queue is added here.
+
+    Examples
+    --------
+    >>> round(float(ettr_exact(13 / 1440, 5.0, 60.0)), 4)
+    0.7202
+    """
+    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
+    write, queue = minutes(write_min=write_min), minutes(queue_min=queue_min)
+    repeated = special.exprel(_product(rate, interval + write))
+    share = _share_of_training(interval, write) / repeated
+    return np.asarray(share * np.exp(-rate * restart) / (1.0 + rate * queue))
+
+
+def ettr_exact_run(
+    failures_per_min: ArrayLike,
+    restart_min: ArrayLike,
+    interval_min: ArrayLike,
+    *,
+    write_min: ArrayLike = 0.0,
+    queue_min: ArrayLike = 0.0,
+    run_min: ArrayLike,
+) -> NDArray[np.float64]:
+    """Productive time of a run over its expected wall-clock, exact for Poisson failures.
+
+    .. math:: \\frac{R}{S (1 + \\lambda q) + q}, \\quad
+        \\lambda S = e^{\\lambda u_0} - 1 +
+        e^{\\lambda u_0} [K (e^{\\lambda (\\Delta t + w)} - 1) + e^{\\lambda (r + w)} - 1]
+
+    with R = K dt + r `run_min`, K whole intervals and a rest r < dt (without a rest the last term
+    is 0); every interval and the rest end in a write. The other symbols as in `ettr_exact`, whose
+    value it takes in a long run.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        As `ettr_v1`.
+
+    Notes
+    -----
+    The mean over runs of each one's ETTR is a little higher: a ratio of means is no mean of ratios.
+
+    Examples
+    --------
+    >>> day = ettr_exact_run(0.01, 5.0, 20.0, write_min=2.0, queue_min=10.0, run_min=1440.0)
+    >>> round(float(day), 4)
+    0.6975
+    """
+    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
+    write, queue = minutes(write_min=write_min), minutes(queue_min=queue_min)
+    run = minutes(run_min=run_min)
+    whole, rest = whole_intervals(run, interval)
+    last = np.where(rest > 0, rest + np.where(np.isinf(interval), 0.0, write), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cost = (interval + write) * special.exprel(_product(rate, interval + write))
+        work = np.where(whole > 0, whole * cost, 0.0) + last * special.exprel(rate * last)
+        work = np.where(interval + write > 0, work, run)
+        started = restart * special.exprel(rate * restart)
+        scheduled = started + np.exp(rate * restart) * work
+        return np.asarray(run / (scheduled * (1.0 + rate * queue) + queue))
+
+
+def whole_intervals(
+    run_min: ArrayLike, interval_min: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How many whole intervals a run of productive minutes has, and the rest of it in minutes.
+
+    Examples
+    --------
+    >>> [float(part) for part in whole_intervals(100.0, 30.0)]
+    [3.0, 10.0]
+    """
+    run, interval = np.asarray(run_min, dtype=float), np.asarray(interval_min, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = np.where(interval > 0, np.floor(run / interval + ROUNDING), 0.0)
+        rest = run - np.where(whole > 0, whole * interval, 0.0)
+    return whole, np.where(rest > ROUNDING * run, rest, 0.0)
+
+
+def minutes(**named: ArrayLike) -> NDArray[np.float64]:
+    """One named argument as an array of any shape, refused where it is no time or rate.
+
+    Examples
+    --------
+    >>> float(minutes(queue_min=3))
+    3.0
+    """
+    ((name, values),) = named.items()
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} must be numbers: pass a float or an array of floats") from None
+    low = array <= 0 if name == "run_min" else array < 0
+    endless = name in ("run_min", "interval_min")
+    bad = array[low | np.isnan(array) | (np.isinf(array) & (not endless))]
+    if bad.size:
+        rule = "> 0" if name == "run_min" else ">= 0" if endless else "a finite number >= 0"
+        raise OutOfRangeError(name, rule, bad.flat[0], "pass minutes, and the rate per minute")
+    return array
+
+
+def _kept(
+    rate: NDArray[np.float64], restart: NDArray[np.float64], interval: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scheduled time not lost to restart and catching up, first order; 0 where all is lost."""
+    return np.asarray(np.maximum(1.0 - rate * restart - _product(rate, interval) / 2.0, 0.0))
+
+
+def _share_of_training(
+    interval: NDArray[np.float64], write: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """1 / (1 + w / dt), also where writes cost nothing or are never made."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(write > 0, 1.0 / (1.0 + write / interval), 1.0))
+
+
+def _product(rate: NDArray[np.float64], time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Expected failures in a time, which may be endless where there are none."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(rate > 0, rate * time, 0.0))
+
+
+def _rate_restart_interval(
+    rate: ArrayLike, restart: ArrayLike, interval: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    return (
+        minutes(failures_per_min=rate),
+        minutes(restart_min=restart),
+        minutes(interval_min=interval),
+    )
