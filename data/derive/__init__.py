@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.derive.attributions import attribute_failures
 from data.derive.incidents import group_incidents
+from data.derive.ledger.state import forget_ledger
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 from data.derive.site_model import site_model
@@ -27,6 +28,7 @@ def derive(
 ) -> None:
     """Sets every derived table and column of a snapshot of `root` under construction."""
     connection.execute("BEGIN")
+    forget_ledger(connection)
     set_severities(connection)
     _ordinals(connection)
     join_logs(connection)
@@ -118,7 +120,8 @@ def _clusters(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
            LEFT JOIN (
              SELECT cluster, count(*) FILTER (start_at IS NOT NULL) AS n,
                count(*) FILTER (start_at IS NOT NULL AND n_gpus > 0) AS with_gpus,
-               max(greatest(submit_at, start_at, end_at)) AS as_of_at
+               max(greatest(submit_at, start_at, end_at,
+                 CASE WHEN end_at IS NULL THEN start_at + to_seconds(elapsed_s) END)) AS as_of_at
              FROM jobs GROUP BY ALL) ran USING (cluster)
            WHERE cluster IS NOT NULL ORDER BY cluster"""
     )

@@ -1,0 +1,136 @@
+"""Running time of attempts, day by day, as rows of the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analytics.efficiency.attempt_time import PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from analytics.efficiency.attempt_time import AttemptTime
+
+    Ints = NDArray[np.int64]
+
+DAY_S = 86_400
+RULE_S = 1_800
+"""Work that the RSC paper takes an interrupted attempt to lose at most: half of an hourly
+checkpoint interval (papers.md A7)."""
+
+COUNTS = (
+    *("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "variance_gpu_s2"),
+    *("n_attempts", "rule_gpu_seconds"),
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Attempts that held GPUs; arrays of one length."""
+
+    start_s: Ints
+    """Start, seconds since the epoch."""
+    ran_s: Ints
+    """Running time, seconds."""
+    n_gpus: Ints
+    group: Ints
+    """Code of what rows are told apart by, beside the day; >= 0."""
+    loss: Ints
+    """Code of the bucket and cause of what it lost; -1 where nothing interrupted it."""
+    counted_from_s: Ints
+    """Time from which records are complete, seconds since the epoch: what is before is left out."""
+
+
+def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
+    """GPU-seconds by group, day and part of the running time.
+
+    An attempt's parts lie in time as they happen: start-up first, checkpoints spread evenly over
+    the rest, lost work at the end; so the parts of all days sum to those of the attempt, to the
+    second. Bounds are spread evenly.
+
+    Returns
+    -------
+    DataFrame
+        One row for each `group`, `day` (days since the epoch), `part` and `loss` (-1 but for
+        lost work): `gpu_seconds`, `lower_gpu_seconds`, `upper_gpu_seconds`, `variance_gpu_s2`;
+        of lost work `n_attempts` and `rule_gpu_seconds`, on the day of the interruption.
+    """
+    first = held.start_s // DAY_S
+    end_s = held.start_s + held.ran_s
+    n_days = np.maximum(end_s - 1, held.start_s) // DAY_S - first + 1
+    row = np.repeat(np.arange(len(first)), n_days)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(n_days) - n_days, n_days)
+    day = first[row] + place
+    start = held.start_s[row]
+    since = np.maximum(start, held.counted_from_s[row])
+    until = np.minimum((day + 1) * DAY_S, end_s[row]) - start
+    begin = np.minimum(np.maximum(day * DAY_S, since) - start, until)
+    last = place == n_days[row] - 1
+    value = {part: seconds[row] for part, seconds in time.value.items()}
+    done, before = (_so_far(at, value, held.ran_s[row]) for at in (until, begin))
+    share = np.divide(until - begin, held.ran_s[row], where=held.ran_s[row] > 0,
+                      out=np.zeros(len(row)))  # fmt: skip
+    gpus = held.n_gpus[row].astype(float)
+    frames = []
+    for part in PARTS:
+        seconds = done[part] - before[part]
+        lost = part == "lost"
+        kept = (held.loss[row] >= 0) if lost else (time.upper[part][row] > 0)
+        counts = {
+            "gpu_seconds": seconds * gpus,
+            "lower_gpu_seconds": time.lower[part][row] * share * gpus,
+            "upper_gpu_seconds": time.upper[part][row] * share * gpus,
+            "variance_gpu_s2": np.where(
+                last & (part in ("productive", "lost")), time.variance_s2[row] * gpus**2, 0.0
+            ),
+            "n_attempts": last.astype(float),
+            "rule_gpu_seconds": np.where(last, np.minimum(held.ran_s[row], RULE_S) * gpus, 0.0),
+        }
+        loss = held.loss[row] if lost else np.full(len(row), -1)
+        frames.append(
+            _sums(
+                {"group": held.group[row][kept], "day": day[kept], "loss": loss[kept]},
+                {name: values[kept] for name, values in counts.items()},
+            ).assign(part=part)
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]:
+    """Seconds of each part up to a time since the start."""
+    startup = np.minimum(at, value["startup"])
+    after, in_all = at - startup, ran_s - value["startup"]
+    checkpoint = value["checkpoint"] * after // np.maximum(in_all, 1)
+    worked = after - checkpoint
+    productive = np.minimum(worked, value["productive"])
+    return {
+        "startup": startup,
+        "checkpoint": checkpoint,
+        "productive": productive,
+        "lost": worked - productive,
+    }
+
+
+def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+    """Sums of counts by key; whole numbers below 2^53 stay exact."""
+    joint = np.zeros(len(keys["group"]), dtype=np.int64)
+    sizes = {}
+    for name, values in keys.items():
+        least = int(values.min(initial=0))
+        sizes[name] = (least, int(values.max(initial=0)) - least + 1)
+        joint = joint * sizes[name][1] + (values - least)
+    code, distinct = pd.factorize(joint)
+    found: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    for name in reversed(keys):
+        least, size = sizes[name]
+        distinct, rest = np.divmod(np.asarray(distinct), size)
+        found[name] = rest + least
+    for name, values in counts.items():
+        found[name] = np.bincount(code, weights=values, minlength=len(found["group"]))
+    return pd.DataFrame(found)

@@ -1,0 +1,169 @@
+"""Time of the fleet that no job held: out of service, free while jobs wait, idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+DAY_S = 86_400
+CHUNK_DAYS = 128
+"""Days swept at once: two counters a second, of 8 bytes each."""
+
+OUT_OF_SERVICE: Final = ("down_planned", "down_unplanned", "drained")
+"""Buckets of nodes out of service, the strongest first: of two that overlap the first counts."""
+
+
+def outage_bucket(state: str | None, *, planned: bool | None) -> str:
+    """Bucket of an interval out of service, by the state that the scheduler gave the node.
+
+    Examples
+    --------
+    >>> outage_bucket("DOWN*+DRAIN", planned=False)
+    'down_unplanned'
+    >>> outage_bucket("DRAINED", planned=None)
+    'drained'
+    >>> outage_bucket("DRAIN", planned=True)
+    'down_planned'
+    """
+    words = (state or "").upper()
+    if planned or "MAINT" in words or "POWER" in words:
+        return "down_planned"
+    if any(word in words for word in ("DOWN", "FAIL", "NOT_RESPONDING", "NO_RESPOND", "ERROR")):
+        return "down_unplanned"
+    return "drained"
+
+
+def without_overlap(outages: pd.DataFrame) -> pd.DataFrame:
+    """Intervals out of service, no two of which overlap on a node.
+
+    Parameters
+    ----------
+    outages : DataFrame
+        `node` (code), `start_s`, `end_s` (seconds, end > start), `bucket` (of `OUT_OF_SERVICE`).
+
+    Returns
+    -------
+    DataFrame
+        The same columns; where intervals of a node overlap, the strongest bucket.
+    """
+    if outages.empty:
+        return outages
+    rank = outages["bucket"].map({name: i for i, name in enumerate(OUT_OF_SERVICE)}).to_numpy()
+    n = len(outages)
+    node = np.tile(outages["node"].to_numpy(), 2)
+    at = np.concatenate([outages["start_s"].to_numpy(), outages["end_s"].to_numpy()])
+    order = np.lexsort((at, node))
+    step = np.repeat([1, -1], n)[order]
+    kind = np.tile(rank, 2)[order]
+    node, at = node[order], at[order]
+    holds = np.column_stack(
+        [np.cumsum(np.where(kind == i, step, 0)) > 0 for i in range(len(OUT_OF_SERVICE))]
+    )
+    until = np.append(at[1:], at[-1:])
+    kept = holds.any(axis=1) & (until > at)
+    kept[:-1] &= node[1:] == node[:-1]
+    return pd.DataFrame(
+        {
+            "node": node[kept],
+            "start_s": at[kept],
+            "end_s": until[kept],
+            "bucket": np.array(OUT_OF_SERVICE, dtype=object)[holds[kept].argmax(axis=1)],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """GPUs that are there, or wanted, for a time; arrays of one length."""
+
+    start_s: Ints
+    """Begin, seconds since the epoch."""
+    end_s: Ints
+    """End, >= start_s."""
+    gpus: Ints
+    """GPUs; a negative number takes away."""
+
+    def without(self, *others: Intervals) -> Intervals:
+        """These, less what others hold."""
+        return Intervals(
+            np.concatenate([self.start_s, *(other.start_s for other in others)]),
+            np.concatenate([self.end_s, *(other.end_s for other in others)]),
+            np.concatenate([self.gpus, *(-other.gpus for other in others)]),
+        )
+
+
+def gpu_seconds_by_day(held: Intervals) -> pd.Series:
+    """GPU-seconds by day since the epoch."""
+    first = held.start_s // DAY_S
+    n_days = np.maximum((held.end_s - 1) // DAY_S - first + 1, 0)
+    row = np.repeat(np.arange(len(first)), n_days)
+    day = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(n_days) - n_days, n_days)
+    until = np.minimum((day + 1) * DAY_S, held.end_s[row])
+    seconds = until - np.maximum(day * DAY_S, held.start_s[row])
+    return pd.Series(seconds * held.gpus[row], index=day, dtype="int64").groupby(level=0).sum()
+
+
+def free_time(window_s: tuple[int, int], *, free: Intervals, wanted: Intervals) -> pd.DataFrame:
+    """GPU-seconds free in service, day by day: while jobs waited for as many, and idle.
+
+    At every second, min(free GPUs, GPUs of jobs eligible and waiting) are held by the queue, what
+    is free beyond that is idle. Where records hold more GPUs than are known, the excess is told
+    apart: free GPUs are never negative.
+
+    Parameters
+    ----------
+    window_s
+        Begin and end of what the records cover, seconds since the epoch.
+    free, wanted
+        GPUs in service that no job holds, and those that eligible jobs wait for.
+
+    Returns
+    -------
+    DataFrame
+        By day since the epoch: `queue_hold`, `idle`, `excess`, whole GPU-seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> free = Intervals(np.array([0]), np.array([60]), np.array([8]))
+    >>> wanted = Intervals(np.array([30]), np.array([90]), np.array([4]))
+    >>> free_time((0, 100), free=free, wanted=wanted).iloc[0].to_dict()
+    {'queue_hold': 120, 'idle': 360, 'excess': 0}
+    """
+    begin, end = window_s
+    frames, levels = [], [0, 0]
+    at = [np.maximum(np.concatenate([held.start_s, held.end_s]), begin) for held in (free, wanted)]
+    change = [np.concatenate([held.gpus, -held.gpus]) for held in (free, wanted)]
+    for day in range(begin // DAY_S, -(-end // DAY_S), CHUNK_DAYS):
+        low, high = max(begin, day * DAY_S), min(end, (day + CHUNK_DAYS) * DAY_S)
+        counts = []
+        for i in (0, 1):
+            chosen = (at[i] >= low) & (at[i] < high)
+            step = np.bincount(at[i][chosen] - low, change[i][chosen], minlength=high - low)
+            counts.append(np.cumsum(step.astype(np.int64)) + levels[i])
+            levels[i] = int(counts[i][-1])
+        frames.append(_by_day(low, *counts))
+    return pd.concat(frames) if frames else _by_day(0, *[np.zeros(0, dtype=np.int64)] * 2)
+
+
+def _by_day(begin_s: int, there: Ints, waiting: Ints) -> pd.DataFrame:
+    """Sums over the days of a stretch of seconds."""
+    free = np.maximum(there, 0)
+    held = np.minimum(free, np.maximum(waiting, 0))
+    midnight = -(-(begin_s + 1) // DAY_S) * DAY_S - begin_s
+    starts = np.concatenate([[0], np.arange(midnight, len(there), DAY_S)])[: len(there) + 1]
+    sums = {"queue_hold": held, "idle": free - held, "excess": free - there}
+    return pd.DataFrame(
+        {name: np.add.reduceat(seconds, starts) for name, seconds in sums.items()}
+        if len(there)
+        else {name: pd.Series(dtype="int64") for name in sums},
+        index=begin_s // DAY_S + np.arange(len(starts)) if len(there) else None,
+    )

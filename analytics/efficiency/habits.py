@@ -1,0 +1,165 @@
+"""How runs of a class start up and save: observed, configured or assumed, with its bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+Range: TypeAlias = tuple[float, float]
+Basis: TypeAlias = Literal["observed_runs", "configured", "assumed"]
+
+QUANTITIES: Final = {
+    "interval_s": "checkpoint_interval_s",
+    "write_s": "checkpoint_write_s",
+    "restart_s": "restart_s",
+}
+"""Field of a habit -> the column of `run_habits` in which training metrics show it."""
+
+SEVERAL_NODES: Final = {
+    "interval_s": (3_600.0, (900.0, 14_400.0)),
+    "write_s": (60.0, (0.0, 300.0)),
+    "restart_s": (300.0, (60.0, 1_200.0)),
+}
+"""Value and range assumed of jobs on several nodes where nothing is known.
+
+Hourly checkpoints and a restart of 5 to 20 minutes are the RSC paper's (papers.md A6, A7), writes
+of up to 5 minutes its second version's; the rest of the ranges is ours.
+"""
+ONE_NODE: Final = {
+    "interval_s": (3_600.0, (900.0, 14_400.0)),
+    "write_s": (0.0, (0.0, 0.0)),
+    "restart_s": (0.0, (0.0, 0.0)),
+}
+"""The same of jobs on one node: what they take to start and to save is not counted."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """Times of one habit, whole seconds."""
+
+    interval_s: int
+    """Working time between two checkpoints, at least 1."""
+    write_s: int
+    """Time for which a checkpoint stops the run."""
+    restart_s: int
+    """Time from start to the first step."""
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What is known of the habits of a class of jobs.
+
+    Attributes
+    ----------
+    central
+        The habit that estimates take.
+    corners
+        Habits at the bounds: every combination of the least and the greatest interval, and of
+        the two least and the two greatest costs.
+    basis
+        What they rest on, the weakest of the three quantities: `observed_runs` (training metrics
+        of other runs), `configured` (site.toml), `assumed` (published habits).
+    n_runs
+        Runs whose training metrics show the interval.
+    cycle_spread
+        Standard deviation of interval + write over its mean, between those runs; None where
+        fewer than two show it: then nothing is known of when a run saves.
+    """
+
+    central: Habit
+    corners: tuple[Habit, ...]
+    basis: Basis
+    n_runs: int
+    cycle_spread: float | None
+
+
+def habits(
+    observed: pd.DataFrame,
+    *,
+    stated: Mapping[str, Range | None],
+    assumed: Mapping[str, tuple[float, Range]],
+) -> Habits:
+    """Habits of a class of jobs: what other runs show, else what is stated, else assumed.
+
+    Of each quantity the value is the median over the runs observed, else the middle of what is
+    stated, else what is assumed. With n runs observed a further run is unlike all of them with
+    probability 1 / (n + 1) (Laplace), so its bounds are
+
+        (n x bound of the runs observed + bound stated or assumed) / (n + 1)
+
+    Parameters
+    ----------
+    observed : DataFrame
+        One row a run of the class: `checkpoint_interval_s`, `checkpoint_write_s`, `restart_s`,
+        seconds; NaN where a run's metrics do not show it.
+    stated
+        Field of a habit -> least and greatest value that site.toml states, seconds; None where
+        it states nothing.
+    assumed
+        Field -> value and range otherwise, as `SEVERAL_NODES`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> runs = pd.DataFrame(columns=["checkpoint_interval_s", "checkpoint_write_s", "restart_s"])
+    >>> habits(runs, stated={}, assumed=SEVERAL_NODES).central
+    Habit(interval_s=3600, write_s=60, restart_s=300)
+    """
+    found = {
+        name: _quantity(observed[column], stated.get(name), assumed[name])
+        for name, column in QUANTITIES.items()
+    }
+    low, high = ({name: bounds[side] for name, (_, bounds, _) in found.items()} for side in (0, 1))
+    bases = {basis for _, _, basis in found.values()}
+    weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)  # type: ignore[assignment]
+    shown = observed[["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
+    cycle = shown.sum(axis=1).to_numpy(dtype=float)
+    return Habits(
+        central=_habit({name: value for name, (value, _, _) in found.items()}),
+        corners=tuple(
+            _habit({**cost, "interval_s": interval["interval_s"]})
+            for cost in (low, high)
+            for interval in (low, high)
+        ),
+        basis=weakest,
+        n_runs=len(cycle),
+        cycle_spread=float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None,
+    )
+
+
+def _quantity(
+    shown: pd.Series, stated: Range | None, assumed: tuple[float, Range]
+) -> tuple[float, Range, Basis]:
+    """Value, bounds and basis of one quantity."""
+    value, bounds = assumed if stated is None else (_middle(stated), stated)
+    basis: Basis = "assumed" if stated is None else "configured"
+    seen = shown.dropna().to_numpy(dtype=float)
+    if not len(seen):
+        return value, bounds, basis
+    n = len(seen)
+    lower = (n * seen.min() + bounds[0]) / (n + 1)
+    upper = (n * seen.max() + bounds[1]) / (n + 1)
+    centre = float(np.median(seen))
+    return centre, (min(lower, centre), max(upper, centre)), "observed_runs"
+
+
+def _middle(bounds: Range) -> float:
+    """Middle of a range by ratio; by difference where it begins at 0."""
+    low, high = bounds
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+
+def _habit(times: Mapping[str, float]) -> Habit:
+    """Times as whole seconds."""
+    return Habit(
+        interval_s=max(1, round(times["interval_s"])),
+        write_s=round(times["write_s"]),
+        restart_s=round(times["restart_s"]),
+    )

@@ -1,0 +1,82 @@
+"""Order of the derivation: runs, attempts, fleet, rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from data.derive.ledger.attempts import AttemptRows, attempt_rows
+from data.derive.ledger.fleet import fleet_rows
+from data.derive.ledger.runs import write_runs
+from data.derive.ledger.state import forget_ledger, ledger_key
+from data.derive.runs import set_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import duckdb
+    import pandas as pd
+
+    from data.said import Said
+    from data.site import Site
+
+def derive_ledger(
+    connection: duckdb.DuckDBPyConnection,
+    site: Site,
+    said: Said,
+    progress: Callable[[str], None] = lambda message: None,
+) -> None:
+    """Fills `job_runs`, `gpu_time` and the key and notes of `store_meta`."""
+    connection.execute("BEGIN")
+    forget_ledger(connection)
+    progress("joining attempts to runs")
+    set_runs(connection, site.runs.rule)
+    progress("dividing running time")
+    held = attempt_rows(connection, site.runs, said)
+    progress("sweeping the fleet")
+    rest, excess = fleet_rows(connection)
+    progress("writing the ledger")
+    _write(connection, held, rest)
+    write_runs(connection, held)
+    notes = held.notes | {"excess_gpu_seconds": excess}
+    connection.execute(
+        "UPDATE store_meta SET ledger_key = ?, ledger_notes = ?",
+        [ledger_key(site, said), json.dumps(notes)],
+    )
+    connection.execute("COMMIT")
+
+
+def _write(connection: duckdb.DuckDBPyConnection, held: AttemptRows, rest: pd.DataFrame) -> None:
+    """Writes the rows of attempts and of the fleet, by day."""
+    connection.register("attempt_time", held.daily)
+    connection.register("fleet_time", rest)
+    connection.execute(
+        """INSERT INTO gpu_time BY NAME
+           SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, partition, account,
+             CASE WHEN n_gpus = 1 THEN '1' WHEN n_gpus <= 8 THEN '2-8'
+               ELSE (CAST(2 ** (ceil(log2(n_gpus)) - 1) AS BIGINT) + 1) || '-'
+                 || CAST(2 ** ceil(log2(n_gpus)) AS BIGINT) END AS size_class,
+             n_gpus, coalesce(ledger_loss.bucket, part) AS bucket, cause,
+             CAST(sum(round(gpu_seconds)) AS BIGINT) AS gpu_seconds,
+             CAST(sum(round(least(lower_gpu_seconds, gpu_seconds))) AS BIGINT)
+               AS lower_gpu_seconds,
+             CAST(sum(round(greatest(upper_gpu_seconds, gpu_seconds))) AS BIGINT)
+               AS upper_gpu_seconds,
+             sum(variance_gpu_s2) AS variance_gpu_s2,
+             CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
+             CAST(sum(rule_gpu_seconds) AS BIGINT) AS rule_gpu_seconds
+           FROM attempt_time JOIN ledger_group ON ledger_group.code = attempt_time.group
+           LEFT JOIN ledger_loss ON ledger_loss.code = attempt_time.loss
+           GROUP BY ALL
+           HAVING sum(gpu_seconds) > 0 OR sum(upper_gpu_seconds) > 0 OR sum(n_attempts) > 0
+           ORDER BY day, cluster"""
+    )
+    connection.execute(
+        """INSERT INTO gpu_time BY NAME
+           SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, bucket, gpu_seconds,
+             gpu_seconds AS lower_gpu_seconds, gpu_seconds AS upper_gpu_seconds,
+             0.0 AS variance_gpu_s2
+           FROM fleet_time WHERE gpu_seconds > 0 ORDER BY day, cluster, bucket"""
+    )
+    connection.unregister("attempt_time")
+    connection.unregister("fleet_time")

@@ -1,0 +1,28 @@
+"""What the ledger rests on, and that it is gone where that has changed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from data.said import Said
+    from data.site import Site
+
+METHOD = 1
+"""Version of the derivation; a greater one derives anew."""
+
+
+def ledger_key(site: Site, said: Said) -> str:
+    """What the ledger rests on beside records: method, [runs] of site.toml, what people said."""
+    text = repr((METHOD, site.runs, said.version))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def forget_ledger(connection: duckdb.DuckDBPyConnection) -> None:
+    """Empties what new records make untrue."""
+    for table in ("gpu_time", "job_runs"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("UPDATE store_meta SET ledger_key = NULL, ledger_notes = NULL")
