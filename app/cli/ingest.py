@@ -52,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{end} lines of a job's log that are kept",
         )
+    parser.add_argument(
+        "--job-id", metavar="ID", help="job of training metrics or a straggler trace"
+    )
+    parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
     options.add_format(parser)
 
 
@@ -96,6 +100,8 @@ def _options(arguments: argparse.Namespace) -> Any:
         pattern=arguments.pattern,
         first_lines=arguments.first_lines,
         last_lines=arguments.last_lines,
+        job_id=arguments.job_id,
+        meta=arguments.meta,
         progress=output.progress,
     )
 

@@ -80,6 +80,10 @@ class Options:
     """Lines kept from the beginning of a job's log."""
     last_lines: int | None = None
     """Lines kept from the end of a job's log."""
+    job_id: str | None = None
+    """Job whose training or trace this is, where the records name none."""
+    meta: str | None = None
+    """Path of the meta file of a straggler trace."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
@@ -109,6 +113,8 @@ class Batch:
     )
     """Table of the store -> rows, holding any of its columns; absent ones become NULL.
     Times are UTC-aware (or DuckDB TIMESTAMPTZ)."""
+    files: dict[str, Callable[[Path], None]] = field(default_factory=dict)
+    """Path below the store's metrics/ -> what writes that file; named by its content."""
     rows_read: int = 0
     rows_kept: int = 0
     skipped_by_reason: dict[str, int] = field(default_factory=dict)
