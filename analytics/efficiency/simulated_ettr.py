@@ -24,6 +24,8 @@ BLOCK = 1 << 18
 """Times to failure drawn at a time: what fits a processor's cache."""
 MAX_DRAWS = 200_000_000
 """Times to failure that a simulation draws at most, about ten seconds."""
+RUN_DRAWS = 10.0
+"""What a run takes besides its interruptions, in draws."""
 MIN_SEEN = 10
 """Interruptions with progress before them, or runs interrupted, that a standard error needs."""
 
@@ -37,8 +39,8 @@ class SimulatedEttr:
     """Of the value; None where too little was simulated to know."""
     of: Literal["interruptions", "runs"]
     """What n counts: interruptions of one long run, or runs of the given length."""
-    draws_expected: float
-    """Interruptions that this many simulations take, infinite beyond any float."""
+    draws: float
+    """Times to failure to draw, about; infinite beyond any float."""
 
 
 def simulated_ettr(
@@ -75,7 +77,7 @@ def simulated_ettr(
 
     Notes
     -----
-    Unknown, n = 0, where more than 200 million interruptions would be drawn. No standard error
+    Unknown, n = 0, where more than 200 million times to failure would be drawn. No standard error
     where fewer than 10 interruptions had progress before them, or fewer than 10 runs were
     interrupted: the few decide then.
     Where nothing fails nothing is by chance: one value, no width.
@@ -93,7 +95,8 @@ def simulated_ettr(
     validate.positive("simulations", simulations, "pass how many, e.g. 10000")
     validate.conf_level(conf_level)
     of: Literal["interruptions", "runs"] = "interruptions" if settings.run_days is None else "runs"
-    draws = simulations * (1.0 if settings.run_days is None else _interruptions(settings))
+    width = _interruptions(settings)
+    draws = simulations * (1.0 if settings.run_days is None else RUN_DRAWS + width)
     if not draws <= MAX_DRAWS:
         return SimulatedEttr(unknown(conf_level, 0), None, of, draws)
     generator = np.random.default_rng(seed)
@@ -102,7 +105,7 @@ def simulated_ettr(
     elif settings.run_days is None:
         value, error = _long_run(settings, simulations, generator)
     else:
-        value, error = _runs(settings, simulations, generator, width=draws / simulations)
+        value, error = _runs(settings, simulations, generator, width=width)
     known = None if math.isnan(error) else error
     return SimulatedEttr(_estimate(value, known, simulations, conf_level), known, of, draws)
 
@@ -125,7 +128,7 @@ def _exact(settings: EttrSettings) -> NDArray[np.float64]:
 
 
 def _interruptions(settings: EttrSettings) -> float:
-    """Mean number of interruptions of one run."""
+    """Mean number of interruptions of one run, endless for a long one."""
     rate, queue, ettr = settings.failures_per_min, settings.queue_min, float(_exact(settings))
     if ettr == 0:
         return math.inf

@@ -23,6 +23,7 @@ COMMANDS = (
     "info",
     "config",
     "mttf",
+    "ettr",
     "failures",
     "incidents",
     "incident",

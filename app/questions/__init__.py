@@ -13,6 +13,7 @@ from app.questions.classification import (
     log_file_verdict,
     train_on_file,
 )
+from app.questions.efficiency import expected_ettr
 from app.questions.explore import (
     PAGE_LIMITS,
     StoreSchema,
@@ -89,6 +90,7 @@ __all__ = [
     "evaluate_monthly",
     "evaluate_on_file",
     "evidence_of_incidents",
+    "expected_ettr",
     "failure_rows",
     "failures",
     "fleet",
