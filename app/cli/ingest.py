@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of a job's log in the words of sbatch, e.g. slurm-%%j.out",
     )
+    parser.add_argument(
+        "--run-id", metavar="NAME", help="run of training metrics that name neither run nor job"
+    )
     for end in ("first", "last"):
         parser.add_argument(
             f"--{end}-lines",
@@ -101,6 +104,7 @@ def _options(arguments: argparse.Namespace) -> Any:
         first_lines=arguments.first_lines,
         last_lines=arguments.last_lines,
         job_id=arguments.job_id,
+        run_id=arguments.run_id,
         meta=arguments.meta,
         progress=output.progress,
     )

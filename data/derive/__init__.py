@@ -10,6 +10,7 @@ from data.derive.ledger.state import forget_ledger
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 from data.derive.site_model import site_model
+from data.derive.training_attempts import join_training
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ def derive(
     set_severities(connection)
     _ordinals(connection)
     join_logs(connection)
+    join_training(connection)
     _observed_nodes(connection)
     _clusters(connection, site)
     connection.execute("DELETE FROM annotations")
@@ -139,6 +141,7 @@ def _coverage(connection: duckdb.DuckDBPyConnection) -> None:
         ("'health_events.' || source", "health_events", "observed_at"),
         ("'tickets'", "tickets", "opened_at"),
         ("'job_logs'", "job_logs", "logged_at"),
+        ("'training_metrics'", "training_metrics", "logged_at"),
     ):
         connection.execute(
             f"""INSERT INTO coverage SELECT cluster, {source}, CAST({column} AS DATE), count(*)

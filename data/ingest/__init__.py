@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestResult", "Options", "ingest", "readers"]
 
-_MODULES = ("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log")
+_MODULES = (
+    *("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log"),
+    "training_metrics",
+)
 SNIFFED_CHARACTERS = 16_384
 MAX_REJECTED_STORED = 100_000
 """Rejected records of one ingest that are stored with their text; all are counted."""

@@ -84,6 +84,8 @@ class Options:
     """Job whose training or trace this is, where the records name none."""
     meta: str | None = None
     """Path of the meta file of a straggler trace."""
+    run_id: str | None = None
+    """Run of training metrics that name neither run nor job."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 

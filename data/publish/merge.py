@@ -26,6 +26,14 @@ class Rule:
     """Of rows with one key the one with the later value of this column wins; NULL is earliest."""
     derived: tuple[str, ...] = ()
     """Columns set at publish: they do not tell rows apart."""
+    derived_with: tuple[str, str] | None = None
+    """A column of the key that is set at publish where the second column holds a value."""
+
+    def value(self, column: str) -> str:
+        """What of a column tells rows apart."""
+        if self.derived_with is None or column != self.derived_with[0]:
+            return f'"{column}"'
+        return f'(CASE WHEN "{self.derived_with[1]}" IS NULL THEN "{column}" END)'
 
 
 RULES = {
@@ -37,6 +45,11 @@ RULES = {
     "health_events": Rule(("cluster", "event_id"), "observed_at", ("severity",)),
     "tickets": Rule(("cluster", "ticket_id"), "closed_at"),
     "job_logs": Rule(("cluster", "job_id", "file", "line_no"), "logged_at", ("attempt_key",)),
+    "training_metrics": Rule(
+        ("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
+        derived=("attempt_key",),
+        derived_with=("run_id", "job_id"),
+    ),
 }
 _FINAL = "(state IN (" + ", ".join(f"'{state}'" for state in FINAL_STATES) + "))"
 _JOB_NODES_COLUMNS = "cluster, attempt_key, node, n_gpus, start_at, end_at"
@@ -76,7 +89,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: str) -> Non
 
 def _content_hash(table: str, rule: Rule) -> str:
     """Hash over all columns that the source states."""
-    columns = [f'"{name}"' for name in tables()[table].columns if name not in rule.derived]
+    columns = [rule.value(name) for name in tables()[table].columns if name not in rule.derived]
     return f"hash({', '.join(columns)})"
 
 
@@ -95,7 +108,7 @@ def _drop_superseded(
     connection: duckdb.DuckDBPyConnection, table: str, rule: Rule, top: int
 ) -> None:
     """Keeps the best row of each key that got a new one."""
-    key = ", ".join(f'"{name}"' for name in rule.key)
+    key = ", ".join(rule.value(name) for name in rule.key)
     later = f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
     connection.execute(
         f"""DELETE FROM {table} WHERE rowid IN (

@@ -140,6 +140,13 @@ OTHERS: dict[str, list[Row]] = {
         {"cluster": "a", "attempt_key": "1", "file": "out", "line_no": line, "text": text}
         for line in (1, 2) for text in ("x", "y")
     ],
+    "training_metrics": [
+        {"cluster": "a", "job_id": job, "run_id": run, "step": step, "rank": rank,
+         "logged_at": at(1), "loss": loss, "checkpoint_event": event}
+        for job, run in (("7", None), (None, "r"), (None, "s"))
+        for step in (1, 2) for rank in (None, 0) for loss in (1.5, None)
+        for event in (None, "saved")
+    ],
 }  # fmt: skip
 
 

@@ -1,0 +1,208 @@
+"""SQL that turns the text columns of a training log into the columns of training_metrics."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from data.ingest.local_time import zone
+from data.ingest.sacct_sql import literal
+from data.ingest.training_columns import DURATIONS, LOADED, NO_EVENT, SAVED, Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from data.ingest.reader import Options
+
+NO_VALUE = ("", "none", "null", "na", "n/a", "-", "<na>")
+_EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800
+"""2000 to 2100: seconds, milliseconds, microseconds and nanoseconds of it do not overlap."""
+_EPOCH_UNITS = ((1, 1e6), (1e3, 1e3), (1e6, 1.0), (1e9, 1e-3))
+"""Units in a second, microseconds in a unit."""
+_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_LOCAL = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:[0-9]{2}.*"
+_NUMBERS = ("loss", "grad_norm", "throughput")
+
+
+class Fields:
+    """Expressions over the columns "0", "1", ... of the table training_text."""
+
+    def __init__(
+        self, header: Sequence[str], known: Mapping[str, Column], options: Options
+    ) -> None:
+        self._header, self._known, self._options = header, known, options
+
+    def cleaned(self) -> str:
+        """The columns without blanks and quotes; a sign for no value is NULL."""
+        words = ", ".join(map(literal, NO_VALUE))
+        return ", ".join(
+            f"""CASE WHEN lower(trim("{i}", ' "\t')) IN ({words}) THEN NULL
+                ELSE trim("{i}", ' "\t') END AS "{i}\""""
+            for i in range(len(self._header))
+        )
+
+    def parsed(self) -> str:
+        """Columns of training_metrics under their names, NULL where the text cannot be read."""
+        numbers = {
+            f"{name}": f"TRY_CAST({self._text(name)} AS DOUBLE)" for name in (*_NUMBERS, "rank")
+        }
+        durations = {
+            column: f"CASE WHEN NOT isnan({_number(self._text(name))}) "
+            f"THEN {_number(self._text(name))} * {self._factor(name)!r} END"
+            for name, column in DURATIONS.items()
+        }
+        found = {
+            "cluster": self._cluster(),
+            "job_id": self._stated("job_id", self._options.job_id),
+            "run_id": self._stated("run_id", self._options.run_id),
+            "step": f"TRY_CAST({self._text('step')} AS DOUBLE)",
+            "event_text": self._event_text(),
+            "series": self._series(),
+            **numbers,
+            **durations,
+        }
+        return ", ".join(f'{value} AS "{name}"' for name, value in found.items())
+
+    def timed(self) -> str:
+        """Column logged_at, NULL where there is no time that can be read."""
+        text = self._text("logged_at")
+        epoch = " ".join(
+            f"WHEN number >= {_EARLIEST_S * units} AND number < {_LATEST_S * units} "
+            f"THEN make_timestamptz(CAST(round(number * {micros!r}) AS BIGINT))"
+            for units, micros in _EPOCH_UNITS
+        ).replace("number", f"TRY_CAST({text} AS DOUBLE)")
+        plain = f"replace(regexp_replace({text}, ' ?(UTC|GMT)$', 'Z'), ',', '.')"
+        plain = f"regexp_replace({plain}, '^([0-9]{{4}})/([0-9]{{1,2}})/', '\\1-\\2-')"
+        zoned = f"regexp_replace({plain}, '([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')"
+        return f"""CASE WHEN TRY_CAST({text} AS DOUBLE) IS NOT NULL THEN CASE {epoch} END
+            WHEN NOT regexp_full_match({plain}, {literal(_LOCAL)}) THEN NULL
+            WHEN {_is_zoned(plain)} THEN TRY_CAST({zoned} AS TIMESTAMPTZ)
+            ELSE {self._instant(plain)} END AS logged_at,
+            TRY_CAST({text} AS DOUBLE) IS NULL AND NOT {_is_zoned(plain)} AS is_local"""
+
+    def event(self) -> str:
+        """Columns checkpoint_event and is_other, which tells an event of another kind."""
+        return f"""CASE WHEN {_one_of("event_text", SAVED)} THEN 'saved'
+              WHEN {_one_of("event_text", LOADED)} THEN 'loaded' END AS checkpoint_event,
+            NOT coalesce({_one_of("event_text", SAVED | LOADED | NO_EVENT)}, true) AS is_other"""
+
+    def skip(self) -> str:
+        """Why a record is not of interest, NULL where it is."""
+        header = " AND ".join(
+            f'"{i}" = {literal(name)}' for i, name in enumerate(self._header) if name
+        )
+        free = "is_other" if self._is_free() else "false"
+        return f"CASE WHEN {header} THEN 'header' WHEN {free} THEN 'other_event' END"
+
+    def reason(self) -> str:
+        """Why a record cannot be read, NULL where it can."""
+        tests = [
+            (f"{self._text('step')} IS NULL AND checkpoint_event IS NULL", "no step"),
+            (f"{self._text('step')} IS NOT NULL AND NOT {_is_whole('step')}",
+             "step is no whole number"),
+            (f"{self._text('logged_at')} IS NULL", "no time"),
+            ("logged_at IS NULL", "time cannot be read"),
+            ("job_id IS NULL AND run_id IS NULL", "no run_id or job_id"),
+            (f"{self._text('rank')} IS NOT NULL AND NOT {_is_whole('rank')}",
+             "rank is no whole number"),
+            ("is_other", "checkpoint_event is neither saved nor loaded"),
+        ]  # fmt: skip
+        tests += [
+            (f"{self._text(name)} IS NOT NULL AND {name} IS NULL", f"{name} is no number")
+            for name in _NUMBERS
+        ]
+        for name, column in DURATIONS.items():
+            number = _number(self._text(name))
+            bad = f"coalesce({number} < 0 OR isinf({number}), true)"
+            tests.append((f"{self._text(name)} IS NOT NULL AND {bad}", f"{column} is no duration"))
+        cases = " ".join(f"WHEN {test} THEN {literal(reason)}" for test, reason in tests)
+        return f"CASE {cases} END"
+
+    def _further(self) -> list[int]:
+        """Columns that hold no known quantity."""
+        taken = {column.place for column in self._known.values()}
+        return [i for i, name in enumerate(self._header) if i not in taken and name]
+
+    def _text(self, quantity: str) -> str:
+        column = self._known.get(quantity)
+        return "CAST(NULL AS VARCHAR)" if column is None else f'"{column.place}"'
+
+    def _factor(self, quantity: str) -> float:
+        return self._known[quantity].factor if quantity in self._known else 1.0
+
+    def _is_free(self) -> bool:
+        column = self._known.get("checkpoint_event")
+        return column is not None and column.free
+
+    def _stated(self, quantity: str, said: str | None) -> str:
+        """A name in the file, else what the caller said."""
+        return f"coalesce({self._text(quantity)}, {'NULL' if said is None else literal(said)})"
+
+    def _cluster(self) -> str:
+        if self._options.cluster is not None:
+            return literal(self._options.cluster)
+        return f"coalesce({self._text('cluster')}, {literal(self._options.default_cluster)})"
+
+    def _event_text(self) -> str:
+        text = self._text("checkpoint_event")
+        return f"trim(regexp_replace(lower({text}), '[^a-z0-9]+', '_', 'g'), '_')"
+
+    def _series(self) -> str:
+        """JSON object of the further columns that hold a number."""
+        pairs = [
+            f"""CASE WHEN isfinite(TRY_CAST("{i}" AS DOUBLE))
+                  THEN {literal(_json(self._header[i]))} || TRY_CAST("{i}" AS DOUBLE)
+                WHEN TRY_CAST("{i}" AS DOUBLE) IS NOT NULL
+                  THEN {literal(_json(self._header[i]))} || '"' || TRY_CAST("{i}" AS DOUBLE) || '"'
+                END"""
+            for i in self._further()
+        ]
+        return (
+            f"'{{' || nullif(concat_ws(', ', {', '.join(pairs)}), '') || '}}'" if pairs else "NULL"
+        )
+
+    def _instant(self, text: str) -> str:
+        """A local time as an instant; of an hour that comes twice the first, as elsewhere."""
+        local, place = f"TRY_CAST({text} AS TIMESTAMP)", self._zone()
+        if place == "'UTC'":
+            return f"make_timestamptz(epoch_us({local}))"
+        instant = f"({local} AT TIME ZONE {place})"
+        hour_before = f"({instant} - INTERVAL 1 HOUR)"  # DuckDB takes the second
+        return f"""CASE WHEN ({hour_before} AT TIME ZONE {place}) = {local}
+            THEN {hour_before} ELSE {instant} END"""
+
+    def _zone(self) -> str:
+        """The zone of a record's local times."""
+        options = self._options
+        for name in filter(None, (options.timezone, *options.timezones.values())):
+            zone(name)
+        if options.timezone is not None or not options.timezones:
+            return literal(options.timezone or "UTC")
+        cases = " ".join(
+            f"WHEN {literal(cluster)} THEN {literal(name)}"
+            for cluster, name in sorted(options.timezones.items())
+        )
+        return f"CASE cluster {cases} ELSE 'UTC' END"
+
+
+def _is_zoned(text: str) -> str:
+    return f"regexp_matches({text}, {literal(_ZONE)})"
+
+
+def _is_whole(name: str) -> str:
+    return f"coalesce({name} = floor({name}) AND abs({name}) < 9e15, false)"
+
+
+def _one_of(value: str, words: Iterable[str]) -> str:
+    """Whether a value is one of these words; not IN, which DuckDB makes a join of."""
+    cases = " ".join(f"WHEN {literal(word)} THEN true" for word in sorted(words))
+    return f"(CASE WHEN {value} IS NULL THEN NULL ELSE CASE {value} {cases} ELSE false END END)"
+
+
+def _number(text: str) -> str:
+    return f"TRY_CAST({text} AS DOUBLE)"
+
+
+def _json(name: str) -> str:
+    """A key of a JSON object with its colon."""
+    return f"{json.dumps(name)}: "
