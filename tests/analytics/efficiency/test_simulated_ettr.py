@@ -83,11 +83,11 @@ def test_the_simulation_lies_beside_the_closed_form_as_published(row: dict[str, 
     assert apart == pytest.approx(float(row["difference_percent"]), abs=0.35)
 
 
-@pytest.mark.parametrize("days", [0.013, 0.4, 2.0, 5.0])
+@pytest.mark.parametrize("days", [0.013, 0.4, 2.0])
 def test_runs_have_the_ettr_that_plain_events_give(days: float) -> None:
     job = replace(BUSY, run_days=days)
     generator = np.random.default_rng(7)
-    told = np.array([told_minute_by_minute(job, generator) for _ in range(1000)])
+    told = np.array([told_minute_by_minute(job, generator) for _ in range(600)])
     found = simulated_ettr(job, 60_000, seed=1)
     error = math.hypot(told.std(ddof=1) / math.sqrt(len(told)), found.standard_error)
     assert abs(found.ettr.value - told.mean()) <= 3.0 * error
