@@ -86,6 +86,8 @@ def attempt_time(
     >>> {part: int(found.value[part][0]) for part in PARTS}
     {'productive': 5750, 'checkpoint': 120, 'startup': 300, 'lost': 1830}
     """
+    if measured is None and not interrupted.any() and habits.costless:
+        return _undisturbed(ran_s)
     central = _parts(ran_s, habits.central)
     phase, of_phase = _phase(central, habits)
     known = of_phase < central.variance
@@ -107,6 +109,13 @@ def attempt_time(
         upper={part: np.maximum.reduce([found[part] for found in every]) for part in PARTS},
         variance_s2=np.where(interrupted, variance, 0.0),
     )
+
+
+def _undisturbed(ran_s: Ints) -> AttemptTime:
+    """Attempts of which nothing is spent or lost."""
+    nothing = np.zeros(len(ran_s), dtype=np.int64)
+    time = dict.fromkeys(PARTS, nothing) | {"productive": ran_s}
+    return AttemptTime(value=time, lower=time, upper=time, variance_s2=nothing.astype(float))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,8 @@ COUNTS = (
     *("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "variance_gpu_s2"),
     *("n_attempts", "rule_gpu_seconds"),
 )
+COLUMNS = ["group", "day", "loss", "part", *COUNTS]
+"""Columns of the rows."""
 
 
 @dataclass(frozen=True)
@@ -72,34 +74,44 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     until = np.minimum((day + 1) * DAY_S, end_s[row]) - start
     begin = np.minimum(np.maximum(day * DAY_S, since) - start, until)
     last = place == n_days[row] - 1
+    if not any(time.upper[part].any() for part in PARTS if part != "productive"):
+        return _undisturbed(held, row, day, until - begin)
+    ran = held.ran_s[row]
     value = {part: seconds[row] for part, seconds in time.value.items()}
-    done, before = (_so_far(at, value, held.ran_s[row]) for at in (until, begin))
-    share = np.divide(until - begin, held.ran_s[row], where=held.ran_s[row] > 0,
-                      out=np.zeros(len(row)))  # fmt: skip
-    gpus = held.n_gpus[row].astype(float)
+    done, before = (_so_far(at, value, ran) for at in (until, begin))
+    share = (until - begin) / np.maximum(ran, 1) * held.n_gpus[row]
     frames = []
     for part in PARTS:
-        seconds = done[part] - before[part]
-        lost = part == "lost"
-        kept = (held.loss[row] >= 0) if lost else (time.upper[part][row] > 0)
+        struck = part == "lost"
+        kept = np.flatnonzero(held.loss[row] >= 0 if struck else time.upper[part][row] > 0)
+        chosen = row[kept]
         counts = {
-            "gpu_seconds": seconds * gpus,
-            "lower_gpu_seconds": time.lower[part][row] * share * gpus,
-            "upper_gpu_seconds": time.upper[part][row] * share * gpus,
-            "variance_gpu_s2": np.where(
-                last & (part in ("productive", "lost")), time.variance_s2[row] * gpus**2, 0.0
-            ),
-            "n_attempts": last.astype(float),
-            "rule_gpu_seconds": np.where(last, np.minimum(held.ran_s[row], RULE_S) * gpus, 0.0),
+            "gpu_seconds": (done[part] - before[part])[kept] * held.n_gpus[chosen],
+            "lower_gpu_seconds": time.lower[part][chosen] * share[kept],
+            "upper_gpu_seconds": time.upper[part][chosen] * share[kept],
         }
-        loss = held.loss[row] if lost else np.full(len(row), -1)
-        frames.append(
-            _sums(
-                {"group": held.group[row][kept], "day": day[kept], "loss": loss[kept]},
-                {name: values[kept] for name, values in counts.items()},
-            ).assign(part=part)
-        )
-    return pd.concat(frames, ignore_index=True)
+        if part in ("productive", "lost"):
+            by_chance = time.variance_s2[chosen] * held.n_gpus[chosen].astype(float) ** 2
+            counts["variance_gpu_s2"] = np.where(last[kept], by_chance, 0.0)
+        if struck:
+            by_rule = np.minimum(ran[kept], RULE_S) * held.n_gpus[chosen]
+            counts["n_attempts"] = last[kept]
+            counts["rule_gpu_seconds"] = np.where(last[kept], by_rule, 0)
+        keys = {
+            "group": held.group[chosen],
+            "day": day[kept],
+            "loss": held.loss[chosen] if struck else np.full(len(kept), -1),
+        }
+        frames.append(_sums(keys, counts).assign(part=part))
+    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _undisturbed(held: Held, row: Ints, day: Ints, seconds: Ints) -> pd.DataFrame:
+    """Rows of attempts that were productive throughout."""
+    keys = {"group": held.group[row], "day": day, "loss": np.full(len(row), -1)}
+    found = _sums(keys, {"gpu_seconds": seconds * held.n_gpus[row]}).assign(part="productive")
+    bounds = {f"{side}_gpu_seconds": found["gpu_seconds"] for side in ("lower", "upper")}
+    return found.assign(**bounds, variance_gpu_s2=0.0).reindex(columns=COLUMNS)
 
 
 def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]:
@@ -117,7 +129,7 @@ def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]
     }
 
 
-def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
+def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Sums of counts by key; whole numbers below 2^53 stay exact."""
     joint = np.zeros(len(keys["group"]), dtype=np.int64)
     sizes = {}

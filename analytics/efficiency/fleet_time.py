@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 DAY_S = 86_400
-CHUNK_DAYS = 128
+CHUNK_DAYS = 366
 """Days swept at once: two counters a second, of 8 bytes each."""
 
 OUT_OF_SERVICE: Final = ("down_planned", "down_unplanned", "drained")
@@ -139,31 +140,42 @@ def free_time(window_s: tuple[int, int], *, free: Intervals, wanted: Intervals) 
     {'queue_hold': 120, 'idle': 360, 'excess': 0}
     """
     begin, end = window_s
-    frames, levels = [], [0, 0]
-    at = [np.maximum(np.concatenate([held.start_s, held.end_s]), begin) for held in (free, wanted)]
-    change = [np.concatenate([held.gpus, -held.gpus]) for held in (free, wanted)]
+    frames, levels = [], [0.0, 0.0]
     for day in range(begin // DAY_S, -(-end // DAY_S), CHUNK_DAYS):
         low, high = max(begin, day * DAY_S), min(end, (day + CHUNK_DAYS) * DAY_S)
-        counts = []
-        for i in (0, 1):
-            chosen = (at[i] >= low) & (at[i] < high)
-            step = np.bincount(at[i][chosen] - low, change[i][chosen], minlength=high - low)
-            counts.append(np.cumsum(step.astype(np.int64)) + levels[i])
-            levels[i] = int(counts[i][-1])
+        counts = [_by_second(held, (low, high), begin) for held in (free, wanted)]
+        for i, count in enumerate(counts):
+            count[0] += levels[i]
+            np.cumsum(count, out=count)
+            levels[i] = count[-1]
         frames.append(_by_day(low, *counts))
-    return pd.concat(frames) if frames else _by_day(0, *[np.zeros(0, dtype=np.int64)] * 2)
+    return pd.concat(frames) if frames else _by_day(0, *[np.zeros(0)] * 2)
 
 
-def _by_day(begin_s: int, there: Ints, waiting: Ints) -> pd.DataFrame:
-    """Sums over the days of a stretch of seconds."""
-    free = np.maximum(there, 0)
-    held = np.minimum(free, np.maximum(waiting, 0))
+def _by_second(held: Intervals, stretch: tuple[int, int], begin: int) -> Floats:
+    """Changes of the number of GPUs at each second; what is before the window, at its begin."""
+    low, high = stretch
+    count = np.zeros(high - low)
+    for at, sign in ((held.start_s, 1.0), (held.end_s, -1.0)):
+        second = np.maximum(at, begin) - low
+        within = (second >= 0) & (second < high - low)
+        if within.all():
+            count += np.bincount(second, held.gpus, minlength=high - low) * sign
+        else:
+            count += np.bincount(second[within], held.gpus[within], minlength=high - low) * sign
+    return count
+
+
+def _by_day(begin_s: int, there: Floats, waiting: Floats) -> pd.DataFrame:
+    """Sums over the days of a stretch of seconds; whole numbers below 2^53 stay exact."""
     midnight = -(-(begin_s + 1) // DAY_S) * DAY_S - begin_s
-    starts = np.concatenate([[0], np.arange(midnight, len(there), DAY_S)])[: len(there) + 1]
-    sums = {"queue_hold": held, "idle": free - held, "excess": free - there}
-    return pd.DataFrame(
-        {name: np.add.reduceat(seconds, starts) for name, seconds in sums.items()}
-        if len(there)
-        else {name: pd.Series(dtype="int64") for name in sums},
-        index=begin_s // DAY_S + np.arange(len(starts)) if len(there) else None,
-    )
+    starts = np.concatenate([[0], np.arange(midnight, len(there), DAY_S)]).astype(np.int64)
+    if not len(there):
+        starts = starts[:0]
+    level = np.add.reduceat(there, starts)
+    free = np.maximum(there, 0.0, out=there)
+    freed = np.add.reduceat(free, starts)
+    held = np.minimum(free, np.maximum(waiting, 0.0, out=waiting), out=waiting)
+    queue_hold = np.add.reduceat(held, starts)
+    found = {"queue_hold": queue_hold, "idle": freed - queue_hold, "excess": freed - level}
+    return pd.DataFrame(found, index=begin_s // DAY_S + np.arange(len(starts))).astype("int64")

@@ -79,6 +79,11 @@ class Habits:
     n_runs: int
     cycle_spread: float | None
 
+    @property
+    def costless(self) -> bool:
+        """Neither start-up nor checkpoints take time, whatever the bound."""
+        return not any(each.write_s or each.restart_s for each in (self.central, *self.corners))
+
 
 def habits(
     observed: pd.DataFrame,

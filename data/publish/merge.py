@@ -24,6 +24,8 @@ class Rule:
     key: tuple[str, ...]
     later: str | None = None
     """Of rows with one key the one with the later value of this column wins; NULL is earliest."""
+    stated: tuple[str, ...] = ()
+    """Before that, of rows with one key one wins that states these columns, the first of them."""
     derived: tuple[str, ...] = ()
     """Columns set at publish: they do not tell rows apart."""
     derived_with: tuple[str, str] | None = None
@@ -49,6 +51,20 @@ RULES = {
         ("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
         derived=("attempt_key",),
         derived_with=("run_id", "job_id"),
+    ),
+    "straggler_traces": Rule(
+        ("trace_id",),
+        stated=("job_id", "n_gpus"),
+        derived=(
+            "cluster",
+            "run_id",
+            "n_steps",
+            "n_dropped_steps",
+            "slowdown",
+            "wasted_ratio",
+            "cause",
+            "results",
+        ),
     ),
 }
 _FINAL = "(state IN (" + ", ".join(f"'{state}'" for state in FINAL_STATES) + "))"
@@ -109,7 +125,8 @@ def _drop_superseded(
 ) -> None:
     """Keeps the best row of each key that got a new one."""
     key = ", ".join(rule.value(name) for name in rule.key)
-    later = f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
+    later = "".join(f'"{name}" IS NULL, ' for name in rule.stated)
+    later += f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
     connection.execute(
         f"""DELETE FROM {table} WHERE rowid IN (
               SELECT id FROM (

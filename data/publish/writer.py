@@ -99,33 +99,37 @@ class StoreWriter:
         self.connection.execute("COMMIT")
         self.changed = True
 
-    def publish(self, progress: Callable[[str], None] = lambda message: None) -> Current:
-        """Derives, checkpoints, hashes and publishes what was built."""
+    def publish(
+        self, progress: Callable[[str], None] = lambda message: None, *, ledger: bool = False
+    ) -> Current:
+        """Derives, checkpoints, hashes and publishes what was built; the ledger where asked for."""
         from data import derive  # only here: it needs pandas and SciPy, which take a second
 
         progress("deriving")
         site, said = load_site(self.root), State(self.root).annotations()
         derive.derive(self.connection, self.root, site, said)
-        return self._published(progress)
+        return self.publish_ledger(progress) if ledger else self._published(progress)
 
     def publish_ledger(self, progress: Callable[[str], None] = lambda message: None) -> Current:
         """Derives the ledger and the runs of the records as they are, and publishes them."""
         from data.derive.ledger.build import derive_ledger
         from data.said import read_said
 
-        derive_ledger(self.connection, load_site(self.root), read_said(self.root), progress)
-        return self._published(progress)
+        site, said = load_site(self.root), read_said(self.root)
+        return self._published(progress, derive_ledger(self.connection, site, said, progress))
 
-    def _published(self, progress: Callable[[str], None]) -> Current:
-        """Checkpoints, hashes and publishes what was derived."""
+    def _published(
+        self,
+        progress: Callable[[str], None],
+        ledger: tuple[str | None, str | None] = (None, None),
+    ) -> Current:
+        """Checkpoints, hashes and publishes what was derived; `ledger` is its key and notes."""
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
-        ledger = self.connection.execute("SELECT ledger_key, ledger_notes FROM store_meta")
-        key, notes = ledger.fetchone() or (None, None)
         self.connection.execute("DELETE FROM store_meta")
         self.connection.execute(
             """INSERT INTO store_meta SELECT ?, ?, ?, ?::TIMESTAMPTZ,
                coalesce((SELECT bool_or(synthetic) FROM clusters), false), ?, ?""",
-            [SCHEMA_VERSION, self.snapshot, version("faultline"), published_at, key, notes],
+            [SCHEMA_VERSION, self.snapshot, version("faultline"), published_at, *ledger],
         )
         ((synthetic,),) = self.connection.execute("SELECT synthetic FROM store_meta").fetchall()
         progress("publishing")

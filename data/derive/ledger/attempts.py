@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 
 from analytics.efficiency.attempt_time import PARTS, AttemptTime, attempt_time
-from analytics.efficiency.daily import COUNTS, Held, daily_rows
-from analytics.efficiency.habits import ONE_NODE, SEVERAL_NODES, Habits, habits
+from analytics.efficiency.daily import Held, daily_rows
+from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, Habits, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
+from data.derive.attributions import FAILED
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import duckdb
     from numpy.typing import NDArray
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 CHUNK = 500_000
 """Attempts divided at once."""
+HELD = ("start_s", "ran_s", "n_gpus", "group", "loss", "counted_from_s")
+"""What `Held` takes."""
 SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
 """What training metrics show of an attempt."""
 
@@ -51,27 +56,35 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     progress, observed = _progress(connection)
     shown = _shown(arrays["id"], progress)
     parts, daily, notes = [], [], {}
-    for name, several in (("several_nodes", True), ("one_node", False)):
-        stated = getattr(runs, name)
+    for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
+        several, stated = name == "several_nodes", getattr(runs, name)
         known = habits(
             observed[observed["several"].eq(several)],
-            stated={q: getattr(stated, q) for q in ("interval_s", "write_s", "restart_s")},
-            assumed=SEVERAL_NODES if several else ONE_NODE,
+            stated={quantity: getattr(stated, quantity) for quantity in QUANTITIES},
+            assumed=assumed,
         )
         notes[name] = _told(known)
-        rows = np.flatnonzero(arrays["several"] == several)
-        for first in range(0, len(rows), CHUNK):
-            chosen = rows[first : first + CHUNK]
-            held, time, measured = _divided(arrays, chosen, known, shown)
+        for chosen in _chunks(arrays["several"] == several, (arrays["loss"] >= 0) | shown.any):
+            held = Held(**{each: arrays[each][chosen] for each in HELD})
+            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen))
             daily.append(daily_rows(held, time))
-            parts.append(_per_attempt(arrays["id"][chosen], held, time, measured=measured)
-                         .assign(basis=known.basis))  # fmt: skip
+            listed = np.flatnonzero(arrays["listed"][chosen])
+            rows = _per_attempt(held, time, listed)
+            parts.append(rows.assign(id=arrays["id"][chosen[listed]], basis=known.basis,
+                                     measured=shown.any[chosen[listed]]))  # fmt: skip
     return AttemptRows(
-        daily=_summed(daily),
-        parts=pd.concat(parts, ignore_index=True) if parts else _no_parts(),
+        daily=pd.concat(daily, ignore_index=True),
+        parts=pd.concat(parts, ignore_index=True),
         run_habits=observed,
         notes=notes | _uncounted(connection),
     )
+
+
+def _chunks(of_class: NDArray[np.bool_], apart: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Places of a class, those set apart first; a stretch of either at a time, at least one."""
+    for rows in (np.flatnonzero(of_class & apart), np.flatnonzero(of_class & ~apart)):
+        for first in range(0, max(len(rows), 1), CHUNK):
+            yield rows[first : first + CHUNK]
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> None:
@@ -139,13 +152,18 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
              SELECT DISTINCT cluster, partition, account, n_gpus FROM jobs
              WHERE start_at IS NOT NULL AND n_gpus > 0 ORDER BY ALL)"""
     )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE repeated AS
+           SELECT hash(cluster, run_id) FROM jobs GROUP BY ALL HAVING count(*) > 1"""
+    )
     return connection.execute(
         """SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s,
              greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
                - epoch_us(start_at) // 1000000, 0) AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
-             n_nodes > 1 OR jobs.n_gpus > gpus_per_node AS several
+             n_nodes > 1 OR jobs.n_gpus > gpus_per_node AS several,
+             several OR hash(jobs.cluster, run_id) IN (FROM repeated) AS listed
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
              AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition
@@ -156,46 +174,17 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
     ).fetchnumpy()
 
 
-def _divided(
-    arrays: Arrays, chosen: NDArray[np.int64], known: Habits, shown: Arrays | None
-) -> tuple[Held, AttemptTime, NDArray[np.bool_]]:
-    """Some attempts of one class with the parts of their time, and which metrics show them."""
-    held = Held(**{name: arrays[name][chosen] for name in
-                   ("start_s", "ran_s", "n_gpus", "group", "loss", "counted_from_s")})  # fmt: skip
-    own = None if shown is None else {name: shown[name][chosen] for name in SHOWN}
-    time = attempt_time(held.ran_s, held.loss >= 0, known, own)
-    measured = np.zeros(len(chosen), dtype=bool) if own is None else ~np.isnan(own["startup_s"])
-    return held, time, measured
-
-
-def _per_attempt(
-    ids: NDArray[np.int64], held: Held, time: AttemptTime, *, measured: NDArray[np.bool_]
-) -> pd.DataFrame:
-    """One row an attempt with the seconds of its parts."""
+def _per_attempt(held: Held, time: AttemptTime, rows: NDArray[np.int64]) -> pd.DataFrame:
+    """Seconds of the parts of some attempts."""
     return pd.DataFrame(
-        {"id": ids, "ran_s": held.ran_s, "interrupted": held.loss >= 0, "measured": measured}
-        | {f"{part}_s": time.value[part] for part in PARTS}
+        {"ran_s": held.ran_s[rows]}
+        | {f"{part}_s": time.value[part][rows] for part in PARTS}
         | {
-            "lower_productive_s": time.lower["productive"],
-            "upper_productive_s": time.upper["productive"],
-            "variance_s2": time.variance_s2,
+            "lower_productive_s": time.lower["productive"][rows],
+            "upper_productive_s": time.upper["productive"][rows],
+            "variance_s2": time.variance_s2[rows],
         }
     )
-
-
-def _no_parts() -> pd.DataFrame:
-    """The same of no attempt."""
-    names = ("id", "ran_s", "interrupted", "measured", *(f"{part}_s" for part in PARTS),
-             "lower_productive_s", "upper_productive_s", "variance_s2", "basis")  # fmt: skip
-    return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
-
-
-def _summed(daily: list[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of all chunks."""
-    keys = ["group", "day", "part", "loss"]
-    if not daily:
-        return pd.DataFrame({name: pd.Series(dtype="int64") for name in (*keys, *COUNTS)})
-    return pd.concat(daily, ignore_index=True)
 
 
 def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -220,17 +209,34 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
     return progress.merge(attempts[["id", *keys]], on=keys), observed
 
 
-def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> Arrays | None:
-    """What metrics show, in the order of the attempts; None where there are no metrics."""
+@dataclass(frozen=True)
+class _Shown:
+    """What training metrics show, in the order of the attempts."""
+
+    any: NDArray[np.bool_]
+    """Whether they show anything of an attempt."""
+    columns: Arrays
+
+    def of(self, chosen: NDArray[np.int64]) -> Arrays | None:
+        """What they show of some attempts; None where that is nothing."""
+        if not self.any[chosen].any():
+            return None
+        return {name: values[chosen] for name, values in self.columns.items()}
+
+
+def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
+    """What metrics show of the attempts of these row ids."""
+    shown = np.zeros(len(ids), dtype=bool)
     if progress.empty:
-        return None
+        return _Shown(shown, {})
     places = pd.Index(ids).get_indexer(progress["id"])
-    found = {}
+    kept = places >= 0
+    columns = {}
     for name in SHOWN:
-        values = np.full(len(ids), np.nan)
-        values[places[places >= 0]] = progress[name].to_numpy(dtype=float)[places >= 0]
-        found[name] = values
-    return found
+        columns[name] = np.full(len(ids), np.nan)
+        columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
+        shown |= ~np.isnan(columns[name])
+    return _Shown(shown, columns)
 
 
 def _told(known: Habits) -> dict[str, object]:
@@ -239,6 +245,7 @@ def _told(known: Habits) -> dict[str, object]:
     return {
         "basis": known.basis,
         "n_runs": known.n_runs,
+        "cycle_spread": known.cycle_spread,
         **{
             name: [getattr(habit, name), min(getattr(c, name) for c in corners),
                    max(getattr(c, name) for c in corners)]
@@ -249,18 +256,25 @@ def _told(known: Habits) -> dict[str, object]:
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     """What the ledger leaves out, or counts although its cause is not known."""
-    ((without_gpus, unknown_gpu_seconds, n_unknown),) = connection.execute(
-        """SELECT count(*) FILTER (jobs.n_gpus IS NULL AND start_at IS NOT NULL),
-             CAST(coalesce(sum(CAST(n_gpus AS BIGINT) * least(1800, greatest(0,
-               date_diff('second', start_at, end_at)))) FILTER (unknown), 0) AS BIGINT),
-             count(*) FILTER (unknown AND n_gpus > 0)
-           FROM jobs JOIN ledger_window USING (cluster)
-           LEFT JOIN (SELECT cluster, attempt_key, true AS unknown FROM failures
-                      WHERE domain = 'unknown' AND NOT node_lost AND state <> 'REQUEUED')
-             USING (cluster, attempt_key)"""
+    ((without_gpus, n_failed, failed_gpu_s),) = connection.execute(
+        f"""SELECT count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL),
+             count(*) FILTER (n_gpus > 0 AND {FAILED}),
+             CAST(coalesce(sum({_BY_RULE}) FILTER ({FAILED}), 0) AS BIGINT)
+           FROM jobs JOIN ledger_window USING (cluster) WHERE state <> 'REQUEUED'"""
+    ).fetchall()
+    ((n_known, known_gpu_s),) = connection.execute(
+        f"""SELECT count(*), CAST(coalesce(sum({_BY_RULE}), 0) AS BIGINT)
+           FROM jobs JOIN ledger_window USING (cluster) SEMI JOIN (
+             FROM failures WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
+           WHERE n_gpus > 0 AND state <> 'REQUEUED'"""
     ).fetchall()
     return {
         "attempts_without_gpus": without_gpus,
-        "failures_of_unknown_cause": n_unknown,
-        "their_rule_gpu_seconds": unknown_gpu_seconds,
+        "failures_of_unknown_cause": n_failed - n_known,
+        "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
     }
+
+
+_BY_RULE = """CAST(n_gpus AS BIGINT)
+  * least(1800, greatest(0, epoch_us(end_at) // 1000000 - epoch_us(start_at) // 1000000))"""
+"""GPU-seconds that the RSC paper takes an interrupted attempt to lose."""

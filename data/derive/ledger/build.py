@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from data.said import Said
     from data.site import Site
 
+
 def derive_ledger(
     connection: duckdb.DuckDBPyConnection,
     site: Site,
     said: Said,
     progress: Callable[[str], None] = lambda message: None,
-) -> None:
-    """Fills `job_runs`, `gpu_time` and the key and notes of `store_meta`."""
+) -> tuple[str, str]:
+    """Fills `job_runs` and `gpu_time`; the key and notes of `store_meta`."""
     connection.execute("BEGIN")
     forget_ledger(connection)
     progress("joining attempts to runs")
@@ -38,12 +39,8 @@ def derive_ledger(
     progress("writing the ledger")
     _write(connection, held, rest)
     write_runs(connection, held)
-    notes = held.notes | {"excess_gpu_seconds": excess}
-    connection.execute(
-        "UPDATE store_meta SET ledger_key = ?, ledger_notes = ?",
-        [ledger_key(site, said), json.dumps(notes)],
-    )
     connection.execute("COMMIT")
+    return ledger_key(site, said), json.dumps(held.notes | {"excess_gpu_seconds": excess})
 
 
 def _write(connection: duckdb.DuckDBPyConnection, held: AttemptRows, rest: pd.DataFrame) -> None:

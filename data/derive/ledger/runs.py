@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:
     """Fills `job_runs` from jobs and from the parts of their attempts.
 
+    Listed are runs on several nodes and runs of several attempts; any other is its row in jobs.
     Queued is what an attempt was eligible and waited, scheduled what it ran; attempts without GPUs
     have neither parts nor a share in the sums. A run rests on training metrics where all its
     attempts that ran do.
@@ -21,13 +22,17 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
     connection.register("shown_habits", held.run_habits)
     connection.execute(
         """INSERT INTO job_runs BY NAME
-           WITH attempt AS (
-             SELECT cluster, coalesce(run_id, job_id) AS run_id, job_id, name, "user", account,
+           WITH listed AS (
+             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid
+             UNION SELECT cluster, run_id FROM run_links),
+           attempt AS (
+             SELECT cluster, run_id, job_id, name, "user", account,
                partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
                parts.* EXCLUDE (id),
                epoch_us(greatest(coalesce(start_at, end_at), eligible_at)) // 1000000
                  - epoch_us(coalesce(eligible_at, submit_at)) // 1000000 AS waited_s
-             FROM jobs LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
+             FROM jobs SEMI JOIN listed USING (cluster, run_id)
+             LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
              LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
              LEFT JOIN ledger_loss USING (code)),
            run AS (

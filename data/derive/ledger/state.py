@@ -25,4 +25,3 @@ def forget_ledger(connection: duckdb.DuckDBPyConnection) -> None:
     """Empties what new records make untrue."""
     for table in ("gpu_time", "job_runs"):
         connection.execute(f"DELETE FROM {table}")
-    connection.execute("UPDATE store_meta SET ledger_key = NULL, ledger_notes = NULL")
