@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -18,6 +19,7 @@ METHODS = (ROOT / "METHODS.md").read_text(encoding="utf-8")
 PAPER_ROWS = re.findall(
     r"\| MTTF, ([\d,]+) GPUs \|.*?\| ([\d.]+) (h|d) \| `faultline mttf (.*?)` \|", METHODS
 )
+ETTR_ROWS = re.findall(r"\| ETTR (\w+), .*?\| (0\.\d+) \| `faultline (ettr .*?)` \|", METHODS)
 
 
 @pytest.mark.parametrize(("gpus", "value", "unit", "arguments"), PAPER_ROWS)
@@ -33,6 +35,19 @@ def test_the_table_of_the_paper_holds(gpus: str, value: str, unit: str, argument
 
 def test_the_table_of_the_paper_is_found() -> None:
     assert len(PAPER_ROWS) == 4
+
+
+@pytest.mark.parametrize(("form", "value", "command"), ETTR_ROWS)
+def test_the_table_of_expected_ettr_holds(
+    form: str, value: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*shlex.split(command), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)[form]
+    assert f"{found:.3f}" == value
+
+
+def test_the_table_of_expected_ettr_is_found() -> None:
+    assert len(ETTR_ROWS) == 13
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)

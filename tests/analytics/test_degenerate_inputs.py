@@ -5,6 +5,8 @@ import math
 import pandas as pd
 import pytest
 
+from analytics.efficiency.ettr_settings import EttrSettings
+from analytics.efficiency.simulated_ettr import simulated_ettr
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
 from analytics.frames import FailureCounts
@@ -18,6 +20,11 @@ BOUNDS = ("value", "lower", "upper")
 
 def rate_of(counts: list[float], exposure: list[float]) -> Estimate:
     return failure_rate(counts, exposure).rate
+
+
+def ettr_of(n: int, **job: float) -> Estimate:
+    given = {"gpus": 8000, "rate_per_1000_node_days": 6.5, "restart_min": 5.0} | job
+    return simulated_ettr(EttrSettings(**given), n).ettr
 
 
 # Of each case: estimator, its arguments, its value, whether it has a lower and an upper bound, n.
@@ -42,6 +49,24 @@ ANSWERED = {
     "a mean of one": (mean_estimate, ([3.0],), (3.0, False, False), 1),
     "a mean of values alike": (mean_estimate, ([3.0] * 4,), (3.0, True, True), 4),
     "a mean of zeros": (mean_estimate, ([0.0, 0.0],), (0.0, True, True), 2),
+    "an ETTR where nothing fails": (
+        lambda n: ettr_of(n, rate_per_1000_node_days=0.0),
+        (3,),
+        (1.0, True, True),
+        3,
+    ),
+    "an ETTR where nothing is trained": (
+        lambda n: ettr_of(n, gpus=1e9, interval_min=60.0),
+        (50,),
+        (0.0, False, False),
+        50,
+    ),
+    "an ETTR of runs without end": (
+        lambda n: ettr_of(n, gpus=1e9, interval_min=60.0, run_days=1.0),
+        (9,),
+        (None, False, False),
+        0,
+    ),
 }
 ARRAYS = {
     "not a number": [1.0, NAN],
