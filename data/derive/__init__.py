@@ -10,6 +10,7 @@ from data.derive.ledger.state import forget_ledger
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 from data.derive.site_model import site_model
+from data.derive.straggler_traces import analyse_traces
 from data.derive.training_attempts import join_training
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def derive(
         connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
     attribute_failures(connection, site, site_model(connection, root, site.causes))
     group_incidents(connection, site)
+    analyse_traces(connection, root)
     _coverage(connection)
     connection.execute("COMMIT")
 
@@ -142,6 +144,7 @@ def _coverage(connection: duckdb.DuckDBPyConnection) -> None:
         ("'tickets'", "tickets", "opened_at"),
         ("'job_logs'", "job_logs", "logged_at"),
         ("'training_metrics'", "training_metrics", "logged_at"),
+        ("'straggler_traces'", "timed_traces", "traced_at"),
     ):
         connection.execute(
             f"""INSERT INTO coverage SELECT cluster, {source}, CAST({column} AS DATE), count(*)

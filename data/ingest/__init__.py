@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from data.ingest.source import Opened
     from data.publish import StoreWriter
 
-__all__ = ["IngestResult", "Options", "ingest", "readers"]
+__all__ = ["METRICS", "IngestResult", "Options", "ingest", "readers", "store_files"]
+
+METRICS = "metrics"
+"""Folder of a store's Parquet files."""
 
 _MODULES = (
     *("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log"),
-    "training_metrics",
+    *("training_metrics", "straggler_trace"),
 )
 SNIFFED_CHARACTERS = 16_384
 MAX_REJECTED_STORED = 100_000
@@ -96,6 +99,7 @@ def ingest(
                               + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
+        store_files(writer.root, batch)
     result = _result(writer, reader, found, batch, tables)
     _store(writer, result, batch)
     return result
@@ -167,6 +171,21 @@ def _result(
             *([] if batch.rows_read else ["holds no record"]),
         ),
     )
+
+
+def store_files(root: Path, batch: Batch) -> None:
+    """Writes the files of a batch below the store's metrics/, each complete or not at all.
+
+    A file is named by its content: one that is there already stays. Files that no row names go at
+    the next publish.
+    """
+    for name, write in batch.files.items():
+        path = root / METRICS / name
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside = path.with_suffix(".new")
+            write(aside)
+            aside.replace(path)
 
 
 def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:

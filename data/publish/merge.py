@@ -94,12 +94,18 @@ def merge(connection: duckdb.DuckDBPyConnection, table: str, rows: str) -> dict[
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: str) -> None:
-    """Inserts by name; columns that the source lacks become NULL."""
+    """Inserts by name; columns that the source lacks become NULL.
+
+    A job is a run of its own until the rule of runs says otherwise (`data.derive.runs`).
+    """
     present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {rows}").fetchall()]
     kinds = tables()[table].columns
-    columns = [name for name in kinds if name in present]
-    names = ", ".join(f'"{name}"' for name in columns)
-    values = ", ".join(f'CAST("{name}" AS {kinds[name]})' for name in columns)
+    stated = {name: f'CAST("{name}" AS {kinds[name]})' for name in kinds if name in present}
+    if table == "jobs":
+        ids = [name for name in ("job_id", "attempt_key") if name in present]
+        stated["run_id"] = f"coalesce({', '.join(ids)})"
+    names = ", ".join(f'"{name}"' for name in stated)
+    values = ", ".join(stated.values())
     connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM {rows}")
 
 

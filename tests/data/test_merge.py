@@ -147,11 +147,23 @@ OTHERS: dict[str, list[Row]] = {
         for step in (1, 2) for rank in (None, 0) for loss in (1.5, None)
         for event in (None, "saved")
     ],
+    "straggler_traces": [
+        {"trace_id": key, "name": name, "job_id": job, "n_gpus": gpus}
+        for key in ("1", "2") for name in ("x", "y") for job in (None, "7") for gpus in (None, 64)
+    ],
 }  # fmt: skip
 
 
 def test_every_table_with_a_rule_is_tried() -> None:
     assert {"jobs", *OTHERS} == RULES.keys()
+
+
+def test_of_one_trace_the_row_that_states_job_and_sizes_stays() -> None:
+    stated = {"trace_id": "1", "name": "a", "job_id": "7", "n_gpus": 64}
+    partly = [stated | {"job_id": None}, stated | {"n_gpus": None, "name": "b"}]
+    for rows in itertools.permutations([stated, *partly]):
+        merged = Merged(*(("straggler_traces", [row]) for row in rows))
+        assert merged.rows("straggler_traces", "name", "job_id", "n_gpus") == [("a", "7", 64)]
 
 
 @pytest.mark.parametrize("table", OTHERS)

@@ -1,22 +1,23 @@
-"""Columns of a straggler trace, one row an operation, from Parquet or CSV to NumPy arrays.
+"""Rows of a straggler trace, one an operation, from Parquet or CSV to NumPy columns.
 
 Neither pandas nor a dataset is imported, and nothing is copied that lies in one piece: of two
-million operations the arrays are there in 0.1 s.
+million operations the columns are there in 0.1 s.
 """
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from analytics.training.stragglers.operations import OPTYPES
+from analytics.training.stragglers.rows import TraceRows
 from data.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -24,41 +25,24 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = NDArray[Any]
 
-WHOLE: Final = ("dp_rank", "stage", "rank", "step", "seq_id", "mc", "mb_id", "gmc")
+COLUMNS: Final = (
+    "step", "dp_rank", "stage", "optype", "seq_id", "mc", "start_ts", "duration",
+)  # fmt: skip
+"""Columns that a trace must have."""
+LABELS: Final = ("rank", "gmc", "mb_id")
+"""Columns that it may have."""
 SECONDS: Final = ("start_ts", "duration")
-COLUMNS: Final = (*WHOLE, "optype", *SECONDS)
 DELIMITERS: Final = (",", ";", "\t", "|")
 _PARQUET = b"PAR1"
-_FROM_ZERO = ("dp_rank", "stage", "seq_id")
 _MOST_WHOLE = 2**53
+_EMPTY = "is empty: fill it, or leave its step out; -1 stands where a number does not apply"
 
 
-@dataclass(frozen=True)
-class TraceColumns:
-    """A trace as its file holds it, in the order of its rows.
+def read_rows(path: Path, name: str, delimiter: str | None = None) -> TraceRows:
+    """The rows of a trace; whether their values make sense is for the trace to say.
 
-    Attributes
-    ----------
-    columns
-        `COLUMNS` to arrays of one length: whole numbers of any width, seconds as float32 or
-        float64, `optype` as codes into `op_types`.
-    op_types
-        Names of the operation types, in order of appearance.
-    row_word, first_row
-        How people count its rows: `row` from 1 in Parquet, `line` from below the header in CSV.
-    """
-
-    columns: Mapping[str, Array]
-    op_types: tuple[str, ...]
-    row_word: str
-    first_row: int
-
-    def __len__(self) -> int:
-        return len(self.columns["step"])
-
-
-def read_columns(path: Path, name: str, delimiter: str | None = None) -> TraceColumns:
-    """The columns of a trace.
+    Whole numbers keep their width, seconds stay float32 or float64. Rows are numbered from 1 in
+    Parquet; in CSV by the line where they stand.
 
     Parameters
     ----------
@@ -73,24 +57,27 @@ def read_columns(path: Path, name: str, delimiter: str | None = None) -> TraceCo
     ------
     SourceError
         Where the file is broken or holds no operation, a column is missing or of another type, or
-        a value is absent, no whole number, negative where it must not be, or not finite.
+        a value is absent or not of its column's kind.
     """
     with path.open("rb") as stream:
         is_parquet = stream.read(len(_PARQUET)) == _PARQUET
-    table = _Parquet(path, name) if is_parquet else _Csv(path, name, delimiter)
-    found = table.read()
-    if found.num_rows == 0:
+    file = _Parquet(path, name) if is_parquet else _Csv(path, name, delimiter)
+    table = file.read()
+    if table.num_rows == 0:
         raise SourceError(f"{name}: holds no operation: give a trace with one row an operation")
-    columns = {column: _whole(found.column(column), table, column) for column in WHOLE}
-    columns |= {column: _seconds(found.column(column), table, column) for column in SECONDS}
-    columns["optype"], op_types = _codes(found.column("optype"), table)
-    return TraceColumns(columns, op_types, table.row_word, table.first_row)
+    columns = {}
+    for column in table.column_names:
+        if column == "optype":
+            columns[column] = _codes(table.column(column), file)
+        elif column in SECONDS:
+            columns[column] = _seconds(table.column(column), file, column)
+        else:
+            columns[column] = _whole(table.column(column), file, column)
+    return TraceRows(**columns, row=file.numbers(table.num_rows))
 
 
 class _Parquet:
     """A Parquet file."""
-
-    row_word, first_row = "row", 1
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
@@ -102,24 +89,22 @@ class _Parquet:
 
         try:
             with pq.ParquetFile(self.path) as file:
-                _refuse_missing(self.name, file.schema_arrow.names)
+                wanted = _wanted(self.name, file.schema_arrow.names)
             with pq.ParquetFile(self.path, read_dictionary=["optype"]) as file:
-                return file.read(columns=list(COLUMNS))
+                return file.read(columns=wanted)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SourceError(
                 f"{self.name}: is broken Parquet ({reason}): copy or write it again"
             ) from None
 
-    def refusal(self, index: int, column: str, rule: str) -> SourceError:
-        """What is wrong in a row, counted from 0."""
-        return SourceError(f"{self.name}: row {index + 1:,}, column {column}: {rule}")
+    def numbers(self, n_rows: int) -> Array:
+        """Numbers of the rows."""
+        return np.arange(1, n_rows + 1)
 
 
 class _Csv:
     """A CSV file with a header."""
-
-    row_word, first_row = "line", 2
 
     def __init__(self, path: Path, name: str, delimiter: str | None) -> None:
         self.path, self.name = path, name
@@ -134,7 +119,7 @@ class _Csv:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        _refuse_missing(self.name, self.header)
+        wanted = _wanted(self.name, self.header)
         texts = {"optype": pa.dictionary(pa.int32(), pa.string())}
         try:
             return arrow_csv.read_csv(
@@ -144,7 +129,7 @@ class _Csv:
                 ),
                 parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter),
                 convert_options=arrow_csv.ConvertOptions(
-                    include_columns=list(COLUMNS), column_types=texts, strings_can_be_null=True
+                    include_columns=wanted, column_types=texts, strings_can_be_null=True
                 ),
             )
         except pa.ArrowException as error:
@@ -153,67 +138,56 @@ class _Csv:
             reason = str(error).splitlines()[0]
             raise SourceError(f"{self.name}: is broken CSV ({reason}): write it again") from None
 
-    def refusal(self, index: int, column: str, rule: str) -> SourceError:
-        """What is wrong in a row, counted from 0 over the lines that are not empty."""
-        with self.path.open(encoding="utf-8-sig") as stream:
-            full = (number for number, line in enumerate(stream, 1) if line.strip("\r\n"))
-            line_no = next(islice(full, index + 1, None), index + self.first_row)
-        return SourceError(f"{self.name}: line {line_no:,}, column {column}: {rule}")
+    def numbers(self, n_rows: int) -> Array:
+        """Lines of the rows; an empty line is no row."""
+        with self.path.open("rb") as stream:
+            full = (number for number, line in enumerate(stream, 1) if line.strip(b"\r\n"))
+            return np.fromiter(islice(full, 1, None), np.int64)[:n_rows]
 
 
 _File: TypeAlias = _Parquet | _Csv
 
 
-def _refuse_missing(name: str, present: Sequence[str]) -> None:
-    """Refuses a file that lacks a column, or holds one twice."""
+def _refusal(file: _File, index: int, column: str, *, rule: str, n_rows: int) -> SourceError:
+    """What is wrong in a row, counted from 0."""
+    number = file.numbers(n_rows)[index]
+    return SourceError(f"{file.name}: {column} of row {number} {rule}")
+
+
+def _wanted(name: str, present: Sequence[str]) -> list[str]:
+    """The columns of a trace among those of a file; refuses one that lacks one, or has it twice."""
     missing = [column for column in COLUMNS if column not in present]
     if missing:
         raise SourceError(
             f"{name}: lacks the column {', '.join(missing)}: a trace has the columns "
             f"{', '.join(COLUMNS)}, -1 where one does not apply"
         )
-    twice = [column for column in COLUMNS if present.count(column) > 1]
+    wanted = [column for column in (*COLUMNS, *LABELS) if column in present]
+    twice = [column for column in wanted if present.count(column) > 1]
     if twice:
         raise SourceError(f"{name}: holds the column {twice[0]} twice: leave one out")
+    return wanted
 
 
 def _whole(column: pa.ChunkedArray, file: _File, name: str) -> Array:
     """A column of whole numbers; floating-point ones that are whole are taken."""
     found = _numbers(column, file, name, wanted="a whole number")
-    if found.dtype.kind == "f":
+    if found.dtype.kind == "f" or found.dtype == np.uint64:
         bad = ~(np.abs(found) <= _MOST_WHOLE) | (found != np.rint(found))
-        _refuse_first(bad, found, file, name=name, rule="must be a whole number, -1 where it does "
-                      "not apply")  # fmt: skip
+        if bad.any():
+            at = int(bad.argmax())
+            rule = f"must be a whole number, got {found[at]}: write -1 where it does not apply"
+            raise _refusal(file, at, name, rule=rule, n_rows=len(found))
         found = found.astype(np.int64)
-    if found.dtype == np.uint64:
-        _refuse_first(found > _MOST_WHOLE, found, file, name=name, rule="must be below 2^53")
-        found = found.astype(np.int64)
-    if name in _FROM_ZERO and int(found.min()) < 0:
-        _refuse_first(found < 0, found, file, name=name, rule="must be 0 or more")
     return found
 
 
 def _seconds(column: pa.ChunkedArray, file: _File, name: str) -> Array:
-    """A column of finite seconds; durations from 0 on."""
+    """A column of seconds."""
     found = _numbers(column, file, name, wanted="a number of seconds")
-    if found.dtype.kind != "f" or found.dtype.itemsize < np.dtype(np.float32).itemsize:
-        found = found.astype(np.float64)
-    if not np.isfinite(found.min() + found.max()):
-        _refuse_first(~np.isfinite(found), found, file, name=name, rule="must be finite seconds")
-    if name == "duration" and found.min() < 0:
-        _refuse_first(found < 0, found, file, name=name, rule="must be 0 seconds or more")
-    return found
-
-
-def _refuse_first(
-    bad: NDArray[np.bool_], found: Array, file: _File, *, name: str, rule: str
-) -> None:
-    """Refuses the file where a value is bad, by the first of them."""
-    if bad.any():
-        at = int(bad.argmax())
-        raise file.refusal(
-            at, name, f"{rule}, got {found[at]}: mend the row, or leave its step out"
-        )
+    if found.dtype in (np.float32, np.float64):
+        return found
+    return found.astype(np.float64)
 
 
 def _numbers(column: pa.ChunkedArray, file: _File, name: str, *, wanted: str) -> Array:
@@ -243,10 +217,8 @@ def _refuse_type(column: pa.ChunkedArray, file: _File, name: str, *, wanted: str
     if isinstance(file, _Csv):
         for index, text in enumerate(_values(column)):
             if not _is_number(text):
-                raise file.refusal(
-                    index, name, f"must be {wanted}, got {text!r}: mend the row"
-                    if text is not None else "is empty: fill it, -1 where it does not apply"
-                )  # fmt: skip
+                rule = _EMPTY if text is None else f"must be {wanted}, got {text!r}: mend the row"
+                raise _refusal(file, index, name, rule=rule, n_rows=len(column))
     raise SourceError(
         f"{file.name}: column {name} must hold numbers, got {column.type}: convert the column "
         f"({wanted} in every row)"
@@ -265,7 +237,7 @@ def _refuse_null(column: pa.ChunkedArray, file: _File, name: str) -> None:
     """Refuses a column with a null, by its row."""
     if column.null_count:
         index = next(at for at, value in enumerate(_values(column)) if value is None)
-        raise file.refusal(index, name, "is empty: fill it, -1 where it does not apply")
+        raise _refusal(file, index, name, rule=_EMPTY, n_rows=len(column))
 
 
 def _values(column: pa.ChunkedArray) -> Iterator[object]:
@@ -274,8 +246,8 @@ def _values(column: pa.ChunkedArray) -> Iterator[object]:
             yield value.as_py()
 
 
-def _codes(column: pa.ChunkedArray, file: _File) -> tuple[Array, tuple[str, ...]]:
-    """Operation types as codes into the names that the file uses."""
+def _codes(column: pa.ChunkedArray, file: _File) -> Array:
+    """Operation types as codes into `OPTYPES`."""
     import pyarrow as pa
 
     if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
@@ -284,11 +256,16 @@ def _codes(column: pa.ChunkedArray, file: _File) -> tuple[Array, tuple[str, ...]
             "the operation types"
         )
     _refuse_null(column, file, "optype")
-    names: dict[str, int] = {}
     parts = []
     for chunk in column.chunks:
-        known = [names.setdefault(name or "", len(names)) for name in chunk.dictionary.to_pylist()]
-        indices = _view(chunk.indices, np.dtype(chunk.indices.type.to_pandas_dtype()))
-        if len(indices):
-            parts.append(np.array(known, dtype=np.int16)[indices])
-    return _joined(parts), tuple(names)
+        if len(chunk):
+            names = chunk.dictionary.to_pylist()
+            known = [OPTYPES.index(name) if name in OPTYPES else -1 for name in names]
+            indices = _view(chunk.indices, np.dtype(chunk.indices.type.to_pandas_dtype()))
+            parts.append(np.array(known, dtype=np.int8)[indices])
+    codes = _joined(parts)
+    if codes.min() < 0:
+        at = int((codes < 0).argmax())
+        rule = f"must be one of {', '.join(OPTYPES)}, got {column[at].as_py()!r}: rename the type"
+        raise _refusal(file, at, "optype", rule=rule, n_rows=len(codes))
+    return codes

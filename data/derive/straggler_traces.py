@@ -1,0 +1,124 @@
+"""What-if results of stored straggler traces, and the jobs they are of."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from analytics.errors import AnalysisError
+from data.errors import SourceError
+from data.ingest import METRICS
+from data.ingest.straggler_rows import read_rows
+from data.ingest.straggler_trace import FOLDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+
+def analyse_traces(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """Analyses the traces that have no results yet, and finds the run of each.
+
+    Files of traces that the snapshot does not name are removed. `timed_traces` are those of a
+    known cluster and time.
+
+    Raises
+    ------
+    SourceError
+        Where a trace cannot be analysed: nothing is published.
+    """
+    _link_jobs(connection)
+    new = connection.execute(
+        """SELECT trace_id, name, path, n_gpus, dp, pp, vpp, tp FROM straggler_traces
+           WHERE results IS NULL ORDER BY trace_id"""
+    ).fetchall()
+    columns = ("trace_id", "name", "path", "n_gpus", "dp", "pp", "vpp", "tp")
+    for values in new:
+        _analyse(connection, root, dict(zip(columns, values, strict=True)))
+    _prune(connection, root)
+    connection.execute(
+        """CREATE OR REPLACE TEMP VIEW timed_traces AS
+           FROM straggler_traces WHERE cluster IS NOT NULL AND traced_at IS NOT NULL"""
+    )
+
+
+def _link_jobs(connection: duckdb.DuckDBPyConnection) -> None:
+    """Cluster and run of each trace whose job the store knows in one cluster.
+
+    Of several attempts in several runs, the one during which it was traced says the run.
+    """
+    connection.execute(
+        """UPDATE straggler_traces SET cluster = known.cluster FROM (
+             SELECT job_id, min(cluster) AS cluster FROM jobs
+             WHERE job_id IN (SELECT job_id FROM straggler_traces WHERE cluster IS NULL)
+             GROUP BY job_id HAVING count(DISTINCT cluster) = 1) AS known
+           WHERE straggler_traces.cluster IS NULL AND straggler_traces.job_id = known.job_id"""
+    )
+    connection.execute(
+        """UPDATE straggler_traces SET run_id = found.run_id FROM (
+             SELECT trace_id, CASE WHEN count(DISTINCT jobs.run_id) = 1 THEN min(jobs.run_id)
+               WHEN count(DISTINCT jobs.run_id) FILTER (during) = 1
+               THEN min(jobs.run_id) FILTER (during) END AS run_id
+             FROM (SELECT trace_id, jobs.run_id, traced_at >= jobs.start_at
+                     AND traced_at <= coalesce(jobs.end_at, traced_at) AS during
+                   FROM straggler_traces JOIN jobs USING (cluster, job_id)) AS jobs
+             GROUP BY trace_id) AS found
+           WHERE straggler_traces.trace_id = found.trace_id
+             AND straggler_traces.run_id IS DISTINCT FROM found.run_id"""
+    )
+
+
+def _analyse(
+    connection: duckdb.DuckDBPyConnection, root: Path, row: dict[str, str | int | None]
+) -> None:
+    """Results of one trace."""
+    from analytics.training.stragglers.record import analysis_record
+    from analytics.training.stragglers.slowdown import analyse
+
+    from analytics.training.stragglers.trace import Trace
+
+    name, path = str(row["name"]), root / METRICS / str(row["path"])
+    if not path.exists():
+        raise SourceError(f"{path}: is missing: ingest the trace {name} again")
+    try:
+        trace = Trace.of_columns(read_rows(path, name), dsp_size=_dsp_size(row))
+        analysis = analyse(trace)
+    except AnalysisError as error:
+        raise SourceError(f"{name}: {error}") from None
+    record = analysis_record(analysis)
+    connection.execute(
+        """UPDATE straggler_traces SET results = $results, slowdown = $slowdown,
+             wasted_ratio = $wasted_ratio, n_steps = $n_steps, n_dropped_steps = $n_dropped_steps
+           WHERE trace_id = $trace_id""",
+        {
+            "trace_id": row["trace_id"],
+            "results": json.dumps(record),
+            "slowdown": record["S"],
+            "wasted_ratio": record["gpu_hours_wasted_ratio"],
+            "n_steps": len(record["per_step_S"]),
+            "n_dropped_steps": len(record["dropped_steps"]),
+        },
+    )
+
+
+def _dsp_size(row: dict[str, str | int | None]) -> int:
+    """Data-sequence-parallel size: what the GPUs of the job leave for it; 1 where unknown."""
+    sizes = [row[name] for name in ("dp", "pp", "tp")]
+    if row["n_gpus"] is None or None in sizes:
+        return 1
+    n_traced = 1
+    for size in sizes:
+        n_traced *= int(size or 1)
+    return int(row["n_gpus"]) // n_traced
+
+
+def _prune(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """Removes files of traces that no row names."""
+    folder = root / METRICS / FOLDER
+    if not folder.is_dir():
+        return
+    kept = {path for (path,) in connection.execute("SELECT path FROM straggler_traces").fetchall()}
+    for file in folder.iterdir():
+        if f"{FOLDER}/{file.name}" not in kept:
+            file.unlink()
