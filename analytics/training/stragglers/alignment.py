@@ -1,0 +1,213 @@
+"""Where each row of a trace belongs: operation x step x data-parallel rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from analytics.errors import AnalysisError
+from analytics.training.stragglers.operations import OPTYPES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.training.stragglers.rows import TraceRows
+
+    Places: TypeAlias = NDArray[np.intp]
+
+_DENSE_KEYS: Final = 1_000_000
+"""Keys of operations up to which a table of them is kept whatever the number of rows."""
+_MOST_EMPTY: Final = 50
+"""Places a row from which on the steps of a trace have nothing in common."""
+
+
+@dataclass(frozen=True)
+class DroppedStep:
+    """A step left out, and why."""
+
+    step: int
+    reason: str
+    """What is wrong, by the first operation concerned."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Places of the rows of whole steps in an array of (operations, steps, ranks)."""
+
+    steps: NDArray[np.int64]
+    shape: tuple[int, int, int]
+    place: Places
+    """Place of each row kept, in the flattened array; every place is taken once."""
+    kept: Places | None
+    """Rows kept; None for all."""
+    dropped: tuple[DroppedStep, ...]
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A column as an array of (operations, steps, ranks)."""
+        spread = np.empty(self.shape, dtype=values.dtype)
+        spread.reshape(-1)[self.place] = values if self.kept is None else values[self.kept]
+        return spread
+
+    def first_rows(self, rows: TraceRows) -> Places:
+        """Rows of rank 0 in the first step, in order of the operations."""
+        at = np.flatnonzero(rows.step == self.steps[0])
+        at = at[rows.dp_rank[at] == 0]
+        order: Places = np.lexsort((rows.seq_id[at], rows.stage[at], rows.optype[at]))
+        found: Places = at[order]
+        return found
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """All rows with the place they would have if every operation found belonged to the job."""
+
+    steps: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    """Operations found: (optype x stages + stage) x seqs + seq, ascending."""
+    n_dp: int
+    n_stages: int
+    n_seqs: int
+    place: Places
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.keys), len(self.steps), self.n_dp
+
+    def name(self, op: int) -> str:
+        """What people call an operation."""
+        optype_stage, seq = divmod(int(self.keys[op]), self.n_seqs)
+        optype, stage = divmod(optype_stage, self.n_stages)
+        return f"{OPTYPES[optype]} {seq} of stage {stage}"
+
+
+def align(rows: TraceRows) -> Cells:
+    """Places of all rows of whole steps.
+
+    Raises
+    ------
+    AnalysisError
+        Where a worker is missing throughout, or no step is whole.
+    """
+    placed = _placed(rows)
+    n_places = int(np.prod(placed.shape, dtype=np.int64))
+    if n_places == len(rows):
+        taken = np.zeros(n_places, dtype=np.bool_)
+        taken[placed.place] = True
+        if taken.all():
+            return Cells(placed.steps, placed.shape, placed.place, None, ())
+    if n_places > _MOST_EMPTY * len(rows) + _DENSE_KEYS:
+        raise AnalysisError(
+            f"{len(rows)} rows hold {placed.shape[0]} different operations of {placed.shape[1]} "
+            "steps, few in common: number seq_id from 0 in every step and worker"
+        )
+    return _whole_steps(rows, placed)
+
+
+def _placed(rows: TraceRows) -> _Placed:
+    steps, step = _numbered_steps(rows.step)
+    n_dp, n_stages = _n_from_zero(rows, "dp_rank"), _n_from_zero(rows, "stage")
+    n_seqs = int(rows.seq_id.max()) + 1
+    key = rows.optype.astype(np.int64)
+    for count, column in ((n_stages, rows.stage), (n_seqs, rows.seq_id)):
+        key *= count
+        key += column
+    n_keys = len(OPTYPES) * n_stages * n_seqs
+    if n_keys <= max(_DENSE_KEYS, len(rows)):
+        found = np.zeros(n_keys, dtype=np.bool_)
+        found[key] = True
+        keys = np.flatnonzero(found)
+        op_of_key = np.zeros(n_keys, dtype=np.intp)
+        op_of_key[keys] = np.arange(len(keys))
+        op = op_of_key[key]
+    else:
+        keys, op = np.unique(key, return_inverse=True)
+    op *= len(steps)
+    op += step
+    op *= n_dp
+    op += rows.dp_rank
+    return _Placed(steps, keys, n_dp, n_stages, n_seqs, op)
+
+
+def _numbered_steps(step: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], Places]:
+    """The steps, ascending, and the place among them of each row; fast where rows are in order."""
+    begins = np.concatenate(([0], np.flatnonzero(step[1:] != step[:-1]) + 1))
+    steps, place = np.unique(step[begins], return_inverse=True)
+    return steps.astype(np.int64), np.repeat(place, np.diff(begins, append=len(step)))
+
+
+def _n_from_zero(rows: TraceRows, name: str) -> int:
+    """How many values a column has that is numbered from 0 without gaps."""
+    values = getattr(rows, name)
+    n = int(values.max()) + 1
+    present = np.bincount(values, minlength=n) if n <= len(rows) else None
+    if present is None or not present.all():
+        gap = int(np.setdiff1d(np.arange(min(n, len(rows) + 1)), values)[0])
+        raise AnalysisError(
+            f"{name} must be numbered from 0 to {n - 1} without gaps, got no row of {gap}: add the "
+            "missing workers, or number the others anew"
+        )
+    return n
+
+
+def _whole_steps(rows: TraceRows, placed: _Placed) -> Cells:
+    """Places of the rows of steps that hold each operation of the job once and no other."""
+    counts = np.bincount(placed.place, minlength=np.prod(placed.shape)).reshape(placed.shape)
+    _refuse_missing_worker(placed, counts)
+    in_job = 2 * (counts > 0).sum(axis=(1, 2)) >= placed.shape[1] * placed.shape[2]
+    wrong = counts != in_job[:, None, None]
+    broken = wrong.any(axis=(0, 2))
+    dropped = tuple(
+        DroppedStep(
+            int(placed.steps[step]),
+            _reason(rows, placed, counts[:, step], step=step, in_job=in_job),
+        )
+        for step in np.flatnonzero(broken).tolist()
+    )
+    if broken.all():
+        raise AnalysisError(
+            f"no step of the trace is whole: in step {dropped[0].step} {dropped[0].reason}: "
+            "trace every operation of every worker"
+        )
+    op, rest = np.divmod(placed.place, placed.shape[1] * placed.n_dp)
+    step, dp = np.divmod(rest, placed.n_dp)
+    kept = np.flatnonzero(~broken[step])
+    shape = (int(in_job.sum()), int((~broken).sum()), placed.n_dp)
+    new_op, new_step = np.cumsum(in_job) - 1, np.cumsum(~broken) - 1
+    place = (new_op[op[kept]] * shape[1] + new_step[step[kept]]) * shape[2] + dp[kept]
+    return Cells(placed.steps[~broken], shape, place, kept, dropped)
+
+
+def _refuse_missing_worker(placed: _Placed, counts: NDArray[np.int64]) -> None:
+    """Refuses a trace without any row of a (dp_rank, stage)."""
+    stages = (placed.keys // placed.n_seqs) % placed.n_stages
+    for stage in range(placed.n_stages):
+        missing = ~counts[stages == stage].any(axis=(0, 1))
+        if missing.any():
+            raise AnalysisError(
+                f"the trace must hold a worker for each dp_rank and stage, got no row of dp_rank "
+                f"{int(missing.argmax())}, stage {stage} in any step: add the missing worker"
+            )
+
+
+def _reason(
+    rows: TraceRows,
+    placed: _Placed,
+    counts: NDArray[np.int64],
+    *,
+    step: int,
+    in_job: NDArray[np.bool_],
+) -> str:
+    """What is wrong with a step, by the first operation that it lacks, else has too often."""
+    wrong = (counts == 0) & in_job[:, None]
+    lacks = bool(wrong.any())
+    if not lacks:
+        wrong = counts > in_job[:, None]
+    op, dp = (int(at) for at in np.argwhere(wrong)[0])
+    if lacks:
+        return f"dp_rank {dp} lacks {placed.name(op)}"
+    place = (op * placed.shape[1] + step) * placed.n_dp + dp
+    row = rows.number(int(np.flatnonzero(placed.place == place)[-1]))
+    why = "more than once" if counts[op, dp] > 1 else "unlike most"
+    return f"dp_rank {dp} holds {placed.name(op)} {why} (row {row})"

@@ -1,0 +1,141 @@
+"""Operation types of a training step, and the operations of which every step consists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from analytics.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+OPTYPES: Final = (
+    "backward-compute",
+    "backward-recv",
+    "backward-send",
+    "embedding-grads-all-reduce",
+    "forward-compute",
+    "forward-recv",
+    "forward-send",
+    "gc",
+    "grads-reduce-scatter",
+    "layernorm-grads-all-reduce",
+    "optimizer",
+    "optimizer-clip-main-grad",
+    "params-all-gather",
+    "separate-grads-all-reduce",
+)
+"""Names of the operation types; a type is coded by its place here."""
+
+(
+    BACKWARD,
+    BACKWARD_RECV,
+    BACKWARD_SEND,
+    EMBEDDING,
+    FORWARD,
+    FORWARD_RECV,
+    FORWARD_SEND,
+    GC,
+    REDUCE_SCATTER,
+    LAYERNORM,
+    OPTIMIZER,
+    CLIP,
+    ALL_GATHER,
+    SEPARATE,
+) = range(len(OPTYPES))
+
+COMPUTES: Final = (BACKWARD, FORWARD)
+P2P: Final = (BACKWARD_RECV, BACKWARD_SEND, FORWARD_RECV, FORWARD_SEND)
+LOCAL: Final = (BACKWARD, FORWARD, GC, LAYERNORM, OPTIMIZER)
+"""Types that wait for no peer: their cost is their duration."""
+AVERAGED: Final = (BACKWARD, FORWARD, GC, OPTIMIZER)
+"""Types whose ideal cost is the mean; that of all others is the median."""
+SHARED: Final = (REDUCE_SCATTER, CLIP, ALL_GATHER, SEPARATE)
+"""Types that all data-parallel ranks start together."""
+CHUNKED: Final = (BACKWARD, FORWARD, REDUCE_SCATTER, ALL_GATHER)
+"""Types that belong to a model chunk."""
+
+LABELS: Final = {
+    BACKWARD_RECV: "backward-pp-comm",
+    BACKWARD_SEND: "backward-pp-comm",
+    FORWARD_RECV: "forward-pp-comm",
+    FORWARD_SEND: "forward-pp-comm",
+}
+
+
+def label(optype: int) -> str:
+    """Name of the type in results, where sends and receives of a direction are one."""
+    return LABELS.get(optype, OPTYPES[optype])
+
+
+def optype_codes(names: Sequence[str]) -> NDArray[np.int8]:
+    """Codes of names of operation types.
+
+    Raises
+    ------
+    AnalysisError
+        For a name that is none of `OPTYPES`.
+
+    Examples
+    --------
+    >>> optype_codes(["gc", "forward-compute"]).tolist()
+    [7, 4]
+    """
+    unknown = [name for name in names if name not in OPTYPES]
+    if unknown:
+        raise AnalysisError(
+            f"optype must be one of {', '.join(OPTYPES)}, got {unknown[0]!r}: "
+            "rename the type, or leave its rows out"
+        )
+    return np.array([OPTYPES.index(name) for name in names], dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """The operations of a step on the workers of one data-parallel rank, arrays of one length.
+
+    All data-parallel ranks and steps hold the same ones, in order of (optype, stage, seq).
+    """
+
+    optype: NDArray[np.int8]
+    """Codes into `OPTYPES`."""
+    stage: NDArray[np.int32]
+    """Pipeline stage, from 0."""
+    seq: NDArray[np.int32]
+    """Number among the operations of the type on the stage in the step, from 0."""
+    chunk: NDArray[np.int32]
+    """Model chunk within the stage; -1 where none applies."""
+    global_chunk: NDArray[np.int32]
+    """Chunk of the whole model, chunk x stages + stage; -1 where none applies."""
+    micro_batch: NDArray[np.int32]
+    """Micro-batch; -1 where none applies or it is unknown."""
+
+    def __len__(self) -> int:
+        return len(self.optype)
+
+    def of(self, optype: int, stage: int) -> slice:
+        """Where the operations of a type on a stage stand; they lie in one piece."""
+        key = self.optype.astype(np.int64) * self.n_stages + self.stage
+        wanted = optype * self.n_stages + stage
+        return slice(*(int(at) for at in np.searchsorted(key, [wanted, wanted + 1])))
+
+    @property
+    def n_stages(self) -> int:
+        """Pipeline stages."""
+        return int(self.stage.max()) + 1
+
+    def name(self, op: int) -> str:
+        """What people call the operation.
+
+        Examples
+        --------
+        >>> one = np.array([2], dtype=np.int32)
+        >>> Operations(np.array([7], dtype=np.int8), one, one, one, one, one).name(0)
+        'gc 2 of stage 2'
+        """
+        return f"{OPTYPES[self.optype[op]]} {self.seq[op]} of stage {self.stage[op]}"
