@@ -97,7 +97,8 @@ class AttemptRows:
         known = [value for value in (stated, self.pace) if np.isfinite(value)]
         if not known:
             return np.nan
-        step_s, at, first = max(known), float(self.step_at[0]), float(self.step[0])
+        first, step_s = float(self.step[0]), max(known)
+        at = float(self.step_at[0]) - float(np.nansum(self.write[self.saved_at <= self.step_at[0]]))
         if resumed is not None and resumed <= first:
             begin = at - max(first - resumed, 1.0) * step_s
             if begin >= since - step_s:

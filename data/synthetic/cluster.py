@@ -17,6 +17,7 @@ from data.synthetic.logs import job_logs_table
 from data.synthetic.repairs import node_events_table, tickets_table
 from data.synthetic.schedule import schedule
 from data.synthetic.scheduler import Scheduler
+from data.synthetic.training import training_metrics_table
 from data.synthetic.truth import DemoTruth, demo_truth
 from data.synthetic.verdicts import verdicts
 from data.synthetic.workload import workload
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
 
 _STREAMS = (
     *("workload", "fleet", "outages", "faults", "scheduler", "rows"),
-    *("causes", "jobs", "health", "tickets", "logs"),
+    *("causes", "jobs", "health", "tickets", "logs", "training"),
 )
-"""What draws by chance, each from its own stream: a change to one leaves the others alone."""
+"""What draws by chance, each from its own stream: a change to one leaves the others alone.
+A new one stands last."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class DemoCluster:
     tables
         Arrow tables by the name of the store's table they belong to, columns named as there:
         clusters, nodes, node_facts, jobs, job_nodes, node_events, health_events, tickets,
-        job_logs, planted_causes. Text that repeats is dictionary-encoded; times are UTC, in
-        microseconds.
+        job_logs, training_metrics, planted_causes. Text that repeats is dictionary-encoded; times
+        are UTC, in microseconds.
     truth
         What was planted.
     """
@@ -138,6 +140,7 @@ def _written(
         ),
         "tickets": tickets_table(rows, nodes, streams["tickets"]),
         "job_logs": job_logs_table(rows, why, keys, nodes=nodes, rng=streams["logs"]),
+        "training_metrics": training_metrics_table(rows, keys, streams["training"]),
     }
     truth = demo_truth(spec, rows, nodes, verdicts=why, keys=keys)
     planted = truth.attempts.drop_columns("job_id")

@@ -51,7 +51,7 @@ def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
     and waiting) is `queue_hold`, what is free beyond that `idle`. No stragglers are planted.
     """
     buckets = dict.fromkeys(BUCKETS, 0)
-    buckets.update(_running(schedule))
+    buckets.update({name: int(part.sum()) for name, part in running_gpu_s(schedule).items()})
     buckets.update(_out_of_service(schedule))
     free_while_waiting = _queue_hold(spec, schedule)
     buckets["queue_hold"] = free_while_waiting
@@ -59,7 +59,8 @@ def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
     return buckets
 
 
-def _running(schedule: Schedule) -> dict[str, int]:
+def running_gpu_s(schedule: Schedule) -> dict[str, Ints]:
+    """GPU-seconds of running time of each attempt by bucket."""
     ran, gpus = schedule.ran_s, schedule.n_gpus
     gang = gpus > GPUS_PER_NODE
     startup = np.where(gang, np.minimum(ran, cal.STARTUP_S), 0)
@@ -72,12 +73,12 @@ def _running(schedule: Schedule) -> dict[str, int]:
     requeued = schedule.in_state("REQUEUED")
     saved = worked - np.where(struck | preempted | requeued, unsaved, 0)
     return {
-        "productive": int((saved * gpus).sum()),
-        "checkpoint": int(((ran - startup - worked) * gpus).sum()),
-        "startup": int((startup * gpus).sum()),
-        "lost_work": int((unsaved * gpus)[struck].sum()),
-        "lost_work_preempted": int((unsaved * gpus)[preempted].sum()),
-        "other": int((unsaved * gpus)[requeued].sum()),
+        "productive": saved * gpus,
+        "checkpoint": (ran - startup - worked) * gpus,
+        "startup": startup * gpus,
+        "lost_work": unsaved * gpus * struck,
+        "lost_work_preempted": unsaved * gpus * preempted,
+        "other": unsaved * gpus * requeued,
     }
 
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 from data.synthetic.calibration import DAY_S
 from data.synthetic.columns import words
 from data.synthetic.jobs import job_ids
-from data.synthetic.ledger import ledger
+from data.synthetic.ledger import ledger, running_gpu_s
 from data.synthetic.spec import GPUS_PER_NODE
+from data.synthetic.training import logged_jobs
 from data.synthetic.verdicts import CAUSE_DOMAINS, CAUSE_NAMES
 
 if TYPE_CHECKING:
@@ -47,12 +48,17 @@ class DemoTruth:
         hardware, unknown), `has_event` (a health event near its end shows the cause).
     ledger
         GPU-seconds by bucket, whole numbers that sum to the capacity; see `ledger.ledger`.
+    runs
+        Of each job with training metrics, most GPU-time first: `job_id`, `n_gpus`, and
+        `gpu_seconds`, its running time by bucket: productive, checkpoint, startup, lost_work,
+        lost_work_preempted, other.
     """
 
     rate_per_1000_node_days: float
     lemons: list[str]
     attempts: pa.Table
     ledger: dict[str, int]
+    runs: list[dict[str, object]]
 
     def as_dict(self) -> dict[str, object]:
         """The same as plain values, as `faultline demo --truth` writes it."""
@@ -61,6 +67,7 @@ class DemoTruth:
             "lemons": self.lemons,
             "attempts": self.attempts.to_pylist(),
             "ledger": self.ledger,
+            "runs": self.runs,
         }
 
     def to_json(self, path: Path) -> None:
@@ -86,7 +93,24 @@ def demo_truth(
         lemons=[nodes.names[node] for node in nodes.lemons],
         attempts=attempts,
         ledger=ledger(spec, schedule),
+        runs=_runs(schedule),
     )
+
+
+def _runs(schedule: Schedule) -> list[dict[str, object]]:
+    """Where the running time of each job with training metrics went."""
+    gpu_s = running_gpu_s(schedule)
+    jobs = logged_jobs(schedule)
+    ids = job_ids(jobs).to_pylist()
+    own = [np.flatnonzero(schedule.job == job) for job in jobs]
+    return [
+        {
+            "job_id": job_id,
+            "n_gpus": int(schedule.n_gpus[rows[0]]),
+            "gpu_seconds": {name: int(part[rows].sum()) for name, part in gpu_s.items()},
+        }
+        for job_id, rows in zip(ids, own, strict=True)
+    ]
 
 
 def _planted_rate(schedule: Schedule, nodes: Fleet) -> float:

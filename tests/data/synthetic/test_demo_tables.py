@@ -26,6 +26,7 @@ KEYS = {
     "health_events": ["cluster", "event_id"],
     "tickets": ["cluster", "ticket_id"],
     "job_logs": ["cluster", "attempt_key", "file", "line_no"],
+    "training_metrics": ["cluster", "job_id", "step", "rank", "logged_at", "checkpoint_event"],
 }
 
 
