@@ -24,10 +24,10 @@ class Rule:
     key: tuple[str, ...]
     later: str | None = None
     """Of rows with one key the one with the later value of this column wins; NULL is earliest."""
-    stated: tuple[str, ...] = ()
-    """Before that, of rows with one key one wins that states these columns, the first of them."""
     derived: tuple[str, ...] = ()
     """Columns set at publish: they do not tell rows apart."""
+    stated: tuple[str, ...] = ()
+    """Before `later`, of rows with one key one wins that states these columns, the first of them."""
     derived_with: tuple[str, str] | None = None
     """A column of the key that is set at publish where the second column holds a value."""
 
