@@ -27,7 +27,7 @@ class Rule:
     derived: tuple[str, ...] = ()
     """Columns set at publish: they do not tell rows apart."""
     stated: tuple[str, ...] = ()
-    """Before `later`, of rows with one key one wins that states these columns, the first of them."""
+    """Before `later`, one wins that states these columns, the first of them above all."""
     derived_with: tuple[str, str] | None = None
     """A column of the key that is set at publish where the second column holds a value."""
 
