@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from analytics.failures.taxonomy import taxonomy
 from data.current import read_current
 from data.errors import DataError, StoreError
-from data.ingest import IngestResult, Options, ingest, readers
+from data.ingest import IngestResult, Options, ingest, readers, store_files
 from data.publish import writer
-from data.queries import targets
+from data.queries import efficiency, targets
 from data.saved_queries import SavedQueries, SavedQuery
 from data.site import load_site
 from data.state import Annotation, State
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from data.publish import StoreWriter
     from data.synthetic import DemoSpec, DemoTruth
+    from data.synthetic.traces import PlantedTrace
 
 __all__ = [
     "FIELDS",
@@ -37,6 +39,7 @@ __all__ = [
     "Options",
     "annotate",
     "build_demo",
+    "build_ledger",
     "checked_zone",
     "delete_query",
     "ingest_files",
@@ -135,10 +138,51 @@ def build_demo(
         demo = demo_cluster(spec, progress)
         progress("storing")
         building.load(demo.tables)
-        building.publish(progress)
+        building.publish(progress, ledger=True)
     State(root).record(_login(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
     seconds = time.monotonic() - begin
     return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
+
+
+def build_ledger(root: Path, progress: Callable[[str], None] = lambda message: None) -> bool:
+    """Builds the ledger of the present records, where it is not built; whether it had to be."""
+    if _has_ledger(root):
+        return False
+    with writer(root) as building:
+        if _has_ledger(root):  # another built it while we waited
+            return False
+        building.publish_ledger(progress)
+    return True
+
+
+def _has_ledger(root: Path) -> bool:
+    """Whether the ledger rests on what the store holds now."""
+    with contextlib.closing(Store.open(root)) as store:
+        return efficiency.has_ledger(store)
+
+
+def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
+    """Stores the demo's straggler traces as if they had been ingested."""
+    from data.ingest.straggler_meta import TraceMeta
+    from data.ingest.straggler_rows import rows_of
+    from data.ingest.straggler_trace import trace_batch
+
+    for trace in traces:
+        shape = trace.shape
+        meta = TraceMeta(
+            trial_name=trace.name,
+            run_id=None,
+            dp_size=shape.dp,
+            pp_size=shape.pp,
+            tp_size=shape.tp,
+            dsp_size=shape.dsp,
+            vpp_size=shape.vpp,
+            world_size=shape.dp * shape.pp * shape.tp * shape.dsp,
+        )
+        options = Options(job_id=trace.job_id)
+        batch = trace_batch(rows_of(trace.columns), meta, name=trace.name, options=options)
+        building.load(batch.tables)
+        store_files(building.root, batch)
 
 
 def annotate(

@@ -139,7 +139,7 @@ def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[Any]]) -> pd.Da
         joint = joint * sizes[name][1] + (values - least)
     code, distinct = pd.factorize(joint)
     found: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
-    for name in reversed(keys):
+    for name in reversed(list(keys)):
         least, size = sizes[name]
         distinct, rest = np.divmod(np.asarray(distinct), size)
         found[name] = rest + least

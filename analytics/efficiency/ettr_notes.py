@@ -71,7 +71,9 @@ def _of_forms(found: ExpectedEttr) -> Iterator[str]:
 
 
 def _of_run(found: ExpectedEttr) -> Iterator[str]:
-    if found.exact_of_run is not None and abs(found.exact_of_run / found.exact - 1.0) > APART:
+    if found.exact_of_run is None or found.exact < LEAST:
+        return
+    if abs(found.exact_of_run / found.exact - 1.0) > APART:
         yield (
             f"A run of {found.settings.run_days:g} days is too short for the long run's "
             f"{found.exact:.3f}: its first wait and start-up make it {found.exact_of_run:.3f}."

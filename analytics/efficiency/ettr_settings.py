@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from analytics import validate
 from analytics.efficiency.checkpoint_interval import daly_young_interval
+from analytics.errors import OutOfRangeError
 
 MINUTES_PER_DAY = 1440.0
+LEAST, MOST = 1e-9, 1e9
+"""Between these lies every number that means something and is not 0: nothing overflows."""
 SIZES = (
     ("gpus", "pass the GPUs of the job"),
     ("gpus_per_node", "pass the GPUs of one node, e.g. 8"),
@@ -31,7 +34,7 @@ class EttrSettings:
     ------
     OutOfRangeError
         For a size, interval or run that is not > 0, a rate or cost that is negative, or what is
-        not a finite number. An interval of 0 stands where a write costs nothing: the limit.
+        not a finite number up to a billion. An interval of 0 stands where a write costs nothing: the limit.
 
     Examples
     --------
@@ -62,12 +65,14 @@ class EttrSettings:
             validate.nonnegative(name, getattr(self, name), remedy)
         if self.run_days is not None:
             validate.positive("run_days", self.run_days, "pass days, or leave it out: a long run")
-        if self.interval_min is None:
-            return
-        remedy = "pass minutes, or leave it out: Daly-Young"
-        if self.write_min > 0:
-            validate.positive("interval_min", self.interval_min, remedy)
-        validate.nonnegative("interval_min", self.interval_min, remedy)
+        if self.interval_min is not None:
+            check = validate.positive if self.write_min > 0 else validate.nonnegative
+            check("interval_min", self.interval_min, "pass minutes, or leave it out: Daly-Young")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value and not LEAST <= value <= MOST:
+                rule = f"0 or from {LEAST:g} to {MOST:g}"
+                raise OutOfRangeError(field.name, rule, value, "nothing real lies beyond")
 
     @property
     def failures_per_min(self) -> float:

@@ -123,7 +123,7 @@ def habits(
     }
     low, high = ({name: bounds[side] for name, (_, bounds, _) in found.items()} for side in (0, 1))
     bases = {basis for _, _, basis in found.values()}
-    weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)  # type: ignore[assignment]
+    weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)
     shown = observed[["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = shown.sum(axis=1).to_numpy(dtype=float)
     return Habits(

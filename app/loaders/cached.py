@@ -67,6 +67,11 @@ def answer(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs
     return found
 
 
+def fresh(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The answer to a question, never from the cache."""
+    return question(_open(*_key()), *args, **kwargs)
+
+
 def rows(
     question: Callable[..., pd.DataFrame], *args: Any, limit: int, **kwargs: Any
 ) -> pd.DataFrame:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.efficiency import expected_ettr as expected
+from analytics.efficiency.ettr import EttrReport, ettr_report
+from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
+from data.queries import efficiency as efficiency_queries
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from analytics.efficiency.ettr_settings import EttrSettings
     from analytics.efficiency.expected_ettr import ExpectedEttr
+    from data.queries.efficiency import LedgerGroup
+    from data.queries.selection import Selection
+    from data.store import Store
 
 
 def expected_ettr(
@@ -18,3 +26,48 @@ def expected_ettr(
     return expected.expected_ettr(
         settings, simulations=simulations, seed=seed, conf_level=conf_level
     )
+
+
+def has_ledger(store: Store) -> bool:
+    """Is the ledger of these records built?"""
+    return efficiency_queries.has_ledger(store)
+
+
+def ledger(store: Store, selection: Selection, *, conf_level: float = 0.90) -> GoodputLedger:
+    """Where did every GPU-hour go?"""
+    notes = efficiency_queries.ledger_notes(store)
+    rows = efficiency_queries.ledger_rows(store, selection)
+    return goodput_ledger(
+        rows,
+        prices=efficiency_queries.prices(store),
+        notes=notes,
+        conf_level=conf_level,
+    )
+
+
+def ledger_by(store: Store, selection: Selection, by: LedgerGroup) -> pd.DataFrame:
+    """The same by day, partition, account or size: GPU-hours of each bucket."""
+    efficiency_queries.ledger_notes(store)
+    rows = efficiency_queries.ledger_rows(store, selection, (by,))
+    found = rows.groupby([by, "bucket"], dropna=False, sort=True)["gpu_seconds"].sum() / 3600.0
+    return found.rename("gpu_hours").reset_index()
+
+
+def bucket_rows(
+    store: Store, selection: Selection, *, bucket: str, limit: int = 10_000
+) -> pd.DataFrame:
+    """Which days, accounts and sizes stand behind a bucket?"""
+    efficiency_queries.ledger_notes(store)
+    return efficiency_queries.bucket_rows(store, selection, bucket=bucket, limit=limit)
+
+
+def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) -> pd.DataFrame:
+    """Which attempts did infrastructure end, and what did they lose?"""
+    return efficiency_queries.lost_attempts(store, selection, limit=limit)
+
+
+def ettr(store: Store, selection: Selection, *, conf_level: float = 0.90) -> EttrReport:
+    """What did the runs get out of their time?"""
+    notes = efficiency_queries.ledger_notes(store)
+    runs = efficiency_queries.run_rows(store, selection)
+    return ettr_report(runs, notes=notes, conf_level=conf_level)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from data.derive.attributions import attribute_failures
 from data.derive.incidents import group_incidents
-from data.derive.ledger.state import forget_ledger
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 from data.derive.site_model import site_model
 from data.derive.straggler_traces import analyse_traces
 from data.derive.training_attempts import join_training
+from data.ledger_state import forget_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

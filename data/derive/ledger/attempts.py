@@ -229,7 +229,7 @@ def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
     shown = np.zeros(len(ids), dtype=bool)
     if progress.empty:
         return _Shown(shown, {})
-    places = pd.Index(ids).get_indexer(progress["id"])
+    places = pd.Index(ids).get_indexer(pd.Index(progress["id"]))
     kept = places >= 0
     columns = {}
     for name in SHOWN:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from data.derive.ledger.attempts import AttemptRows, attempt_rows
 from data.derive.ledger.fleet import fleet_rows
 from data.derive.ledger.runs import write_runs
-from data.derive.ledger.state import forget_ledger, ledger_key
 from data.derive.runs import set_runs
+from data.ledger_state import forget_ledger, ledger_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -118,7 +118,7 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
     kinds = events[["state", "planned"]].drop_duplicates()
     bucket = {
         (row.state, row.planned): outage_bucket(
-            None if pd.isna(row.state) else row.state,
+            None if pd.isna(row.state) else str(row.state),
             planned=None if pd.isna(row.planned) else bool(row.planned),
         )
         for row in kinds.astype(object).itertuples(index=False)

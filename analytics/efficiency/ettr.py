@@ -1,0 +1,204 @@
+"""ETTR as measured: productive over available time of runs, by run, size, week and fleet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from analytics import validate
+from analytics.efficiency.ledger_notes import habit_sentences
+from analytics.estimate import Estimate, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class GroupEttr:
+    """ETTR of runs of one size or week, weighted by GPU-time."""
+
+    group: str
+    n_runs: int
+    gpu_hours: float
+    """Queued and scheduled."""
+    ettr: Estimate
+
+
+@dataclass(frozen=True)
+class EttrReport:
+    """ETTR of the runs of a selection.
+
+    Attributes
+    ----------
+    ettr
+        Of all runs together, weighted by GPU-time: sum(g R) / sum(g (Q + S)); n = interruptions.
+    median
+        Median over runs, with its distribution-free interval; n = runs.
+    by_run
+        One row a run, the most GPU-time first: the columns of `job_runs`, and `ettr`, `lower`,
+        `upper` of each.
+    by_size, by_week
+        By class of GPUs (1, 2-8, 9-16, doubling) and by ISO week of the first start, in order.
+    """
+
+    ettr: Estimate
+    median: Estimate
+    by_run: pd.DataFrame
+    by_size: tuple[GroupEttr, ...]
+    by_week: tuple[GroupEttr, ...]
+    conf_level: float
+    notes: tuple[str, ...]
+    """What the estimates take for granted."""
+
+    @property
+    def n_runs(self) -> int:
+        """Runs counted."""
+        return len(self.by_run)
+
+
+def ettr_report(
+    runs: pd.DataFrame, *, notes: Mapping[str, Any], conf_level: float = 0.90
+) -> EttrReport:
+    """Effective training time ratio of runs: ETTR = R / (Q + S).
+
+    R is the productive time of all attempts of the run, Q the time they were eligible and waited,
+    S what they ran; time between two submissions of a run does not count, nobody waited then.
+    Errors of the user's program count as productive (papers.md A6). The interval joins the bounds
+    of what is assumed of checkpoints and start-up, and the chance of when interruptions struck, as
+    the ledger's does.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of `job_runs` with columns as there, of runs that ran: `scheduled_s` > 0.
+    notes
+        What the derivation took for granted, as `store_meta.ledger_notes` holds it.
+    conf_level
+        Of the intervals.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a level outside (0, 1).
+
+    References
+    ----------
+    Kokolis et al., arXiv 2410.21680, section on ETTR (papers.md A6).
+
+    Examples
+    --------
+    >>> at = pd.Timestamp("2026-01-05", tz="UTC")
+    >>> run = {"cluster": "c", "run_id": "1", "name": "llm", "user": "u", "account": "a",
+    ...     "n_gpus": 16, "n_jobs": 1, "n_attempts": 2, "n_interruptions": 1, "n_failures": 1,
+    ...     "first_submit_at": at, "first_start_at": at, "last_end_at": at, "queued_s": 1000,
+    ...     "scheduled_s": 9000, "productive_s": 8000, "lower_productive_s": 7500,
+    ...     "upper_productive_s": 8500, "variance_productive_s2": 0.0, "startup_s": 300,
+    ...     "checkpoint_s": 100, "lost_s": 600, "basis": "assumed"}
+    >>> ettr_report(pd.DataFrame([run]), notes={}).ettr
+    Estimate(value=0.8, lower=0.75, upper=0.85, conf_level=0.9, n=1)
+    """
+    validate.conf_level(conf_level)
+    ran = runs[runs["scheduled_s"].gt(0)]
+    available = ran["queued_s"] + ran["scheduled_s"]
+    ran = ran.assign(gpu_s=ran["n_gpus"] * available)
+    ran = ran.sort_values(["gpu_s", "run_id"], ascending=[False, True], kind="stable")
+    week = ran["first_start_at"].dt.strftime("%G-W%V")
+    return EttrReport(
+        ettr=_together(ran, conf_level),
+        median=_median(_of_each(ran, conf_level)["ettr"], conf_level),
+        by_run=ran.drop(columns="gpu_s").join(_of_each(ran, conf_level)).reset_index(drop=True),
+        by_size=_groups(ran, ran["n_gpus"].map(size_class), conf_level),
+        by_week=_groups(ran, week, conf_level),
+        conf_level=conf_level,
+        notes=habit_sentences(notes),
+    )
+
+
+def size_class(n_gpus: int) -> str:
+    """Class of a job size: 1, 2-8, 9-16, 17-32 and so on, doubling.
+
+    Examples
+    --------
+    >>> [size_class(n) for n in (1, 2, 8, 9, 1024, 1025)]
+    ['1', '2-8', '2-8', '9-16', '513-1024', '1025-2048']
+    """
+    if n_gpus <= 8:
+        return "1" if n_gpus <= 1 else "2-8"
+    upper = 1 << (int(n_gpus) - 1).bit_length()
+    return f"{upper // 2 + 1}-{upper}"
+
+
+def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
+    """ETTR of each run with its bounds."""
+    available = ran["queued_s"] + ran["scheduled_s"]
+    chance = _quantile(conf_level) * np.sqrt(ran["variance_productive_s2"].astype(float))
+    value = ran["productive_s"] / available
+    return pd.DataFrame(
+        {
+            "ettr": value,
+            "lower": ((ran["lower_productive_s"] - chance) / available).clip(0.0, value),
+            "upper": ((ran["upper_productive_s"] + chance) / available).clip(
+                value, ran["scheduled_s"] / available
+            ),
+        }
+    )
+
+
+def _together(ran: pd.DataFrame, conf_level: float) -> Estimate:
+    """ETTR of runs together, weighted by GPUs."""
+    n = int(ran["n_interruptions"].sum())
+    gpus = ran["n_gpus"].astype(float)
+    available = float((gpus * (ran["queued_s"] + ran["scheduled_s"])).sum())
+    if not available:
+        return unknown(conf_level, n)
+    value, least, most, ceiling = (
+        float((gpus * ran[name]).sum()) / available
+        for name in ("productive_s", "lower_productive_s", "upper_productive_s", "scheduled_s")
+    )
+    spread = math.sqrt(float((gpus**2 * ran["variance_productive_s2"]).sum())) / available
+    chance = _quantile(conf_level) * spread
+    lower, upper = max(0.0, least - chance), min(ceiling, most + chance)
+    return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
+
+
+def _median(values: pd.Series, conf_level: float) -> Estimate:
+    """Median with the interval of the sign test: order statistics at binomial quantiles."""
+    ordered = np.sort(values.to_numpy(dtype=float))
+    n = len(ordered)
+    if not n:
+        return unknown(conf_level, 0)
+    value = float(np.median(ordered))
+    below = special.bdtr(np.arange(n), n, 0.5)
+    rank = int(np.searchsorted(below, (1 - conf_level) / 2, side="right"))
+    if not rank:
+        return Estimate(value, None, None, conf_level, n)
+    return Estimate(value, float(ordered[rank - 1]), float(ordered[n - rank]), conf_level, n)
+
+
+def _groups(ran: pd.DataFrame, by: pd.Series, conf_level: float) -> tuple[GroupEttr, ...]:
+    """ETTR of groups of runs, by size or time."""
+    found = [
+        GroupEttr(
+            group=str(name),
+            n_runs=len(part),
+            gpu_hours=float(part["gpu_s"].sum()) / 3600,
+            ettr=_together(part, conf_level),
+        )
+        for name, part in ran.groupby(by, sort=False)
+    ]
+    return tuple(sorted(found, key=lambda each: _order(each.group)))
+
+
+def _order(group: str) -> tuple[int, str]:
+    """Classes of sizes by number, weeks by name."""
+    return (0, group) if "W" in group else (int(group.split("-")[0]), group)
+
+
+def _quantile(conf_level: float) -> float:
+    """Two-sided quantile of the normal distribution."""
+    return float(special.ndtri((1 + conf_level) / 2))

@@ -1,0 +1,320 @@
+"""The GPU-hour ledger: where every GPU-hour of the fleet went, and what the losses cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from scipy import special
+
+from analytics import validate
+from analytics.efficiency.ledger_notes import habit_sentences, record_sentences
+from analytics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+HOUR_S = 3_600
+
+
+@dataclass(frozen=True)
+class BucketKind:
+    """What a bucket means."""
+
+    title: str
+    meaning: str
+    goodput_term: str | None
+    """Term of ml-goodput-measurement; None where it has none: time outside jobs."""
+    estimated: bool
+    """Rests on what is known of checkpoints and start-up, not on records alone."""
+    of_jobs: bool
+    """Time that jobs held; the others are the fleet's."""
+
+
+BUCKETS: Final[Mapping[str, BucketKind]] = {
+    "productive": BucketKind(
+        "Productive",
+        "Work that was kept. Errors of the user's own program count as productive (papers.md A6).",
+        "GOODPUT",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "checkpoint": BucketKind(
+        "Checkpoints",
+        "Training stood still to write a checkpoint.",
+        "UNPRODUCTIVE_CHECKPOINT_SAVE_TIME",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "startup": BucketKind(
+        "Start-up",
+        "From the start of an attempt to its first step: launch, compilation, loading.",
+        "PROGRAM_STARTUP",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "lost_work": BucketKind(
+        "Lost to failures",
+        "Work since the last checkpoint when hardware, system software or a lost node ended "
+        "the attempt.",
+        "WASTED_PROGRESS_FROM_DISRUPTION",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "lost_work_preempted": BucketKind(
+        "Lost to preemption",
+        "The same of attempts that were preempted; with a cause, where the requeue of a job that "
+        "failed preempted them (second order).",
+        "WASTED_PROGRESS_FROM_DISRUPTION",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "straggler": BucketKind(
+        "Stragglers",
+        "Productive time that workers waited for the slowest: 1 - 1 / S of the runs with traces.",
+        "OTHER",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "other": BucketKind(
+        "Other losses",
+        "Work since the last checkpoint of attempts that were requeued by hand.",
+        "OTHER",
+        estimated=True,
+        of_jobs=True,
+    ),
+    "queue_hold": BucketKind(
+        "Held by the queue",
+        "Free GPUs while eligible jobs waited for as many: fragmentation, limits, gang scheduling.",
+        None,
+        estimated=False,
+        of_jobs=False,
+    ),
+    "drained": BucketKind(
+        "Drained",
+        "Nodes drained for repair or inspection; GPUs that jobs still held are not counted.",
+        "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+        estimated=False,
+        of_jobs=False,
+    ),
+    "down_planned": BucketKind(
+        "Down, planned",
+        "Planned maintenance and powered down.",
+        None,
+        estimated=False,
+        of_jobs=False,
+    ),
+    "down_unplanned": BucketKind(
+        "Down, unplanned",
+        "Nodes the scheduler lost or found down.",
+        "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
+        estimated=False,
+        of_jobs=False,
+    ),
+    "idle": BucketKind(
+        "Idle", "In service, and no eligible job waited for it.", None, estimated=False,
+        of_jobs=False,
+    ),
+}  # fmt: skip
+"""The buckets, productive first."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """GPU-time of one bucket."""
+
+    bucket: str
+    gpu_seconds: int
+    gpu_hours: Estimate
+    """Hours of GPU; n = interrupted attempts of a loss, else 0. What records fix has no spread:
+    its bounds are its value."""
+    ratio: Estimate
+    """Share of the total."""
+    cost: float | None
+    """Price of it; None where a cluster of it has no price."""
+
+    @property
+    def kind(self) -> BucketKind:
+        """What it means."""
+        return BUCKETS[self.bucket]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Lost work by cause, estimated and by the paper's rule."""
+
+    bucket: str
+    cause: str | None
+    """None: a preemption that no failure caused, or a requeue."""
+    n_attempts: int
+    gpu_hours: Estimate
+    rule_gpu_hours: float
+    """Sum of min(running time, 30 min) x GPUs (papers.md A7)."""
+
+
+@dataclass(frozen=True)
+class GoodputLedger:
+    """Where the GPU-hours of a selection went.
+
+    Attributes
+    ----------
+    total_gpu_seconds
+        Sum of the buckets, exactly.
+    buckets
+        One of each bucket, in the order of `BUCKETS`; only those of jobs where a filter leaves
+        jobs alone.
+    losses
+        Lost work by bucket and cause, the largest first.
+    rule_first_order_gpu_hours, rule_second_order_gpu_hours
+        Goodput loss as the RSC paper counts it: of failed attempts, and of attempts that the
+        requeue of one preempted.
+    runtime_goodput
+        Productive over all time that jobs held.
+    currency
+        Of the costs; None where no price is known, or prices differ in currency.
+    """
+
+    total_gpu_seconds: int
+    buckets: tuple[Bucket, ...]
+    losses: tuple[Loss, ...]
+    rule_first_order_gpu_hours: float
+    rule_second_order_gpu_hours: float
+    runtime_goodput: Estimate
+    currency: str | None
+    conf_level: float
+    notes: tuple[str, ...]
+    """What the estimates take for granted and the records leave open."""
+
+    @property
+    def total_gpu_hours(self) -> float:
+        """All GPU-hours."""
+        return self.total_gpu_seconds / HOUR_S
+
+    def bucket(self, name: str) -> Bucket | None:
+        """One bucket; None where the selection leaves it out."""
+        return next((each for each in self.buckets if each.bucket == name), None)
+
+
+def goodput_ledger(
+    rows: pd.DataFrame,
+    *,
+    prices: Mapping[str, tuple[float, str]],
+    notes: Mapping[str, Any],
+    conf_level: float = 0.90,
+) -> GoodputLedger:
+    """The ledger of GPU-hours.
+
+    Every GPU-second is in one bucket; buckets are whole numbers of GPU-seconds, so they sum to the
+    total exactly. The interval of an estimated bucket joins what is assumed and chance:
+
+        [sum lower - z sqrt(sum variance), sum upper + z sqrt(sum variance)] within [0, total]
+
+    with lower and upper at the bounds of the habits of checkpointing (`habits.habits`), all
+    attempts at the same bound, and the variance of when interruptions struck, which adds up over
+    attempts.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Sums of `gpu_time`: `cluster`, `bucket`, `cause` and its counts; at least one row a
+        bucket, cause and cluster that has time.
+    prices
+        Cluster -> price of a GPU-hour and its currency.
+    notes
+        What the derivation took for granted, as `store_meta.ledger_notes` holds it.
+    conf_level
+        Of the intervals.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a level outside (0, 1).
+    """
+    validate.conf_level(conf_level)
+    total = int(rows["gpu_seconds"].sum())
+    of_jobs = {name for name, kind in BUCKETS.items() if kind.of_jobs}
+    fleet = bool((~rows["bucket"].isin(of_jobs)).any())
+    names = [name for name, kind in BUCKETS.items() if fleet or kind.of_jobs]
+    currencies = {prices[c][1] for c in rows["cluster"].unique() if c in prices}
+    currency = currencies.pop() if len(currencies) == 1 else None
+    held = rows[rows["bucket"].isin(of_jobs)]
+    in_jobs = int(held["gpu_seconds"].sum())
+    kept = _estimate(held[held["bucket"].eq("productive")], in_jobs, conf_level)
+    first = rows["bucket"].eq("lost_work")
+    second = rows["bucket"].eq("lost_work_preempted") & rows["cause"].notna()
+    return GoodputLedger(
+        total_gpu_seconds=total,
+        buckets=tuple(
+            _bucket(name, rows[rows["bucket"].eq(name)], total, prices=prices, currency=currency,
+                    conf_level=conf_level)
+            for name in names
+        ),
+        losses=_losses(rows, total, conf_level),
+        rule_first_order_gpu_hours=float(rows.loc[first, "rule_gpu_seconds"].sum()) / HOUR_S,
+        rule_second_order_gpu_hours=float(rows.loc[second, "rule_gpu_seconds"].sum()) / HOUR_S,
+        runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
+        currency=currency,
+        conf_level=conf_level,
+        notes=(*habit_sentences(notes), *record_sentences(notes)),
+    )  # fmt: skip
+
+
+def _bucket(
+    name: str,
+    rows: pd.DataFrame,
+    total: int,
+    *,
+    prices: Mapping[str, tuple[float, str]],
+    currency: str | None,
+    conf_level: float,
+) -> Bucket:
+    """One bucket of the ledger."""
+    hours = _estimate(rows, total, conf_level)
+    by_cluster = rows.groupby("cluster")["gpu_seconds"].sum()
+    priced = currency is not None and all(c in prices for c in by_cluster.index)
+    return Bucket(
+        bucket=name,
+        gpu_seconds=int(rows["gpu_seconds"].sum()),
+        gpu_hours=hours,
+        ratio=hours.scaled(HOUR_S / total) if total else _nothing(conf_level),
+        cost=float(sum(prices[str(c)][0] * s for c, s in by_cluster.items()) / HOUR_S)
+        if priced
+        else None,
+    )
+
+
+def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ...]:
+    """Lost work by bucket and cause."""
+    lost = rows[rows["n_attempts"].fillna(0).gt(0)]
+    found = [
+        Loss(
+            bucket=str(bucket),
+            cause=None if cause == "" else str(cause),
+            n_attempts=int(part["n_attempts"].sum()),
+            gpu_hours=_estimate(part, total, conf_level),
+            rule_gpu_hours=float(part["rule_gpu_seconds"].sum()) / HOUR_S,
+        )
+        for (bucket, cause), part in lost.assign(cause=lost["cause"].fillna("")).groupby(
+            ["bucket", "cause"]
+        )
+    ]
+    return tuple(sorted(found, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
+
+
+def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
+    """GPU-hours of rows with their interval."""
+    sums: Any = rows[["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]].sum()
+    chance = float(special.ndtri((1 + conf_level) / 2)) * math.sqrt(rows["variance_gpu_s2"].sum())
+    value = int(sums["gpu_seconds"])
+    lower = max(0.0, min(float(value), float(sums["lower_gpu_seconds"]) - chance))
+    upper = min(float(total), max(float(value), float(sums["upper_gpu_seconds"]) + chance))
+    n = int(rows["n_attempts"].fillna(0).sum())
+    return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, conf_level, n)
+
+
+def _nothing(conf_level: float) -> Estimate:
+    """A share of nothing."""
+    return Estimate(None, None, None, conf_level, 0)
