@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.efficiency.training_log import attempt_progress, run_habits
@@ -219,6 +219,7 @@ def test_a_missing_column_is_refused() -> None:
         attempt_progress(steps_of().drop(columns="rank"), attempts_of())
 
 
+@settings(max_examples=30)
 @given(
     st.integers(1, 60), st.integers(2, 25), st.sampled_from([1, 2, 5]), st.integers(0, 900),
     st.floats(0, 400), st.randoms(use_true_random=False),
@@ -240,6 +241,7 @@ def test_parts_never_exceed_the_running_time_and_the_order_of_rows_is_irrelevant
     assert found["startup_s"].item() == pytest.approx(begin)
 
 
+@settings(max_examples=10)
 @given(st.integers(-10_000, 10_000))
 def test_another_clock_for_all_changes_nothing(shift: int) -> None:
     rows = [
