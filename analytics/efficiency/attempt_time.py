@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-PARTS = ("productive", "checkpoint", "startup", "lost")
+PARTS = ("productive", "straggler", "checkpoint", "startup", "lost")
 """Parts of the running time of an attempt."""
 
 
@@ -28,7 +28,7 @@ class AttemptTime:
     Attributes
     ----------
     value
-        Part -> seconds; the four parts sum to the running time exactly.
+        Part -> seconds; the parts sum to the running time exactly.
     lower, upper
         Part -> least and greatest seconds under what is assumed of checkpoints and start-up.
     variance_s2
@@ -47,6 +47,7 @@ def attempt_time(
     interrupted: NDArray[np.bool_],
     habits: Habits,
     measured: Mapping[str, Floats] | None = None,
+    wasted_ratio: Floats | None = None,
 ) -> AttemptTime:
     """Running time of attempts of one class by part.
 
@@ -75,6 +76,9 @@ def attempt_time(
         `startup_s`, `checkpoint_s` and `unsaved_s` of each attempt as its own training metrics
         show them (`training_log.attempt_progress`), shape (n,); NaN where they do not. They take
         the place of the habit, with no spread.
+    wasted_ratio
+        Share of working time that stragglers waste, 1 - 1 / S, of attempts of runs with traces,
+        shape (n,), in [0, 1); 0 where there is no trace. It is taken from the productive part.
 
     Examples
     --------
@@ -84,9 +88,10 @@ def attempt_time(
     >>> known = Habits(hourly, (hourly,) * 4, "configured", 0, None)
     >>> found = attempt_time(np.array([8000]), np.array([True]), known)
     >>> {part: int(found.value[part][0]) for part in PARTS}
-    {'productive': 5750, 'checkpoint': 120, 'startup': 300, 'lost': 1830}
+    {'productive': 5750, 'straggler': 0, 'checkpoint': 120, 'startup': 300, 'lost': 1830}
     """
-    if measured is None and not interrupted.any() and habits.costless:
+    calm = not interrupted.any() and measured is None and wasted_ratio is None
+    if calm and habits.costless:
         return _undisturbed(ran_s)
     central = _parts(ran_s, habits.central)
     phase, of_phase = _phase(central, habits)
@@ -102,7 +107,10 @@ def attempt_time(
     if measured is not None:
         variance = _measured(every, ran_s, interrupted, shown=measured, variance=variance)
     for found in every:
-        found["productive"] = ran_s - found["startup"] - found["checkpoint"] - found["lost"]
+        kept = ran_s - found["startup"] - found["checkpoint"] - found["lost"]
+        waste = np.zeros(len(kept)) if wasted_ratio is None else np.rint(kept * wasted_ratio)
+        found["straggler"] = waste.astype(np.int64)
+        found["productive"] = kept - found["straggler"]
     return AttemptTime(
         value={part: every[0][part] for part in PARTS},
         lower={part: np.minimum.reduce([found[part] for found in every]) for part in PARTS},

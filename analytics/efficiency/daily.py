@@ -120,12 +120,15 @@ def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]
     after, in_all = at - startup, ran_s - value["startup"]
     checkpoint = value["checkpoint"] * after // np.maximum(in_all, 1)
     worked = after - checkpoint
-    productive = np.minimum(worked, value["productive"])
+    in_kept = value["productive"] + value["straggler"]
+    kept = np.minimum(worked, in_kept)
+    straggler = value["straggler"] * kept // np.maximum(in_kept, 1)
     return {
         "startup": startup,
         "checkpoint": checkpoint,
-        "productive": productive,
-        "lost": worked - productive,
+        "straggler": straggler,
+        "productive": kept - straggler,
+        "lost": worked - kept,
     }
 
 

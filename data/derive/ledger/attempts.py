@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import PARTS, AttemptTime, attempt_time
+from analytics.efficiency.attempt_time import AttemptTime, attempt_time
 from analytics.efficiency.daily import Held, daily_rows
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, Habits, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
@@ -55,6 +55,7 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     arrays = _attempts(connection)
     progress, observed = _progress(connection)
     shown = _shown(arrays["id"], progress)
+    wasted = _wasted(connection, arrays["id"])
     parts, daily, notes = [], [], {}
     for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
         several, stated = name == "several_nodes", getattr(runs, name)
@@ -64,9 +65,12 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             assumed=assumed,
         )
         notes[name] = _told(known)
-        for chosen in _chunks(arrays["several"] == several, (arrays["loss"] >= 0) | shown.any):
+        for chosen in _chunks(
+            arrays["several"] == several, (arrays["loss"] >= 0) | shown.any | (wasted > 0)
+        ):
             held = Held(**{each: arrays[each][chosen] for each in HELD})
-            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen))
+            waste = wasted[chosen] if wasted[chosen].any() else None
+            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
             daily.append(daily_rows(held, time))
             listed = np.flatnonzero(arrays["listed"][chosen])
             rows = _per_attempt(held, time, listed)
@@ -156,7 +160,7 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
         """CREATE OR REPLACE TEMP TABLE repeated AS
            SELECT hash(cluster, run_id) FROM jobs GROUP BY ALL HAVING count(*) > 1"""
     )
-    return connection.execute(
+    found: Arrays = connection.execute(
         """SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s,
              greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
                - epoch_us(start_at) // 1000000, 0) AS ran_s,
@@ -171,20 +175,21 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
              AND ledger_group.n_gpus = jobs.n_gpus
            LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
            WHERE start_at IS NOT NULL"""
-    ).fetchnumpy()
+    ).fetchnumpy()  # type: ignore[assignment]  # no column is an enum
+    return found
 
 
 def _per_attempt(held: Held, time: AttemptTime, rows: NDArray[np.int64]) -> pd.DataFrame:
-    """Seconds of the parts of some attempts."""
-    return pd.DataFrame(
-        {"ran_s": held.ran_s[rows]}
-        | {f"{part}_s": time.value[part][rows] for part in PARTS}
-        | {
-            "lower_productive_s": time.lower["productive"][rows],
-            "upper_productive_s": time.upper["productive"][rows],
-            "variance_s2": time.variance_s2[rows],
-        }
-    )
+    """Seconds of the parts of some attempts.
+
+    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
+    """
+    columns = {"ran_s": held.ran_s[rows], "variance_s2": time.variance_s2[rows]}
+    for part in ("startup", "checkpoint", "lost"):
+        columns[f"{part}_s"] = time.value[part][rows]
+    for prefix, seconds in (("", time.value), ("lower_", time.lower), ("upper_", time.upper)):
+        columns[f"{prefix}productive_s"] = (seconds["productive"] + seconds["straggler"])[rows]
+    return pd.DataFrame(columns)
 
 
 def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -237,6 +242,22 @@ def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
         columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
         shown |= ~np.isnan(columns[name])
     return _Shown(shown, columns)
+
+
+def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Share of their time that stragglers waste, of attempts of runs with traces; else 0."""
+    found = connection.execute(
+        """SELECT jobs.rowid AS id, wasted FROM jobs JOIN (
+             SELECT cluster, run_id,
+               greatest(0, sum(wasted_ratio * n_steps) / sum(n_steps)) AS wasted
+             FROM straggler_traces WHERE wasted_ratio IS NOT NULL AND n_steps > 0
+             GROUP BY ALL) traced USING (cluster, run_id)"""
+    ).fetchnumpy()
+    wasted = np.zeros(len(ids))
+    if len(found["id"]):
+        places = pd.Index(ids).get_indexer(pd.Index(np.asarray(found["id"])))
+        wasted[places[places >= 0]] = np.asarray(found["wasted"])[places >= 0]
+    return wasted
 
 
 def _told(known: Habits) -> dict[str, object]:
