@@ -33,8 +33,8 @@ class EttrSettings:
     Raises
     ------
     OutOfRangeError
-        For a size, interval or run that is not > 0, a rate or cost that is negative, or what is
-        not a finite number up to a billion. An interval of 0 stands where a write costs nothing: the limit.
+        For a size, interval or run that is not > 0, a rate or cost that is negative, and what is
+        no number from a billionth to a billion. Where writes cost nothing the interval may be 0.
 
     Examples
     --------

@@ -205,6 +205,24 @@ def test_the_sensitivities_are_the_slopes_of_the_exact_form(job: EttrSettings) -
         assert slope.elasticity == pytest.approx(slope.derivative * value / exact, rel=1e-9)
 
 
+SCALES = st.sampled_from([1e-9, 1e-3, 1.0, 60.0, 1e5, 1e9])
+
+
+@given(st.tuples(*[SCALES] * 3), st.tuples(*[SCALES | st.just(0.0)] * 4), SCALES | st.none())
+def test_no_settings_overflow_whatever_their_scale(
+    sizes: tuple[float, ...], costs: tuple[float, ...], days: float | None
+) -> None:
+    names = ("gpus", "gpus_per_node", "interval_min", "rate_per_1000_node_days", "restart_min",
+             "write_min", "queue_min")  # fmt: skip
+    job = EttrSettings(**dict(zip(names, sizes + costs, strict=True)), run_days=days)
+    for settings in (job, replace(job, interval_min=None)):
+        found = expected_ettr(settings, simulations=0 if days else 20)
+        simulated = found.simulated.ettr.value if found.simulated else None
+        values = [found.v1, found.v2, found.full, found.exact, found.exact_of_run,
+                  found.exact_at_optimum, simulated]  # fmt: skip
+        assert all(value is None or 0.0 <= value <= 1.0 + 1e-9 for value in values)
+
+
 def test_sensitivities_at_the_limits_are_finite_or_unknown() -> None:
     free = {s.parameter: s for s in ettr_sensitivities(replace(JOB, write_min=0.0))}
     assert free["write_min"].derivative is None
@@ -280,6 +298,8 @@ REFUSED = {
     "writing all the time": ({"interval_min": 0.0}, "interval_min must be a finite number > 0"),
     "a negative interval": ({"interval_min": -1, "write_min": 0}, "interval_min must be a finite"),
     "an endless interval": ({"interval_min": math.inf}, "leave it out: Daly-Young"),
+    "more than there is": ({"queue_min": 1e10}, "queue_min must be 0 or from 1e-09 to 1e"),
+    "a part of a GPU": ({"gpus": 1e-12}, "gpus must be 0 or from 1e-09 to 1e"),
     "a run of nothing": ({"run_days": 0.0}, "run_days must be a finite number > 0, got 0.0"),
 }
 
