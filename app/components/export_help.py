@@ -72,6 +72,17 @@ EXPORTS = {
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
     ),
+    "training-metrics": Export(
+        "Training metrics (CSV)",
+        "What steps, checkpoints and restarts of a run took: start-up, checkpoint time and lost "
+        "work are then measured, not assumed. Needs a step and a time; loss, step_time_s, "
+        "grad_norm, throughput, rank, checkpoint_event (saved, loaded), checkpoint_s and further "
+        "numbers are taken where they stand. Usual other names are known.",
+        "# the CSV of your logger, e.g. with the columns\n"
+        "step,logged_at,loss,step_time_s,checkpoint_event,checkpoint_s",
+        "faultline ingest training-metrics metrics.csv --job-id 4711 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
     "failure-log": Export(
         "Failure log (CSV or Parquet)",
         "Failures of nodes known without jobs, e.g. from a ticket system; a mapping in TOML names "
