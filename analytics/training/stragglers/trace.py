@@ -117,7 +117,7 @@ class Trace:
         """Pipeline stages."""
         return self.operations.n_stages
 
-    @property
+    @cached_property
     def n_chunks(self) -> int:
         """Model chunks in a stage (virtual pipeline size)."""
         return max(int(self.operations.chunk.max()) + 1, 1)
@@ -127,7 +127,7 @@ class Trace:
         """Whether ranks exchange parameters and gradients: dp x dsp is more than 1."""
         return self.n_dp * self.dsp_size > 1
 
-    @property
+    @cached_property
     def overlapped(self) -> bool:
         """Whether gradients are reduced while backward computes run."""
         return bool((self.operations.optype == SEPARATE).any())
@@ -140,14 +140,14 @@ class Trace:
     @cached_property
     def step_seconds(self) -> Floats:
         """Traced time of each step: last end - first start."""
-        seconds: Floats = self.end.max(axis=(0, 2)) - self.start.min(axis=(0, 2))
+        seconds: Floats = self.end.max(axis=0).max(axis=1) - self.start.min(axis=0).min(axis=1)
         return seconds
 
 
 def _from_begin(start: Floats) -> Floats:
     """Starts from the first one of each step."""
-    first = start.min(axis=(0, 2), keepdims=True)
-    return start - first if first.any() else start
+    first = start.min(axis=0).min(axis=1)
+    return start - first[:, None] if first.any() else start
 
 
 def _operations(rows: TraceRows, cells: Cells) -> Operations:

@@ -1,0 +1,136 @@
+"""The order of work of a simulation: which ends are kept where, which edges never bind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.training.stragglers import operations as kind
+
+if TYPE_CHECKING:
+    from analytics.training.stragglers.costs import Costs
+    from analytics.training.stragglers.graph import Graph
+    from analytics.training.stragglers.trace import Trace
+
+
+@dataclass(frozen=True)
+class Member:
+    """An operation whose end somebody needs."""
+
+    op: int
+    optype: int
+    stage: int
+    slot: int
+    """Where its end is kept until the last operation that needs it."""
+    last: bool
+    """Whether the step may end with it."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A node as the simulation meets it."""
+
+    after: tuple[int, ...]
+    """Slots of the ends that it waits for."""
+    shared: bool
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Turns in order, and the number of slots that they need."""
+
+    turns: tuple[Turn, ...]
+    n_slots: int
+
+
+def plan_of(trace: Trace, graph: Graph, costs: Costs) -> Plan:
+    """The shortest work that gives the time of a step exactly, whatever mix of costs is chosen.
+
+    An operation costs its own cost or the ideal one. An end a that a node waits for is left out
+    where it also waits for an end b, b waits for an end x that started together with a, and
+
+    .. math:: \\max c(a) - \\min c(x) \\le \\min c(b)
+
+    over all steps, ranks and both costs: then a never ends after b. Likewise a step never ends with
+    such an a. Ends live in slots, taken again after their last use, so that the working set stays
+    in the cache.
+    """
+    bounds = _Bounds.of(trace, graph, costs)
+    waits = [bounds.binding({p for op in n.members for p in graph.preds[op]}) for n in graph.nodes]
+    optimizer = trace.operations.optype == kind.OPTIMIZER
+    followed = bounds.followed()
+    may_end = [bool(optimizer[op]) or not followed[op] for op in range(len(graph.preds))]
+    return _allocated(trace, graph, waits=waits, may_end=may_end)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Least and most that each operation costs in any scenario."""
+
+    graph: Graph
+    least: list[float]
+    most: list[float]
+
+    @classmethod
+    def of(cls, trace: Trace, graph: Graph, costs: Costs) -> _Bounds:
+        n = len(graph.preds)
+        flat = costs.own.reshape(n, -1)
+        ideal = costs.ideal[trace.operations.optype]
+        least = np.minimum(flat.min(axis=1), ideal).tolist()
+        return cls(graph, least, np.maximum(flat.max(axis=1), ideal).tolist())
+
+    def hides(self, a: int, b: int) -> bool:
+        """Whether a never ends after b, because b waits for what started with a."""
+        node = self.graph.node_of[a]
+        return any(
+            (0.0 if x == a else self.most[a] - self.least[x]) <= self.least[b]
+            for x in self.graph.preds[b]
+            if self.graph.node_of[x] == node
+        )
+
+    def binding(self, preds: set[int]) -> list[int]:
+        """The predecessors that may be the last to end."""
+        if len(preds) == 1:
+            return list(preds)
+        return [a for a in sorted(preds) if not any(a != b and self.hides(a, b) for b in preds)]
+
+    def followed(self) -> list[bool]:
+        """Whether something always ends at or after the operation."""
+        found = [False] * len(self.least)
+        by_node: list[list[int]] = [list(node.members) for node in self.graph.nodes]
+        for b, preds in enumerate(self.graph.preds):
+            for x in preds:
+                for a in by_node[self.graph.node_of[x]]:
+                    if not found[a] and a != b and self.hides(a, b):
+                        found[a] = True
+        return found
+
+
+def _allocated(trace: Trace, graph: Graph, *, waits: list[list[int]], may_end: list[bool]) -> Plan:
+    """Turns with a slot for each end that is needed, free again after its last use."""
+    uses = [0] * len(graph.preds)
+    for wanted in waits:
+        for op in wanted:
+            uses[op] += 1
+    optypes, stages = trace.operations.optype.tolist(), trace.operations.stage.tolist()
+    slot_of: dict[int, int] = {}
+    free: list[int] = []
+    turns, n_slots = [], 0
+    for node, wanted in zip(graph.nodes, waits, strict=True):
+        members = []
+        for op in node.members:
+            if uses[op] or may_end[op]:
+                if not free:
+                    free.append(n_slots)
+                    n_slots += 1
+                slot_of[op] = free.pop()
+                members.append(Member(op, optypes[op], stages[op], slot_of[op], may_end[op]))
+        turns.append(Turn(tuple(slot_of[op] for op in wanted), node.shared, tuple(members)))
+        for op in wanted:
+            uses[op] -= 1
+        done = {*wanted, *(member.op for member in members)}
+        free += [slot_of[op] for op in sorted(done) if uses[op] == 0]
+    return Plan(tuple(turns), n_slots)

@@ -1,0 +1,91 @@
+"""A step played through the whole graph, every start and end kept or looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from analytics.training.stragglers.graph import Graph, Node
+
+    Times: TypeAlias = NDArray[np.float64]
+    Cost: TypeAlias = Callable[[int], Times]
+    """Of an operation, an array of (..., steps, ranks)."""
+    Visit: TypeAlias = Callable[[int, Times, Times, Times], None]
+    """Takes an operation, when it is launched, when its whole group is, and its end."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Times of every operation, (operations, steps, ranks), seconds from the begin of the step."""
+
+    start: Times
+    """When it is launched."""
+    ready: Times
+    """When the last member of its group is launched: from here on a transfer runs."""
+    end: Times
+
+
+def timeline(graph: Graph, cost: Cost, *, shape: tuple[int, int, int]) -> Timeline:
+    """Every time of a step whose operations take given costs."""
+    found = Timeline(np.empty(shape), np.empty(shape), np.empty(shape))
+
+    def keep(op: int, start: Times, ready: Times, end: Times) -> None:
+        found.start[op], found.ready[op], found.end[op] = start, ready, end
+
+    replay(graph, cost, keep, begin=np.zeros(shape[1:]))
+    return found
+
+
+def replay(
+    graph: Graph, cost: Cost, visit: Visit, *, begin: Times, delay: Cost | None = None
+) -> None:
+    """Plays a step, in many scenarios at once.
+
+    Parameters
+    ----------
+    cost
+        Cost of an operation, to broadcast with `begin`.
+    begin
+        When the steps begin, (..., steps, ranks): one time a scenario, step and rank.
+    delay
+        Time from the end of the last predecessor to the launch; None for none.
+    """
+    uses = [0] * len(graph.preds)
+    for preds in graph.preds:
+        for pred in preds:
+            uses[pred] += 1
+    ends: dict[int, Times] = {}
+    for node in graph.nodes:
+        starts = [_launched(graph, op, ends, begin=begin, delay=delay) for op in node.members]
+        ready = _ready(node, starts)
+        for op, start in zip(node.members, starts, strict=True):
+            ends[op] = ready + cost(op)
+            visit(op, start, ready, ends[op])
+        for op in node.members:
+            for pred in graph.preds[op]:
+                uses[pred] -= 1
+                if uses[pred] == 0:
+                    del ends[pred]
+
+
+def _launched(
+    graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, delay: Cost | None
+) -> Times:
+    start = begin
+    for at, pred in enumerate(graph.preds[op]):
+        start = np.maximum(start, ends[pred]) if at else ends[pred]
+    return start if delay is None else start + delay(op)
+
+
+def _ready(node: Node, starts: list[Times]) -> Times:
+    ready = starts[0]
+    for start in starts[1:]:
+        ready = np.maximum(ready, start)
+    return np.broadcast_to(ready.max(axis=-1, keepdims=True), ready.shape) if node.shared else ready
