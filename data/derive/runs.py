@@ -193,6 +193,9 @@ def _chains(
     """Adds the jobs of each `whole` that holds a candidate, or two jobs that may be a chain."""
     wide = ", ".join(f'"{name}"' for name in ("cluster", *whole))
     narrow = ", ".join([wide, *alike])
+    same = " AND ".join(
+        f'run_parts."{name}" IS NOT DISTINCT FROM chosen."{name}"' for name in ("cluster", *whole)
+    )
     order = "ORDER BY start_us, until_us, attempt_key"
     connection.execute(
         f"""INSERT INTO run_candidates
@@ -211,7 +214,7 @@ def _chains(
               UNION
               SELECT {wide} FROM run_rows SEMI JOIN run_candidates USING (cluster, job)
               WHERE {known})
-            SELECT cluster, job FROM run_parts SEMI JOIN chosen USING ({wide})""",
+            SELECT cluster, job FROM run_parts SEMI JOIN chosen ON {same}""",
         {"gap_us": int(rule.gap_hours * _HOUR), "after_completed": rule.after_completed,
          "share": share},
     )  # fmt: skip
