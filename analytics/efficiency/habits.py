@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -80,6 +80,23 @@ class Habits:
     cycle_spread: float | None
 
     @property
+    def record(self) -> dict[str, Any]:
+        """As values of JSON: of each time the value, its least and its greatest."""
+        return {
+            "basis": self.basis,
+            "n_runs": self.n_runs,
+            "cycle_spread": self.cycle_spread,
+            **{
+                name: [
+                    getattr(self.central, name),
+                    min(getattr(corner, name) for corner in self.corners),
+                    max(getattr(corner, name) for corner in self.corners),
+                ]
+                for name in QUANTITIES
+            },
+        }
+
+    @property
     def costless(self) -> bool:
         """Neither start-up nor checkpoints take time, whatever the bound."""
         return not any(each.write_s or each.restart_s for each in (self.central, *self.corners))
@@ -128,14 +145,40 @@ def habits(
     cycle = shown.sum(axis=1).to_numpy(dtype=float)
     return Habits(
         central=_habit({name: value for name, (value, _, _) in found.items()}),
-        corners=tuple(
-            _habit({**cost, "interval_s": interval["interval_s"]})
-            for cost in (low, high)
-            for interval in (low, high)
-        ),
+        corners=_corners(low, high),
         basis=weakest,
         n_runs=len(cycle),
         cycle_spread=float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None,
+    )
+
+
+def recorded_habits(record: Mapping[str, Any]) -> Habits:
+    """The habits that a `Habits.record` tells of.
+
+    Examples
+    --------
+    >>> hourly, often = Habit(3600, 60, 300), Habit(900, 0, 60)
+    >>> rare, dear = Habit(3600, 0, 60), Habit(900, 60, 300)
+    >>> known = Habits(hourly, (often, rare, dear, hourly), "assumed", 0, None)
+    >>> recorded_habits(known.record) == known
+    True
+    """
+    low, high = ({name: record[name][side] for name in QUANTITIES} for side in (1, 2))
+    return Habits(
+        central=Habit(**{name: record[name][0] for name in QUANTITIES}),
+        corners=_corners(low, high),
+        basis=record["basis"],
+        n_runs=record["n_runs"],
+        cycle_spread=record["cycle_spread"],
+    )
+
+
+def _corners(low: Mapping[str, float], high: Mapping[str, float]) -> tuple[Habit, ...]:
+    """Habits at every combination of the least and greatest interval and costs."""
+    return tuple(
+        _habit({**cost, "interval_s": interval["interval_s"]})
+        for cost in (low, high)
+        for interval in (low, high)
     )
 
 

@@ -10,10 +10,11 @@ import pandas as pd
 
 from analytics.efficiency.attempt_time import AttemptTime, attempt_time
 from analytics.efficiency.daily import Held, daily_rows
-from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, Habits, habits
+from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from data.derive.attributions import FAILED
-from data.said import VERDICTS
+from data.interrupted import INTERRUPTED, RAN_S
+from data.interrupted import SEVERAL_NODES as SEVERAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             stated={quantity: getattr(stated, quantity) for quantity in QUANTITIES},
             assumed=assumed,
         )
-        notes[name] = _told(known)
+        notes[name] = known.record
         for chosen in _chunks(
             arrays["several"] == several, (arrays["loss"] >= 0) | shown.any | (wasted > 0)
         ):
@@ -114,25 +115,7 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
 def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
     """Temporary tables: attempt_loss (attempts that were interrupted) and ledger_loss (how)."""
     connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE interrupted AS
-            WITH {VERDICTS},
-            struck AS (
-              SELECT jobs.rowid AS id, 'lost_work' AS bucket, nullif(cause, 'unknown') AS cause
-              FROM jobs JOIN (
-                FROM verdict WHERE domain IN ('hardware', 'system_software') OR node_lost
-              ) counted USING (cluster, attempt_key)),
-            made_room AS (
-              SELECT incidents.cluster, key AS attempt_key, any_value(cause) AS cause
-              FROM incident_members JOIN incidents USING (incident_id)
-              WHERE kind = 'preemption' GROUP BY ALL)
-            FROM struck
-            UNION ALL
-            SELECT jobs.rowid,
-              CASE state WHEN 'PREEMPTED' THEN 'lost_work_preempted' ELSE 'other' END,
-              made_room.cause
-            FROM jobs LEFT JOIN made_room USING (cluster, attempt_key)
-            WHERE state IN ('PREEMPTED', 'REQUEUED') AND jobs.rowid NOT IN (SELECT id FROM struck)
-            """,
+        f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {INTERRUPTED} FROM interrupted",
         said.parameters,
     )
     connection.execute(
@@ -161,12 +144,10 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
            SELECT hash(cluster, run_id) FROM jobs GROUP BY ALL HAVING count(*) > 1"""
     )
     found: Arrays = connection.execute(
-        """SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s,
-             greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
-               - epoch_us(start_at) // 1000000, 0) AS ran_s,
+        f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
-             n_nodes > 1 OR jobs.n_gpus > gpus_per_node AS several,
+             {SEVERAL} AS several,
              several OR hash(jobs.cluster, run_id) IN (FROM repeated) AS listed
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
@@ -258,21 +239,6 @@ def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> ND
         places = pd.Index(ids).get_indexer(pd.Index(np.asarray(found["id"])))
         wasted[places[places >= 0]] = np.asarray(found["wasted"])[places >= 0]
     return wasted
-
-
-def _told(known: Habits) -> dict[str, object]:
-    """Habits as values of JSON."""
-    habit, corners = known.central, known.corners
-    return {
-        "basis": known.basis,
-        "n_runs": known.n_runs,
-        "cycle_spread": known.cycle_spread,
-        **{
-            name: [getattr(habit, name), min(getattr(c, name) for c in corners),
-                   max(getattr(c, name) for c in corners)]
-            for name in ("interval_s", "write_s", "restart_s")
-        },
-    }  # fmt: skip
 
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:

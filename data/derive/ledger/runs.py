@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.interrupted import WAITED_S
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -21,7 +23,7 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
     connection.register("attempt_parts", held.parts)
     connection.register("shown_habits", held.run_habits)
     connection.execute(
-        """INSERT INTO job_runs BY NAME
+        f"""INSERT INTO job_runs BY NAME
            WITH listed AS (
              SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid
              UNION SELECT cluster, run_id FROM run_links),
@@ -29,8 +31,7 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
              SELECT cluster, run_id, job_id, name, "user", account,
                partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
                parts.* EXCLUDE (id),
-               epoch_us(greatest(coalesce(start_at, end_at), eligible_at)) // 1000000
-                 - epoch_us(coalesce(eligible_at, submit_at)) // 1000000 AS waited_s
+               {WAITED_S} AS waited_s
              FROM jobs SEMI JOIN listed USING (cluster, run_id)
              LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
              LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
