@@ -1,0 +1,204 @@
+"""faultline stragglers: what a job would gain without its stragglers."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.cli import options, output
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from analytics.training.stragglers.rows import TraceRows
+    from data.ingest.straggler_meta import TraceMeta
+
+HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
+EXAMPLE = "faultline stragglers trace-AR.parquet --meta meta-AR.yaml"
+_PARQUET = b"PAR1"
+_STRONGEST = 3
+"""Types of operations that the table names."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The traces and what is known of them."""
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help="Parquet or CSV; - is standard "
+                        "input")  # fmt: skip
+    parser.add_argument(
+        "--meta",
+        action="append",
+        metavar="FILE",
+        help="meta YAML of the trace; again for each of several",
+    )
+    parser.add_argument(
+        "--workers",
+        type=options.whole,
+        metavar="N",
+        help="processes for several traces (default one a core)",
+    )
+    options.add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the results of each trace; 2 where one could not be analysed."""
+    form = output.chosen(arguments.format)
+    names: list[str] = arguments.traces
+    metas = _metas(names, arguments.meta or [])
+    if len(names) == 1:
+        found = [what_if(names[0], metas[0])]
+    else:
+        workers = arguments.workers or len(os.sched_getaffinity(0))
+        found = list(_all_what_ifs(names, metas, min(workers, len(names))))
+    errors = [error for _, error in found if error is not None]
+    records = [record for record, _ in found if record is not None]
+    if not records:
+        raise DataError("; ".join(errors))
+    for error in errors:
+        output.notice(f"faultline stragglers: {error}")
+    for record in records:
+        for dropped in record["dropped_steps"]:
+            output.notice(f"{record['trace']}: step {dropped['step']} left out: "
+                          f"{dropped['reason']}")  # fmt: skip
+    if form == "json":
+        output.print_json(records[0] if len(names) == 1 else records)
+    elif form == "csv":
+        output.print_csv(list(_summary(records[0])), [list(_summary(r).values()) for r in records])
+    else:
+        _print_table(records)
+    return 2 if errors else 0
+
+
+def what_if(name: str, meta_name: str | None) -> tuple[output.Row | None, str | None]:
+    """The record of a trace, or why there is none: this much goes from process to process."""
+    from analytics.errors import AnalysisError
+    from analytics.training.stragglers.record import analysis_record
+    from analytics.training.stragglers.slowdown import analyse
+    from analytics.training.stragglers.trace import Trace
+
+    begin = time.perf_counter()
+    try:
+        rows = _rows(name)
+        meta = _meta(rows, name, meta_name)
+        trace = Trace.of_columns(rows, dsp_size=meta.dsp_size if meta is not None else 1)
+        record = analysis_record(analyse(trace))
+    except DataError as error:
+        return None, str(error)
+    except AnalysisError as error:
+        return None, f"{name}: {error}"
+    seconds = time.perf_counter() - begin
+    return {"trace": name, "job_meta": _job_meta(rows, name, meta)} | record | {
+        "seconds": round(seconds, 4)
+    }, None
+
+
+def _all_what_ifs(
+    names: Sequence[str], metas: Sequence[str | None], workers: int
+) -> Iterator[tuple[output.Row | None, str | None]]:
+    """The records of several traces in their order, on several cores."""
+    if workers == 1:
+        yield from map(what_if, names, metas)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        for n_done, result in enumerate(pool.map(what_if, names, metas), 1):
+            output.progress(f"{n_done} of {len(names)} traces")
+            yield result
+    output.progress_done()
+
+
+def _metas(names: Sequence[str], metas: list[str]) -> Sequence[str | None]:
+    """The meta file of each trace."""
+    if len(metas) not in (0, 1, len(names)):
+        raise DataError(
+            f"--meta is given {len(metas)} times for {len(names)} traces: give one for all of a "
+            "job, or one each in their order"
+        )
+    if "-" in names and len(names) > 1:
+        raise DataError("standard input is one trace: name the others as files in a run of its own")
+    return metas if len(metas) == len(names) else (metas or [None]) * len(names)
+
+
+def _rows(name: str) -> TraceRows:
+    """The rows of a file; one that is no Parquet is unpacked and checked as text."""
+    from data.ingest.straggler_rows import read_rows
+
+    path = Path(name)
+    if path.is_file():
+        with path.open("rb") as stream:
+            if stream.read(len(_PARQUET)) == _PARQUET:
+                return read_rows(path, name)
+    from tempfile import TemporaryDirectory
+
+    from data.ingest.source import opened
+
+    with TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
+        return read_rows(found.source.path, name)
+
+
+def _meta(rows: TraceRows, name: str, meta_name: str | None) -> TraceMeta | None:
+    """What the meta file says, None where there is none; refuses that of another job."""
+    from data.ingest.straggler_meta import read_meta
+    from data.ingest.straggler_trace import refuse_other_sizes
+
+    if meta_name is None:
+        return None
+    meta = read_meta(Path(meta_name), meta_name)
+    refuse_other_sizes(rows, meta, name)
+    return meta
+
+
+def _job_meta(rows: TraceRows, name: str, meta: TraceMeta | None) -> output.Row:
+    """Sizes of the job: as the meta file states them, else what the trace shows."""
+    from data.ingest.straggler_trace import trace_sizes
+
+    if meta is not None:
+        return vars(meta)
+    sizes = trace_sizes(rows)
+    return {
+        "trial_name": Path(name).stem,
+        "run_id": None,
+        "dp_size": sizes.dp,
+        "pp_size": sizes.pp,
+        "tp_size": None,
+        "dsp_size": None,
+        "vpp_size": sizes.vpp,
+        "world_size": None,
+    }
+
+
+def _summary(record: output.Row) -> dict[str, Any]:
+    """One line of a trace."""
+    strongest = list(record["S_t"].items())[:_STRONGEST]
+    return {
+        "trace": record["trace"],
+        "S": record["S"],
+        "gpu_hours_wasted_ratio": record["gpu_hours_wasted_ratio"],
+        "launch_slowdown": record["launch_slowdown"],
+        "steps": len(record["per_step_S"]),
+        "dropped_steps": len(record["dropped_steps"]),
+        "dp": record["job_meta"]["dp_size"],
+        "pp": record["job_meta"]["pp_size"],
+        "strongest_types": ", ".join(f"{name} {value:.3f}" for name, value in strongest),
+        "seconds": record["seconds"],
+    }
+
+
+def _print_table(records: list[output.Row]) -> None:
+    """The traces for people."""
+    rows = [_summary(record) for record in records]
+    output.print_table(
+        ["trace", "S", "GPU-time wasted", "launch", "steps", "left out", "dp", "pp",
+         "strongest types (S_t)", "seconds"],
+        [
+            [f"{100 * value:.1f} %" if name == "gpu_hours_wasted_ratio" else value
+             for name, value in row.items()]
+            for row in rows
+        ],
+    )  # fmt: skip
