@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from analytics.training.stragglers.operations import OPTYPES
+from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.rows import TraceRows
 from data.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -74,6 +74,12 @@ def read_rows(path: Path, name: str, delimiter: str | None = None) -> TraceRows:
         else:
             columns[column] = _whole(table.column(column), file, column)
     return TraceRows(**columns, row=file.numbers(table.num_rows))
+
+
+def rows_of(columns: Mapping[str, Array]) -> TraceRows:
+    """Rows from columns whose operation types are text."""
+    names, which = np.unique(columns["optype"].astype(np.str_), return_inverse=True)
+    return TraceRows(**{**columns, "optype": optype_codes(names.tolist())[which]})
 
 
 class _Parquet:

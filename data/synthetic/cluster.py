@@ -17,6 +17,7 @@ from data.synthetic.logs import job_logs_table
 from data.synthetic.repairs import node_events_table, tickets_table
 from data.synthetic.schedule import schedule
 from data.synthetic.scheduler import Scheduler
+from data.synthetic.traces import PlantedTrace, planted_traces
 from data.synthetic.training import training_metrics_table
 from data.synthetic.truth import DemoTruth, demo_truth
 from data.synthetic.verdicts import verdicts
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _STREAMS = (
     *("workload", "fleet", "outages", "faults", "scheduler", "rows"),
-    *("causes", "jobs", "health", "tickets", "logs", "training"),
+    *("causes", "jobs", "health", "tickets", "logs", "training", "traces"),
 )
 """What draws by chance, each from its own stream: a change to one leaves the others alone.
 A new one stands last."""
@@ -50,11 +51,14 @@ class DemoCluster:
         clusters, nodes, node_facts, jobs, job_nodes, node_events, health_events, tickets,
         job_logs, training_metrics, planted_causes. Text that repeats is dictionary-encoded; times
         are UTC, in microseconds.
+    traces
+        Straggler traces of up to three jobs.
     truth
         What was planted.
     """
 
     tables: dict[str, pa.Table]
+    traces: list[PlantedTrace]
     truth: DemoTruth
 
 
@@ -142,7 +146,8 @@ def _written(
         "job_logs": job_logs_table(rows, why, keys, nodes=nodes, rng=streams["logs"]),
         "training_metrics": training_metrics_table(rows, keys, streams["training"]),
     }
-    truth = demo_truth(spec, rows, nodes, verdicts=why, keys=keys)
+    traces = planted_traces(rows, nodes, streams["traces"])
+    truth = demo_truth(spec, rows, nodes, verdicts=why, keys=keys, traces=traces)
     planted = truth.attempts.drop_columns("job_id")
     tables["planted_causes"] = planted.add_column(0, "cluster", cluster_column(len(planted)))
-    return DemoCluster(tables, truth)
+    return DemoCluster(tables, traces, truth)

@@ -18,11 +18,13 @@ from data.synthetic.training import logged_jobs
 from data.synthetic.verdicts import CAUSE_DOMAINS, CAUSE_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
     from data.synthetic.spec import DemoSpec
+    from data.synthetic.traces import PlantedTrace
     from data.synthetic.verdicts import Verdicts
 
 COUNTED_ABOVE_GPUS: Final = 128
@@ -52,6 +54,9 @@ class DemoTruth:
         Of each job with training metrics, most GPU-time first: `job_id`, `n_gpus`, and
         `gpu_seconds`, its running time by bucket: productive, checkpoint, startup, lost_work,
         lost_work_preempted, other.
+    traces
+        Of each straggler trace: `name`, `job_id`, `cause` (worker, stage, sequence_length) and
+        `target`: `dp_rank`, `stage`, `rank` and `node`, or `stage`, or None.
     """
 
     rate_per_1000_node_days: float
@@ -59,6 +64,7 @@ class DemoTruth:
     attempts: pa.Table
     ledger: dict[str, int]
     runs: list[dict[str, object]]
+    traces: list[dict[str, object]]
 
     def as_dict(self) -> dict[str, object]:
         """The same as plain values, as `faultline demo --truth` writes it."""
@@ -68,6 +74,7 @@ class DemoTruth:
             "attempts": self.attempts.to_pylist(),
             "ledger": self.ledger,
             "runs": self.runs,
+            "traces": self.traces,
         }
 
     def to_json(self, path: Path) -> None:
@@ -76,7 +83,13 @@ class DemoTruth:
 
 
 def demo_truth(
-    spec: DemoSpec, schedule: Schedule, nodes: Fleet, *, verdicts: Verdicts, keys: pa.Array
+    spec: DemoSpec,
+    schedule: Schedule,
+    nodes: Fleet,
+    *,
+    verdicts: Verdicts,
+    keys: pa.Array,
+    traces: Sequence[PlantedTrace] = (),
 ) -> DemoTruth:
     """The truth behind a schedule."""
     attempts = pa.table(
@@ -94,6 +107,7 @@ def demo_truth(
         attempts=attempts,
         ledger=ledger(spec, schedule),
         runs=_runs(schedule),
+        traces=[trace.truth() for trace in traces],
     )
 
 
