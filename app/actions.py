@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import getpass
 import os
+import re
 import time
 import zoneinfo
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ __all__ = [
     "checked_zone",
     "delete_query",
     "ingest_files",
+    "names_ledger",
     "remember_query",
     "rename_query",
     "restore_query",
@@ -58,6 +60,8 @@ LONGEST_NAME = 80
 """Characters of the name of a saved query."""
 LONGEST_NOTE = 10_000
 """Characters: every page of the target carries them."""
+_OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
+"""Tables that are built on demand."""
 _SHOWN_BY = {
     "attempt": "`faultline failures --list` shows attempts",
     "incident": "`faultline incidents` shows them",
@@ -153,6 +157,15 @@ def build_ledger(root: Path, progress: Callable[[str], None] = lambda message: N
             return False
         building.publish_ledger(progress)
     return True
+
+
+def names_ledger(sql: str) -> bool:
+    """Whether a query names what the ledger fills; one that only seems to costs a build.
+
+    >>> names_ledger('SELECT sum(gpu_seconds) FROM "GPU_TIME"'), names_ledger("FROM jobs")
+    (True, False)
+    """
+    return _OF_LEDGER.search(sql) is not None
 
 
 def _has_ledger(root: Path) -> bool:

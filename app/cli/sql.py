@@ -46,14 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
+    from app.actions import build_ledger, names_ledger
     from data.sandbox import run_query
     from data.store import require_current
 
     if (arguments.kind is None) != (arguments.out is None):
         raise DataError("--as and --out go together: name the kind of the file and the file")
+    sql = sys.stdin.read() if arguments.query == "-" else arguments.query
+    if names_ledger(sql):
+        build_ledger(arguments.store, output.progress)
+        output.progress_done()
     current = require_current(arguments.store)
     selection = _selection(arguments)
-    sql = sys.stdin.read() if arguments.query == "-" else arguments.query
     bound = values(selection)
     result = run_query(arguments.store / current.file, sql, parameters=bound)
     if arguments.kind is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions, loaders
-from app.components import sql_editor, sql_parameters
+from app.components import ledger_build, sql_editor, sql_parameters
 from app.figures import numbers
 from app.reports.query_files import Asked
 
@@ -63,13 +63,15 @@ def start(scope: Scope) -> None:
     cancel()
     sql = sql_editor.text()
     st.session_state.pop("sql_failed", None)
+    if not ledger_build.for_query(sql):
+        return
     try:
         running = loaders.ask_sql(sql, scope.selection)
     except loaders.DataError as error:
         _fail(sql, error)
         return
     values = {each.name: each.value for each in loaders.parameters(scope.selection)}
-    asked = Asked(sql, scope.note, values, scope.snapshot, scope.synthetic)
+    asked = Asked(sql, scope.note, values, loaders.snapshot(), scope.synthetic)
     st.session_state["sql_job"] = Job(running, asked)
     running.wait(QUICK_S)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,6 +63,17 @@ def test_csv_and_table_keep_every_digit(faultline: Callable[..., Any], sacct_sto
 
 def test_an_explain_is_answered(faultline: Callable[..., Any], sacct_store: Path) -> None:
     assert faultline("sql", "EXPLAIN SELECT 1", "--store", sacct_store).code == 0
+
+
+def test_tables_of_the_ledger_are_built_before_they_are_asked(
+    faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(sacct_store, tmp_path / "own")
+    said = faultline("sql", "SELECT sum(gpu_seconds) > 0 AS any FROM Gpu_Time",
+                     "--store", own)  # fmt: skip
+    assert (said.code, said.json) == (0, [{"any": True}])
+    said = faultline("sql", "SELECT count(*) > 0 AS any FROM job_runs", "--store", own)
+    assert said.json == [{"any": True}]
 
 
 def test_no_rows_are_an_empty_list(faultline: Callable[..., Any], sacct_store: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from app import actions
 from app.actions import Options, ingest_files
+from data.publish import writer
 from data.sandbox import keep_spares
 from data.saved_queries import SavedQueries
 
@@ -102,6 +103,25 @@ def test_run_shows_the_rows(asked: Callable[..., AppTest], demo_store: Path) -> 
     assert rows["state"].iloc[0] == "COMPLETED"
     assert says(page, "rows** in")
     assert len(page.get("download_button")) == 4
+
+
+def test_tables_of_the_ledger_are_built_before_they_are_asked(
+    asked: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = asked(own_store, "SELECT sum(gpu_seconds) > 0 AS any FROM gpu_time")
+    assert rows_of(page)["any"].to_list() == [True]
+    assert page.session_state["sql_answer"].asked.snapshot == 2
+
+
+def test_where_the_ledger_cannot_be_built_no_query_runs(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, sql="SELECT * FROM job_runs")
+    with writer(own_store):
+        page.button(key="sql_run").click().run()
+    assert not page.exception
+    assert "could not be built" in page.warning[0].value
+    assert "sql_job" not in page.session_state
 
 
 def test_the_filters_are_parameters(asked: Callable[..., AppTest], demo_store: Path) -> None:

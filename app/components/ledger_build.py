@@ -1,0 +1,62 @@
+"""Builds the ledger where a page needs it: what is built and why, or what keeps it from that."""
+
+from __future__ import annotations
+
+import shlex
+
+import streamlit as st
+
+from app import actions, loaders
+from app.components import verbatim
+from app.loaders import DataError
+
+TITLE = "Building the ledger of GPU-hours"
+WHY = (
+    "It is built when it is first asked for, and anew once records, what people said or site.toml "
+    "have changed: seconds, even for millions of jobs."
+)
+
+
+def ensure() -> None:
+    """Builds the ledger where it is not built; then the page goes on with it.
+
+    The page starts over after a build, so that all of it shows the snapshot with the ledger.
+    """
+    if loaders.has_ledger():
+        return
+    if not build():
+        st.stop()
+    st.rerun()
+
+
+def for_query(sql: str) -> bool:
+    """Builds it where a query names what it fills; whether the query can be asked."""
+    return not actions.names_ledger(sql) or build()
+
+
+def build() -> bool:
+    """Builds it if need be and says so meanwhile; False where that failed, which it explains."""
+    place = st.empty()
+    root = loaders.store_root()
+    try:
+        if loaders.has_ledger():
+            return True
+        with place.status(TITLE, expanded=True) as status:
+            st.markdown(WHY)
+            actions.build_ledger(root, lambda step: status.update(label=f"{TITLE}: {step}"))
+    except (DataError, OSError) as error:
+        place.empty()
+        _say_why(error, f"faultline ledger --store {shlex.quote(str(root))}")
+        return False
+    place.empty()
+    return True
+
+
+def _say_why(error: Exception, command: str) -> None:
+    """What kept the ledger from being built, and the command that builds it elsewhere."""
+    st.warning(
+        f"The ledger of GPU-hours could not be built: {verbatim.escaped(str(error))}",
+        icon=":material/warning:",
+    )
+    st.markdown("Reload the page to try again, or run, as a user who may write to the store:")
+    st.code(command, language=None, wrap_lines=True)
