@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from data.said import VERDICTS
 
-INTERRUPTED = f"""{VERDICTS},
+
+def interrupted(jobs: str = "jobs") -> str:
+    """Common tables up to `interrupted`: attempts that infrastructure, preemption or a requeue
+    ended, by row id in jobs, with the bucket of what they lost and the cause where it is known;
+    `jobs` is the table, or a query in brackets for some of its rows.
+    """
+    return f"""{VERDICTS},
 struck AS (
   SELECT jobs.rowid AS id, 'lost_work' AS bucket, nullif(cause, 'unknown') AS cause
-  FROM jobs JOIN (
+  FROM {jobs} jobs JOIN (
     FROM verdict WHERE domain IN ('hardware', 'system_software') OR node_lost
   ) counted USING (cluster, attempt_key)),
 made_room AS (
@@ -20,11 +26,10 @@ interrupted AS (
   SELECT jobs.rowid,
     CASE state WHEN 'PREEMPTED' THEN 'lost_work_preempted' ELSE 'other' END,
     made_room.cause
-  FROM jobs LEFT JOIN made_room USING (cluster, attempt_key)
+  FROM {jobs} jobs LEFT JOIN made_room USING (cluster, attempt_key)
   WHERE state IN ('PREEMPTED', 'REQUEUED') AND jobs.rowid NOT IN (SELECT id FROM struck))
 """
-"""Attempts that infrastructure, preemption or a requeue ended: row id in jobs, bucket of what
-they lost, cause where it is known."""
+
 
 RAN_S = """greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
   - epoch_us(start_at) // 1000000, 0)"""

@@ -50,7 +50,7 @@ class _Line:
     values: Floats
 
     def __call__(self, at: ArrayLike) -> Floats:
-        return np.interp(np.asarray(at, dtype=float), self.knots, self.values)
+        return np.asarray(np.interp(np.asarray(at, dtype=float), self.knots, self.values))
 
 
 def ettr_over_time(

@@ -16,6 +16,7 @@ from app.loaders.efficiency import (
     ledger,
     ledger_by,
     lost_attempts,
+    run_ettr,
 )
 from app.loaders.explore import ask_sql, kept_queries, prepare_sql, sample_rows, schema
 from app.loaders.failures import (
@@ -104,6 +105,7 @@ __all__ = [
     "rates_by",
     "rejected_rows",
     "report",
+    "run_ettr",
     "said",
     "said_version",
     "sample_rows",

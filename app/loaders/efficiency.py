@@ -48,6 +48,11 @@ def ettr(selection: Selection) -> EttrReport:
     return cached.answer(questions.ettr, selection)
 
 
+def run_ettr(run_id: str, cluster: str | None) -> questions.RunEttr:
+    """What one run got out of its time."""
+    return cached.answer(questions.run_ettr, run_id, cluster=cluster)
+
+
 def expected_ettr(settings: EttrSettings) -> ExpectedEttr:
     """What ETTR follows from a failure rate and the costs of a failure; needs no store."""
     return questions.expected_ettr(settings)

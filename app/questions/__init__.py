@@ -73,6 +73,7 @@ from app.questions.reliability import (
     projection,
     rates_by,
 )
+from app.questions.runs import RunEttr, run_ettr
 
 __all__ = [
     "PAGE_LIMITS",
@@ -85,6 +86,7 @@ __all__ = [
     "Info",
     "Job",
     "Node",
+    "RunEttr",
     "StoreSchema",
     "TextEvaluation",
     "Trained",
@@ -127,6 +129,7 @@ __all__ = [
     "projection",
     "rates_by",
     "rejected_rows",
+    "run_ettr",
     "said",
     "sample_rows",
     "schema_of",

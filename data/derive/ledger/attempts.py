@@ -13,7 +13,7 @@ from analytics.efficiency.daily import Held, daily_rows
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from data.derive.attributions import FAILED
-from data.interrupted import INTERRUPTED, RAN_S
+from data.interrupted import RAN_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
 def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
     """Temporary tables: attempt_loss (attempts that were interrupted) and ledger_loss (how)."""
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {INTERRUPTED} FROM interrupted",
+        f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {interrupted()} FROM interrupted",
         said.parameters,
     )
     connection.execute(
