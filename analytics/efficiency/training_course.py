@@ -94,12 +94,14 @@ def courses(
 
 
 def _course(rows: AttemptRows, resumed: float | None) -> Course:
-    writes = rows.writes()
+    """The course that rows tell; a save before the first step is a part of the start-up."""
+    begin = max(rows.begin(resumed), 0.0)
+    counted = ~(rows.saved_at <= begin)
     return Course(
         n_rows=rows.n_rows,
-        begin=max(rows.begin(resumed), 0.0),
-        saved=rows.saved_at,
-        writes=writes,
+        begin=begin,
+        saved=rows.saved_at[counted],
+        writes=rows.writes()[counted],
         last_step=float(rows.step_at[-1]) if len(rows.step_at) else 0.0,
         last=rows.last_at,
         step_s=rows.pace,

@@ -98,14 +98,18 @@ class AttemptRows:
         if not known:
             return np.nan
         first, step_s = float(self.step[0]), max(known)
-        at = float(self.step_at[0]) - float(np.nansum(self.write[self.saved_at <= self.step_at[0]]))
         if resumed is not None and resumed <= first:
-            begin = at - max(first - resumed, 1.0) * step_s
+            begin = self._before_first(max(first - resumed, 1.0), step_s)
             if begin >= since - step_s:
                 return begin
         ahead = np.diff(self.step)
         stride = float(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 1.0
-        return at - max(min(first, stride), 1.0) * step_s
+        return self._before_first(max(min(first, stride), 1.0), step_s)
+
+    def _before_first(self, n_steps: float, step_s: float) -> float:
+        """Time of the first row less so many steps, and the saves between them."""
+        between = (self.saved_at <= self.step_at[0]) & (self.saved_step > self.step[0] - n_steps)
+        return float(self.step_at[0] - n_steps * step_s - np.nansum(self.write[between]))
 
     def writes(self) -> Floats:
         """How long each save stopped the run: as stated, else the time that steps do not explain.

@@ -192,6 +192,21 @@ def test_rows_before_the_start_and_after_the_end_give_no_negative_time() -> None
     assert (startup, checkpoint, unsaved) == (0, 60, 0)
 
 
+def test_a_save_before_the_first_step_is_a_part_of_the_start_up() -> None:
+    rows = [("a", 0, 90.0, None, "saved", 40.0), *training(("a", 100, 0), n=25, save_every=10)]
+    assert facts(steps_of(*rows), attempts_of(("a", 0, 420)))["a"] == (100, 60, 60, 2)
+    short = [("b", 20, 1090.0, None, "saved", 40.0), *training(("b", 1100, 20), n=4, save_every=10)]
+    found = facts(steps_of(*rows, *short), attempts_of(("a", 0, 420), ("b", 1000, 1150)))
+    assert found["b"] == (100, 0, 50, 0)
+
+
+def test_saves_alone_tell_unsaved_work_but_no_start_up() -> None:
+    rows = [row for row in training(("a", 100, 0), n=25, save_every=10) if len(row) == 6]
+    startup, checkpoint, unsaved, _ = facts(steps_of(*rows), attempts_of(("a", 0, 420)))["a"]
+    assert np.isnan(startup)
+    assert (checkpoint, unsaved) == (60, 60)
+
+
 def test_habits_are_means_over_all_attempts_of_a_run() -> None:
     rows = [
         *training(("a", 100, 0), n=45, save_every=20, write_s=30),
@@ -219,7 +234,7 @@ def test_a_missing_column_is_refused() -> None:
         attempt_progress(steps_of().drop(columns="rank"), attempts_of())
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(1, 60), st.integers(2, 25), st.sampled_from([1, 2, 5]), st.integers(0, 900),
     st.floats(0, 400), st.randoms(use_true_random=False),
@@ -241,7 +256,7 @@ def test_parts_never_exceed_the_running_time_and_the_order_of_rows_is_irrelevant
     assert found["startup_s"].item() == pytest.approx(begin)
 
 
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(-10_000, 10_000))
 def test_another_clock_for_all_changes_nothing(shift: int) -> None:
     rows = [
