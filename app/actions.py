@@ -142,6 +142,7 @@ def build_demo(
         demo = demo_cluster(spec, progress)
         progress("storing")
         building.load(demo.tables)
+        _load_traces(building, demo.traces)
         building.publish(progress, ledger=True)
     State(root).record(_login(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
     seconds = time.monotonic() - begin

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from data.ingest.straggler_meta import TraceMeta
 
 HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
-EXAMPLE = "faultline stragglers trace-AR.parquet --meta meta-AR.yaml"
+EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
 _PARQUET = b"PAR1"
 _STRONGEST = 3
 """Types of operations that the table names."""

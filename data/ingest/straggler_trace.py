@@ -52,9 +52,7 @@ class TraceSizes:
 
 
 def sniff(head: str) -> bool:
-    """Whether the first line holds the columns of a trace, or a Parquet file its operations."""
-    if head.startswith("PAR1"):
-        return "forward-compute" in head
+    """Whether the first line holds the columns of a trace; Parquet names its own at its end."""
     first = head.split("\n", 1)[0]
     return any(
         set(COLUMNS) <= {field.strip() for row in rows for field in row}
@@ -173,10 +171,15 @@ def _in_order(found: TraceRows) -> dict[str, Array]:
 
 
 def _trace_id(columns: Mapping[str, Array]) -> str:
-    """Hash of a trace: the same for all types of columns and orders of rows."""
+    """Hash of a trace: the same for all types of columns and orders of rows.
+
+    Seconds count as 32-bit numbers, starts from the first: text holds no more digits of those.
+    """
     digest = hashlib.sha256()
     for name, values in columns.items():
-        kind = np.float64 if name in SECONDS else np.int64
+        if name == "start_ts":
+            values = values - values.min()
+        kind = np.float32 if name in SECONDS else np.int64
         digest.update(np.ascontiguousarray(values, dtype=kind).data)
     return digest.hexdigest()[:_ID_DIGITS]
 

@@ -206,7 +206,10 @@ def test_queue_hold_is_what_is_free_while_eligible_jobs_wait(demo: DemoCluster) 
 def test_truth_is_written_as_json_with_the_agreed_keys(demo: DemoCluster, tmp_path: Path) -> None:
     demo.truth.to_json(tmp_path / "truth.json")
     truth = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
-    assert set(truth) == {"rate_per_1000_node_days", "lemons", "attempts", "ledger", "runs"}
+    assert set(truth) == {
+        "rate_per_1000_node_days", "lemons", "attempts", "ledger", "runs", "traces",
+    }  # fmt: skip
+    assert [trace["cause"] for trace in truth["traces"]] == ["worker", "stage", "sequence_length"]
     assert set(truth["attempts"][0]) == {"attempt_key", "job_id", "cause", "domain", "has_event"}
     assert len(truth["attempts"]) == demo.truth.attempts.num_rows
     assert truth["lemons"] == sorted(truth["lemons"])

@@ -1,0 +1,197 @@
+"""Straggler traces in the store: their row, their file, their results, their job."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from app.actions import ingest_files
+from data.errors import DataError
+from data.ingest import Options, straggler_trace
+from data.store import Store
+from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHAPE = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2, 5), tp=4)
+META = """trial_name: slow one
+run_id: 0
+dp_size: 2
+dsp_size: 1
+pp_size: 2
+tp_size: 4
+vpp_size: 1
+world_size: 16
+"""
+JOBS = """JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+77|c|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|2|gres/gpu=16|n[1-2]
+"""
+TRACED_S = datetime(2026, 1, 5, 6, tzinfo=UTC).timestamp()
+
+
+def operations(*, slow: float = 2.0, since_s: float = 0.0) -> pa.Table:
+    forward = np.full((3, 2, 2, 1, 4), 0.1)
+    forward[:, 1, 0] *= slow
+    columns = trace_columns(SHAPE, TraceCosts(forward=forward, backward=2 * forward))
+    if since_s:
+        columns["start_ts"] = columns["start_ts"].astype(np.float64) + since_s
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "slow.parquet"
+    pq.write_table(operations(), path)
+    return path
+
+
+@pytest.fixture
+def meta(tmp_path: Path) -> str:
+    path = tmp_path / "meta.yaml"
+    path.write_text(META, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+def ingest(root: Path, *paths: Path, source: str = "straggler-trace", **options: Any) -> list[Any]:
+    return ingest_files(root, source, [str(path) for path in paths], Options(**options))[0]
+
+
+def rows(root: Path, sql: str) -> list[tuple[Any, ...]]:
+    store = Store.open(root)
+    try:
+        return store.rows(sql)
+    finally:
+        store.close()
+
+
+def files(root: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(root / "metrics"))
+        for path in root.glob("metrics/**/*")
+        if path.is_file()
+    )
+
+
+def test_a_trace_is_stored_with_its_results(root: Path, trace: Path, meta: str) -> None:
+    (result,) = ingest(root, trace, meta=meta)
+    n_rows = len(operations())
+    assert (result.rows_read, result.rows_kept, result.tables) == (
+        n_rows, n_rows, {"straggler_traces": 1},
+    )  # fmt: skip
+    ((name, path, traced_at, sizes, slowdown, wasted, results),) = rows(
+        root,
+        """SELECT name, path, traced_at, [n_rows, n_steps, n_dropped_steps, n_workers, n_gpus, dp,
+           pp, vpp, tp], slowdown, wasted_ratio, results FROM straggler_traces""",
+    )
+    assert (name, traced_at) == ("slow one", None)
+    assert sizes == [n_rows, 3, 0, 4, 16, 2, 2, 1, 4]
+    assert files(root) == [path]
+    assert slowdown > 1.1
+    assert wasted == pytest.approx(1 - 1 / slowdown)
+    assert json.loads(results)["S"] == pytest.approx(slowdown)
+
+
+def test_the_stored_operations_are_those_of_the_file(root: Path, trace: Path) -> None:
+    ingest(root, trace)
+    stored = pq.ParquetFile(root / "metrics" / files(root)[0]).read()
+    order = [(name, "ascending") for name in ("step", "dp_rank", "stage", "optype", "seq_id")]
+    wanted = operations().sort_by(order)
+    for name in wanted.column_names:
+        found = stored.column(name)
+        assert found.cast(wanted.column(name).type).to_pylist() == wanted.column(name).to_pylist()
+
+
+def test_the_same_trace_twice_changes_nothing(root: Path, trace: Path, tmp_path: Path) -> None:
+    ingest(root, trace)
+    before = rows(root, "FROM straggler_traces")
+    wide = tmp_path / "other types" / "slow.csv"
+    wide.parent.mkdir()
+    shuffled = operations().take(np.random.default_rng(0).permutation(len(operations())))
+    pyarrow.csv.write_csv(shuffled, wide)
+    for path in (trace, wide):
+        (result,) = ingest(root, path)
+        assert set(result.tables.values()) == {0}
+    assert rows(root, "FROM straggler_traces") == before
+    assert len(files(root)) == 1
+
+
+def test_what_was_said_later_of_a_trace_completes_it(root: Path, trace: Path, meta: str) -> None:
+    ingest(root, trace)
+    ingest(root, trace, meta=meta)
+    ingest(root, trace)
+    assert rows(root, "SELECT name, n_gpus, slowdown > 1 FROM straggler_traces") == [
+        ("slow one", 16, True)
+    ]
+
+
+def test_a_trace_is_linked_to_its_job_in_any_order(root: Path, tmp_path: Path) -> None:
+    trace, jobs = tmp_path / "slow.parquet", tmp_path / "sacct.txt"
+    pq.write_table(operations(since_s=TRACED_S), trace)
+    jobs.write_text(JOBS, encoding="utf-8")
+    (result,) = ingest(root, trace, job_id="77")
+    assert result.first_at == datetime(2026, 1, 5, 6, tzinfo=UTC)
+    linked = "SELECT cluster, job_id, traced_at FROM straggler_traces"
+    at = datetime(2026, 1, 5, 6, tzinfo=UTC)
+    covered = "SELECT * EXCLUDE (day), day::VARCHAR FROM coverage WHERE source = 'straggler_traces'"
+    assert rows(root, linked) == [(None, "77", at)]
+    assert rows(root, covered) == []
+    ingest(root, jobs, source="sacct")
+    assert rows(root, linked) == [("c", "77", at)]
+    assert rows(root, covered) == [("c", "straggler_traces", 1, "2026-01-05")]
+    same = """SELECT count(*) FROM straggler_traces JOIN jobs USING (cluster, job_id)
+              WHERE straggler_traces.run_id IS NOT DISTINCT FROM jobs.run_id"""
+    assert rows(root, same) == [(1,)]
+    (again,) = ingest(root, trace, job_id="77")
+    assert set(again.tables.values()) == {0}
+
+
+def test_a_broken_trace_leaves_the_store_as_it_was(root: Path, trace: Path, tmp_path: Path) -> None:
+    ingest(root, trace)
+    before = rows(root, "FROM straggler_traces"), files(root)
+    table = operations(slow=3)
+    keep = np.array(table.column("dp_rank")) + np.array(table.column("stage")) != 2
+    broken = tmp_path / "broken.parquet"
+    pq.write_table(table.filter(pa.array(keep)), broken)
+    with pytest.raises(DataError, match="broken"):
+        ingest(root, broken)
+    assert rows(root, "FROM straggler_traces") == before[0]
+    ingest(root, trace)
+    assert files(root) == before[1]
+
+
+def test_a_negative_duration_is_named_by_file_row_and_column(root: Path, tmp_path: Path) -> None:
+    table = operations()
+    values = table.column("duration").to_pylist()
+    values[4] = -0.5
+    at = table.column_names.index("duration")
+    path = tmp_path / "slow.parquet"
+    pq.write_table(table.set_column(at, "duration", pa.array(values, pa.float32())), path)
+    with pytest.raises(DataError, match=r"slow\.parquet: duration of row 5 must be .* got -0\.5"):
+        ingest(root, path)
+
+
+def test_a_meta_file_of_another_job_is_refused(root: Path, trace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(META.replace("pp_size: 2\ntp", "pp_size: 4\ntp").replace("16", "32"))
+    with pytest.raises(DataError, match="pp_size is 2, but the meta file states 4"):
+        ingest(root, trace, meta=str(other))
+
+
+def test_csv_is_recognised_by_its_columns(root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "slow.csv"
+    pyarrow.csv.write_csv(operations(), path)
+    assert ingest(root, path, source="auto")[0].source == "straggler-trace"
+    assert not straggler_trace.sniff("step,loss,stage\n1,2,3\n")
