@@ -13,6 +13,7 @@ from scipy import special
 from analytics import validate
 from analytics.efficiency.ledger_notes import habit_sentences
 from analytics.estimate import Estimate, unknown
+from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,10 @@ class EttrReport:
 
     ettr: Estimate
     median: Estimate
+    wait_hours: Estimate
+    """Median over runs of the mean wait before a start, hours; n = runs."""
+    failures_per_run: Estimate
+    """Attempts that infrastructure ended, per run, with Garwood's interval."""
     by_run: pd.DataFrame
     by_size: tuple[GroupEttr, ...]
     by_week: tuple[GroupEttr, ...]
@@ -107,10 +112,13 @@ def ettr_report(
     available = ran["queued_s"] + ran["scheduled_s"]
     ran = ran.assign(gpu_s=ran["n_gpus"] * available)
     ran = ran.sort_values(["gpu_s", "run_id"], ascending=[False, True], kind="stable")
-    week = ran["first_start_at"].dt.strftime("%G-W%V")
+    week = pd.to_datetime(ran["first_start_at"], utc=True).dt.strftime("%G-W%V")
+    waits = ran["queued_s"] / ran["n_attempts"] / 3600
     return EttrReport(
         ettr=_together(ran, conf_level),
         median=_median(_of_each(ran, conf_level)["ettr"], conf_level),
+        wait_hours=_median(waits, conf_level),
+        failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
         by_run=ran.drop(columns="gpu_s").join(_of_each(ran, conf_level)).reset_index(drop=True),
         by_size=_groups(ran, ran["n_gpus"].map(size_class), conf_level),
         by_week=_groups(ran, week, conf_level),

@@ -67,10 +67,13 @@ def run_attempts(
     shown = _shown(found, progress)
     wasted = np.full(len(found), wasted_ratio)
     parts = []
-    for name, rows in found.groupby(np.where(found["several"], "several_nodes", "one_node")):
+    for habits, several in (("several_nodes", True), ("one_node", False)):
+        rows = found[found["several"].eq(several)]
+        if rows.empty:
+            continue
         at = rows.index.to_numpy()
         measured = {column: shown[column].to_numpy(dtype=float)[at] for column in SHOWN}
-        known = recorded_habits(notes[str(name)])
+        known = recorded_habits(notes[habits])
         time = attempt_time(
             rows["ran_s"].to_numpy(dtype=np.int64),
             rows["interrupted"].to_numpy(dtype=bool),
@@ -100,7 +103,8 @@ def run_ettr(attempts: pd.DataFrame, *, conf_level: float = 0.90) -> Estimate:
     if not totals["scheduled_s"]:
         return unknown(conf_level, 0)
     start = pd.Timestamp(attempts["start_s"].min(), unit="s", tz="UTC")
-    run = pd.DataFrame([totals | {"run_id": "", "n_gpus": 1, "first_start_at": start}])
+    counts = {"run_id": "", "n_gpus": 1, "n_attempts": len(attempts), "n_failures": 0}
+    run = pd.DataFrame([totals | counts | {"first_start_at": start}])
     return ettr_report(run, notes={}, conf_level=conf_level).ettr
 
 

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
     from analytics.efficiency.ettr import EttrReport
     from analytics.efficiency.ettr_settings import EttrSettings
+    from analytics.efficiency.expected_curve import ExpectedCurve
     from analytics.efficiency.expected_ettr import ExpectedEttr
     from analytics.efficiency.goodput import GoodputLedger
+    from analytics.efficiency.habits import Habits
+    from analytics.reliability.mttf import MttfReport
     from data.queries.efficiency import LedgerGroup
     from data.queries.selection import Selection
 
@@ -51,6 +54,16 @@ def ettr(selection: Selection) -> EttrReport:
 def run_ettr(run_id: str, cluster: str | None) -> questions.RunEttr:
     """What one run got out of its time."""
     return cached.answer(questions.run_ettr, run_id, cluster=cluster)
+
+
+def habits() -> Habits:
+    """How jobs on several nodes start up and save."""
+    return cached.answer(questions.habits)
+
+
+def expected_curve(runs: EttrReport, failures: MttfReport, habits: Habits) -> ExpectedCurve | None:
+    """What ETTR is to be expected of runs like these, by size; needs no store."""
+    return questions.expected_curve(runs, failures, habits)
 
 
 def expected_ettr(settings: EttrSettings) -> ExpectedEttr:

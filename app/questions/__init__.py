@@ -73,7 +73,7 @@ from app.questions.reliability import (
     projection,
     rates_by,
 )
-from app.questions.runs import RunEttr, run_ettr
+from app.questions.runs import RunEttr, expected_curve, habits, run_ettr
 
 __all__ = [
     "PAGE_LIMITS",
@@ -102,10 +102,12 @@ __all__ = [
     "evaluate_monthly",
     "evaluate_on_file",
     "evidence_of_incidents",
+    "expected_curve",
     "expected_ettr",
     "failure_rows",
     "failures",
     "fleet",
+    "habits",
     "has_ledger",
     "hidden",
     "incident",

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from analytics.efficiency import expected_curve as expected
 from analytics.efficiency.ettr_over_time import WINDOW_S, EttrOverTime, ettr_over_time
+from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.efficiency.ledger_notes import habit_sentences
 from analytics.efficiency.run_attempts import run_attempts
 from analytics.efficiency.run_attempts import run_ettr as ettr_of
@@ -17,8 +21,17 @@ from data.queries import runs as run_queries
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.efficiency.ettr import EttrReport
+    from analytics.efficiency.expected_curve import ExpectedCurve
     from analytics.estimate import Estimate
+    from analytics.reliability.mttf import MttfReport
     from data.store import Store
+
+
+CURVE_POINTS = 60
+"""Sizes at which the expected ETTR is drawn."""
+BEYOND = 8.0
+"""How far beyond the largest run, as a factor."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,32 @@ def run_ettr(
         if attempts["several"].eq(several).any()
     }
     return RunEttr(name, run_id, estimate, attempts, over_time, habit_sentences(held))
+
+
+def habits(store: Store) -> Habits:
+    """How do jobs on several nodes start up and save, as the ledger takes it?"""
+    return recorded_habits(efficiency_queries.ledger_notes(store)["several_nodes"])
+
+
+def expected_curve(runs: EttrReport, failures: MttfReport, habits: Habits) -> ExpectedCurve | None:
+    """What ETTR is to be expected of runs like these, by size, at the measured failure rate?
+
+    A run of the curve waits and trains as long as the median one did. None without runs, without
+    work that one got done, or where the failure rate is not known.
+    """
+    productive = runs.by_run["productive_s"]
+    wait = runs.wait_hours.value
+    if wait is None or not productive.median() > 0:
+        return None
+    least, most = runs.by_run["n_gpus"].min(), runs.by_run["n_gpus"].max() * BEYOND
+    return expected.expected_curve(
+        failures.rate.rate_per_1000_node_days,
+        habit=habits.central,
+        queue_hours=wait,
+        run_hours=float(productive.median()) / 3600,
+        gpus=np.geomspace(least, most, CURVE_POINTS).tolist(),
+        gpus_per_node=failures.gpus_per_node,
+    )
 
 
 def _cluster_of(store: Store, run_id: str, cluster: str | None) -> str:

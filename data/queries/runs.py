@@ -56,7 +56,8 @@ def attempts_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
                 SELECT cluster, basis, gpus_per_node, epoch_us(as_of_at) // 1000000 AS end_s
                 FROM clusters) USING (cluster)),
             loss AS (
-              SELECT id, min(bucket) AS bucket, min(cause) AS room_for FROM interrupted GROUP BY id),
+              SELECT id, min(bucket) AS bucket, min(cause) AS room_for FROM interrupted
+              GROUP BY id),
             told AS (
               SELECT key AS attempt_key, min(incident_id) AS incident_id
               FROM incident_members JOIN incidents USING (incident_id)
@@ -79,7 +80,8 @@ def metrics_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
     return store.frame(
         f"""SELECT cluster, attempt_key, step, rank, logged_at, step_time_s, checkpoint_event,
               checkpoint_s
-            FROM training_metrics SEMI JOIN (FROM jobs WHERE {_RUN}) USING (cluster, attempt_key)""",
+            FROM training_metrics
+            SEMI JOIN (FROM jobs WHERE {_RUN}) USING (cluster, attempt_key)""",
         _of(cluster, run_id),
     )
 
