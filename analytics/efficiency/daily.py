@@ -74,7 +74,9 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     until = np.minimum((day + 1) * DAY_S, end_s[row]) - start
     begin = np.minimum(np.maximum(day * DAY_S, since) - start, until)
     last = place == n_days[row] - 1
-    if not any(time.upper[part].any() for part in PARTS if part != "productive"):
+    if not (held.loss >= 0).any() and not any(
+        time.upper[part].any() for part in PARTS if part != "productive"
+    ):
         return _undisturbed(held, row, day, until - begin)
     ran = held.ran_s[row]
     value = {part: seconds[row] for part, seconds in time.value.items()}

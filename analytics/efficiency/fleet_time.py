@@ -140,6 +140,8 @@ def free_time(window_s: tuple[int, int], *, free: Intervals, wanted: Intervals) 
     {'queue_hold': 120, 'idle': 360, 'excess': 0}
     """
     begin, end = window_s
+    if end <= begin:
+        return _by_day(0, *[np.zeros(0)] * 2)
     frames, levels = [], [0.0, 0.0]
     for day in range(begin // DAY_S, -(-end // DAY_S), CHUNK_DAYS):
         low, high = max(begin, day * DAY_S), min(end, (day + CHUNK_DAYS) * DAY_S)
@@ -149,7 +151,7 @@ def free_time(window_s: tuple[int, int], *, free: Intervals, wanted: Intervals) 
             np.cumsum(count, out=count)
             levels[i] = count[-1]
         frames.append(_by_day(low, *counts))
-    return pd.concat(frames) if frames else _by_day(0, *[np.zeros(0)] * 2)
+    return pd.concat(frames)
 
 
 def _by_second(held: Intervals, stretch: tuple[int, int], begin: int) -> Floats:

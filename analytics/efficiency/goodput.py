@@ -288,7 +288,7 @@ def _bucket(
 
 def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ...]:
     """Lost work by bucket and cause."""
-    lost = rows[rows["n_attempts"].fillna(0).gt(0)]
+    lost = rows[rows["n_attempts"].astype(float).gt(0)]
     found = [
         Loss(
             bucket=str(bucket),
@@ -311,7 +311,7 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     value = int(sums["gpu_seconds"])
     lower = max(0.0, min(float(value), float(sums["lower_gpu_seconds"]) - chance))
     upper = min(float(total), max(float(value), float(sums["upper_gpu_seconds"]) + chance))
-    n = int(rows["n_attempts"].fillna(0).sum())
+    n = int(rows["n_attempts"].astype(float).sum())
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, conf_level, n)
 
 

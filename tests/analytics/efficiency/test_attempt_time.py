@@ -1,0 +1,135 @@
+"""Running time of attempts by part: against a clock that ticks second by second."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.efficiency.attempt_time import PARTS, attempt_time
+from analytics.efficiency.habits import Habit, Habits
+
+HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
+
+
+def exactly(habit: Habit, *, cycle_spread: float | None = None) -> Habits:
+    return Habits(habit, (habit,) * 4, "configured", 0, cycle_spread)
+
+
+def ticked(ran_s: int, habit: Habit) -> dict[str, int]:
+    """Parts of an attempt interrupted at its end, by counting each second."""
+    parts = {"startup": 0, "checkpoint": 0, "worked": 0, "unsaved": 0}
+    worked = wrote = 0
+    for second in range(ran_s):
+        if second < habit.restart_s:
+            parts["startup"] += 1
+        elif worked < habit.interval_s:
+            worked += 1
+            parts["worked"] += 1
+        else:
+            wrote += 1
+            parts["checkpoint"] += 1
+        if worked == habit.interval_s and wrote == habit.write_s:
+            worked = wrote = 0
+    parts["unsaved"] = worked
+    return parts
+
+
+@settings(deadline=None)
+@given(
+    ran_s=st.integers(0, 3000),
+    interval_s=st.integers(1, 700),
+    write_s=st.integers(0, 90),
+    restart_s=st.integers(0, 400),
+)
+def test_parts_are_those_of_a_clock_that_ticks(
+    ran_s: int, interval_s: int, write_s: int, restart_s: int
+) -> None:
+    habit = Habit(interval_s, write_s, restart_s)
+    wanted = ticked(ran_s, habit)
+    found = attempt_time(np.array([ran_s]), np.array([True]), exactly(habit, cycle_spread=0.0))
+    assert found.value["startup"][0] == wanted["startup"]
+    assert found.value["checkpoint"][0] == wanted["checkpoint"]
+    assert found.value["lost"][0] == wanted["unsaved"]
+    assert found.value["productive"][0] == wanted["worked"] - wanted["unsaved"]
+
+
+@settings(deadline=None)
+@given(
+    ran=st.lists(st.integers(0, 10**6), min_size=1, max_size=20),
+    low=st.integers(1, 4000), high=st.integers(4000, 20_000),
+    write=st.integers(0, 600), restart=st.integers(0, 2000), spread=st.none() | st.floats(0, 1),
+)  # fmt: skip
+def test_parts_sum_to_the_running_time_and_lie_within_their_bounds(
+    ran: list[int], low: int, high: int, write: int, restart: int, spread: float | None
+) -> None:
+    central = Habit((low + high) // 2, write // 2, restart // 2)
+    corners = tuple(
+        Habit(interval, cost, start)
+        for cost, start in ((0, 0), (write, restart))
+        for interval in (low, high)
+    )
+    known = Habits(central, corners, "assumed", 0, spread)
+    ran_s = np.array(ran)
+    interrupted = np.arange(len(ran)) % 2 == 0
+    found = attempt_time(ran_s, interrupted, known)
+    assert (sum(found.value[part] for part in PARTS) == ran_s).all()
+    for part in PARTS:
+        assert (found.lower[part] >= 0).all()
+        assert (found.lower[part] <= found.value[part]).all()
+        assert (found.value[part] <= found.upper[part]).all()
+        assert (found.upper[part] <= ran_s).all()
+    assert not found.value["lost"][~interrupted].any()
+    assert not found.variance_s2[~interrupted].any()
+
+
+def test_mean_and_variance_of_lost_work_are_those_of_a_uniform_phase() -> None:
+    phases = np.arange(3660)
+    unsaved = np.minimum(phases, 3600)
+    found = attempt_time(np.array([100_000]), np.array([True]), exactly(HOURLY))
+    assert found.value["lost"][0] == pytest.approx(unsaved.mean(), abs=1)
+    assert found.variance_s2[0] == pytest.approx(unsaved.var(), rel=1e-3)
+
+
+def test_an_attempt_that_saved_nothing_loses_all_it_worked() -> None:
+    found = attempt_time(np.array([200, 300, 2000]), np.array([True] * 3), exactly(HOURLY))
+    assert found.value["lost"].tolist() == [0, 0, 1700]
+    assert found.variance_s2.tolist() == [0, 0, 0]
+
+
+def test_the_phase_counts_while_the_spread_between_runs_leaves_it_known() -> None:
+    sure = attempt_time(
+        np.array([300 + 3660 + 3500]), np.array([True]), exactly(HOURLY, cycle_spread=0.001)
+    )
+    assert sure.value["lost"][0] == 3500
+    unsure = attempt_time(
+        np.array([300 + 3660 + 3500]), np.array([True]), exactly(HOURLY, cycle_spread=0.5)
+    )
+    assert unsure.value["lost"][0] == 1830
+    late = 300 + 400 * 3660 + 3500
+    drifted = attempt_time(np.array([late]), np.array([True]), exactly(HOURLY, cycle_spread=0.001))
+    assert drifted.value["lost"][0] == 1830
+
+
+def test_own_training_metrics_take_the_place_of_the_habit() -> None:
+    shown = {
+        "startup_s": np.array([100.0, np.nan]),
+        "checkpoint_s": np.array([50.0, np.nan]),
+        "unsaved_s": np.array([70.0, np.nan]),
+    }
+    wide = Habits(HOURLY, (Habit(900, 0, 0), Habit(14_400, 300, 1200)) * 2, "assumed", 0, None)
+    found = attempt_time(np.array([10_000, 10_000]), np.array([True, True]), wide, shown)
+    for part, seconds in (("startup", 100), ("checkpoint", 50), ("lost", 70), ("productive", 9780)):
+        assert (found.lower[part][0], found.value[part][0], found.upper[part][0]) == (seconds,) * 3
+    assert found.variance_s2[0] == 0
+    assert found.lower["lost"][1] < found.value["lost"][1] < found.upper["lost"][1]
+
+
+def test_what_stragglers_waste_is_taken_from_productive_time_alone() -> None:
+    found = attempt_time(
+        np.array([10_000]), np.array([True]), exactly(HOURLY), wasted_ratio=np.array([0.25])
+    )
+    kept = 10_000 - 300 - 120 - 1830
+    assert found.value["straggler"][0] == round(kept / 4)
+    assert found.value["productive"][0] == kept - round(kept / 4)

@@ -1,0 +1,117 @@
+"""The ledger of GPU-hours: sums, intervals, prices, and what it says it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.efficiency.goodput import BUCKETS, GoodputLedger, goodput_ledger
+
+NOTES: dict[str, Any] = {
+    "attempts_without_gpus": 0, "failures_of_unknown_cause": 0, "their_rule_gpu_seconds": 0,
+    "excess_gpu_seconds": 0,
+}  # fmt: skip
+
+
+def row(bucket: str, seconds: int, **more: Any) -> dict[str, Any]:
+    return {
+        "cluster": "a", "bucket": bucket, "cause": None, "gpu_seconds": seconds,
+        "lower_gpu_seconds": seconds, "upper_gpu_seconds": seconds, "variance_gpu_s2": 0.0,
+        "n_attempts": None, "rule_gpu_seconds": None,
+    } | more  # fmt: skip
+
+
+def ledger(*rows: dict[str, Any], **options: Any) -> GoodputLedger:
+    frame = pd.DataFrame(list(rows), columns=list(row("idle", 0)))
+    return goodput_ledger(frame, **{"prices": {}, "notes": NOTES} | options)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(list(BUCKETS)), st.integers(0, 10**12)), max_size=30))
+def test_buckets_sum_to_the_total_exactly(rows: list[tuple[str, int]]) -> None:
+    found = ledger(*(row(bucket, seconds) for bucket, seconds in rows))
+    assert sum(each.gpu_seconds for each in found.buckets) == found.total_gpu_seconds
+    assert found.total_gpu_seconds == sum(seconds for _, seconds in rows)
+
+
+def test_a_fleet_shows_every_bucket_and_a_filter_that_leaves_jobs_only_those_of_jobs() -> None:
+    fleet = ledger(row("productive", 3600), row("idle", 7200))
+    assert [each.bucket for each in fleet.buckets] == list(BUCKETS)
+    jobs = ledger(row("productive", 3600))
+    assert [each.bucket for each in jobs.buckets] == [
+        b for b, kind in BUCKETS.items() if kind.of_jobs
+    ]
+
+
+def test_intervals_join_what_is_assumed_and_chance_and_stay_within_the_total() -> None:
+    found = ledger(
+        row("productive", 36_000),
+        row("lost_work", 3600, lower_gpu_seconds=1800, upper_gpu_seconds=7200,
+            variance_gpu_s2=900.0**2, n_attempts=3, rule_gpu_seconds=3600, cause="pcie"),
+        row("lost_work", 0, lower_gpu_seconds=0, upper_gpu_seconds=100_000, n_attempts=1,
+            rule_gpu_seconds=0, cause="nvlink"),
+    )  # fmt: skip
+    lost = found.bucket("lost_work")
+    assert lost is not None
+    assert (lost.gpu_hours.value, lost.gpu_hours.n) == (1.0, 4)
+    assert lost.gpu_hours.lower == pytest.approx((1800 - 1.6449 * 900) / 3600, rel=1e-3)
+    assert lost.gpu_hours.upper == found.total_gpu_hours
+    pcie = next(loss for loss in found.losses if loss.cause == "pcie")
+    assert pcie.gpu_hours.upper == pytest.approx((7200 + 1.6449 * 900) / 3600, rel=1e-3)
+
+
+def test_what_records_fix_has_no_spread() -> None:
+    idle = ledger(row("idle", 7200), row("productive", 1)).bucket("idle")
+    assert idle is not None
+    assert idle.gpu_hours.lower == idle.gpu_hours.value == idle.gpu_hours.upper == 2.0
+    assert not idle.kind.estimated
+
+
+def test_the_papers_rule_tells_first_from_second_order() -> None:
+    found = ledger(
+        row("lost_work", 100, n_attempts=1, rule_gpu_seconds=3600, cause="pcie"),
+        row("lost_work_preempted", 100, n_attempts=2, rule_gpu_seconds=7200, cause="pcie"),
+        row("lost_work_preempted", 100, n_attempts=5, rule_gpu_seconds=36_000),
+    )
+    assert (found.rule_first_order_gpu_hours, found.rule_second_order_gpu_hours) == (1.0, 2.0)
+    assert {loss.cause for loss in found.losses} == {"pcie", None}
+
+
+def test_costs_need_a_price_of_every_cluster_in_one_currency() -> None:
+    rows = (row("idle", 3600), row("idle", 7200, cluster="b"), row("productive", 3600))
+    priced = ledger(*rows, prices={"a": (2.0, "USD"), "b": (3.0, "USD")})
+    assert priced.currency == "USD"
+    assert [each.cost for each in priced.buckets if each.bucket in ("productive", "idle")] == [
+        2.0,
+        8.0,
+    ]
+    one = ledger(*rows, prices={"a": (2.0, "USD")})
+    assert {each.bucket: each.cost for each in one.buckets}["idle"] is None
+    assert {each.bucket: each.cost for each in one.buckets}["productive"] == 2.0
+    two = ledger(*rows, prices={"a": (2.0, "USD"), "b": (3.0, "EUR")})
+    assert two.currency is None
+    assert all(each.cost is None for each in two.buckets)
+
+
+def test_of_nothing_no_share_is_known() -> None:
+    found = ledger()
+    assert found.total_gpu_seconds == 0
+    assert all(each.ratio.value is None for each in found.buckets)
+    assert found.runtime_goodput.value is None
+
+
+def test_what_records_leave_open_is_said() -> None:
+    notes = NOTES | {
+        "several_nodes": {"basis": "observed_runs", "n_runs": 20, "interval_s": [3600, 3400, 4000],
+                          "write_s": [60, 50, 70], "restart_s": [300, 290, 340]},
+        "attempts_without_gpus": 7, "failures_of_unknown_cause": 3, "their_rule_gpu_seconds": 36_000,
+        "excess_gpu_seconds": 7200,
+    }  # fmt: skip
+    text = " ".join(ledger(notes=notes).notes)
+    for part in ("60 min (56.7 to 66.7)", "training metrics of 20 runs", "7 attempts", "3 failed",
+                 "10 GPU-hours", "2 GPU-hours"):  # fmt: skip
+        assert part in text
