@@ -28,7 +28,7 @@ def analyse_traces(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     SourceError
         Where a trace cannot be analysed: nothing is published.
     """
-    _link_jobs(connection)
+    link_traces(connection)
     new = connection.execute(
         """SELECT trace_id, name, path, n_gpus, dp, pp, vpp, tp FROM straggler_traces
            WHERE results IS NULL ORDER BY trace_id"""
@@ -43,10 +43,11 @@ def analyse_traces(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     )
 
 
-def _link_jobs(connection: duckdb.DuckDBPyConnection) -> None:
+def link_traces(connection: duckdb.DuckDBPyConnection) -> None:
     """Cluster and run of each trace whose job the store knows in one cluster.
 
-    Of several attempts in several runs, the one during which it was traced says the run.
+    A job is a run of its own, named by its id, until the ledger has joined it to others. Of several
+    attempts in several runs, the one during which it was traced says the run.
     """
     connection.execute(
         """UPDATE straggler_traces SET cluster = known.cluster FROM (
@@ -60,8 +61,9 @@ def _link_jobs(connection: duckdb.DuckDBPyConnection) -> None:
              SELECT trace_id, CASE WHEN count(DISTINCT jobs.run_id) = 1 THEN min(jobs.run_id)
                WHEN count(DISTINCT jobs.run_id) FILTER (during) = 1
                THEN min(jobs.run_id) FILTER (during) END AS run_id
-             FROM (SELECT trace_id, jobs.run_id, traced_at >= jobs.start_at
-                     AND traced_at <= coalesce(jobs.end_at, traced_at) AS during
+             FROM (SELECT trace_id, coalesce(jobs.run_id, job_id) AS run_id,
+                     traced_at >= jobs.start_at
+                       AND traced_at <= coalesce(jobs.end_at, traced_at) AS during
                    FROM straggler_traces JOIN jobs USING (cluster, job_id)) AS jobs
              GROUP BY trace_id) AS found
            WHERE straggler_traces.trace_id = found.trace_id
@@ -75,7 +77,6 @@ def _analyse(
     """Results of one trace."""
     from analytics.training.stragglers.record import analysis_record
     from analytics.training.stragglers.slowdown import analyse
-
     from analytics.training.stragglers.trace import Trace
 
     name, path = str(row["name"]), root / METRICS / str(row["path"])

@@ -48,7 +48,8 @@ def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
     drained for repair or inspection (`drained`).
 
     The rest, in service and not allocated: at every second min(free GPUs, GPUs of jobs eligible
-    and waiting) is `queue_hold`, what is free beyond that `idle`. No stragglers are planted.
+    and waiting) is `queue_hold`, what is free beyond that `idle`. What stragglers
+    waste is counted as productive here.
     """
     buckets = dict.fromkeys(BUCKETS, 0)
     buckets.update({name: int(part.sum()) for name, part in running_gpu_s(schedule).items()})

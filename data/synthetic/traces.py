@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from data.synthetic import calibration as cal
 from data.synthetic.jobs import job_ids
 from data.synthetic.spec import GPUS_PER_NODE, START_S
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
+from data.synthetic.training import logged_jobs
 
 if TYPE_CHECKING:
     from data.synthetic.fleet import Fleet
@@ -41,8 +42,8 @@ class PlantedTrace:
     ----------
     name
         Name of the trial.
-    job_id
-        The job.
+    job_id, job
+        The job: its id, its number in the schedule.
     shape
         Its layout.
     columns
@@ -52,14 +53,19 @@ class PlantedTrace:
     target
         Where: `dp_rank`, `stage`, `rank` and `node` of a worker, `stage` of a stage; None of
         sequence lengths.
+    slowdown
+        Mean step time over that with the ideal cost of its type for every operation: the mean of
+        computes and optimizers, the median of all else.
     """
 
     name: str
     job_id: str
+    job: int
     shape: TraceShape
     columns: Columns
     cause: str
     target: dict[str, int | str] | None
+    slowdown: float
 
     def truth(self) -> dict[str, object]:
         """What was planted, as plain values."""
@@ -68,6 +74,7 @@ class PlantedTrace:
             "job_id": self.job_id,
             "cause": self.cause,
             "target": self.target,
+            "slowdown": self.slowdown,
         }
 
 
@@ -87,7 +94,8 @@ def planted_traces(
     """Traces of a slow worker, a slow last stage and uneven sequences; of fewer jobs, fewer.
 
     Worker (stage, dp) has the global rank (stage * DP + dp) * 8 and so the node of that place among
-    the job's nodes in order of name. Traced are the largest jobs of 8 to 32 nodes, long ones first.
+    the job's nodes in order of name. Traced are the largest jobs of 8 to 32 nodes, long ones first,
+    that log no training metrics.
     """
     plants = (_slow_worker, _slow_last_stage, _uneven_sequences)
     traces = []
@@ -109,10 +117,12 @@ def planted_traces(
             PlantedTrace(
                 name=planted.name,
                 job_id=str(job_ids(schedule.job[row : row + 1])[0]),
+                job=int(schedule.job[row]),
                 shape=shape,
                 columns=_columns(shape, costs, START_S + int(schedule.start_s[row])),
                 cause=planted.cause,
                 target=target,
+                slowdown=_step_s(shape, costs) / _step_s(shape, _ideal(costs)),
             )
         )
     return traces
@@ -123,6 +133,7 @@ def _traced_rows(schedule: Schedule) -> list[int]:
     n_nodes, ran_s = schedule.n_nodes, schedule.ran_s
     fits = (n_nodes >= LEAST_NODES) & (n_nodes <= MOST_NODES) & (n_nodes % STAGES == 0)
     fits &= schedule.n_gpus == n_nodes * GPUS_PER_NODE
+    fits &= ~np.isin(schedule.job, logged_jobs(schedule))
     rows = np.flatnonzero(fits & (ran_s > 2 * _BEGINS_AFTER_S))
     rows = rows[np.lexsort([rows, -ran_s[rows], -n_nodes[rows]])]
     _, first = np.unique(schedule.job[rows], return_index=True)
@@ -191,13 +202,33 @@ def _costs(
     )
 
 
+def _ideal(costs: TraceCosts) -> TraceCosts:
+    """Every cost as it usually is."""
+    averaged = ("forward", "backward", "optimizer", "pause")
+    return TraceCosts(
+        **{
+            field.name: float(
+                (np.mean if field.name in averaged else np.median)(getattr(costs, field.name))
+            )
+            for field in fields(costs)
+        }
+    )
+
+
+def _step_s(shape: TraceShape, costs: TraceCosts) -> float:
+    """Mean time of a step."""
+    columns = trace_columns(shape, costs)
+    end = columns["start_ts"].astype(np.float64) + columns["duration"].astype(np.float64)
+    longest = np.zeros(len(shape.steps))
+    np.maximum.at(longest, np.searchsorted(shape.steps, columns["step"]), end)
+    return float(longest.mean())
+
+
 def _columns(shape: TraceShape, costs: TraceCosts, job_began_at: int) -> Columns:
     """The trace with times since 1970: traced two hours into the attempt."""
     columns = trace_columns(shape, costs)
     start = columns["start_ts"].astype(np.float64)
     place = np.searchsorted(shape.steps, columns["step"])
-    length = np.zeros(len(shape.steps))
-    np.maximum.at(length, place, start + columns["duration"].astype(np.float64))
-    step_s = length.mean() + _BETWEEN_STEPS_S
+    step_s = _step_s(shape, costs) + _BETWEEN_STEPS_S
     origin = job_began_at + _BEGINS_AFTER_S + (np.array(shape.steps) - shape.steps[0]) * step_s
     return columns | {"start_ts": start + origin[place]}

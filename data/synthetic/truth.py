@@ -49,14 +49,15 @@ class DemoTruth:
         requeued by its owner: `attempt_key`, `job_id`, `cause`, `domain` (user, system_software,
         hardware, unknown), `has_event` (a health event near its end shows the cause).
     ledger
-        GPU-seconds by bucket, whole numbers that sum to the capacity; see `ledger.ledger`.
+        GPU-seconds by bucket, whole numbers that sum to the capacity; see `ledger.ledger`. Of the
+        productive time of a traced job, the share 1 - 1 / S is `straggler`.
     runs
         Of each job with training metrics, most GPU-time first: `job_id`, `n_gpus`, and
         `gpu_seconds`, its running time by bucket: productive, checkpoint, startup, lost_work,
         lost_work_preempted, other.
     traces
-        Of each straggler trace: `name`, `job_id`, `cause` (worker, stage, sequence_length) and
-        `target`: `dp_rank`, `stage`, `rank` and `node`, or `stage`, or None.
+        Of each straggler trace: `name`, `job_id`, `cause` (worker, stage, sequence_length),
+        `target` (`dp_rank`, `stage`, `rank` and `node`, or `stage`, or None) and `slowdown`, S.
     """
 
     rate_per_1000_node_days: float
@@ -105,10 +106,25 @@ def demo_truth(
         rate_per_1000_node_days=_planted_rate(schedule, nodes),
         lemons=[nodes.names[node] for node in nodes.lemons],
         attempts=attempts,
-        ledger=ledger(spec, schedule),
+        ledger=_with_stragglers(ledger(spec, schedule), schedule, traces),
         runs=_runs(schedule),
         traces=[trace.truth() for trace in traces],
     )
+
+
+def _with_stragglers(
+    buckets: dict[str, int], schedule: Schedule, traces: Sequence[PlantedTrace]
+) -> dict[str, int]:
+    """The ledger with what stragglers waste of the productive time of traced jobs."""
+    productive = running_gpu_s(schedule)["productive"]
+    wasted = sum(
+        round(int(productive[schedule.job == trace.job].sum()) * (1 - 1 / trace.slowdown))
+        for trace in traces
+    )
+    return buckets | {
+        "productive": buckets["productive"] - wasted,
+        "straggler": buckets["straggler"] + wasted,
+    }
 
 
 def _runs(schedule: Schedule) -> list[dict[str, object]]:
