@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -91,12 +92,14 @@ def align(rows: TraceRows) -> Cells:
         Where a worker is missing throughout, or no step is whole.
     """
     placed = _placed(rows)
-    n_places = int(np.prod(placed.shape, dtype=np.int64))
+    n_places = math.prod(placed.shape)
     if n_places == len(rows):
         taken = np.zeros(n_places, dtype=np.bool_)
         taken[placed.place] = True
         if taken.all():
             return Cells(placed.steps, placed.shape, placed.place, None, ())
+    for name in ("dp_rank", "stage"):
+        _refuse_gap(rows, name)
     if n_places > _MOST_EMPTY * len(rows) + _DENSE_KEYS:
         raise AnalysisError(
             f"{len(rows)} rows hold {placed.shape[0]} different operations of {placed.shape[1]} "
@@ -106,54 +109,50 @@ def align(rows: TraceRows) -> Cells:
 
 
 def _placed(rows: TraceRows) -> _Placed:
-    steps, step = _numbered_steps(rows.step)
-    n_dp, n_stages = _n_from_zero(rows, "dp_rank"), _n_from_zero(rows, "stage")
-    n_seqs = int(rows.seq_id.max()) + 1
+    n_dp, n_stages, n_seqs = (
+        int(column.max()) + 1 for column in (rows.dp_rank, rows.stage, rows.seq_id)
+    )
     key = rows.optype.astype(np.int64)
     for count, column in ((n_stages, rows.stage), (n_seqs, rows.seq_id)):
         key *= count
         key += column
+    begins = _run_starts(rows.step)
+    steps, step = np.unique(rows.step[begins], return_inverse=True)
     n_keys = len(OPTYPES) * n_stages * n_seqs
     if n_keys <= max(_DENSE_KEYS, len(rows)):
         found = np.zeros(n_keys, dtype=np.bool_)
         found[key] = True
         keys = np.flatnonzero(found)
-        op_of_key = np.zeros(n_keys, dtype=np.intp)
-        op_of_key[keys] = np.arange(len(keys))
-        op = op_of_key[key]
+        first_place = np.zeros(n_keys, dtype=np.int64)
+        first_place[keys] = np.arange(len(keys)) * (len(steps) * n_dp)
+        place = first_place[key]
     else:
         keys, op = np.unique(key, return_inverse=True)
-    op *= len(steps)
-    op += step
-    op *= n_dp
-    op += rows.dp_rank
-    return _Placed(steps, keys, n_dp, n_stages, n_seqs, op)
+        place = op * (len(steps) * n_dp)
+    place += np.repeat(step * n_dp, np.diff(begins, append=len(rows)))
+    place += rows.dp_rank
+    return _Placed(steps.astype(np.int64), keys, n_dp, n_stages, n_seqs, place)
 
 
-def _numbered_steps(step: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], Places]:
-    """The steps, ascending, and the place among them of each row; fast where rows are in order."""
-    begins = np.concatenate(([0], np.flatnonzero(step[1:] != step[:-1]) + 1))
-    steps, place = np.unique(step[begins], return_inverse=True)
-    return steps.astype(np.int64), np.repeat(place, np.diff(begins, append=len(step)))
+def _run_starts(step: NDArray[np.integer[Any]]) -> Places:
+    """Rows at which the step changes: few where rows are in order of steps."""
+    return np.concatenate(([0], np.flatnonzero(step[1:] != step[:-1]) + 1))
 
 
-def _n_from_zero(rows: TraceRows, name: str) -> int:
-    """How many values a column has that is numbered from 0 without gaps."""
-    values = getattr(rows, name)
-    n = int(values.max()) + 1
-    present = np.bincount(values, minlength=n) if n <= len(rows) else None
-    if present is None or not present.all():
-        gap = int(np.setdiff1d(np.arange(min(n, len(rows) + 1)), values)[0])
+def _refuse_gap(rows: TraceRows, name: str) -> None:
+    """Refuses a column that is not numbered from 0 without gaps."""
+    present = np.unique(getattr(rows, name))
+    if len(present) <= int(present[-1]):
+        gap = int(np.flatnonzero(present != np.arange(len(present)))[0])
         raise AnalysisError(
-            f"{name} must be numbered from 0 to {n - 1} without gaps, got no row of {gap}: add the "
-            "missing workers, or number the others anew"
+            f"{name} must be numbered from 0 to {present[-1]} without gaps, got no row of {gap}: "
+            "add the missing workers, or number the others anew"
         )
-    return n
 
 
 def _whole_steps(rows: TraceRows, placed: _Placed) -> Cells:
     """Places of the rows of steps that hold each operation of the job once and no other."""
-    counts = np.bincount(placed.place, minlength=np.prod(placed.shape)).reshape(placed.shape)
+    counts = np.bincount(placed.place, minlength=math.prod(placed.shape)).reshape(placed.shape)
     _refuse_missing_worker(placed, counts)
     in_job = 2 * (counts > 0).sum(axis=(1, 2)) >= placed.shape[1] * placed.shape[2]
     wrong = counts != in_job[:, None, None]

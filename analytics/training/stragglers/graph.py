@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.trace import Trace
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """Operations that start together: a transfer with its peers, or a single operation."""
 
     members: tuple[int, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.trace import Trace
 
 
-@dataclass(frozen=True)
-class Member:
+BEGIN: Final = -1
+"""Slot of the begin of the step, for which operations without predecessors wait."""
+
+
+class Member(NamedTuple):
     """An operation whose end somebody needs."""
 
     op: int
@@ -28,12 +31,11 @@ class Member:
     """Whether the step may end with it."""
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """A node as the simulation meets it."""
 
     after: tuple[int, ...]
-    """Slots of the ends that it waits for."""
+    """Slots of the ends that it waits for, or BEGIN; never none."""
     shared: bool
     members: tuple[Member, ...]
 
@@ -73,39 +75,44 @@ class _Bounds:
     graph: Graph
     least: list[float]
     most: list[float]
+    reach: list[dict[int, float]]
+    """Of each operation, by node that it waits for: its end at least, from the node's start on."""
 
     @classmethod
     def of(cls, trace: Trace, graph: Graph, costs: Costs) -> _Bounds:
-        n = len(graph.preds)
-        flat = costs.own.reshape(n, -1)
+        flat = costs.own.reshape(len(graph.preds), -1)
         ideal = costs.ideal[trace.operations.optype]
         least = np.minimum(flat.min(axis=1), ideal).tolist()
-        return cls(graph, least, np.maximum(flat.max(axis=1), ideal).tolist())
+        most = np.maximum(flat.max(axis=1), ideal).tolist()
+        reach: list[dict[int, float]] = []
+        for cost, preds in zip(least, graph.preds, strict=True):
+            found: dict[int, float] = {}
+            for x in preds:
+                node = graph.node_of[x]
+                found[node] = max(found.get(node, -np.inf), least[x] + cost)
+            reach.append(found)
+        return cls(graph, least, most, reach)
 
     def hides(self, a: int, b: int) -> bool:
         """Whether a never ends after b, because b waits for what started with a."""
-        node = self.graph.node_of[a]
-        return any(
-            (0.0 if x == a else self.most[a] - self.least[x]) <= self.least[b]
-            for x in self.graph.preds[b]
-            if self.graph.node_of[x] == node
-        )
+        reach = self.reach[b].get(self.graph.node_of[a])
+        if reach is None:
+            return False
+        return self.most[a] <= reach or (self.least[b] >= 0 and a in self.graph.preds[b])
 
     def binding(self, preds: set[int]) -> list[int]:
         """The predecessors that may be the last to end."""
         if len(preds) == 1:
             return list(preds)
-        return [a for a in sorted(preds) if not any(a != b and self.hides(a, b) for b in preds)]
+        return [a for a in sorted(preds) if not any(self.hides(a, b) for b in preds if b != a)]
 
     def followed(self) -> list[bool]:
         """Whether something always ends at or after the operation."""
         found = [False] * len(self.least)
-        by_node: list[list[int]] = [list(node.members) for node in self.graph.nodes]
-        for b, preds in enumerate(self.graph.preds):
-            for x in preds:
-                for a in by_node[self.graph.node_of[x]]:
-                    if not found[a] and a != b and self.hides(a, b):
-                        found[a] = True
+        for b, reach in enumerate(self.reach):
+            for node in reach:
+                for a in self.graph.nodes[node].members:
+                    found[a] = found[a] or self.hides(a, b)
         return found
 
 
@@ -128,7 +135,10 @@ def _allocated(trace: Trace, graph: Graph, *, waits: list[list[int]], may_end: l
                     n_slots += 1
                 slot_of[op] = free.pop()
                 members.append(Member(op, optypes[op], stages[op], slot_of[op], may_end[op]))
-        turns.append(Turn(tuple(slot_of[op] for op in wanted), node.shared, tuple(members)))
+        after = [slot_of[op] for op in wanted]
+        if any(not graph.preds[op] for op in node.members):
+            after.append(BEGIN)
+        turns.append(Turn(tuple(after), node.shared, tuple(members)))
         for op in wanted:
             uses[op] -= 1
         done = {*wanted, *(member.op for member in members)}

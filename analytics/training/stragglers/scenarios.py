@@ -111,11 +111,11 @@ class Masks:
 
     def __post_init__(self) -> None:
         self.n_blocks = len(self.kept)
+        self._of_op = list(self.kept.transpose(1, 0, 2)[:, :, None])
 
     def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:
         """Own costs where the operation is kept, ideal ones elsewhere."""
-        kept = self.kept[:, member.op, None, :]
-        np.add(ready, np.where(kept, own, ideal), out=end)
+        np.add(ready, np.where(self._of_op[member.op], own, ideal), out=end)
 
     def join(self, ready: Times) -> None:
         """All ranks of a scenario wait for the last one."""

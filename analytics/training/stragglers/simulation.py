@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Times: TypeAlias = NDArray[np.float64]
 
-LANE_BYTES: Final = 1 << 17
+LANE_BYTES: Final = 1 << 18
 """Size of one end in all blocks up to which steps are taken together: some ten fit the cache."""
 
 
@@ -76,8 +76,8 @@ def simulate(plan: Plan, costs: Costs, batch: Batch) -> Ends:
 def _sweep(plan: Plan, own: Times, ideal: NDArray[np.float64], *, batch: Batch, ends: Ends) -> None:
     """Meets every node once and keeps the latest ends."""
     shape = ends.last.shape
-    slots = list(np.empty((plan.n_slots, *shape)))
-    begin, latest = np.zeros(shape), np.empty(shape)
+    slots = [*np.empty((plan.n_slots, *shape)), np.zeros(shape)]  # the last is BEGIN
+    latest = np.empty(shape)
     ideals = ideal.tolist()
     for turn in plan.turns:
         after = turn.after
@@ -87,7 +87,7 @@ def _sweep(plan: Plan, own: Times, ideal: NDArray[np.float64], *, batch: Batch, 
                 np.maximum(latest, slots[slot], out=latest)
             ready = latest
         else:
-            ready = slots[after[0]] if after else begin
+            ready = slots[after[0]]
         if turn.shared:
             if ready is not latest:
                 np.copyto(latest, ready)

@@ -134,7 +134,8 @@ class WhatIf:
 
         def cost(op: int) -> Times:
             own = self.costs.own[op].astype(np.float64)
-            return np.where(kept[op], own, ideal[optype[op]])
+            chosen: Times = np.where(kept[op], own, ideal[optype[op]])
+            return chosen
 
         return timeline(self.graph, cost, shape=shape)
 

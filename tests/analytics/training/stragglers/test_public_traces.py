@@ -1,0 +1,69 @@
+"""The numbers of the paper's artifact for its three public traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analytics.training.stragglers.record import analysis_record
+from analytics.training.stragglers.slowdown import analyse
+from analytics.training.stragglers.trace import Trace
+
+RELATIVE = 2e-6
+NAMES = ("AR", "SE", "ST")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_the_artifact_is_reproduced(name, public_trace, public_results):
+    record = analysis_record(analyse(public_trace(name)))
+    expected = {key: value for key, value in public_results[name].items() if key != "job_meta"}
+    for key, value in expected.items():
+        if isinstance(value, list):
+            np.testing.assert_allclose(record[key], value, rtol=RELATIVE)
+        elif isinstance(value, dict):
+            assert record[key] == pytest.approx(value, rel=RELATIVE, abs=1e-9), key
+        else:
+            assert record[key] == pytest.approx(value, rel=RELATIVE, abs=1e-9), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_order_of_rows_and_labels_of_workers_change_nothing(name, public_rows, public_trace):
+    rows = public_rows(name)
+    order = np.random.default_rng(1).permutation(len(rows))
+    labels = np.random.default_rng(2).permutation(int(rows.rank.max()) + 1)
+    columns = {key: value[order] for key, value in vars(rows).items() if value is not None}
+    shuffled = replace(rows, **columns | {"rank": labels[columns["rank"]]})
+    trace = public_trace(name)
+    found = analysis_record(analyse(Trace.of_columns(shuffled, dsp_size=trace.dsp_size)))
+    expected = analysis_record(analyse(trace))
+    for record in (found, expected):
+        for worker in record["slowest_workers"]:
+            del worker["rank"]
+    assert found == expected
+
+
+def test_seconds_since_1970_give_the_same(public_rows, public_trace):
+    rows = public_rows("ST")
+    start = rows.start_ts.astype(np.float64) + 1_700_000_000.0 + rows.step * 60.0
+    found = analyse(Trace.of_columns(replace(rows, start_ts=start)))
+    expected = analyse(public_trace("ST"))
+    assert found.slowdown == pytest.approx(expected.slowdown, rel=RELATIVE)
+    np.testing.assert_allclose(found.by_worker, expected.by_worker, rtol=RELATIVE)
+    np.testing.assert_allclose(found.by_worker_exact, expected.by_worker_exact, rtol=RELATIVE)
+
+
+def test_the_exact_slowdown_of_a_worker_differs_from_the_approximation_as_measured(public_trace):
+    slow = analyse(public_trace("SE"))
+    assert (slow.by_worker - slow.by_worker_exact).max() == pytest.approx(0.145, abs=0.001)
+    assert slow.by_worker_exact.max() == pytest.approx(1.192, abs=0.001)
+    last_stage = analyse(public_trace("ST"))
+    assert last_stage.by_worker_exact.max() == pytest.approx(1.232, abs=0.001)
+
+
+def test_fixing_the_slow_worker_alone_mends_the_job_that_it_slows(public_trace):
+    analysis = analyse(public_trace("AR"))
+    assert analysis.workers.order[0].tolist() == [0, 0]
+    assert analysis.workers.points[1].fixed_ratio == pytest.approx(1.0, abs=0.01)
+    assert analysis.workers.n_slowest == 1
