@@ -79,13 +79,15 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     ):
         return _undisturbed(held, row, day, until - begin)
     ran = held.ran_s[row]
+    counted = (until > begin) | ((ran == 0) & (since == start))
     value = {part: seconds[row] for part, seconds in time.value.items()}
     done, before = (_so_far(at, value, ran) for at in (until, begin))
     share = (until - begin) / np.maximum(ran, 1) * held.n_gpus[row]
     frames = []
     for part in PARTS:
         struck = part == "lost"
-        kept = np.flatnonzero(held.loss[row] >= 0 if struck else time.upper[part][row] > 0)
+        of_part = held.loss[row] >= 0 if struck else time.upper[part][row] > 0
+        kept = np.flatnonzero(of_part & counted)
         chosen = row[kept]
         counts = {
             "gpu_seconds": (done[part] - before[part])[kept] * held.n_gpus[chosen],

@@ -1,0 +1,373 @@
+"""The ledger and the runs of a store, by hand and against the demo's truth."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from app import actions, questions
+from data.publish import writer
+from data.publish.schema import tables
+from data.queries.efficiency import LedgerMissingError
+from data.queries.selection import Selection
+from data.store import Store
+from data.synthetic import DemoSpec, DemoTruth
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = datetime(2024, 3, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ALL = Selection()
+FIXED = ("queue_hold", "drained", "down_planned", "down_unplanned", "idle")
+Row = dict[str, Any]
+
+
+def job(job_id: str, begin: float, end: float | None, **more: Any) -> Row:
+    """An attempt from `begin` to `end`, hours of the day; on one node of 8 GPUs."""
+    row = {"cluster": "a", "attempt_key": f"k{job_id}", "job_id": job_id, "state": "COMPLETED",
+           "submit_at": DAY + begin * HOUR, "eligible_at": DAY + begin * HOUR,
+           "start_at": DAY + begin * HOUR, "end_at": None if end is None else DAY + end * HOUR,
+           "node_list": "n1", "n_nodes": 1, "n_gpus": 8, "user": "u", "name": "x"}  # fmt: skip
+    return row | more
+
+
+def outage(node: str, begin: float, end: float | None, state: str, **more: Any) -> Row:
+    until = None if end is None else DAY + end * HOUR
+    return {"cluster": "a", "node": node, "start_at": DAY + begin * HOUR, "end_at": until,
+            "state": state, "reason": None, "planned": None} | more  # fmt: skip
+
+
+def inventory(*nodes: str, gpus: int = 8, until: float = 24) -> list[Row]:
+    return [
+        {"cluster": "a", "node": node, "first_seen_at": DAY - HOUR, "role": "compute",
+         "last_seen_at": DAY + until * HOUR, "gpus": gpus, "source": "inventory"}
+        for node in nodes
+    ]  # fmt: skip
+
+
+def store_of(root: Path, **rows: list[Row]) -> Store:
+    """A store with its ledger."""
+    with writer(root) as building:
+        for table, found in rows.items():
+            frame = pd.DataFrame(found, dtype="object")
+            for name in frame.columns:
+                if tables()[table].columns[name] == "TIMESTAMPTZ":
+                    frame[name] = pd.to_datetime(frame[name], utc=True)
+            building.merge({table: frame})
+        building.publish(ledger=True)
+    return Store.open(root)
+
+
+def hours(store: Store, selection: Selection = ALL) -> dict[str, float]:
+    """GPU-hours by bucket, those that are not 0."""
+    found = questions.ledger(store, selection)
+    return {each.bucket: each.gpu_seconds / 3600 for each in found.buckets if each.gpu_seconds}
+
+
+def test_every_hour_of_a_small_day_is_where_it_belongs(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[
+            job("1", 0, 0.5),
+            job("2", 1, 11, node_list="n2"),
+            job("3", 2, 3, eligible_at=DAY + 1.5 * HOUR, submit_at=DAY + 1.5 * HOUR),
+            job("last", 23, 24),
+        ],
+        node_events=[
+            outage("n1", 4, 6, "DOWN"),
+            outage("n1", 5, 7, "DRAIN"),
+            outage("n1", 8, 9, "MAINT"),
+        ],
+    )
+    assert hours(store) == {
+        "productive": (0.5 + 10 + 1 + 1) * 8,
+        "queue_hold": 0.5 * 8,
+        "down_unplanned": 2 * 8,
+        "drained": 1 * 8,
+        "down_planned": 1 * 8,
+        "idle": 48 * 8 - (12.5 + 0.5 + 4) * 8,
+    }
+
+
+def test_a_node_that_drains_counts_only_what_no_job_holds(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[job("1", 0, 0.5), job("2", 1, 6, n_gpus=2), job("last", 23, 24)],
+        node_events=[outage("n1", 2, 10, "DRAINING")],
+    )
+    assert hours(store)["drained"] == 4 * 6 + 4 * 8
+    assert sum(hours(store).values()) == 24 * 8
+
+
+def test_waiting_jobs_hold_no_more_than_is_free_and_no_more_than_they_want(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[
+            job("1", 0, 10),
+            job("2", 10, 12, n_gpus=16, n_nodes=2, node_list="n[1-2]", eligible_at=DAY + 4 * HOUR),
+            job("never", 0, 20, start_at=None, state="CANCELLED", n_gpus=3, n_nodes=0, node_list=None,
+                eligible_at=DAY + 19 * HOUR),
+            job("last", 23, 24),
+            job("first", 0, 0.1, node_list="n2"),
+        ],
+    )  # fmt: skip
+    assert hours(store)["queue_hold"] == 6 * 8 + 1 * 3
+
+
+def test_a_filter_on_jobs_leaves_the_time_that_jobs_held(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[
+            job("1", 0, 1, partition="p", account="x"),
+            job("2", 2, 4, partition="q", account="y"),
+        ],
+    )
+    assert hours(store, Selection(partition="p")) == {"productive": 8.0}
+    assert hours(store, Selection(account="y")) == {"productive": 16.0}
+    assert hours(store, Selection(min_gpus=9)) == {}
+
+
+def test_the_period_counts_the_days_it_touches(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", until=72),
+        jobs=[job("1", 0, 1), job("2", 30, 31), job("3", 70, 72)],
+    )
+    first = Selection(from_at=DAY, to_at=DAY + 24 * HOUR)
+    assert sum(hours(store, first).values()) == 24 * 8
+    touched = Selection(from_at=DAY + 23 * HOUR, to_at=DAY + 25 * HOUR)
+    assert sum(hours(store, touched).values()) == 48 * 8
+    assert sum(hours(store).values()) == 72 * 8
+
+
+def test_records_that_begin_in_the_middle_count_from_their_first_end(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[job("1", -20, 6), job("2", 8, 24, node_list="n2")],
+    )
+    found = hours(store)
+    assert sum(found.values()) == 18 * 2 * 8
+    assert found == {"productive": 16 * 8, "idle": (36 - 16) * 8}
+
+
+def test_a_running_job_holds_its_gpus_until_the_records_end(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[job("1", 0, 0.5), job("2", 1, None, state="RUNNING", elapsed_s=4 * 3600)],
+    )
+    assert hours(store) == {"productive": 36.0, "idle": 4.0}
+
+
+def test_jobs_that_hold_more_than_the_nodes_known_are_said(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path, nodes=inventory("n1"), jobs=[job("1", 0, 1), job("2", 0, 1, node_list="n1")]
+    )
+    assert hours(store) == {"productive": 16.0}
+    assert any(
+        "8 GPU-hours more than the nodes" in each for each in questions.ledger(store, ALL).notes
+    )
+
+
+def test_clusters_without_gpus_have_no_ledger_and_the_others_do(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[job("1", 0, 1), job("2", 0, 5, cluster="cpu", n_gpus=0), job("3", 1, 2, n_gpus=None)],
+    )
+    assert hours(store, Selection(cluster="a")) == {"productive": 8.0, "idle": 8.0}
+    assert hours(store, Selection(cluster="cpu")) == {}
+    assert any("1 attempt" in each for each in questions.ledger(store, ALL).notes)
+
+
+def lost_store(root: Path, **more: Any) -> Store:
+    """A job on two nodes whose node was lost after ten hours."""
+    struck = job("1", 1, 11, n_nodes=2, n_gpus=16, node_list="n[1-2]", state="NODE_FAIL",
+                 failed_node="n1") | more  # fmt: skip
+    first = job("first", 0, 0.1, node_list="n1")
+    return store_of(root, nodes=inventory("n1", "n2"), jobs=[first, struck, job("last", 11, 12)])
+
+
+def test_a_lost_node_loses_the_work_since_the_last_checkpoint(tmp_path: Path) -> None:
+    store = lost_store(tmp_path)
+    found = questions.ledger(store, ALL)
+    lost = found.bucket("lost_work")
+    assert lost is not None
+    assert lost.gpu_hours.n == 1
+    assert lost.gpu_hours.value == pytest.approx(1830 * 16 / 3600)
+    assert lost.gpu_hours.lower < 0.25 * lost.gpu_hours.value
+    assert lost.gpu_hours.upper > 3 * lost.gpu_hours.value
+    assert found.rule_first_order_gpu_hours == 8.0
+    assert found.losses[0].cause == "node_lost"
+
+
+def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: Path) -> None:
+    lost_store(tmp_path).close()
+    (tmp_path / "site.toml").write_text(
+        "[runs]\ncheckpoint_interval_min = 30\ncheckpoint_write_min = 0\nrestart_min = 0\n",
+        encoding="utf-8",
+    )
+    store = Store.open(tmp_path)
+    with pytest.raises(LedgerMissingError, match="`faultline ledger` builds it"):
+        questions.ledger(store, ALL)
+    store.close()
+    assert actions.build_ledger(tmp_path)
+    lost = questions.ledger(Store.open(tmp_path), ALL).bucket("lost_work")
+    assert lost is not None
+    assert lost.gpu_hours.value == pytest.approx(900 * 16 / 3600)
+    assert lost.gpu_hours.lower == pytest.approx(
+        (900 - 1.645 * 1800 / 12**0.5) * 16 / 3600, abs=0.01
+    )
+    assert not actions.build_ledger(tmp_path)
+
+
+def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
+    lost_store(tmp_path, state="FAILED", failed_node=None).close()
+    assert questions.ledger(Store.open(tmp_path), ALL).losses == ()
+    said = actions.annotate(tmp_path, "attempt:a/k1", "cause", "pcie", author="me")
+    assert actions.build_ledger(tmp_path)
+    assert [loss.cause for loss in questions.ledger(Store.open(tmp_path), ALL).losses] == ["pcie"]
+    actions.undo(tmp_path, said.annotation_id, author="me")
+    assert actions.build_ledger(tmp_path)
+    assert questions.ledger(Store.open(tmp_path), ALL).losses == ()
+
+
+def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
+    lost_store(tmp_path).close()
+    store = store_of(tmp_path, jobs=[job("2", 13, 14)])
+    before = sum(hours(store).values())
+    store.close()
+    with writer(tmp_path) as building:
+        building.merge({"jobs": pd.DataFrame([job("3", 15, 16)])})
+        building.publish()
+    store = Store.open(tmp_path)
+    assert not questions.has_ledger(store)
+    assert store.rows("SELECT count(*) FROM gpu_time UNION ALL SELECT count(*) FROM job_runs") == [
+        (0,),
+        (0,),
+    ]
+    store.close()
+    assert actions.build_ledger(tmp_path)
+    assert sum(hours(Store.open(tmp_path)).values()) == before + 2 * 2 * 8
+
+
+def test_the_same_records_in_any_order_give_the_same_ledger(tmp_path: Path) -> None:
+    rows = [job(str(i), i, i + 1.5, node_list=f"n{1 + i % 2}", state="PREEMPTED" if i % 3 else "COMPLETED")
+            for i in range(8)]  # fmt: skip
+    found = []
+    for name, order in (("one", rows), ("two", rows[::-1])):
+        store = store_of(tmp_path / name, nodes=inventory("n1", "n2"), jobs=order)
+        found.append(
+            store.rows("FROM gpu_time ORDER BY ALL") + store.rows("FROM job_runs ORDER BY ALL")
+        )
+    assert found[0] == found[1]
+
+
+def test_a_run_sums_its_attempts(tmp_path: Path) -> None:
+    two = {"n_nodes": 2, "n_gpus": 16, "node_list": "n[1-2]"}
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[
+            job("1", 0, 10, state="NODE_FAIL", failed_node="n1", **two),
+            job("1", 11, 20, attempt_key="k1b", submit_at=DAY + 10 * HOUR, eligible_at=DAY + 10.5 * HOUR,
+                **two),
+            job("2", 20, 21),
+        ],
+    )  # fmt: skip
+    (run,) = questions.ettr(store, ALL).by_run.to_dict("records")
+    assert (run["run_id"], run["n_attempts"], run["n_interruptions"], run["n_failures"]) == (
+        "1",
+        2,
+        1,
+        1,
+    )
+    assert (run["queued_s"], run["scheduled_s"]) == (1800, 19 * 3600)
+    assert run["productive_s"] == 19 * 3600 - run["startup_s"] - run["checkpoint_s"] - run["lost_s"]
+    assert run["ettr"] == pytest.approx(run["productive_s"] / (19.5 * 3600))
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, DemoTruth]:
+    root = tmp_path_factory.mktemp("ledger") / "store"
+    built = actions.build_demo(root, DemoSpec.of(n_jobs=8_000, n_nodes=64, seed=3))
+    return Store.open(root), built.truth
+
+
+def test_what_scheduler_and_node_events_fix_is_the_demos_truth(
+    demo: tuple[Store, DemoTruth],
+) -> None:
+    store, truth = demo
+    found = questions.ledger(store, ALL)
+    assert found.total_gpu_seconds == pytest.approx(sum(truth.ledger.values()), rel=1e-3)
+    for name in FIXED:
+        bucket = found.bucket(name)
+        assert bucket is not None
+        assert bucket.gpu_seconds == pytest.approx(truth.ledger[name], rel=1e-3), name
+
+
+def test_the_demos_estimated_buckets_cover_its_truth(demo: tuple[Store, DemoTruth]) -> None:
+    store, truth = demo
+    found = questions.ledger(store, ALL)
+    for name in (
+        "productive",
+        "checkpoint",
+        "startup",
+        "lost_work",
+        "lost_work_preempted",
+        "other",
+    ):
+        hours_of = found.bucket(name).gpu_hours  # type: ignore[union-attr]
+        assert hours_of.lower <= truth.ledger[name] / 3600 <= hours_of.upper, name
+
+
+def test_runs_with_training_metrics_are_within_one_percent_of_the_truth(
+    demo: tuple[Store, DemoTruth],
+) -> None:
+    store, truth = demo
+    runs = questions.ettr(store, ALL).by_run.set_index("run_id")
+    for planted in truth.runs:
+        run, wanted = runs.loc[planted["job_id"]], planted["gpu_seconds"]
+        lost = sum(wanted[name] for name in ("lost_work", "lost_work_preempted", "other"))
+        kept = wanted["productive"] + wanted.get("straggler", 0)
+        for name, seconds in (("productive_s", kept), ("startup_s", wanted["startup"]),
+                              ("checkpoint_s", wanted["checkpoint"]), ("lost_s", lost)):  # fmt: skip
+            assert run[name] * planted["n_gpus"] == pytest.approx(seconds, rel=0.01), (
+                planted,
+                name,
+            )
+
+
+def covered(root: Path, seed: int, *, metrics: bool) -> dict[str, bool]:
+    """Whether each bucket's interval covers the truth of a demo of 20,000 jobs."""
+    built = actions.build_demo(root, DemoSpec.of(n_jobs=20_000, seed=seed))
+    if not metrics:
+        with writer(root) as building:
+            building.connection.execute("DELETE FROM training_metrics")
+            building.publish(ledger=True)
+    found = questions.ledger(Store.open(root), ALL)
+    result = {}
+    for name in ("lost_work", "checkpoint", "startup", "productive", "lost_work_preempted"):
+        hours_of = found.bucket(name).gpu_hours  # type: ignore[union-attr]
+        result[name] = hours_of.lower <= built.truth.ledger[name] / 3600 <= hours_of.upper
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metrics", [True, False], ids=["metrics", "none"])
+def test_intervals_cover_the_truth_for_85_of_100_seeds(tmp_path: Path, metrics: bool) -> None:
+    results = pd.DataFrame(
+        [covered(tmp_path / str(seed), seed, metrics=metrics) for seed in range(100)]
+    )
+    print(json.dumps(results.sum().to_dict()))
+    assert (results.sum() >= 85).all()
