@@ -76,6 +76,11 @@ class _Placed:
     def shape(self) -> tuple[int, int, int]:
         return len(self.keys), len(self.steps), self.n_dp
 
+    @property
+    def stages(self) -> NDArray[np.int64]:
+        """Stage of each operation found."""
+        return (self.keys // self.n_seqs) % self.n_stages
+
     def name(self, op: int) -> str:
         """What people call an operation."""
         optype_stage, seq = divmod(int(self.keys[op]), self.n_seqs)
@@ -92,14 +97,14 @@ def align(rows: TraceRows) -> Cells:
         Where a worker is missing throughout, or no step is whole.
     """
     placed = _placed(rows)
+    _refuse_gap("stage", placed.stages)
     n_places = math.prod(placed.shape)
     if n_places == len(rows):
         taken = np.zeros(n_places, dtype=np.bool_)
         taken[placed.place] = True
         if taken.all():
             return Cells(placed.steps, placed.shape, placed.place, None, ())
-    for name in ("dp_rank", "stage"):
-        _refuse_gap(rows, name)
+    _refuse_gap("dp_rank", rows.dp_rank)
     if n_places > _MOST_EMPTY * len(rows) + _DENSE_KEYS:
         raise AnalysisError(
             f"{len(rows)} rows hold {placed.shape[0]} different operations of {placed.shape[1]} "
@@ -139,9 +144,9 @@ def _run_starts(step: NDArray[np.integer[Any]]) -> Places:
     return np.concatenate(([0], np.flatnonzero(step[1:] != step[:-1]) + 1))
 
 
-def _refuse_gap(rows: TraceRows, name: str) -> None:
+def _refuse_gap(name: str, values: NDArray[np.integer[Any]]) -> None:
     """Refuses a column that is not numbered from 0 without gaps."""
-    present = np.unique(getattr(rows, name))
+    present = np.unique(values)
     if len(present) <= int(present[-1]):
         gap = int(np.flatnonzero(present != np.arange(len(present)))[0])
         raise AnalysisError(
@@ -180,9 +185,8 @@ def _whole_steps(rows: TraceRows, placed: _Placed) -> Cells:
 
 def _refuse_missing_worker(placed: _Placed, counts: NDArray[np.int64]) -> None:
     """Refuses a trace without any row of a (dp_rank, stage)."""
-    stages = (placed.keys // placed.n_seqs) % placed.n_stages
     for stage in range(placed.n_stages):
-        missing = ~counts[stages == stage].any(axis=(0, 1))
+        missing = ~counts[placed.stages == stage].any(axis=(0, 1))
         if missing.any():
             raise AnalysisError(
                 f"the trace must hold a worker for each dp_rank and stage, got no row of dp_rank "
