@@ -171,8 +171,8 @@ def test_a_gap_in_the_numbers_of_operations_is_refused(rows_of):
 def test_operations_that_wait_in_a_circle_are_refused(rows_of):
     rows = rows_of(dp=1, pp=2, micro_batches=4)
     start = rows.start_ts.copy()
-    # On stage 0 the first backward runs before the forward whose gradients it needs.
-    of_stage = (rows.stage == 0) & (rows.seq_id == 0)
+    # On stage 0 a backward runs before the forward whose gradients it needs.
+    of_stage = (rows.stage == 0) & (rows.seq_id == 1)
     forward, backward = (of_stage & (rows.optype == code) for code in (kind.FORWARD, kind.BACKWARD))
     start[forward], start[backward] = rows.start_ts[backward], rows.start_ts[forward]
     with pytest.raises(AnalysisError, match="wait for each other in a circle"):
