@@ -28,6 +28,9 @@ page = st.navigation(
         "Reliability": [
             st.Page("views/reliability/mttf.py", title="MTTF", icon=":material/timer:"),
         ],
+        "Efficiency": [
+            st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
+        ],
         "Explore": [
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),

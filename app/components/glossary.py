@@ -159,6 +159,77 @@ COMPANIONS = Term(
     "Pearson's exact interval; an incident counts once. Lift: how many times as often as chance "
     "would bring them together. Which came first, or caused the other, it does not say.",
 )
+PRODUCTIVE_SHARE = Term(
+    "Productive",
+    "Share of the GPU-hours that did work which was kept: not spent on start-up or checkpoints, "
+    "and not lost since the last checkpoint. Errors of the user's own program count as productive. "
+    "It is Google's goodput, of the whole capacity or of the time that jobs held.",
+)
+LOST_TO_FAILURES = Term(
+    "Lost to failures (GPU-hours)",
+    "Work since the last checkpoint when hardware, system software or a lost node ended an "
+    "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
+    "struck.",
+)
+LOST_TO_PREEMPTION = Term(
+    "Lost to preemption (GPU-hours)",
+    "Work since the last checkpoint of attempts that were preempted. Second order is the part "
+    "that the requeue of a failed job caused.",
+)
+OUT_OF_SERVICE_HOURS = Term(
+    "Down or drained (GPU-hours)",
+    "Capacity out of service: nodes drained, lost or found down, and planned maintenance. GPUs "
+    "that jobs still held on draining nodes are not counted.",
+)
+IDLE_HOURS = Term(
+    "Idle (GPU-hours)",
+    "GPUs in service that no job held and for which no eligible job waited. Free GPUs while as "
+    "many were waited for are held by the queue, a bucket of its own.",
+)
+HELD_HOURS = Term(
+    "Held by jobs (GPU-hours)",
+    "Running time x GPUs of all attempts in the selection: what the shares are shares of.",
+)
+LOSSES_COST = Term(
+    "Cost of the losses",
+    "GPU-hours lost to failures and to preemption, and those of nodes down or drained, at the "
+    "price of a GPU-hour that site.toml states.",
+)
+THIRTY_MINUTES = Term(
+    "By the 30-minute rule",
+    "The loss as Kokolis et al. (arXiv 2410.21680) count it: min(running time, 30 min) x GPUs of "
+    "each attempt, the mean loss with hourly checkpoints. First order: failed attempts; second "
+    "order: attempts that the requeue of one preempted.",
+)
+ETTR = Term(
+    "ETTR, all runs",
+    "Effective training time ratio: productive time over the time that a run waited (eligible and "
+    "queued) and ran, all runs together, weighted by GPUs. Start-up, checkpoints and work lost at "
+    "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
+    "2410.21680). The interval joins what is assumed of checkpoints and start-up with the chance "
+    "of when interruptions struck.",
+)
+ETTR_MEDIAN = Term(
+    "ETTR, median run",
+    "Half of the runs got more out of their time. Each run counts once, whatever its size; the "
+    "interval is distribution-free, from the order of the runs.",
+)
+RUNS = Term(
+    "Runs",
+    "A run is all attempts and jobs of one task: requeues, and what [runs] of site.toml joins. "
+    "Counted are runs on several nodes that ran in the period, whole. GPU-hours: waiting and "
+    "running.",
+)
+FAILURES_PER_RUN = Term(
+    "Failures per run",
+    "Attempts that hardware or system software ended, or whose node was lost, per run; "
+    "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
+)
+RUN_WAIT = Term(
+    "Wait before a start, median run",
+    "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
+    "distribution-free interval.",
+)
 CHANGE = (
     "The change is on the preceding period of the same length; it is coloured only where the two "
     "intervals do not overlap: else the numbers show no change."

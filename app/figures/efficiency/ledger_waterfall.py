@@ -1,0 +1,236 @@
+"""Where every GPU-hour went: from all of them down to those that were productive."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analytics.efficiency.goodput import HOUR_S
+from app.figures import numbers, template
+from app.figures.efficiency import buckets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import plotly.graph_objects as go
+
+    from analytics.efficiency.goodput import Bucket, GoodputLedger
+    from app.figures.template import Mode
+
+ROW_HEIGHT = 25
+FRAME_HEIGHT = 112
+BAR_WIDTH = 0.66
+NOTES_PX = 262
+ZOOMED_FROM = 0.3
+"""Productive share from which on the axis leaves out the part that all bars would share."""
+STEP = 0.05
+
+
+@dataclass(frozen=True)
+class Row:
+    """A bar between two shares of the total."""
+
+    title: str
+    bucket: Bucket | None
+    """None: a sum."""
+    from_ratio: float
+    to_ratio: float
+
+
+def figure(ledger: GoodputLedger, *, whole: str, mode: Mode = "light", note: str = "") -> go.Figure:
+    """Where did every GPU-hour go?
+
+    Parameters
+    ----------
+    ledger
+        With time in it.
+    whole
+        What all of it is called: the capacity, or the time that jobs held.
+    """
+    rows = _rows(ledger, whole)
+    start = _start(ledger)
+    chart = template.figure(
+        title="Where did every GPU-hour go?",
+        note=note + (f" · the axis starts at {numbers.percent(start)}" if start else ""),
+        mode=mode,
+        height=FRAME_HEIGHT + ROW_HEIGHT * len(rows),
+    )
+    _add_bars(chart, rows, start=start, mode=mode)
+    _add_steps(chart, rows, start=start, mode=mode)
+    _add_notes(chart, rows, ledger, mode=mode)
+    chart.update_xaxes(
+        title=f"Share of {whole[0].lower()}{whole[1:]}",
+        range=[100 * start, 100],
+        ticksuffix=" %",
+        showgrid=True,
+    )
+    chart.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[row.title for row in rows],
+        tickfont={"color": template.PALETTES[mode].text},
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        ticklen=0,
+    )
+    chart.update_layout(margin={"r": NOTES_PX}, showlegend=False)
+    return chart
+
+
+def frame(ledger: GoodputLedger) -> pd.DataFrame:
+    """One row a bucket, as the table and the download hold it."""
+    found = pd.DataFrame(
+        [
+            {
+                "title": each.kind.title,
+                "gpu_hours": each.gpu_hours.value,
+                "gpu_hours_lower": each.gpu_hours.lower,
+                "gpu_hours_upper": each.gpu_hours.upper,
+                "percent": _percent(each.ratio.value),
+                "percent_lower": _percent(each.ratio.lower),
+                "percent_upper": _percent(each.ratio.upper),
+                "estimated": each.kind.estimated,
+                "cost": each.cost,
+                "goodput_term": each.kind.goodput_term,
+                "bucket": each.bucket,
+            }
+            for each in ledger.buckets
+        ]
+    )
+    if ledger.currency is None:
+        return found.drop(columns="cost")
+    return found.rename(columns={"cost": f"cost_{ledger.currency}"})
+
+
+def _rows(ledger: GoodputLedger, whole: str) -> list[Row]:
+    """All of it, what is taken off bucket by bucket, and what is left."""
+    found = {each.bucket: each for each in ledger.buckets if each.gpu_hours.upper}
+    rows, left = [Row(whole, None, 0.0, 1.0)], 1.0
+    of_fleet = any(not each.kind.of_jobs for each in found.values())
+    for name in reversed(buckets.ORDER[1:]):
+        bucket = found.get(name)
+        if bucket is None:
+            continue
+        if bucket.kind.of_jobs and of_fleet:
+            rows.append(Row("Held by jobs", None, 0.0, left))
+            of_fleet = False
+        ratio = bucket.gpu_seconds / ledger.total_gpu_seconds
+        rows.append(Row(bucket.kind.title, bucket, left, left - ratio))
+        left -= ratio
+    productive = ledger.bucket("productive")
+    return rows if productive is None else [
+        *rows, Row(productive.kind.title, productive, 0.0, left)
+    ]  # fmt: skip
+
+
+def _start(ledger: GoodputLedger) -> float:
+    """Where the axis starts: below all that is drawn, at a round share."""
+    productive = ledger.bucket("productive")
+    least = 0.0 if productive is None else productive.ratio.lower or 0.0
+    if least < ZOOMED_FROM:
+        return 0.0
+    return math.floor(round((least - 0.15 * (1.0 - least)) / STEP, 6)) * STEP
+
+
+def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
+    """The bars, with whiskers where a bucket is an estimate."""
+    palette = template.PALETTES[mode]
+    begins = [max(row.from_ratio, start) for row in rows]
+    chart.add_bar(
+        orientation="h",
+        base=[100 * begin for begin in begins],
+        x=[100 * (row.to_ratio - begin) for row, begin in zip(rows, begins, strict=True)],
+        y=list(range(len(rows))),
+        width=BAR_WIDTH,
+        marker={
+            "color": [
+                palette.unknown if row.bucket is None else buckets.colour(row.bucket.bucket, mode)
+                for row in rows
+            ],
+            "line": {"width": 0},
+        },
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [_whisker(row, up=True) for row in rows],
+            "arrayminus": [_whisker(row, up=False) for row in rows],
+            "thickness": 1.2,
+            "width": 4,
+            "color": palette.text,
+        },
+        customdata=[[row.bucket.bucket if row.bucket else "", _says(row)] for row in rows],
+        hovertemplate="%{customdata[1]}<extra></extra>",
+        name="buckets",
+    )
+
+
+def _whisker(row: Row, *, up: bool) -> float:
+    """Percent points from the end of a bar to its bound; a loss that is less ends further right."""
+    if row.bucket is None:
+        return 0.0
+    ratio = row.bucket.ratio
+    value, lower, upper = ratio.value or 0.0, ratio.lower or 0.0, ratio.upper or 0.0
+    grows = row.to_ratio > row.from_ratio
+    return 100 * (upper - value if grows == up else value - lower)
+
+
+def _add_steps(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
+    """Thin lines from the end of each bar to the next; a cut through bars that begin below."""
+    palette, half = template.PALETTES[mode], BAR_WIDTH / 2
+    for place, row in enumerate(rows[:-1]):
+        x = 100 * row.to_ratio
+        line = {"color": palette.muted, "width": 1, "dash": "dot"}
+        chart.add_shape(type="line", x0=x, x1=x, y0=place + half, y1=place + 1 - half, line=line)
+    for place, row in enumerate(rows):
+        if start and row.from_ratio < start:
+            x, tilt = 100 * start + 1.2 * (1 - start), 0.6 * (1 - start)
+            for left in (x, x + 2 * tilt):
+                chart.add_shape(
+                    type="line",
+                    x0=left,
+                    x1=left + tilt,
+                    y0=place + 1.2 * half,
+                    y1=place - 1.2 * half,
+                    line={"color": palette.background, "width": 2},
+                )
+
+
+def _add_notes(chart: go.Figure, rows: Sequence[Row], ledger: GoodputLedger, *, mode: Mode) -> None:
+    """GPU-hours with their interval, and the share, right of each bar."""
+    palette = template.PALETTES[mode]
+    level = numbers.percent(ledger.conf_level)
+    texts = [("share", f"GPU-hours ({level} interval)", -0.5)]
+    for place, row in enumerate(rows):
+        ratio = abs(row.to_ratio - row.from_ratio)
+        spread = buckets.spread(row.bucket.gpu_hours) if row.bucket else ""
+        hours = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
+        faint = f' <span style="color:{palette.muted}">({spread})</span>' if spread else ""
+        texts.append((numbers.percent(ratio), f"{hours}{faint}", float(place)))
+    for share, hours, y in texts:
+        head = y < 0
+        colour = palette.muted if head else palette.text
+        place = {"x": 1.0, "y": y, "xref": "paper", "yanchor": "bottom" if head else "middle"}
+        template.label(chart, share, colour=colour, xanchor="right", xshift=64, **place)
+        template.label(chart, hours, colour=colour, xshift=76, **place)
+
+
+def _says(row: Row) -> str:
+    """What a bar says on hover."""
+    if row.bucket is None:
+        return f"<b>{row.title}</b>: {numbers.percent(row.to_ratio)}"
+    bucket = row.bucket
+    spread = buckets.spread(bucket.gpu_hours)
+    basis = (
+        f"{spread} ({numbers.percent(bucket.gpu_hours.conf_level)})" if spread else "as recorded"
+    )
+    return (
+        f"<b>{row.title}</b>: {numbers.number(bucket.gpu_hours.value)} GPU-hours, {basis}<br>"
+        f"{numbers.percent(bucket.ratio.value)} · click for its rows"
+    )
+
+
+def _percent(ratio: float | None) -> float | None:
+    """A share in percent: small ones stay readable in a table."""
+    return None if ratio is None else 100.0 * ratio
