@@ -83,6 +83,17 @@ EXPORTS = {
         "faultline ingest training-metrics metrics.csv --job-id 4711 --cluster {cluster} "
         "--timezone {timezone}",
     ),
+    "straggler-trace": Export(
+        "Straggler trace (Parquet or CSV)",
+        "How much faster a job would train without its stragglers, and which worker, stage or "
+        "operation is slow: from the operations of some training steps on every worker. Needs "
+        "step, dp_rank, stage, optype, seq_id, mc, start_ts and duration (seconds); rank, mb_id "
+        "and gmc are taken where they stand. The meta file states the sizes of the job.",
+        "# one row an operation of one worker in one step, as NDTimeline traces hold them:\n"
+        "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc",
+        "faultline ingest straggler-trace trace.parquet --meta meta.yaml --job-id 4711 "
+        "--cluster {cluster}",
+    ),
     "failure-log": Export(
         "Failure log (CSV or Parquet)",
         "Failures of nodes known without jobs, e.g. from a ticket system; a mapping in TOML names "
