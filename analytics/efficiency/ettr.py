@@ -53,6 +53,8 @@ class EttrReport:
     """Median over runs of the mean wait before a start, hours; n = runs."""
     failures_per_run: Estimate
     """Attempts that infrastructure ended, per run, with Garwood's interval."""
+    shares: Mapping[str, float]
+    """Of the time of all runs, weighted by GPUs: queued, startup, checkpoint, lost, other."""
     by_run: pd.DataFrame
     by_size: tuple[GroupEttr, ...]
     by_week: tuple[GroupEttr, ...]
@@ -119,6 +121,7 @@ def ettr_report(
         median=_median(_of_each(ran, conf_level)["ettr"], conf_level),
         wait_hours=_median(waits, conf_level),
         failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
+        shares=_shares(ran),
         by_run=ran.drop(columns="gpu_s").join(_of_each(ran, conf_level)).reset_index(drop=True),
         by_size=_groups(ran, ran["n_gpus"].map(size_class), conf_level),
         by_week=_groups(ran, week, conf_level),
@@ -172,6 +175,20 @@ def _together(ran: pd.DataFrame, conf_level: float) -> Estimate:
     chance = _quantile(conf_level) * spread
     lower, upper = max(0.0, least - chance), min(ceiling, most + chance)
     return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
+
+
+def _shares(ran: pd.DataFrame) -> dict[str, float]:
+    """What the time that was not productive went to; empty where nothing ran."""
+    gpus = ran["n_gpus"].astype(float)
+    available = float((gpus * (ran["queued_s"] + ran["scheduled_s"])).sum())
+    if not available:
+        return {}
+    found = {
+        part: float((gpus * ran[f"{part}_s"]).sum()) / available
+        for part in ("queued", "startup", "checkpoint", "lost")
+    }
+    productive = float((gpus * ran["productive_s"]).sum()) / available
+    return found | {"other": max(0.0, 1.0 - productive - sum(found.values()))}
 
 
 def _median(values: pd.Series, conf_level: float) -> Estimate:

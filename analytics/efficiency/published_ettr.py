@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from analytics.efficiency.ettr_forms import ettr_v1
+from analytics.efficiency.ettr_forms import ettr_v1, ettr_v2
 from analytics.efficiency.ettr_settings import EttrSettings
 
 
@@ -52,3 +53,60 @@ PUBLISHED_INCONSISTENCIES = (
     ),
 )
 """Shown as they are: no rate is tuned to hide them."""
+
+
+@dataclass(frozen=True)
+class PublishedWhatIf:
+    """A what-if of a paper: the form it uses, its inputs, and what it says comes of them."""
+
+    form: Literal["v1", "v2"]
+    settings: EttrSettings
+    paper: str
+    """In the paper's words."""
+    follows: bool
+    """Whether the paper's own form gives that."""
+    source: str = "Kokolis et al., arXiv 2410.21680"
+
+    @property
+    def ours(self) -> float:
+        """ETTR by the same form with the same inputs."""
+        job = self.settings
+        rate, restart, interval = job.failures_per_min, job.restart_min, job.checkpoint_min
+        if self.form == "v1":
+            return float(ettr_v1(rate, restart, interval, queue_min=job.queue_min))
+        return float(ettr_v2(rate, restart, interval, write_min=job.write_min))
+
+
+def _what_if(
+    form: Literal["v1", "v2"], gpus: int, rate: float, paper: str, **costs: float
+) -> PublishedWhatIf:
+    settings = {"restart_min": 5.0, **costs}
+    return PublishedWhatIf(
+        form, EttrSettings(gpus=gpus, rate_per_1000_node_days=rate, **settings), paper, follows=True
+    )
+
+
+LLAMA_3 = "Llama 3, arXiv 2407.21783, Table 5"
+LLAMA_3_RATE = 419 / (54 * 2048) * 1000
+"""Failures per 1,000 node-days: 419 in 54 days of 2,048 nodes."""
+PUBLISHED_WHAT_IFS = (
+    _what_if("v1", 16_000, 6.5, "0.7", interval_min=60.0),
+    _what_if("v1", 16_000, 6.5, "0.93", interval_min=5.0),
+    _what_if("v1", 8_000, 6.5, "0.9", interval_min=30.0, queue_min=1.0),
+    _what_if("v1", 100_000, 6.5, "0.5", interval_min=7.0, queue_min=1.0),
+    _what_if("v1", 100_000, 2.34, "0.9", restart_min=2.0, interval_min=2.0, queue_min=1.0),
+    PublishedWhatIf("v1", RSC2_AT_100K, "0.5", follows=False),
+    _what_if("v2", 12_000, 6.5, "below 0.9", write_min=5.0),
+    _what_if("v2", 12_000, 1.0, "0.9", write_min=5.0),
+    _what_if("v2", 12_000, 6.5, "0.9", write_min=1 / 6),
+    replace(
+        _what_if("v2", 16_384, LLAMA_3_RATE, "over 0.9", restart_min=10.0, write_min=1 / 6),
+        source=LLAMA_3,
+    ),
+    replace(
+        _what_if("v2", 16_384, LLAMA_3_RATE, "over 0.9", write_min=5.0),
+        source=LLAMA_3,
+        follows=False,
+    ),
+)
+"""What the papers say of jobs, beside which ours stands."""

@@ -208,3 +208,14 @@ def no_report(kind: str) -> None:
         )
     else:
         show("Which node?", remedy="Type its name, as the scheduler writes it.")
+
+
+def no_runs(filters: str) -> None:
+    """No run on several nodes in the selection."""
+    show(
+        "No run on several nodes in this selection.",
+        remedy=f"Lower the smallest job, choose a longer period, or reset the filters "
+        f"({verbatim.escaped(filters)}). Runs come from the scheduler's records of jobs with "
+        "their GPUs:",
+        commands=("sacct -a -P --duplicates --format=...,NNodes,AllocTRES,... > sacct.txt",),
+    )

@@ -166,28 +166,28 @@ PRODUCTIVE_SHARE = Term(
     "It is Google's goodput, of the whole capacity or of the time that jobs held.",
 )
 LOST_TO_FAILURES = Term(
-    "Lost to failures (GPU-hours)",
+    "GPU-h lost to failures",
     "Work since the last checkpoint when hardware, system software or a lost node ended an "
     "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
     "struck.",
 )
 LOST_TO_PREEMPTION = Term(
-    "Lost to preemption (GPU-hours)",
+    "GPU-h lost to preemption",
     "Work since the last checkpoint of attempts that were preempted. Second order is the part "
     "that the requeue of a failed job caused.",
 )
 OUT_OF_SERVICE_HOURS = Term(
-    "Down or drained (GPU-hours)",
+    "GPU-h down or drained",
     "Capacity out of service: nodes drained, lost or found down, and planned maintenance. GPUs "
     "that jobs still held on draining nodes are not counted.",
 )
 IDLE_HOURS = Term(
-    "Idle (GPU-hours)",
+    "GPU-h idle",
     "GPUs in service that no job held and for which no eligible job waited. Free GPUs while as "
     "many were waited for are held by the queue, a bucket of its own.",
 )
 HELD_HOURS = Term(
-    "Held by jobs (GPU-hours)",
+    "GPU-h held by jobs",
     "Running time x GPUs of all attempts in the selection: what the shares are shares of.",
 )
 LOSSES_COST = Term(

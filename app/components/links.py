@@ -35,6 +35,27 @@ def open_incident(incident_id: str) -> None:
     _go(key="go_to", data={"href": _address("incident", {"incident": incident_id})})
 
 
+def open_run(row: pd.Series) -> None:
+    """The run in a row with the columns cluster and run_id."""
+    named = {"run": str(row["run_id"]), "cluster": str(row["cluster"])}
+    _go(key="go_to", data={"href": _address("ettr", named)})
+
+
+def runs() -> str:
+    """A link to all runs, as markdown."""
+    return f"[All runs]({_address('ettr', {})})"
+
+
+def attempt(row: pd.Series) -> str:
+    """A link to the page of the attempt in a row, as markdown."""
+    named = {"job": str(row["job_id"]), "cluster": str(row["cluster"])}
+    title = f"Job {row['job_id']}"
+    if not pd.isna(row["attempt"]):
+        named["attempt"] = f"attempt {int(row['attempt'])}"
+        title += f", attempt {int(row['attempt'])}"
+    return f"[{verbatim.escaped(title)}]({_address('job', named)})"
+
+
 def node(name: str, cluster: str) -> str:
     """A link to a node's page, as markdown."""
     return f"[{verbatim.escaped(name)}]({_address('node', {'node': name, 'cluster': cluster})})"

@@ -9,9 +9,21 @@ from app.figures import numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analytics.efficiency.ettr import EttrReport
+    from analytics.estimate import Estimate
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport, SizeClass
-    from app.questions import Coverage, Job, Node
+    from app.questions import Coverage, Job, Node, RunEttr
+
+LEAST_WIDTH = 0.0005
+"""Of an interval that is said."""
+_SPENT = {
+    "queued": "was spent waiting in the queue",
+    "startup": "was spent starting up",
+    "checkpoint": "was spent writing checkpoints",
+    "lost": "was work lost at interruptions",
+    "other": "was wasted by stragglers",
+}
 
 
 def fleet(report: MttfReport) -> str:
@@ -26,6 +38,45 @@ def mttf(report: MttfReport) -> str:
         return f"{_rate(report)}."
     text = _largest(report.largest_class)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def ettr(report: EttrReport, min_gpus: int) -> str:
+    """What did the runs get out of their time?"""
+    of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
+    found = report.ettr
+    if found.value is None:
+        return f"No run{of} on several nodes ran in this selection."
+    bounds = f" ({numbers.percent_interval(found)})" if found.lower is not None else ""
+    runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
+    text = f"{runs} trained {numbers.percent(found.value)} of their time{bounds}"
+    part, share = max(report.shares.items(), key=lambda each: each[1])
+    return f"{text}; most of the rest, {numbers.percent(share)}, {_SPENT[part]}."
+
+
+def run(found: RunEttr) -> str:
+    """What did one run get out of its time?"""
+    if found.ettr.value is None:
+        return f"Run {found.run_id}: its ETTR is unknown."
+    bounds = f" ({numbers.percent_interval(found.ettr)})" if _apart(found.ettr) else ""
+    ended = numbers.counted(found.ettr.n, "interruption")
+    return (
+        f"Run {found.run_id} trained {numbers.percent(found.ettr.value)} of its time{bounds}, "
+        f"with {ended} in {numbers.counted(len(found.attempts), 'attempt')}."
+    )
+
+
+def run_basis(found: RunEttr) -> str:
+    """What a run was: name, user, size, cluster."""
+    last = found.attempts.iloc[-1]
+    measured = sorted({str(basis) for basis in found.attempts["basis"]})
+    parts = [
+        f"cluster {found.cluster}",
+        *(str(last[c]) for c in ("name", "user", "account", "partition") if _is_text(last[c])),
+        numbers.counted(found.n_gpus, "GPU"),
+        f"parts from {', '.join(measured).replace('_', ' ')}",
+        "all attempts, whatever the period",
+    ]
+    return " · ".join(parts)
 
 
 def coverage(held: Coverage) -> str:
@@ -108,6 +159,12 @@ def node(found: Node, numbers_of: Mapping[str, int]) -> str:
         f"{numbers.counted(numbers_of['critical'], 'critical or fatal event')} and ended "
         f"{numbers.counted(numbers_of['failed_here'], 'attempt')} in this period."
     )
+
+
+def _apart(estimate: Estimate) -> bool:
+    """Whether an interval has a width that shows."""
+    low, high = estimate.lower, estimate.upper
+    return low is not None and high is not None and high - low >= LEAST_WIDTH
 
 
 def _text(value: object) -> str:

@@ -70,4 +70,5 @@ def ettr(store: Store, selection: Selection, *, conf_level: float = 0.90) -> Ett
     """What did the runs get out of their time?"""
     notes = efficiency_queries.ledger_notes(store)
     runs = efficiency_queries.run_rows(store, selection)
-    return ettr_report(runs, notes=notes, conf_level=conf_level)
+    habits = {"several_nodes": notes["several_nodes"]}
+    return ettr_report(runs, notes=habits, conf_level=conf_level)

@@ -1,0 +1,230 @@
+"""One run: its attempts on a time axis, divided by what became of their time, and its ETTR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from app.figures import numbers, template
+from app.figures.efficiency import buckets, run_parts
+from app.figures.failures import attempts as attempt_figure
+from app.figures.failures import domains
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import plotly.graph_objects as go
+
+    from analytics.efficiency.ettr_over_time import EttrOverTime
+    from app.figures.template import Mode, Palette
+
+ROW_PX = 26
+RATIO_PX = 190
+"""Height of the lower part, the ETTR."""
+FRAME_PX = 166
+MAX_ATTEMPTS = 24
+"""Attempts drawn, the latest."""
+NAMES_PX = 230
+NARROW = 0.36
+WIDE = 0.68
+
+
+def figure(
+    attempts: pd.DataFrame,
+    over_time: EttrOverTime,
+    *,
+    titles: Mapping[str, str],
+    timezone: str,
+    mode: Mode = "light",
+    note: str = "",
+) -> go.Figure:
+    """When did the run wait, start, train and lose work, and what was its ETTR by then?
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        As `RunEttr.attempts`, oldest first.
+    over_time
+        ETTR up to each moment and of the window before it.
+    titles
+        Cause -> its title.
+    timezone
+        Zone of the axis.
+    """
+    palette = template.PALETTES[mode]
+    drawn = attempts.tail(MAX_ATTEMPTS).reset_index(drop=True)
+    left_out = len(attempts) - len(drawn)
+    upper_px = ROW_PX * max(len(drawn), 2)
+    chart = template.figure(
+        title="Where did the time of each attempt go, and what was the ETTR by then?",
+        note=note + (f" · {left_out:,} earlier attempts in the table" if left_out else ""),
+        mode=mode,
+        height=FRAME_PX + upper_px + RATIO_PX,
+    )
+    split = RATIO_PX / (RATIO_PX + upper_px + 30)
+    _add_attempts(chart, drawn, timezone=timezone, mode=mode)
+    _name_parts(chart, drawn, mode)
+    _add_ends(chart, drawn, titles=titles, timezone=timezone, mode=mode)
+    _add_ratios(chart, over_time, timezone=timezone, palette=palette)
+    first, last = (pd.Timestamp(over_time.at_s[place], unit="s", tz="UTC") for place in (0, -1))
+    attempt_figure.date_axis(chart, (first, last), timezone)
+    chart.update_layout(
+        barmode="overlay",
+        margin={"r": NAMES_PX, "t": 84},
+        xaxis={"anchor": "y2"},
+        yaxis={
+            "domain": [split + 30 / (RATIO_PX + upper_px + 30), 1.0],
+            "tickvals": list(range(len(drawn))),
+            "ticktext": [template.plain(each) for each in _names(drawn)],
+            "tickfont": {"color": palette.text},
+            "range": [max(len(drawn), 1) - 0.5, -0.5],
+            "showgrid": False,
+            "ticklen": 0,
+        },
+        yaxis2={"domain": [0.0, split], "range": [0, 1.05], "title": "ETTR", "anchor": "x"},
+    )
+    return chart
+
+
+def frame(over_time: EttrOverTime) -> pd.DataFrame:
+    """The curves: ETTR at each moment."""
+    return pd.DataFrame(
+        {
+            "at": pd.to_datetime(over_time.at_s, unit="s", utc=True),
+            "cumulative": over_time.cumulative,
+            "sliding": over_time.sliding,
+            "window_s": over_time.window_s,
+            "productive_over_elapsed": over_time.elapsed,
+        }
+    )
+
+
+def _names(drawn: pd.DataFrame) -> list[str]:
+    """Names of the rows."""
+    several = {"several_jobs": drawn["job_id"].nunique() > 1, "several_clusters": False}
+    return [attempt_figure.name(row, **several) for row in drawn.to_dict("records")]
+
+
+def _add_attempts(chart: go.Figure, drawn: pd.DataFrame, *, timezone: str, mode: Mode) -> None:
+    """Bars of the parts; of what happens by turns each has the height of its share."""
+    for part, spans in run_parts.spans(drawn).items():
+        chart.add_bar(
+            orientation="h",
+            y=spans["row"],
+            base=[attempt_figure.local(at, timezone) for at in spans["start_at"]],
+            x=spans["seconds"] * 1000,
+            width=(NARROW if part == "queued" else WIDE) * spans["share"],
+            offset=(NARROW if part == "queued" else WIDE) * (spans["below"] - 0.5),
+            marker=run_parts.marker(part, spans, mode),
+            customdata=[f"{run_parts.TITLES[part]} {numbers.duration(h)}" for h in spans["hours"]],
+            hovertemplate="%{customdata}<extra></extra>",
+            name=part,
+        )
+
+
+def _name_parts(chart: go.Figure, drawn: pd.DataFrame, mode: Mode) -> None:
+    """The colours in words, those that occur."""
+    held = {
+        run_parts.bucket(part, lost): None
+        for part, spans in run_parts.spans(drawn).items()
+        for lost in spans["lost_to"]
+    }
+    template.label(
+        chart,
+        "   ".join(buckets.swatch(each, mode) for each in held),
+        x=0.0,
+        y=1.0,
+        xref="paper",
+        yref="paper",
+        yanchor="bottom",
+        yshift=4,
+        colour=template.PALETTES[mode].muted,
+    )
+
+
+def _add_ends(
+    chart: go.Figure,
+    drawn: pd.DataFrame,
+    *,
+    titles: Mapping[str, str],
+    timezone: str,
+    mode: Mode,
+) -> None:
+    """How each attempt ended, in words at the side; interruptions as a line through both parts."""
+    palette = template.PALETTES[mode]
+    for place, row in enumerate(drawn.to_dict("records")):
+        template.label(
+            chart,
+            template.plain(_end(row, titles)),
+            x=1.0,
+            y=place,
+            xref="paper",
+            xshift=12,
+            colour=palette.text if row["interrupted"] else palette.muted,
+        )
+        if row["interrupted"] and not pd.isna(row["end_at"]):
+            known = isinstance(row["domain"], str)
+            chart.add_shape(
+                type="line",
+                x0=attempt_figure.local(row["end_at"], timezone),
+                x1=attempt_figure.local(row["end_at"], timezone),
+                y0=0,
+                y1=1,
+                yref="paper",
+                line={
+                    "color": domains.colour(str(row["domain"]), mode) if known else palette.muted,
+                    "width": 1,
+                    "dash": "dot",
+                },
+            )
+
+
+def _end(row: Mapping[str, object], titles: Mapping[str, str]) -> str:
+    """State, and the cause where one is known."""
+    state = row["state"] if isinstance(row["state"], str) else numbers.UNKNOWN
+    if pd.isna(row["end_at"]):
+        return f"{state}, no end recorded"
+    cause = row["cause"]
+    if not isinstance(cause, str):
+        return state
+    named = domains.short(titles.get(cause, cause))
+    return f"{state} for {named}" if row["bucket"] == "lost_work_preempted" else f"{state}: {named}"
+
+
+def _add_ratios(
+    chart: go.Figure, over_time: EttrOverTime, *, timezone: str, palette: Palette
+) -> None:
+    """Cumulative and sliding ETTR."""
+    utc = pd.to_datetime(over_time.at_s, unit="s", utc=True)
+    at = utc.tz_convert(timezone).tz_localize(None)
+    window = numbers.duration(over_time.window_s / 3600)
+    for name, values, colour, width in (
+        (f"last {window}", over_time.sliding, palette.reference, 1.2),
+        ("whole run so far", over_time.cumulative, palette.series, 2.0),
+    ):
+        chart.add_scatter(
+            x=at,
+            y=values,
+            mode="lines",
+            line={"color": colour, "width": width},
+            connectgaps=False,
+            customdata=[f"{moment:%-d %b %Y %H:%M} UTC" for moment in utc],
+            hovertemplate=f"{name}: %{{y:.3f}}<br>%{{x|%-d %b %Y %H:%M}} ({timezone})"
+            "<br>%{customdata}<extra></extra>",
+            yaxis="y2",
+            name=name,
+        )
+        known = values[~np.isnan(values)]
+        template.label(
+            chart,
+            f"{name}: {known[-1]:.3f}" if len(known) else name,
+            x=1.0,
+            y=float(known[-1]) if len(known) else 0.0,
+            xref="paper",
+            yref="y2",
+            xshift=12,
+            colour=colour,
+            yshift=0,
+        )

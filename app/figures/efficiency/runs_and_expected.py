@@ -1,0 +1,202 @@
+"""What did runs get out of their time, beside what their failure rate lets expect?"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from app.figures import numbers, template
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from analytics.efficiency.ettr import EttrReport
+    from analytics.efficiency.expected_curve import ExpectedCurve
+    from app.figures.template import Mode, Palette
+
+HEIGHT = 430
+MOST_DRAWN = 1_500
+"""Runs drawn, those with most GPU-time; the table and the download hold all."""
+SMALLEST_PX, LARGEST_PX = 5.0, 30.0
+"""Diameter of the points of least and most GPU-time."""
+SPREAD = 0.1
+"""Width, in decades, over which runs of one size are spread, so that they show apart."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+NAMES_PX = 190
+GPU_TICKS = tuple(2**power for power in range(18))
+
+
+def figure(
+    report: EttrReport, curve: ExpectedCurve | None, *, mode: Mode = "light", note: str = ""
+) -> go.Figure:
+    """Runs as points by size, with the expected ETTR over them.
+
+    A point's area is its GPU-time; whiskers show bounds where start-up, checkpoints or lost work
+    were not measured. Runs of one size are spread a little sideways.
+    """
+    palette = template.PALETTES[mode]
+    drawn = report.by_run.head(MOST_DRAWN)
+    left_out = report.n_runs - len(drawn)
+    chart = template.figure(
+        title="What did runs get out of their time?",
+        note=note + (f" · {left_out:,} smaller runs in the download" if left_out else ""),
+        mode=mode,
+        height=HEIGHT,
+    )
+    if curve is not None:
+        _add_curve(chart, curve, palette)
+    _add_runs(chart, drawn, palette)
+    chart.update_xaxes(
+        type="log",
+        title="Size of the run (GPUs, log scale; area of a point: GPU-time)",
+        tickvals=GPU_TICKS,
+        ticktext=[f"{gpus:,}" for gpus in GPU_TICKS],
+        range=_range(drawn, curve),
+    )
+    chart.update_yaxes(title="ETTR (productive / available time)", range=[0, 1.03], dtick=0.2)
+    chart.update_layout(margin={"r": NAMES_PX})
+    return chart
+
+
+def frame(report: EttrReport, curve: ExpectedCurve | None) -> pd.DataFrame:
+    """The figure's data: runs as measured, then the expected ETTR by size."""
+    runs = report.by_run[["cluster", "run_id", "n_gpus", "ettr", "lower", "upper", "basis"]]
+    frames = [runs.assign(series="measured", gpu_hours=_gpu_hours(report.by_run))]
+    if curve is not None:
+        for series, (value, lower, upper) in _lines(curve).items():
+            expected = {"n_gpus": curve.gpus, "ettr": value, "lower": lower, "upper": upper}
+            frames.append(pd.DataFrame(expected).assign(series=series))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _lines(curve: ExpectedCurve) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The two expectations, each with its bounds."""
+    return {
+        "expected_long_run": (curve.long_run, curve.long_run_lower, curve.long_run_upper),
+        "expected_of_median_run": (curve.of_run, curve.of_run_lower, curve.of_run_upper),
+    }
+
+
+def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None:
+    """The expected ETTR of a long run and of one as long as the median, each with its band."""
+    hours = (curve.settings.run_days or 0.0) * 24
+    names = ("expected, long run", f"expected, run of<br>{numbers.duration(hours)} of training")
+    looks = (("solid", "bottom"), ("dot", "top"))
+    known = curve.rate_per_1000_node_days.lower is not None
+    for name, (dash, anchor), (value, lower, upper) in zip(
+        names, looks, _lines(curve).values(), strict=True
+    ):
+        if known:
+            chart.add_scatter(
+                x=[*curve.gpus, *curve.gpus[::-1]],
+                y=[*upper, *lower[::-1]],
+                mode="lines",
+                fill="toself",
+                fillcolor=template.translucent(palette.reference, 0.14),
+                line={"width": 0},
+                hoverinfo="skip",
+                name=f"{name}, interval",
+            )
+        chart.add_scatter(
+            x=curve.gpus,
+            y=value,
+            mode="lines",
+            line={"color": palette.reference, "width": 1.5, "dash": dash},
+            customdata=[
+                f"{v:.3f}" + (f" ({low:.3f} to {high:.3f})" if known else "")
+                for v, low, high in zip(value, lower, upper, strict=True)
+            ],
+            hovertemplate=f"{name}<br>%{{x:,.0f}} GPUs: %{{customdata}}<extra></extra>",
+            name=name,
+        )
+        template.label(
+            chart,
+            name,
+            x=math.log10(curve.gpus[-1]),
+            y=float(value[-1]),
+            colour=palette.muted,
+            yanchor=anchor,
+            xshift=6,
+        )
+
+
+def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
+    """The runs; whiskers where they were not measured."""
+    x = _spread(drawn["n_gpus"].to_numpy(dtype=float))
+    measured = drawn["basis"].eq("training_metrics").to_numpy()
+    value = drawn["ettr"].to_numpy(dtype=float)
+    above = np.where(measured, 0.0, drawn["upper"].to_numpy(dtype=float) - value)
+    below = np.where(measured, 0.0, value - drawn["lower"].to_numpy(dtype=float))
+    chart.add_scatter(
+        x=x,
+        y=value,
+        mode="markers",
+        marker={
+            "size": _diameters(_gpu_hours(drawn).to_numpy(dtype=float)),
+            "color": template.translucent(palette.series, 0.45),
+            "line": {"color": palette.series, "width": 1},
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": above,
+            "arrayminus": below,
+            "thickness": 1,
+            "width": 0,
+            "color": template.translucent(palette.series, 0.6),
+        },
+        customdata=[[run_key(row), _says(row)] for row in drawn.to_dict("records")],
+        hovertemplate="%{customdata[1]}<extra></extra>",
+        name="measured",
+    )
+
+
+def run_key(row: dict[str, object]) -> str:
+    """What a point stands for: cluster and run."""
+    return f"{row['cluster']}/{row['run_id']}"
+
+
+def _says(row: dict[str, object]) -> str:
+    """What a point says on hover."""
+    name = template.plain(str(row["name"])) if isinstance(row["name"], str) else "run"
+    hours = {part: float(str(row[f"{part}_s"])) / 3600 for part in ("queued", "scheduled")}
+    bounds = f" ({row['lower']:.3f} to {row['upper']:.3f})"
+    ended = numbers.counted(int(str(row["n_interruptions"])), "interruption")
+    return (
+        f"<b>{name}</b> · {template.plain(str(row['run_id']))} · {row['n_gpus']:,} GPUs"
+        f"<br>ETTR {row['ettr']:.3f}{bounds if row['basis'] != 'training_metrics' else ''}, "
+        f"{str(row['basis']).replace('_', ' ')}"
+        f"<br>queued {numbers.duration(hours['queued'])}, "
+        f"ran {numbers.duration(hours['scheduled'])}, {ended}"
+    )
+
+
+def _gpu_hours(runs: pd.DataFrame) -> pd.Series:
+    """GPU-time of runs, queued and scheduled, hours."""
+    hours: pd.Series = runs["n_gpus"] * (runs["queued_s"] + runs["scheduled_s"]) / 3600
+    return hours
+
+
+def _diameters(gpu_hours: np.ndarray) -> np.ndarray:
+    """Diameters whose squares are as the GPU-time, the smallest still to be seen."""
+    most = gpu_hours.max(initial=0.0)
+    if not most:
+        return np.full(len(gpu_hours), SMALLEST_PX)
+    return np.maximum(SMALLEST_PX, LARGEST_PX * np.sqrt(gpu_hours / most))
+
+
+def _spread(gpus: np.ndarray) -> np.ndarray:
+    """Sizes, those that come several times spread about their own."""
+    place = pd.Series(gpus).groupby(gpus).cumcount().to_numpy(dtype=float)
+    alone = ~pd.Series(gpus).duplicated(keep=False).to_numpy()
+    offset = np.where(alone, 0.0, (place * GOLDEN) % 1.0 - 0.5)
+    return np.asarray(gpus * 10.0 ** (SPREAD * offset))
+
+
+def _range(drawn: pd.DataFrame, curve: ExpectedCurve | None) -> list[float]:
+    """Both ends of the axis, in decades."""
+    most = float(curve.gpus[-1]) if curve is not None else float(drawn["n_gpus"].max())
+    return [math.log10(float(drawn["n_gpus"].min())) - 0.12, math.log10(most) + 0.06]
