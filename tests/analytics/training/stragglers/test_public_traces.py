@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,10 @@ from analytics.training.stragglers.trace import Trace
 
 RELATIVE = 2e-6
 NAMES = ("AR", "SE", "ST")
+METHODS = Path(__file__).resolve().parents[4] / "METHODS.md"
+TABLE = re.findall(
+    r"\| (AR|SE|ST) \| (\w+) \| (-?[\d.]+) \| (-?[\d.]+) \|", METHODS.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -67,3 +73,14 @@ def test_fixing_the_slow_worker_alone_mends_the_job_that_it_slows(public_trace):
     assert analysis.workers.order[0].tolist() == [0, 0]
     assert analysis.workers.points[1].fixed_ratio == pytest.approx(1.0, abs=0.01)
     assert analysis.workers.n_slowest == 1
+
+
+@pytest.mark.parametrize(("name", "key", "artifact", "ours"), TABLE)
+def test_the_table_of_methods_holds(name, key, artifact, ours, public_trace):
+    record = analysis_record(analyse(public_trace(name)))
+    value = record[key] if key == "S" else record[key]["rem"]
+    assert f"{value:.5f}" == ours == artifact
+
+
+def test_the_table_of_methods_is_found():
+    assert len(TABLE) == 9
