@@ -1,0 +1,40 @@
+"""What may make a job slow: each a counterfactual, with the evidence for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from analytics.training.stragglers.counterfactual import Change
+
+    Floats: TypeAlias = NDArray[Any]
+
+Cause: TypeAlias = Literal[
+    "worker",
+    "stage",
+    "sequence_length",
+    "pause",
+    "dp_link",
+    "pp_link",
+    "optimizer",
+    "data_loading",
+    "none",
+]
+Number: TypeAlias = int | float | bool | str | None
+Target: TypeAlias = "Mapping[str, Number | list[Number] | list[dict[str, Number]]]"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cause with enough evidence to ask what fixing it gives."""
+
+    cause: Cause
+    target: Target | None
+    change: Change
+    """Costs without it."""
+    evidence: Mapping[str, Number]

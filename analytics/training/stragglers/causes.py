@@ -1,0 +1,125 @@
+"""Why a job straggles: each cause by what fixing it alone gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from analytics.training.stragglers.candidates import Candidate, Cause, Number, Target
+from analytics.training.stragglers.compute_causes import compute_candidates, correlations
+from analytics.training.stragglers.computes import take_apart
+from analytics.training.stragglers.counterfactual import changed_seconds
+from analytics.training.stragglers.data_loading import delayed_seconds, first_delays
+from analytics.training.stragglers.slowdown import STRAGGLING
+from analytics.training.stragglers.transfer_causes import transfer_candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from analytics.training.stragglers.slowdown import StragglerAnalysis
+    from analytics.training.stragglers.what_if import WhatIf
+
+    Times: TypeAlias = NDArray[np.float64]
+
+LEAST_GAIN: Final = 0.01
+"""Share of the step time that fixing a cause must give back for it to be named."""
+LEAST_ALONE: Final = 0.02
+"""Share that a cause hidden behind others must cost where all others are fixed."""
+
+
+@dataclass(frozen=True)
+class StragglerCause:
+    """One cause, what it is about and what fixing it gives."""
+
+    cause: Cause
+    target: Target | None
+    """What is slow; None for a cause of the whole job."""
+    gain_ratio: float
+    """(T - T_fix) / T: share of the step time that fixing this alone gives back."""
+    alone_ratio: float
+    """(T_only - T_none) / T: share that it costs where all other candidates are fixed."""
+    evidence: Mapping[str, Number]
+    """Numbers by which it was recognised."""
+
+
+@dataclass(frozen=True)
+class StragglerCauses:
+    """Causes of a job, strongest first, and what they rest on."""
+
+    causes: tuple[StragglerCause, ...]
+    sequence_length_correlation: Mapping[str, float]
+    """Pearson correlations of forward and backward computes (`compute_causes.correlations`)."""
+
+
+def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
+    """Causes of a job with the correlations that tell uneven sequences.
+
+    See `causes`.
+    """
+    model = analysis.what_if
+    parts = take_apart(model)
+    candidates = [] if parts is None else list(compute_candidates(model, parts))
+    candidates += transfer_candidates(model)
+    found = _weighed(analysis, candidates) + _data_loading(analysis)
+    found.sort(key=lambda cause: (-cause.gain_ratio, -cause.alone_ratio))
+    measured = {} if parts is None else correlations(model, parts)
+    return StragglerCauses(tuple(found) or (_nothing(analysis),), measured)
+
+
+def causes(analysis: StragglerAnalysis) -> tuple[StragglerCause, ...]:
+    """Causes of a job's stragglers, strongest first; a single `none` where there is none."""
+    return straggler_causes(analysis).causes
+
+
+def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[StragglerCause]:
+    """Candidates whose fix gives enough, or that would cost enough were they alone."""
+    if not candidates:
+        return []
+    changes = [one.change for one in candidates]
+    alone = [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]
+    scenarios = [*([change] for change in changes), *alone, changes]
+    seconds = changed_seconds(analysis.what_if, scenarios).mean(axis=1)
+    original = float(analysis.original_seconds.mean())
+    gains = 1.0 - seconds[: len(changes)] / original
+    costs = (seconds[len(changes) : -1] - seconds[-1]) / original
+    return [
+        StragglerCause(one.cause, one.target, float(gain), float(cost), one.evidence)
+        for one, gain, cost in zip(candidates, gains, costs, strict=True)
+        if gain >= LEAST_GAIN or cost >= LEAST_ALONE
+    ]
+
+
+def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
+    """The wait for data, which the simulated step leaves out: as a share of the step with it."""
+    model, original = analysis.what_if, float(analysis.original_seconds.mean())
+    delays = first_delays(model)
+    longest = {op: np.asarray(delay.max(axis=1)) for op, delay in delays.items()}
+    if not any(one.mean() > LEAST_GAIN * original / 2 for one in longest.values()):
+        return []
+    delayed = delayed_seconds(model, delays)
+    gain = 1.0 - original / float(delayed.mean())
+    if gain < LEAST_GAIN:
+        return []
+    worst = max(delays, key=lambda op: float(longest[op].mean()))
+    by_rank = delays[worst].mean(axis=0)
+    evidence: dict[str, Number] = {
+        "seconds_a_step": float(longest[worst].mean()),
+        "late_steps_ratio": float((longest[worst] > LEAST_GAIN * original).mean()),
+        "longest_seconds": float(longest[worst].max()),
+        "slowest_dp_rank": int(by_rank.argmax()),
+        "share_of_slowest_rank_ratio": float(by_rank.max() / np.maximum(by_rank, 0.0).sum()),
+    }
+    return [StragglerCause("data_loading", None, gain, gain, evidence)]
+
+
+def _nothing(analysis: StragglerAnalysis) -> StragglerCause:
+    """No cause was found, be there stragglers or not."""
+    evidence: dict[str, Number] = {
+        "S": analysis.slowdown,
+        "straggles": analysis.slowdown > STRAGGLING,
+    }
+    return StragglerCause("none", None, 0.0, 0.0, evidence)
