@@ -53,12 +53,12 @@ def _settings(report: EttrReport, failures: MttfReport) -> EttrSettings:
     largest = int(report.by_run["n_gpus"].max()) if report.n_runs else GPUS
     wait = report.wait_hours.value or 0.0
     given = (
-        ("GPUs of the job", "gpus", float(largest), 1.0),
-        ("Failures per 1,000 node-days", "rate", PUBLISHED_RATE if rate is None else rate, 0.0),
+        ("GPUs", "gpus", float(largest), 1.0),
+        ("Failure rate", "rate", PUBLISHED_RATE if rate is None else rate, 0.0),
         ("Restart (min)", "restart", habit.restart_s / 60, 0.0),
-        ("Checkpoint write (min)", "write", habit.write_s / 60, 0.0),
-        ("Checkpoint interval (min)", "interval", habit.interval_s / 60, 0.0),
-        ("Queue wait (min)", "queue", wait * 60, 0.0),
+        ("Write (min)", "write", habit.write_s / 60, 0.0),
+        ("Interval (min)", "interval", habit.interval_s / 60, 0.0),
+        ("Queue (min)", "queue", wait * 60, 0.0),
     )
     inputs = {}
     for column, (label, key, value, least) in zip(st.columns(len(given)), given, strict=True):
@@ -66,7 +66,7 @@ def _settings(report: EttrReport, failures: MttfReport) -> EttrSettings:
             label,
             min_value=least,
             value=None if key == "interval" else round(value, 3),
-            placeholder=f"{numbers.number(value)}, as runs do" if key == "interval" else None,
+            placeholder=numbers.number(value) if key == "interval" else None,
             format="%g",
             key=key,
             bind="query-params",
@@ -84,10 +84,11 @@ def _settings(report: EttrReport, failures: MttfReport) -> EttrSettings:
 
 
 _HELP = {
-    "rate": "Measured of this selection where it is known, else RSC-1's 6.5.",
+    "gpus": "Size of the job: that of the largest run here.",
+    "rate": "Failures per 1,000 node-days: as measured here where it is known, else RSC-1's 6.5.",
     "restart": "From a start to the first step, each time.",
     "write": "How long training stands still for one checkpoint.",
-    "interval": "Training between two checkpoints. Empty: what runs of this store do.",
+    "interval": "Training between two checkpoints. Empty: as runs here do, or are taken to.",
     "queue": "Mean wait after submission and after each interruption.",
 }
 

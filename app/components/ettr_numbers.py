@@ -22,7 +22,7 @@ def of_runs(report: EttrReport, scope: Scope) -> list[Headline]:
     return [
         together(report, scope),
         Headline(
-            glossary.ETTR_MEDIAN, _ratio(report.median.value), basis(report.median, "run"), opens,
+            glossary.ETTR_MEDIAN, _ratio(report.median.value), basis(report.median), opens,
             higher_is_better=True,
         ),
         Headline(
@@ -50,15 +50,15 @@ def together(report: EttrReport, scope: Scope) -> Headline:
     return Headline(
         glossary.ETTR,
         _ratio(report.ettr.value),
-        basis(report.ettr, "interruption"),
+        basis(report.ettr),
         partial(rows.runs, ettr_runs.listed(report), scope),
         higher_is_better=True,
     )
 
 
-def basis(estimate: Estimate, noun: str) -> str:
-    """The interval of a ratio at its level, and what n counts."""
-    n = numbers.counted(estimate.n, noun)
+def basis(estimate: Estimate) -> str:
+    """The interval of a ratio at its level, and n."""
+    n = f"n = {estimate.n:,}"
     if estimate.lower is None or estimate.upper is None:
         return n
     level = numbers.percent(estimate.conf_level)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app import loaders
-from app.components import figure_block, links, notice, table
+from app.components import figure_block, links, notice, run_choice, table
 from app.figures import numbers
 from app.figures.efficiency import runs_and_expected
 
@@ -52,7 +52,9 @@ def show(report: EttrReport, expected: ExpectedCurve | None, scope: Scope) -> No
     with week:
         st.header("By week of the first start", anchor=False)
         _groups(report.by_week, "week", scope)
-    st.header("Runs", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.header("Runs", anchor=False, width="content")
+        run_choice.box()
     table.show(listed(report), name="runs", scope=scope, opens=links.open_run)
 
 

@@ -166,28 +166,28 @@ PRODUCTIVE_SHARE = Term(
     "It is Google's goodput, of the whole capacity or of the time that jobs held.",
 )
 LOST_TO_FAILURES = Term(
-    "GPU-h lost to failures",
+    "Lost: failures, GPU-h",
     "Work since the last checkpoint when hardware, system software or a lost node ended an "
     "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
     "struck.",
 )
 LOST_TO_PREEMPTION = Term(
-    "GPU-h lost to preemption",
+    "Lost: preempted, GPU-h",
     "Work since the last checkpoint of attempts that were preempted. Second order is the part "
     "that the requeue of a failed job caused.",
 )
 OUT_OF_SERVICE_HOURS = Term(
-    "GPU-h down or drained",
+    "Out of service, GPU-h",
     "Capacity out of service: nodes drained, lost or found down, and planned maintenance. GPUs "
     "that jobs still held on draining nodes are not counted.",
 )
 IDLE_HOURS = Term(
-    "GPU-h idle",
+    "Idle, GPU-h",
     "GPUs in service that no job held and for which no eligible job waited. Free GPUs while as "
     "many were waited for are held by the queue, a bucket of its own.",
 )
 HELD_HOURS = Term(
-    "GPU-h held by jobs",
+    "Held by jobs, GPU-h",
     "Running time x GPUs of all attempts in the selection: what the shares are shares of.",
 )
 LOSSES_COST = Term(
@@ -207,7 +207,7 @@ ETTR = Term(
     "queued) and ran, all runs together, weighted by GPUs. Start-up, checkpoints and work lost at "
     "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
     "2410.21680). The interval joins what is assumed of checkpoints and start-up with the chance "
-    "of when interruptions struck.",
+    "of when interruptions struck; n counts interruptions.",
 )
 ETTR_MEDIAN = Term(
     "ETTR, median run",
@@ -226,7 +226,7 @@ FAILURES_PER_RUN = Term(
     "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
 )
 RUN_WAIT = Term(
-    "Wait before a start, median run",
+    "Median wait to start",
     "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
     "distribution-free interval.",
 )

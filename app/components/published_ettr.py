@@ -24,8 +24,8 @@ def show() -> None:
         )
         st.markdown(
             "\n".join(
-                f"- {each.quantity}: {numbers.number(each.paper)} {each.unit} published, "
-                f"{numbers.number(each.own_formula)} {each.unit} by its own formula; {each.remark}"
+                f"- {each.quantity}: {_with_unit(each.paper, each.unit)} published, "
+                f"{_with_unit(each.own_formula, each.unit)} by its own formula; {each.remark}."
                 for each in PUBLISHED_INCONSISTENCIES
             )
         )
@@ -51,3 +51,8 @@ def frame() -> pd.DataFrame:
             for each in PUBLISHED_WHAT_IFS
         ]
     )
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """A value, and its unit where it has one."""
+    return f"{numbers.number(value)} {unit}".rstrip()

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 LEAST_WIDTH = 0.0005
 """Of an interval that is said."""
 _SPENT = {
-    "queued": "was spent waiting in the queue",
-    "startup": "was spent starting up",
-    "checkpoint": "was spent writing checkpoints",
-    "lost": "was work lost at interruptions",
-    "other": "was wasted by stragglers",
+    "queued": "waiting in the queue",
+    "startup": "starting up",
+    "checkpoint": "writing checkpoints",
+    "lost": "work lost at interruptions",
+    "other": "waiting for stragglers",
 }
 
 
@@ -46,11 +46,11 @@ def ettr(report: EttrReport, min_gpus: int) -> str:
     found = report.ettr
     if found.value is None:
         return f"No run{of} on several nodes ran in this selection."
-    bounds = f" ({numbers.percent_interval(found)})" if found.lower is not None else ""
+    bounds = f" ({numbers.percent_interval(found)})" if _apart(found) else ""
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
     text = f"{runs} trained {numbers.percent(found.value)} of their time{bounds}"
     part, share = max(report.shares.items(), key=lambda each: each[1])
-    return f"{text}; most of the rest, {numbers.percent(share)}, {_SPENT[part]}."
+    return f"{text}; {_SPENT[part]} took {numbers.percent(share)}." if share > 0 else f"{text}."
 
 
 def run(found: RunEttr) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CURVE_POINTS = 60
 """Sizes at which the expected ETTR is drawn."""
-BEYOND = 8.0
+BEYOND = 4.0
 """How far beyond the largest run, as a factor."""
 
 

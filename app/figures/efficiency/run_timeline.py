@@ -29,6 +29,8 @@ MAX_ATTEMPTS = 24
 NAMES_PX = 230
 NARROW = 0.36
 WIDE = 0.68
+CLOSE, SHIFT_PX = 0.1, 9
+"""Labels of lines that end nearer than this are moved apart, by so much each."""
 
 
 def figure(
@@ -200,10 +202,14 @@ def _add_ratios(
     utc = pd.to_datetime(over_time.at_s, unit="s", utc=True)
     at = utc.tz_convert(timezone).tz_localize(None)
     window = numbers.duration(over_time.window_s / 3600)
-    for name, values, colour, width in (
+    lines = (
         (f"last {window}", over_time.sliding, palette.reference, 1.2),
         ("whole run so far", over_time.cumulative, palette.series, 2.0),
-    ):
+    )
+    ends = [float(values[~np.isnan(values)][-1]) for _, values, _, _ in lines]
+    apart = np.sign(ends[0] - ends[1]) or 1.0 if abs(ends[0] - ends[1]) < CLOSE else 0.0
+    shifts = (apart * SHIFT_PX, -apart * SHIFT_PX)
+    for (name, values, colour, width), end, shift in zip(lines, ends, shifts, strict=True):
         chart.add_scatter(
             x=at,
             y=values,
@@ -216,15 +222,14 @@ def _add_ratios(
             yaxis="y2",
             name=name,
         )
-        known = values[~np.isnan(values)]
         template.label(
             chart,
-            f"{name}: {known[-1]:.3f}" if len(known) else name,
+            f"{name}: {end:.3f}",
             x=1.0,
-            y=float(known[-1]) if len(known) else 0.0,
+            y=end,
             xref="paper",
             yref="y2",
             xshift=12,
+            yshift=shift,
             colour=colour,
-            yshift=0,
         )

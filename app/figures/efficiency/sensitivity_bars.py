@@ -25,7 +25,8 @@ WORDS: Final = {
 }
 """Parameter -> what it is called, and its unit."""
 ROW_PX, FRAME_PX = 34, 112
-NAMES_PX = 70
+ROOM = 0.22
+"""Of the axis, beyond the longest bar: its number stands there."""
 
 
 def figure(
@@ -53,11 +54,18 @@ def figure(
         cliponaxis=False,
         hovertemplate="%{y}: %{text}<extra></extra>",
     )
+    ends = [0.0, *(each.elasticity for each in ordered)]
+    room = ROOM * (max(ends) - min(ends) or 1.0)
     chart.update_xaxes(
-        title="change of the ETTR (%), all others kept", zeroline=True, zerolinecolor=palette.muted
+        title="change of the ETTR (%), all others kept",
+        zeroline=True,
+        zerolinecolor=palette.muted,
+        range=[
+            min(ends) - (room if min(ends) < 0 else 0),
+            max(ends) + (room if max(ends) > 0 else 0),
+        ],
     )
     chart.update_yaxes(tickfont={"color": palette.text}, showgrid=False)
-    chart.update_layout(margin={"r": NAMES_PX})
     return chart
 
 

@@ -30,13 +30,10 @@ report, failures = loaders.ettr(scope.selection), loaders.mttf(scope.selection)
 page_head.show(
     verdict.ettr(report, scope.selection.min_gpus), loaders.coverage(scope.selection), scope
 )
-expected = None
 if report.n_runs:
     headline.row(ettr_numbers.of_runs(report, scope))
-    expected = ettr_runs.curve(report, failures)
-    ettr_runs.show(report, expected, scope)
+    ettr_runs.show(report, ettr_runs.curve(report, failures), scope)
 else:
     empty_state.no_runs(scope.filters)
-run_choice.box()
 ettr_calculator.show(report, failures, scope)
 published_ettr.show()
