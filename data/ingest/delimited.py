@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Resolve = Callable[[str], list[str] | str]
 
-CHUNK = 1 << 24
+CHUNK = 1 << 19  # what is made of a block stays in the cache
 BLOCKS_AHEAD = 4
 MAX_LINE_BYTES = 1 << 21  # a longer one is read the slow way
 MAX_DELIMITER_BYTES = 4
@@ -262,15 +262,15 @@ def _part_table(
     offset: int, block: NDArray[np.uint8], delimiter: bytes
 ) -> tuple[NDArray[np.int64], ...]:
     """The same of the lines in one block."""
-    ends = np.flatnonzero(block == 0x0A)
+    marks = np.flatnonzero(_begins(block, delimiter) | (block == 0x0A))
+    last_marks = np.flatnonzero(block[marks] == 0x0A)
+    ends = marks[last_marks]
     begins = np.concatenate(([0], ends[:-1] + 1))
-    bounds = np.concatenate(([0], ends))
-    counts = np.diff(np.searchsorted(_hits(block, delimiter), bounds))
+    counts = np.diff(last_marks, prepend=-1) - 1
     returns = np.zeros(len(ends), dtype=np.int64)
-    places = np.flatnonzero(block == 0x0D)
-    if len(places):
+    if len(places := np.flatnonzero(block == 0x0D)):
         last = (ends > begins) & (block[np.maximum(ends - 1, 0)] == 0x0D)
-        n_returns = np.diff(np.searchsorted(places, bounds))
+        n_returns = np.diff(np.searchsorted(places, np.concatenate(([0], ends))))
         returns = np.where(n_returns > last, -1, last.astype(np.int64))
         ends = ends - last
     return counts, begins + offset, ends - begins, returns
@@ -278,23 +278,23 @@ def _part_table(
 
 def _whole_lines(path: Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Blocks of the file that end with a line, each with its offset."""
-    offset, rest = 0, b""
+    offset, parts = 0, [b""]
     with path.open("rb") as stream:
         while block := stream.read(CHUNK):
-            block = rest + block
-            cut = block.rfind(b"\n") + 1
-            rest = block[cut:]
-            if cut:
-                yield offset, np.frombuffer(block, dtype=np.uint8, count=cut)
-                offset += cut
-    if rest:
+            if cut := block.rfind(b"\n") + 1:
+                whole = b"".join((*parts, block[:cut]))
+                yield offset, np.frombuffer(whole, dtype=np.uint8)
+                offset += len(whole)
+                parts.clear()
+            parts.append(block[cut:])
+    if rest := b"".join(parts):
         yield offset, np.frombuffer(rest + b"\n", dtype=np.uint8)
 
 
-def _hits(block: NDArray[np.uint8], delimiter: bytes) -> NDArray[np.int64]:
-    """Places where the delimiter begins."""
+def _begins(block: NDArray[np.uint8], delimiter: bytes) -> NDArray[np.bool_]:
+    """Whether the delimiter begins at a byte."""
     match = block == delimiter[0]
     for shift, byte in enumerate(delimiter[1:], start=1):
         match[:-shift] &= block[shift:] == byte
         match[-shift:] = False
-    return np.flatnonzero(match)
+    return match

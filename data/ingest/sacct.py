@@ -18,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.ingest import sacct_sql
+from data.ingest import sacct_typed
 from data.ingest.delimited import MAX_LINE_BYTES, Scan, repaired, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 from data.ingest.sacct_fields import Shape
+from data.ingest.sacct_sql import literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,10 +122,9 @@ class _Reading:
         self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
         self._create_whole()
         self._connection.register("sacct_mended", self._mended())
-        sacct_sql.create_typed(self._layout.columns, self._options, self._connection)
-        batch = sacct_sql.summary(self._options, self._connection)
+        batch = sacct_typed.typed(self._layout.columns, self._options, self._connection)
         n_good = batch.rows_kept + sum(batch.skipped_by_reason.values())
-        self._broken = sacct_sql.broken(self._connection) if batch.rows_read > n_good else []
+        self._broken = sacct_typed.broken(self._connection) if batch.rows_read > n_good else []
         return batch
 
     def doubted(self) -> NDArray[np.bool_] | None:
@@ -191,9 +191,9 @@ class _Reading:
 
     def _text(self, path: Path, *, header: bool) -> str:
         """Query that reads a file whose every line is a record."""
-        names = ", ".join(f"{sacct_sql.literal(name)}: 'VARCHAR'" for name in self._layout.columns)
+        names = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self._layout.columns)
         return f"""SELECT * FROM read_csv(
-            {sacct_sql.literal(str(path))}, delim={sacct_sql.literal(self._layout.delimiter)},
+            {literal(str(path))}, delim={literal(self._layout.delimiter)},
             header={header}, quote='', escape='', comment='', nullstr='\x01\x01',
             columns={{{names}}}, auto_detect=false, ignore_errors=true, strict_mode=false,
             new_line='\\n', max_line_size={MAX_LINE_BYTES})"""

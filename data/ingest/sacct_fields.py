@@ -85,7 +85,8 @@ TEXTS = {
 }  # fmt: skip
 """Column of jobs -> column of sacct that it takes over; placeholders for nothing become NULL."""
 GPUS = """CASE WHEN COLUMN = '' THEN NULL WHEN NOT contains(COLUMN, 'gres/gpu') THEN 0
-    ELSE coalesce(TRY_CAST(regexp_extract(COLUMN, 'gres/gpu=([0-9]+)', 1) AS INTEGER),
+    ELSE coalesce(TRY_CAST(regexp_extract(substr(COLUMN, instr(COLUMN, 'gres/gpu='), 24),
+        '^gres/gpu=([0-9]+)', 1) AS INTEGER),
       TRY_CAST(list_sum(list_transform(regexp_extract_all(COLUMN, 'gres/gpu:[^=,]+=([0-9]+)', 1),
         lambda n: TRY_CAST(n AS INTEGER))) AS INTEGER), 0) END"""
 """GPUs allocated: the untyped gres/gpu, else the sum of typed ones; none listed is 0."""

@@ -1,21 +1,23 @@
-"""SQL that turns text columns of sacct into the columns of the table jobs."""
+"""Expressions that turn text columns of sacct into the columns of the table jobs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from data.ingest import sacct_fields as known
-from data.ingest.reader import Batch, Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import duckdb
+    from data.ingest.reader import Options
 
 _NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
 _COUNT = r"([0-9.]+[KMG]?)?"
 _TIMES = ("submit", "eligible", "start", "end")
-_KEPT = "skip IS NULL AND broken IS NULL"
+_FREQUENT = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED")
+_STATES = (*_FREQUENT, *sorted(known.STATES.difference(_FREQUENT)))
+_CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
+"""Columns that tell whether a record is one; the others are read where it is taken."""
 
 
 def literal(text: str) -> str:
@@ -33,76 +35,14 @@ def _one_of(value: str, words: Iterable[str]) -> str:
     return f"(CASE {value} {cases} ELSE false END)"
 
 
-def create_typed(
-    columns: Sequence[str], options: Options, connection: duckdb.DuckDBPyConnection
-) -> None:
-    """View sacct_typed over sacct_whole and sacct_mended: columns of jobs, skip, broken."""
-    fields = _Fields(columns, options)
-    typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
-    shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP VIEW sacct_typed AS
-            WITH raw AS NOT MATERIALIZED (FROM sacct_whole UNION ALL FROM sacct_mended),
-            text AS NOT MATERIALIZED (
-              SELECT *, {fields.kind()} AS "#kind", {fields.cluster()} AS "#cluster" FROM raw),
-            timed AS NOT MATERIALIZED (SELECT *, {fields.times()} FROM text),
-            typed AS NOT MATERIALIZED (
-              SELECT CASE WHEN "#kind" <> 'broken' THEN "#kind" END AS skip,
-                {fields.reason()} AS broken, {fields.is_local()} AS is_local, {typed}
-              FROM timed)
-            SELECT {shifted if fields.may_repeat() else "*"} FROM typed"""
-    )
-
-
-def summary(options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Counts of the records in sacct_typed, what was assumed, and the good ones as a relation."""
-    row = connection.execute(
-        f"""SELECT count(*), count(*) FILTER (skip = 'job_step'), count(*) FILTER (skip = 'header'),
-             count(*) FILTER ({_KEPT}),
-             min(least(submit_at, start_at, end_at)) FILTER ({_KEPT}),
-             max(greatest(submit_at, start_at, end_at)) FILTER ({_KEPT}),
-             list(DISTINCT cluster ORDER BY cluster) FILTER ({_KEPT}),
-             list(DISTINCT cluster) FILTER (is_local AND {_KEPT}),
-             count(*) FILTER (NOT regexp_full_match(node_list, {literal(known.CHECKS["nodelist"])})
-               AND {_KEPT})
-           FROM sacct_typed"""
-    ).fetchall()[0]
-    unzoned = set(row[7] or ()) - options.timezones.keys() if options.timezone is None else ()
-    notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
-    if row[8]:
-        notices.append(f"node lists that cannot be expanded, kept as text: {row[8]:,}")
-    return Batch(
-        tables={
-            "jobs": connection.sql(
-                f"SELECT * EXCLUDE (skip, broken, is_local) FROM sacct_typed WHERE {_KEPT}"
-            )
-        },
-        rows_read=row[0],
-        rows_kept=row[3],
-        skipped_by_reason={
-            reason: n for reason, n in (("job_step", row[1]), ("header", row[2])) if n
-        },
-        first_at=row[4],
-        last_at=row[5],
-        clusters=tuple(row[6] or ()),
-        notices=notices,
-    )
-
-
-def broken(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
-    """Of each record that does not fit: its place among all, from 0, and the reason."""
-    return connection.execute(
-        """SELECT place, broken FROM (
-             SELECT row_number() OVER () - 1 AS place, skip, broken FROM sacct_typed)
-           WHERE skip IS NULL AND broken IS NOT NULL"""
-    ).fetchall()
-
-
-class _Fields:
+class Fields:
     """Expressions over the columns that a file has."""
 
-    def __init__(self, columns: Sequence[str], options: Options) -> None:
+    def __init__(
+        self, columns: Sequence[str], options: Options, *, whole_headers: bool = True
+    ) -> None:
         self._columns, self._options = set(columns), options
+        self._whole_headers = whole_headers
 
     def has(self, *names: str) -> str | None:
         """The first of these columns that the file has, quoted."""
@@ -188,18 +128,26 @@ class _Fields:
             ELSE 'broken' END"""
 
     def _is_header(self) -> str:
-        """Whether every named column holds its name."""
-        names = sorted(name for name in self._columns if name.isidentifier())
+        """Whether every named column holds its name; of the checked ones where that will do."""
+        chosen = self._columns if self._whole_headers else self._columns & _CHECKED
+        names = sorted(name for name in chosen if name.isidentifier())
         columns = ", ".join(f'"{name}"' for name in names)
         found = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
         return f"{found} = {literal('|'.join(names))}"
 
+    def state(self) -> str:
+        """The state without who cancelled the job and without the sign that it was cut."""
+        state = self.has("state")
+        return f"""CASE WHEN NOT contains({state}, ' ') AND NOT contains({state}, '+') THEN {state}
+            WHEN starts_with({state}, 'CANCELLED by ') THEN 'CANCELLED'
+            ELSE split_part(rtrim({state}, '+'), ' ', 1) END"""
+
     def reason(self) -> str:
         """Why a record is broken, NULL where it is not."""
-        state = f"split_part(rtrim({self.has('state')}, '+'), ' ', 1)"
+        state = _one_of('"#state"', _STATES)
         tests = [
             ("\"#kind\" = 'broken'", "JobID is no job id"),
-            (f"NOT list_contains({sorted(known.STATES)!r}, {state})", "State is no Slurm state"),
+            (f"NOT {state}", "State is no Slurm state"),
         ]
         tests += [
             (f'"#{name}" IS NULL AND NOT {_one_of(column, known.NO_TIME)}', f"{name} is no time")
@@ -256,9 +204,10 @@ class _Fields:
 
     def expressions(self) -> dict[str, str]:
         """Column of jobs -> expression over the text columns."""
-        job_id, state = self.has("jobid", "jobidraw"), self.has("state")
+        job_id = self.has("jobid", "jobidraw")
         part = "CASE WHEN contains({0}, '{1}') THEN TRY_CAST({2} AS INTEGER) END"
         number = "TRY_CAST(split_part(COLUMN, ':', {}) AS INTEGER)"
+        number = f"CASE COLUMN WHEN '0:0' THEN 0 ELSE {number} END"
         return {
             "cluster": '"#cluster"',
             "attempt_key": self.key(),
@@ -268,8 +217,8 @@ class _Fields:
             "array_task_id": part.format(job_id, "_", f"regexp_extract({job_id}, '_([0-9]+)', 1)"),
             "het_offset": part.format(job_id, "+", f"regexp_extract({job_id}, '[+]([0-9]+)', 1)"),
             **{name: self.text(column) for name, column in known.TEXTS.items()},
-            "state": f"split_part(rtrim({state}, '+'), ' ', 1)",
-            "state_raw": f"{state}",
+            "state": '"#state"',
+            "state_raw": f"{self.has('state')}",
             "exit_code": self.taken(number.format(1), "exitcode", "INTEGER"),
             "exit_signal": self.taken(number.format(2), "exitcode", "INTEGER"),
             "restarts": self.count("restarts", "restartcnt"),
@@ -294,7 +243,7 @@ def _comes_twice(column: str) -> str:
 
 
 _LAG = "date_diff('second', start_at, end_at) - elapsed_s"
-_END = f"""CASE WHEN {_LAG} = -3600 AND {_comes_twice("end_at")}
+END = f"""CASE WHEN {_LAG} = -3600 AND {_comes_twice("end_at")}
     THEN end_at + INTERVAL 1 HOUR ELSE end_at END"""
-_START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
+START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
     THEN start_at + INTERVAL 1 HOUR ELSE start_at END"""
