@@ -84,7 +84,7 @@ CREATE TABLE job_nodes ( -- A node of an attempt. Key: cluster, attempt_key, nod
   start_at TIMESTAMPTZ, -- start of the attempt
   end_at TIMESTAMPTZ -- end of the attempt; NULL while it runs
 );
-CREATE TABLE job_runs ( -- One logical run: all attempts and jobs of one task. Derived with the ledger. Key: cluster, run_id.
+CREATE TABLE job_runs ( -- One logical run on several nodes: all attempts and jobs of one task. Derived with the ledger. Key: cluster, run_id.
   cluster VARCHAR, -- name of the cluster
   run_id VARCHAR, -- the run: job id of its first job, with #2 and so on where that id came again
   joined_by VARCHAR, -- why its attempts are one run: single, requeue, lineage, array, name; the weakest rule that joined any

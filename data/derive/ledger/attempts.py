@@ -42,7 +42,7 @@ class AttemptRows:
     daily: pd.DataFrame
     """Rows of the ledger: group, day, part, loss and the counts of `daily_rows`."""
     parts: pd.DataFrame
-    """One row an attempt: its row id and the seconds of each part, with bounds."""
+    """One row an attempt on several nodes: its row id and the seconds of each part, with bounds."""
     run_habits: pd.DataFrame
     """Habits of the runs whose training metrics are stored."""
     notes: dict[str, object]
@@ -73,10 +73,10 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             waste = wasted[chosen] if wasted[chosen].any() else None
             time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
             daily.append(daily_rows(held, time))
-            listed = np.flatnonzero(arrays["listed"][chosen])
-            rows = _per_attempt(held, time, listed)
-            parts.append(rows.assign(id=arrays["id"][chosen[listed]], basis=known.basis,
-                                     measured=shown.any[chosen[listed]]))  # fmt: skip
+            if several:
+                rows = _per_attempt(held, time)
+                parts.append(rows.assign(id=arrays["id"][chosen], basis=known.basis,
+                                         measured=shown.any[chosen]))  # fmt: skip
     return AttemptRows(
         daily=pd.concat(daily, ignore_index=True),
         parts=pd.concat(parts, ignore_index=True),
@@ -139,16 +139,11 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
              SELECT DISTINCT cluster, partition, account, n_gpus FROM jobs
              WHERE start_at IS NOT NULL AND n_gpus > 0 ORDER BY ALL)"""
     )
-    connection.execute(
-        """CREATE OR REPLACE TEMP TABLE repeated AS
-           SELECT hash(cluster, run_id) FROM jobs GROUP BY ALL HAVING count(*) > 1"""
-    )
     found: Arrays = connection.execute(
         f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
-             {SEVERAL} AS several,
-             several OR hash(jobs.cluster, run_id) IN (FROM repeated) AS listed
+             {SEVERAL} AS several
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
              AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition
@@ -160,16 +155,16 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
     return found
 
 
-def _per_attempt(held: Held, time: AttemptTime, rows: NDArray[np.int64]) -> pd.DataFrame:
-    """Seconds of the parts of some attempts.
+def _per_attempt(held: Held, time: AttemptTime) -> pd.DataFrame:
+    """Seconds of the parts of attempts.
 
     What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
     """
-    columns = {"ran_s": held.ran_s[rows], "variance_s2": time.variance_s2[rows]}
+    columns = {"ran_s": held.ran_s, "variance_s2": time.variance_s2}
     for part in ("startup", "checkpoint", "lost"):
-        columns[f"{part}_s"] = time.value[part][rows]
+        columns[f"{part}_s"] = time.value[part]
     for prefix, seconds in (("", time.value), ("lower_", time.lower), ("upper_", time.upper)):
-        columns[f"{prefix}productive_s"] = (seconds["productive"] + seconds["straggler"])[rows]
+        columns[f"{prefix}productive_s"] = seconds["productive"] + seconds["straggler"]
     return pd.DataFrame(columns)
 
 

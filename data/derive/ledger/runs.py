@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:
     """Fills `job_runs` from jobs and from the parts of their attempts.
 
-    Listed are runs on several nodes and runs of several attempts; any other is its row in jobs.
-    Queued is what an attempt was eligible and waited, scheduled what it ran; attempts without GPUs
-    have neither parts nor a share in the sums. A run rests on training metrics where all its
+    Listed are runs on several nodes, with all their attempts. Queued is what an attempt was
+    eligible and waited, scheduled what it ran; attempts on one node or without GPUs have no share
+    in the sums of parts. A run rests on training metrics where all its
     attempts that ran do.
     """
     connection.register("attempt_parts", held.parts)
@@ -25,8 +25,7 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
     connection.execute(
         f"""INSERT INTO job_runs BY NAME
            WITH listed AS (
-             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid
-             UNION SELECT cluster, run_id FROM run_links),
+             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid),
            attempt AS (
              SELECT cluster, run_id, job_id, name, "user", account,
                partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
