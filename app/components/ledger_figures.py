@@ -36,8 +36,7 @@ WHOLE_DAYS = (
 
 def waterfall(ledger: GoodputLedger, scope: Scope) -> None:
     """From capacity to productive; a click on a bar opens its rows."""
-    whole = "Capacity" if ledger_numbers.is_fleet(ledger) else "Held by jobs"
-    figure = ledger_waterfall.figure(ledger, whole=whole, mode=scope.mode, note=scope.note)
+    figure = ledger_waterfall.figure(ledger, mode=scope.mode, note=scope.note)
 
     def opened(bucket: str) -> None:
         ledger_rows.bucket(scope, bucket)

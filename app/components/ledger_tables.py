@@ -21,6 +21,10 @@ NO_PRICE = (
     "What the losses cost shows once site.toml states the price of a GPU-hour: "
     '`gpu_hour_price = 2.5` and `currency = "EUR"` in `[cluster.NAME]`.'
 )
+NO_TRACES = (
+    "No run with a straggler trace is in this selection: what workers waited for the slowest is "
+    "not known and counts as productive."
+)
 OUTSIDE = "none: outside jobs"
 
 
@@ -60,7 +64,9 @@ def all_buckets(ledger: GoodputLedger, scope: Scope) -> None:
 
 def basis(ledger: GoodputLedger) -> None:
     """What the estimates take for granted, and what each bucket means."""
-    notice.notes(ledger.notes)
+    straggler = ledger.bucket("straggler")
+    untraced = straggler is not None and not straggler.gpu_hours.upper
+    notice.notes([*ledger.notes, *([NO_TRACES] if untraced else [])])
     with st.expander("What the buckets mean", icon=":material/function:", type="compact"):
         for kind in BUCKETS.values():
             term = kind.goodput_term or OUTSIDE
@@ -79,9 +85,9 @@ def _loss(loss: Loss, titles: dict[str, str]) -> dict[str, object]:
         "cause": _cause(loss, titles),
         "attempts": loss.n_attempts,
         "gpu_hours": loss.gpu_hours.value,
-        "gpu_hours_lower": loss.gpu_hours.lower,
-        "gpu_hours_upper": loss.gpu_hours.upper,
-        "gpu_hours_30_minute_rule": loss.rule_gpu_hours,
+        "lower": loss.gpu_hours.lower,
+        "upper": loss.gpu_hours.upper,
+        "by_30_minute_rule": loss.rule_gpu_hours,
         "cause_name": loss.cause,
         "bucket": loss.bucket,
     }

@@ -69,7 +69,7 @@ def figure(
         nticks=12,
     )
     each = "" if step == DAY else ", mean of the week"
-    chart.update_yaxes(title=f"GPU-hours per day{each}", rangemode="tozero")
+    chart.update_yaxes(title=f"GPU-hours per day{each}", rangemode="tozero", tickformat=",")
     return chart
 
 

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 ROW_HEIGHT = 25
-FRAME_HEIGHT = 112
+FRAME_HEIGHT = 134
 BAR_WIDTH = 0.66
 NOTES_PX = 262
 ZOOMED_FROM = 0.3
 """Productive share from which on the axis leaves out the part that all bars would share."""
 STEP = 0.05
+CAPACITY, HELD = "Capacity", "Held by jobs"
+AXIS = {CAPACITY: "Share of capacity", HELD: "Share of the GPU-hours that jobs held"}
+"""What shares are of, by what all of it is called."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,15 @@ class Row:
     to_ratio: float
 
 
-def figure(ledger: GoodputLedger, *, whole: str, mode: Mode = "light", note: str = "") -> go.Figure:
+def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """Where did every GPU-hour go?
 
     Parameters
     ----------
     ledger
         With time in it.
-    whole
-        What all of it is called: the capacity, or the time that jobs held.
     """
+    whole = HELD if all(each.kind.of_jobs for each in ledger.buckets) else CAPACITY
     rows = _rows(ledger, whole)
     start = _start(ledger)
     chart = template.figure(
@@ -59,10 +61,11 @@ def figure(ledger: GoodputLedger, *, whole: str, mode: Mode = "light", note: str
         height=FRAME_HEIGHT + ROW_HEIGHT * len(rows),
     )
     _add_bars(chart, rows, start=start, mode=mode)
+    _add_whiskers(chart, rows, mode=mode)
     _add_steps(chart, rows, start=start, mode=mode)
     _add_notes(chart, rows, ledger, mode=mode)
     chart.update_xaxes(
-        title=f"Share of {whole[0].lower()}{whole[1:]}",
+        title=AXIS[whole],
         range=[100 * start, 100],
         ticksuffix=" %",
         showgrid=True,
@@ -75,7 +78,7 @@ def figure(ledger: GoodputLedger, *, whole: str, mode: Mode = "light", note: str
         showgrid=False,
         ticklen=0,
     )
-    chart.update_layout(margin={"r": NOTES_PX}, showlegend=False)
+    chart.update_layout(margin={"r": NOTES_PX, "t": 82})
     return chart
 
 
@@ -114,7 +117,7 @@ def _rows(ledger: GoodputLedger, whole: str) -> list[Row]:
         if bucket is None:
             continue
         if bucket.kind.of_jobs and of_fleet:
-            rows.append(Row("Held by jobs", None, 0.0, left))
+            rows.append(Row(HELD, None, 0.0, left))
             of_fleet = False
         ratio = bucket.gpu_seconds / ledger.total_gpu_seconds
         rows.append(Row(bucket.kind.title, bucket, left, left - ratio))
@@ -131,11 +134,11 @@ def _start(ledger: GoodputLedger) -> float:
     least = 0.0 if productive is None else productive.ratio.lower or 0.0
     if least < ZOOMED_FROM:
         return 0.0
-    return math.floor(round((least - 0.15 * (1.0 - least)) / STEP, 6)) * STEP
+    return min(math.floor(round((least - 0.15 * (1.0 - least)) / STEP, 6)) * STEP, 1.0 - STEP)
 
 
 def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
-    """The bars, with whiskers where a bucket is an estimate."""
+    """The bars; a click on one tells its bucket."""
     palette = template.PALETTES[mode]
     begins = [max(row.from_ratio, start) for row in rows]
     chart.add_bar(
@@ -146,19 +149,10 @@ def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode
         width=BAR_WIDTH,
         marker={
             "color": [
-                palette.unknown if row.bucket is None else buckets.colour(row.bucket.bucket, mode)
+                palette.grid if row.bucket is None else buckets.colour(row.bucket.bucket, mode)
                 for row in rows
             ],
-            "line": {"width": 0},
-        },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [_whisker(row, up=True) for row in rows],
-            "arrayminus": [_whisker(row, up=False) for row in rows],
-            "thickness": 1.2,
-            "width": 4,
-            "color": palette.text,
+            "line": {"width": [0 if row.bucket else 1 for row in rows], "color": palette.muted},
         },
         customdata=[[row.bucket.bucket if row.bucket else "", _says(row)] for row in rows],
         hovertemplate="%{customdata[1]}<extra></extra>",
@@ -166,14 +160,32 @@ def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode
     )
 
 
-def _whisker(row: Row, *, up: bool) -> float:
-    """Percent points from the end of a bar to its bound; a loss that is less ends further right."""
-    if row.bucket is None:
-        return 0.0
-    ratio = row.bucket.ratio
-    value, lower, upper = ratio.value or 0.0, ratio.lower or 0.0, ratio.upper or 0.0
-    grows = row.to_ratio > row.from_ratio
-    return 100 * (upper - value if grows == up else value - lower)
+def _add_whiskers(chart: go.Figure, rows: Sequence[Row], *, mode: Mode) -> None:
+    """Where bars end at the bounds of what is estimated: a loss that is less ends further right."""
+    estimated = [(y, row.bucket, row) for y, row in enumerate(rows) if row.bucket]
+    drawn = [(y, bucket.ratio, row) for y, bucket, row in estimated if bucket.kind.estimated]
+    above = [100 * ((ratio.upper or 0.0) - (ratio.value or 0.0)) for _, ratio, _ in drawn]
+    below = [100 * ((ratio.value or 0.0) - (ratio.lower or 0.0)) for _, ratio, _ in drawn]
+    grows = [row.to_ratio > row.from_ratio for *_, row in drawn]
+    chart.add_scatter(
+        x=[100 * row.to_ratio for *_, row in drawn],
+        y=[y for y, *_ in drawn],
+        mode="markers",
+        marker={"size": 1, "color": template.PALETTES[mode].text},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [up if up_is_more else down
+                      for up, down, up_is_more in zip(above, below, grows, strict=True)],
+            "arrayminus": [down if up_is_more else up
+                           for up, down, up_is_more in zip(above, below, grows, strict=True)],
+            "thickness": 1.2,
+            "width": 4,
+            "color": template.PALETTES[mode].text,
+        },
+        hoverinfo="skip",
+        name="intervals",
+    )  # fmt: skip
 
 
 def _add_steps(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
