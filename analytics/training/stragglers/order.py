@@ -43,7 +43,7 @@ def reordered_steps(trace: Trace, other: NDArray[np.bool_]) -> tuple[DroppedStep
         if 2 * len(best) < len(trace.steps):
             break
     reasons = dict(best or {})
-    for step in np.flatnonzero(other.any(axis=(0, 2))):
+    for step in np.flatnonzero(other.any(axis=(0, 2))) if other.any() else ():
         op, dp = (int(at) for at in np.argwhere(other[:, step])[0])
         name = trace.operations.name(op)
         reasons.setdefault(int(step), f"dp_rank {dp} runs {name} for another model chunk")

@@ -10,8 +10,10 @@ import numpy as np
 from analytics.training.stragglers import operations as kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analytics.training.stragglers.costs import Costs
-    from analytics.training.stragglers.graph import Graph
+    from analytics.training.stragglers.graph import Graph, Node
     from analytics.training.stragglers.trace import Trace
 
 
@@ -61,7 +63,7 @@ def plan_of(trace: Trace, graph: Graph, costs: Costs) -> Plan:
     in the cache.
     """
     bounds = _Bounds.of(trace, graph, costs)
-    waits = [bounds.binding({p for op in n.members for p in graph.preds[op]}) for n in graph.nodes]
+    waits = [bounds.binding(_preds(graph, node)) for node in graph.nodes]
     optimizer = trace.operations.optype == kind.OPTIMIZER
     followed = bounds.followed()
     may_end = [bool(optimizer[op]) or not followed[op] for op in range(len(graph.preds))]
@@ -100,11 +102,11 @@ class _Bounds:
             return False
         return self.most[a] <= reach or (self.least[b] >= 0 and a in self.graph.preds[b])
 
-    def binding(self, preds: set[int]) -> list[int]:
+    def binding(self, preds: Sequence[int]) -> list[int]:
         """The predecessors that may be the last to end."""
-        if len(preds) == 1:
+        if len(preds) < 2:
             return list(preds)
-        return [a for a in sorted(preds) if not any(self.hides(a, b) for b in preds if b != a)]
+        return [a for a in preds if not [b for b in preds if b != a and self.hides(a, b)]]
 
     def followed(self) -> list[bool]:
         """Whether something always ends at or after the operation."""
@@ -114,6 +116,13 @@ class _Bounds:
                 for a in self.graph.nodes[node].members:
                     found[a] = found[a] or self.hides(a, b)
         return found
+
+
+def _preds(graph: Graph, node: Node) -> Sequence[int]:
+    """What the members of a node wait for."""
+    if len(node.members) == 1:
+        return graph.preds[node.members[0]]
+    return tuple(dict.fromkeys(pred for op in node.members for pred in graph.preds[op]))
 
 
 def _allocated(trace: Trace, graph: Graph, *, waits: list[list[int]], may_end: list[bool]) -> Plan:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from analytics.training.stragglers.operations import label
+from analytics.training.stragglers.operations import OPTYPES, label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 class Standard:
     """Everything that each type, stage, rank and worker by itself contributes.
 
-    Blocks, in this order: each stage alone keeps its own costs (P blocks), each type alone (one a
-    label), none does (the ideal), all do (the original), all but one stage do (P); then, for each
-    data-parallel rank in its own lane, that rank alone, and that rank on one stage alone (P); then
-    the same for the other ranks in that scenario, which are all alike and so need one lane for
-    each rank that is kept.
+    Blocks, in this order: each data-parallel rank alone keeps its own costs, in its own lane of one
+    block; all keep theirs (the original); all but one stage do (P blocks); one stage alone (P); one
+    type alone (one a label); none (the ideal); each rank on one stage alone, in its lane (P). Then
+    the other ranks, where one alone or on a stage is kept: they are all alike, so the lane of the
+    kept rank does for them.
     """
 
     n_stages: int
@@ -37,41 +37,42 @@ class Standard:
 
     def __post_init__(self) -> None:
         """Places of the blocks."""
-        p = self.n_stages
-        self._type = {name: p + at for at, name in enumerate(self.labels)}
-        self.ideal = p + len(self.labels)
-        self.original = self.ideal + 1
+        self.original = 1
         self.fix_stage = self.original + 1
-        self.dp = self.fix_stage + p
-        self.worker = self.dp + 1
-        self.others = self.worker + p
-        self.n_blocks = self.others + (1 + p if self.n_dp > 1 else 0)
+        self.alone = self.fix_stage + self.n_stages
+        types = self.alone + self.n_stages
+        self._type = {name: types + at for at, name in enumerate(self.labels)}
+        self.ideal = types + len(self.labels)
+        self.worker = self.ideal + 1
+        self.others = self.worker + self.n_stages
+        self.n_blocks = self.others + (1 + self.n_stages if self.n_dp > 1 else 0)
+        self._type_of_code = [self._type.get(label(code), -1) for code in range(len(OPTYPES))]
 
     def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:
         """Own costs in the blocks that keep the operation, ideal ones in all others."""
-        original, worker, stage = self.original, self.worker, member.stage
-        np.add(ready[:original], ideal, out=end[:original])
-        np.add(ready[original:worker], own, out=end[original:worker])
-        np.add(ready[worker:], ideal, out=end[worker:])
-        kept = slice(stage, worker + stage + 1, worker)
+        n_own, stage = self.alone, member.stage
+        np.add(ready[:n_own], own, out=end[:n_own])
+        np.add(ready[n_own:], ideal, out=end[n_own:])
+        kept = slice(n_own + stage, self.worker + stage + 1, self.worker - n_own)
         np.add(ready[kept], own, out=end[kept])
         fixed = self.fix_stage + stage
         np.add(ready[fixed], ideal, out=end[fixed])
-        alone = self._type[label(member.optype)]
-        np.add(ready[alone], own, out=end[alone])
+        of_type = self._type_of_code[member.optype]
+        np.add(ready[of_type], own, out=end[of_type])
 
     def join(self, ready: Times) -> None:
         """All ranks of a scenario wait for the last one."""
         if self.n_dp > 1:
-            together = ready[: self.dp]
+            together = ready[self.original : self.worker]
             together[:] = together.max(axis=-1, keepdims=True)
-            kept, others = ready[self.dp : self.others], ready[self.others :]
-            np.maximum(kept, others, out=kept)
-            others[:] = kept
+            workers, others = ready[self.worker : self.others], ready[self.others :]
+            for kept, other in ((ready[:1], others[:1]), (workers, others[1:])):
+                np.maximum(kept, other, out=kept)
+                other[:] = kept
 
     def stage(self, ends: Times) -> Times:
         """Step times where one stage keeps its costs, (stages, steps)."""
-        return _over_ranks(ends[: self.n_stages])
+        return _over_ranks(ends[self.alone : self.alone + self.n_stages])
 
     def types(self, ends: Times) -> dict[str, Times]:
         """Step times where one type keeps its costs, (steps,) each."""
@@ -79,21 +80,17 @@ class Standard:
 
     def fixed_stage(self, ends: Times) -> Times:
         """Step times where all but one stage keep their costs, (stages, steps)."""
-        return _over_ranks(ends[self.fix_stage : self.dp])
+        return _over_ranks(ends[self.fix_stage : self.alone])
 
     def kept_dp(self, ends: Times) -> Times:
         """Step times where one rank keeps its costs, (steps, ranks)."""
-        kept: Times = self._kept(ends)[0]
-        return kept
+        kept: Times = ends[0]
+        return np.maximum(kept, ends[self.others]) if self.n_dp > 1 else kept
 
     def kept_worker(self, ends: Times) -> Times:
         """Step times where one worker keeps its costs, (stages, steps, ranks)."""
-        kept: Times = self._kept(ends)[1:]
-        return kept
-
-    def _kept(self, ends: Times) -> Times:
-        kept: Times = ends[self.dp : self.others]
-        return np.maximum(kept, ends[self.others :]) if self.n_dp > 1 else kept
+        kept: Times = ends[self.worker : self.others]
+        return np.maximum(kept, ends[self.others + 1 :]) if self.n_dp > 1 else kept
 
 
 @dataclass
