@@ -38,6 +38,7 @@ def derive_ledger(
     rest, excess = fleet_rows(connection)
     progress("writing the ledger")
     _write(connection, held, rest)
+    progress("writing the runs")
     write_runs(connection, held)
     connection.execute("COMMIT")
     return ledger_key(site, said), json.dumps(held.notes | {"excess_gpu_seconds": excess})
