@@ -187,14 +187,10 @@ def _refresh_job_nodes(connection: duckdb.DuckDBPyConnection, top: int) -> int:
               SELECT cluster, attempt_key FROM superseded WHERE id <= {top})"""
     )
     _expand_node_lists(connection, top)
-    connection.execute(
+    (n_rows,) = connection.execute(
         f"""INSERT INTO job_nodes ({_JOB_NODES_COLUMNS})
             SELECT cluster, attempt_key, unnest(hosts),
               CASE WHEN n_gpus % len(hosts) = 0 THEN n_gpus // len(hosts) END, start_at, end_at
-            FROM jobs JOIN host_lists USING (node_list) WHERE jobs.rowid > {top}"""
-    )
-    (n_rows,) = connection.execute(
-        f"""SELECT coalesce(sum(len(hosts)), 0)::BIGINT
             FROM jobs JOIN host_lists USING (node_list) WHERE jobs.rowid > {top}"""
     ).fetchall()[0]
     return int(n_rows)

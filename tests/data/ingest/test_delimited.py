@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import random
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from data.ingest import delimited
 from data.ingest.delimited import Doubtful, Line, repaired, scan
 from data.ingest.sacct_fields import Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Read = Callable[..., Any]
 
@@ -212,6 +214,24 @@ def test_the_scan_knows_every_line(tmp_path: Path) -> None:
     found.copy(found.whole, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"a|b\nlast|one\n"
     assert not found.plain
+
+
+@pytest.mark.parametrize("delimiter", ["|", ";|", "||"])
+@given(st.lists(st.sampled_from(["a" * 7, "\u00e9", "\n", "\r", "\r\n", "|", ";|", "||"])))
+def test_the_scan_counts_the_same_wherever_its_blocks_end(delimiter: str, parts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "CHUNK", 5)
+        (path := Path(folder) / "x").write_bytes(content := "".join(parts).encode())
+        found = scan(path, delimiter, 2)
+    lines = content.removesuffix(b"\n").split(b"\n") if content else []
+    bare = [line.removesuffix(b"\r") for line in lines]
+    assert found.lengths.tolist() == [len(line) for line in bare]
+    begins = [len(b"\n".join((*lines[:index], b""))) for index in range(len(lines))]
+    assert found.starts.tolist() == begins
+    if delimiter != "||":  # of a delimiter that overlaps itself no line is taken as whole
+        counts = [line.count(delimiter.encode()) for line in bare]
+        fits = [n == 1 and b"\r" not in line for n, line in zip(counts, bare, strict=True)]
+        assert found.whole.tolist() == fits
 
 
 def test_the_shortest_join_wins_and_other_lines_are_rejected_one_by_one() -> None:

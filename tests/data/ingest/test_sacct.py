@@ -152,6 +152,15 @@ def test_a_header_in_the_middle_is_skipped(read_sacct: Read) -> None:
     assert (found.batch.skipped_by_reason, found.rejected) == ({"header": 2}, [])
 
 
+@pytest.mark.parametrize("before", [(), (HEADER,)])
+def test_a_header_that_differs_in_columns_without_checks_is_refused(
+    read_sacct: Read, before: tuple[str, ...]
+) -> None:
+    other = HEADER.replace("JobName", "User")
+    with pytest.raises(SourceError, match=rf"line {len(before) + 3} is a header with other col"):
+        read_sacct(text(record("1"), *before, other, record("2")))
+
+
 @pytest.mark.parametrize(
     ("job_id", "array_job_id", "array_task_id", "het_offset"),
     [
@@ -437,3 +446,41 @@ def test_the_states_of_xdmod_equal_a_plain_count(
     at = xdmod_columns.index("state")
     plain = Counter(row[at].split(" ")[0] for row in jobs)
     assert Counter(job["state"] for job in found.jobs) == plain
+
+
+@pytest.mark.parametrize(
+    ("tres", "n_gpus"),
+    [
+        ("", None),
+        ("billing=8,cpu=8,node=1", 0),
+        ("cpu=8,gres/gpu=16", 16),
+        ("gres/gpu=8,gres/gpu:a100=8,node=1", 8),
+        ("gres/gpu:a100=8,gres/gpu=8", 8),
+        ("gres/gpu:a100=4,gres/gpu:h100=3", 7),
+        ("gres/gpu:a100=4,gres/gpumem=80G,gres/gpuutil=3", 4),
+        ("gres/gpu=0", 0),
+        ("gres/gpu=99999999999", 0),
+        ("gres/\u00e9=1,gres/gpu=2", 2),
+    ],
+)
+def test_gpus_are_the_untyped_count_else_the_sum_of_typed_ones(
+    read_sacct: Read, tres: str, n_gpus: int | None
+) -> None:
+    assert read_sacct(of(("AllocTRES", tres))).only["n_gpus"] == n_gpus
+
+
+@pytest.mark.parametrize(
+    ("written", "state"),
+    [
+        ("CANCELLED by 1000", "CANCELLED"),
+        ("CANCELLED+", "CANCELLED"),
+        ("CANCELLED by 1000+", "CANCELLED"),
+        ("COMPLETED+", "COMPLETED"),
+        ("EXPEDITING", "EXPEDITING"),
+    ],
+)
+def test_the_state_loses_its_author_and_its_sign_of_a_cut(
+    read_sacct: Read, written: str, state: str
+) -> None:
+    job = read_sacct(text(record(state=written))).only
+    assert (job["state"], job["state_raw"]) == (state, written)
