@@ -54,7 +54,7 @@ class EttrReport:
     failures_per_run: Estimate
     """Attempts that infrastructure ended, per run, with Garwood's interval."""
     shares: Mapping[str, float]
-    """Of the time of all runs, weighted by GPUs: queued, startup, checkpoint, lost, other."""
+    """Of the time of all runs, weighted by GPUs: queued, startup, checkpoint, lost."""
     by_run: pd.DataFrame
     by_size: tuple[GroupEttr, ...]
     by_week: tuple[GroupEttr, ...]
@@ -183,12 +183,10 @@ def _shares(ran: pd.DataFrame) -> dict[str, float]:
     available = float((gpus * (ran["queued_s"] + ran["scheduled_s"])).sum())
     if not available:
         return {}
-    found = {
+    return {
         part: float((gpus * ran[f"{part}_s"]).sum()) / available
         for part in ("queued", "startup", "checkpoint", "lost")
     }
-    productive = float((gpus * ran["productive_s"]).sum()) / available
-    return found | {"other": max(0.0, 1.0 - productive - sum(found.values()))}
 
 
 def _median(values: pd.Series, conf_level: float) -> Estimate:

@@ -63,8 +63,8 @@ def ettr_over_time(
     .. math:: E(t) = \\frac{R(t)}{Q(t) + S(t)}, \\quad
         E_h(t) = \\frac{R(t) - R(t - h)}{A(t) - A(t - h)}, \\; A = Q + S
 
-    An attempt starts up first, then works; its checkpoints and what stragglers waste are spread
-    evenly over the work, and what it lost is the last of it. So R and A are linear between
+    An attempt starts up first, then works; its checkpoints are spread evenly over the work, and
+    what it lost is the last of it. So R and A are linear between
     breakpoints and both ratios are exact everywhere. Time between two submissions of the run is
     not available: nobody waited.
 
@@ -73,8 +73,7 @@ def ettr_over_time(
     attempts : DataFrame
         One row an attempt: `eligible_s`, `start_s` (seconds since the epoch; a start of NaN: never
         started), `waited_s`, `ran_s` (seconds of waiting from eligible, of running from the
-        start), and of the latter `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`; the rest is
-        the stragglers'.
+        start), and of the latter `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`.
     window_s : float
         h, seconds; > 0.
     points : int

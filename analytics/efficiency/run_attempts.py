@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import PARTS, attempt_time
+from analytics.efficiency.attempt_time import attempt_time
 from analytics.efficiency.ettr import ettr_report
 from analytics.efficiency.habits import recorded_habits
 from analytics.estimate import Estimate, unknown
@@ -16,6 +16,8 @@ from analytics.failures.columns import require
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+COUNTED = ("startup", "checkpoint", "lost", "productive")
+"""Parts of an attempt that ETTR tells apart."""
 SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
 """What training metrics show of an attempt."""
 _COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
@@ -39,9 +41,10 @@ def run_attempts(
     *,
     notes: Mapping[str, Any],
     progress: pd.DataFrame,
-    wasted_ratio: float = 0.0,
 ) -> pd.DataFrame:
-    """Divides the running time of a run's attempts as the ledger does.
+    """Divides the running time of a run's attempts as the ledger does for `job_runs`.
+
+    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
 
     Parameters
     ----------
@@ -53,13 +56,11 @@ def run_attempts(
         Habits by class, as `store_meta.ledger_notes` holds them.
     progress : DataFrame
         What training metrics show, as `training_log.attempt_progress` returns it.
-    wasted_ratio : float
-        Share of working time that stragglers waste in this run, in [0, 1).
 
     Returns
     -------
     DataFrame
-        The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `straggler_s`, `productive_s`,
+        The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`,
         `lower_productive_s`, `upper_productive_s`, `variance_s2`, and `basis` of each:
         training_metrics, or that of its class.
     """
@@ -68,7 +69,6 @@ def run_attempts(
     for name in ("ran_s", "waited_s"):
         found[name] = found[name].fillna(0).clip(lower=0).astype("int64")
     shown = _shown(found, progress)
-    wasted = np.full(len(found), wasted_ratio)
     parts = []
     for habits, several in (("several_nodes", True), ("one_node", False)):
         rows = found[found["several"].eq(several)]
@@ -82,12 +82,11 @@ def run_attempts(
             rows["interrupted"].to_numpy(dtype=bool),
             known,
             measured if shown.loc[at].notna().any(axis=None) else None,
-            wasted[at] if wasted_ratio else None,
         )
         by_metrics = shown.loc[at].notna().any(axis=1)
         parts.append(
             pd.DataFrame(
-                {f"{part}_s": time.value[part] for part in PARTS}
+                {f"{part}_s": time.value[part] for part in COUNTED}
                 | {
                     "lower_productive_s": time.lower["productive"],
                     "upper_productive_s": time.upper["productive"],

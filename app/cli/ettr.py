@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
-from app.cli import options, output
+from app.cli import options, output, run_ettr
 from app.figures.numbers import duration, number
 
 if TYPE_CHECKING:
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from analytics.efficiency.ettr import EttrReport
     from analytics.efficiency.expected_ettr import ExpectedEttr
 
-HELP = "ETTR, productive time over wall-clock: of the runs measured; with --gpus, expected of a job"
+HELP = (
+    "ETTR, productive time over wall-clock: of the runs measured; with --run, of one over time; "
+    "with --gpus, expected of a job"
+)
 EXAMPLE = (
     "faultline ettr --gpus 12000 --rate-per-1000-node-days 6.5 --restart-min 5 --write-min 5 "
     "--simulate 100000"
@@ -39,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_redact(parser)
     parser.add_argument(
         "--gpus", type=int, metavar="N", help="of a job: what is expected of it; reads no store"
+    )
+    parser.add_argument(
+        "--run",
+        dest="run_id",
+        metavar="ID",
+        help="one run: its attempts, and its ETTR as it went on",
     )
     numbers = (
         ("--rate-per-1000-node-days", "R", None, "failures per 1,000 node-days"),
@@ -70,19 +79,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints what runs got, or what is expected of a job."""
     form = output.chosen(arguments.format)
-    if arguments.gpus is None:
-        _print_measured(arguments, form)
-    else:
+    if arguments.gpus is not None:
         _print_expected(arguments, form)
+        return 0
+    for name in (*NEEDED, "interval_min", "run_days"):
+        if getattr(arguments, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise AnalysisError(f"{option} is of a job that is not there yet: pass its --gpus too")
+    if arguments.run_id is not None:
+        run_ettr.print_run(arguments, form)
+    else:
+        _print_measured(arguments, form)
     return 0
 
 
 def _print_measured(arguments: argparse.Namespace, form: str) -> None:
     """ETTR of the runs of the store; builds the ledger where it is not built."""
-    for name in (*NEEDED, "interval_min", "run_days"):
-        if getattr(arguments, name) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise AnalysisError(f"{option} is of a job that is not there yet: pass its --gpus too")
     from app import questions
     from app.actions import build_ledger
     from app.reports import redaction
@@ -104,22 +116,19 @@ def _print_measured(arguments: argparse.Namespace, form: str) -> None:
             {
                 "ettr": found.ettr,
                 "median": found.median,
+                "wait_hours": found.wait_hours,
+                "failures_per_run": found.failures_per_run,
+                "shares": found.shares,
                 "n_runs": found.n_runs,
-                "by_run": [_run_record(row, found.conf_level) for row in _plain(runs)],
+                "by_run": [_run_record(row, found.conf_level) for row in run_ettr.rows(runs)],
                 **groups,
                 "synthetic": store.current.synthetic,
             }
         )
     elif form == "csv":
-        output.print_csv(list(runs.columns), [list(row.values()) for row in _plain(runs)])
+        output.print_csv(list(runs.columns), [list(row.values()) for row in run_ettr.rows(runs)])
     else:
         _print_runs(found, runs)
-
-
-def _plain(runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows with unknown values as null."""
-    rows: list[dict[str, Any]] = runs.astype(object).where(runs.notna(), None).to_dict("records")
-    return rows
 
 
 def _run_record(row: dict[str, Any], conf_level: float) -> output.Row:
@@ -148,7 +157,7 @@ def _print_runs(found: EttrReport, runs: pd.DataFrame) -> None:
     print()
     shown = ["run_id", "name", "n_gpus", "n_attempts", "n_interruptions", "queued_s",
              "scheduled_s", "ettr", "lower", "upper", "basis"]  # fmt: skip
-    output.print_table(shown, [[row[c] for c in shown] for row in _plain(runs.head(LISTED))])
+    output.print_table(shown, [[row[c] for c in shown] for row in run_ettr.rows(runs.head(LISTED))])
 
 
 def _print_expected(arguments: argparse.Namespace, form: str) -> None:

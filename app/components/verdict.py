@@ -22,7 +22,6 @@ _SPENT = {
     "startup": "starting up",
     "checkpoint": "writing checkpoints",
     "lost": "work lost at interruptions",
-    "other": "waiting for stragglers",
 }
 
 

@@ -86,15 +86,5 @@ def metrics_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
     )
 
 
-def wasted_ratio(store: Store, cluster: str, run_id: str) -> float:
-    """Share of working time that stragglers waste, mean of the run's traces; 0 without one."""
-    ((wasted,),) = store.rows(
-        f"""SELECT greatest(0, sum(wasted_ratio * n_steps) / sum(n_steps))
-            FROM straggler_traces WHERE wasted_ratio IS NOT NULL AND n_steps > 0 AND {_RUN}""",
-        _of(cluster, run_id),
-    )
-    return float(wasted or 0.0)
-
-
 def _of(cluster: str, run_id: str) -> dict[str, str]:
     return {"cluster": cluster, "run": run_id}

@@ -18,11 +18,10 @@ TITLES: Final = {
     "startup": "start-up",
     "productive": "productive",
     "checkpoint": "checkpoints",
-    "straggler": "stragglers",
     "lost": "lost work",
 }
-"""Parts in order of time; productive, checkpoint and straggler come by turns."""
-BY_TURNS = ("productive", "checkpoint", "straggler")
+"""Parts in order of time; productive and checkpoints come by turns."""
+BY_TURNS = ("productive", "checkpoint")
 
 
 def bucket(part: str, lost_to: object = None) -> str:
