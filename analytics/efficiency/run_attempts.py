@@ -67,7 +67,7 @@ def run_attempts(
     require("attempts", attempts, _COLUMNS)
     found = attempts.reset_index(drop=True)
     for name in ("ran_s", "waited_s"):
-        found[name] = found[name].fillna(0).clip(lower=0).astype("int64")
+        found[name] = found[name].astype(float).fillna(0).clip(lower=0).astype("int64")
     shown = _shown(found, progress)
     parts = []
     for habits, several in (("several_nodes", True), ("one_node", False)):
