@@ -114,11 +114,10 @@ def align(rows: TraceRows) -> Cells:
 
 
 def _placed(rows: TraceRows) -> _Placed:
-    n_dp, n_stages, n_seqs = (
-        int(column.max()) + 1 for column in (rows.dp_rank, rows.stage, rows.seq_id)
-    )
+    dp_rank, stage, seq = (_signed(column) for column in (rows.dp_rank, rows.stage, rows.seq_id))
+    n_dp, n_stages, n_seqs = (int(column.max()) + 1 for column in (dp_rank, stage, seq))
     key = rows.optype.astype(np.int64)
-    for count, column in ((n_stages, rows.stage), (n_seqs, rows.seq_id)):
+    for count, column in ((n_stages, stage), (n_seqs, seq)):
         key *= count
         key += column
     begins = _run_starts(rows.step)
@@ -135,8 +134,13 @@ def _placed(rows: TraceRows) -> _Placed:
         keys, op = np.unique(key, return_inverse=True)
         place = op * (len(steps) * n_dp)
     place += np.repeat(step * n_dp, np.diff(begins, append=len(rows)))
-    place += rows.dp_rank
+    place += dp_rank
     return _Placed(steps.astype(np.int64), keys, n_dp, n_stages, n_seqs, place)
+
+
+def _signed(column: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """The column in a type that adds to signed numbers."""
+    return column.astype(np.int64) if column.dtype == np.uint64 else column
 
 
 def _run_starts(step: NDArray[np.integer[Any]]) -> Places:

@@ -24,7 +24,7 @@ GATE: Final = 1.03
 """Launch slowdown from which on it is divided over groups."""
 FIRST: Final = "first-op"
 """Group of the operations that begin a step: they wait for data."""
-_LANES: Final = 1 << 16
+_LANES: Final = 1 << 14
 
 
 @dataclass(frozen=True)
