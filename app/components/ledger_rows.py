@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from app.components.scope import Scope
 
-NODE_LOST = "node_lost"
-"""Cause in the ledger of attempts whose node was lost, whatever else is known of them."""
+UNKNOWN = "unknown"
+"""A verdict's cause where there is no evidence of one; the ledger holds none then."""
 
 
 @st.dialog("Rows behind the bucket", width="large")
@@ -48,7 +48,7 @@ def out_of_service(scope: Scope) -> None:
 def loss(scope: Scope, name: str, cause: str | None) -> None:
     """The attempts of a cause of lost work; of other losses its days, accounts and sizes."""
     if name == "lost_work":
-        _attempts(scope, cause)
+        _attempts(scope, of_cause=True, cause=cause)
     else:
         _days(scope, name, of_cause=True, cause=cause)
 
@@ -72,7 +72,7 @@ def _days(scope: Scope, name: str, *, of_cause: bool = False, cause: str | None 
     )
 
 
-def _attempts(scope: Scope, cause: str | None = None) -> None:
+def _attempts(scope: Scope, *, of_cause: bool = False, cause: str | None = None) -> None:
     """Attempts that infrastructure ended; picking one opens its job."""
     st.caption(
         "Attempts that infrastructure ended; GPU-hours by the 30-minute rule. Pick one to open "
@@ -80,12 +80,10 @@ def _attempts(scope: Scope, cause: str | None = None) -> None:
     )
 
     def fetch(limit: int) -> pd.DataFrame:
-        if cause is None:
+        if not of_cause:
             return loaders.lost_attempts(scope.selection, limit)
         found = loaders.lost_attempts(scope.selection, rows.EVERYTHING)
-        infrastructure = found["domain"].isin(["hardware", "system_software"])
-        known = found["cause"].where(infrastructure, NODE_LOST)
-        return found[known.eq(cause)].head(limit)
+        return found[found["cause"].fillna(UNKNOWN).eq(cause or UNKNOWN)].head(limit)
 
     table.show(
         fetch(table.ROWS_SHOWN),
