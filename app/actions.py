@@ -196,7 +196,7 @@ def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
         options = Options(job_id=trace.job_id)
         batch = trace_batch(rows_of(trace.columns), meta, name=trace.name, options=options)
         building.load(batch.tables)
-        store_files(building.root, batch)
+        store_files(building, batch)
 
 
 def annotate(

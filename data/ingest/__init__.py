@@ -99,7 +99,7 @@ def ingest(
                               + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
-        store_files(writer.root, batch)
+        store_files(writer, batch)
     result = _result(writer, reader, found, batch, tables)
     _store(writer, result, batch)
     return result
@@ -173,19 +173,20 @@ def _result(
     )
 
 
-def store_files(root: Path, batch: Batch) -> None:
+def store_files(writer: StoreWriter, batch: Batch) -> None:
     """Writes the files of a batch below the store's metrics/, each complete or not at all.
 
     A file is named by its content: one that is there already stays. Files that no row names go at
     the next publish.
     """
     for name, write in batch.files.items():
-        path = root / METRICS / name
+        path = writer.root / METRICS / name
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             aside = path.with_suffix(".new")
             write(aside)
             aside.replace(path)
+            writer.new_files.append(path)
 
 
 def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:

@@ -20,7 +20,7 @@ from data.site import load_site
 from data.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -45,6 +45,8 @@ class StoreWriter:
         self._scratch = root / "scratch"
         self._scratch.mkdir(exist_ok=True)
         self.changed = False
+        self.new_files: list[Path] = []
+        """Files that this writer added to the store's folder; gone where it publishes nothing."""
         if current is not None and not fresh:
             shutil.copyfile(root / current.file, self.building)
         try:
@@ -147,6 +149,7 @@ class StoreWriter:
         State(self.root).create()
         self.building.rename(self.root / current.file)
         _replace(self.root / "CURRENT", current.to_json())
+        self.new_files.clear()
         _prune(self.root, current)
         return current
 
@@ -183,6 +186,7 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
                 yield building
             finally:
                 building.connection.close()
+                _discard(building.new_files, root)
         finally:
             _prune(root, read_current(root))
 
@@ -203,6 +207,16 @@ def _prune(root: Path, current: Current | None) -> None:
         number = path.stem.removeprefix("warehouse-")
         if number.isdigit() and not newest - KEPT_SNAPSHOTS < int(number) <= newest:
             path.unlink(missing_ok=True)
+
+
+def _discard(files: Sequence[Path], root: Path) -> None:
+    """Removes files of a snapshot that was not published, and the folders they leave empty."""
+    for path in files:
+        path.unlink(missing_ok=True)
+        for folder in path.parents:
+            if folder == root or any(folder.iterdir()):
+                break
+            folder.rmdir()
 
 
 def _sha256(path: Path) -> str:

@@ -167,9 +167,10 @@ def test_a_broken_trace_leaves_the_store_as_it_was(root: Path, trace: Path, tmp_
     pq.write_table(table.filter(pa.array(keep)), broken)
     with pytest.raises(DataError, match="broken"):
         ingest(root, broken)
-    assert rows(root, "FROM straggler_traces") == before[0]
-    ingest(root, trace)
-    assert files(root) == before[1]
+    assert (rows(root, "FROM straggler_traces"), files(root)) == before
+    with pytest.raises(DataError, match="broken"):
+        ingest(root.with_name("new"), broken)
+    assert not root.with_name("new").exists()
 
 
 def test_a_negative_duration_is_named_by_file_row_and_column(root: Path, tmp_path: Path) -> None:
