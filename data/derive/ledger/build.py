@@ -9,6 +9,7 @@ from data.derive.ledger.attempts import AttemptRows, attempt_rows
 from data.derive.ledger.fleet import fleet_rows
 from data.derive.ledger.runs import write_runs
 from data.derive.runs import set_runs
+from data.derive.straggler_traces import link_traces
 from data.ledger_state import forget_ledger, ledger_key
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def derive_ledger(
     forget_ledger(connection)
     progress("joining attempts to runs")
     set_runs(connection, site.runs.rule)
+    link_traces(connection)
     progress("dividing running time")
     held = attempt_rows(connection, site.runs, said)
     progress("sweeping the fleet")
