@@ -18,6 +18,12 @@ from analytics.reliability.failure_rate import poisson_rate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
+_SUMMED = ["n_gpus", "queued_s", "scheduled_s", "productive_s", "lower_productive_s",
+           "upper_productive_s", "variance_productive_s2", "n_interruptions", "gpu_s"]  # fmt: skip
+"""Columns that groups are summed by."""
+
 
 @dataclass(frozen=True)
 class GroupEttr:
@@ -47,8 +53,13 @@ class EttrReport:
         By class of GPUs (1, 2-8, 9-16, doubling) and by ISO week of the first start, in order.
     """
 
+    n_runs: int
+    gpus: tuple[int, int]
+    """Of the smallest and the largest run; 0 without one."""
     ettr: Estimate
     median: Estimate
+    productive_hours: float | None
+    """Median over runs."""
     wait_hours: Estimate
     """Median over runs of the mean wait before a start, hours; n = runs."""
     failures_per_run: Estimate
@@ -61,11 +72,6 @@ class EttrReport:
     conf_level: float
     notes: tuple[str, ...]
     """What the estimates take for granted."""
-
-    @property
-    def n_runs(self) -> int:
-        """Runs counted."""
-        return len(self.by_run)
 
 
 def ettr_report(
@@ -114,17 +120,22 @@ def ettr_report(
     available = ran["queued_s"] + ran["scheduled_s"]
     ran = ran.assign(gpu_s=ran["n_gpus"] * available)
     ran = ran.sort_values(["gpu_s", "run_id"], ascending=[False, True], kind="stable")
-    week = pd.to_datetime(ran["first_start_at"], utc=True).dt.strftime("%G-W%V")
+    of_each = _of_each(ran, conf_level)
+    size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
+    classes = np.array([size_class(n) for n in size], dtype=object)[place]
     waits = ran["queued_s"] / ran["n_attempts"] / 3600
     return EttrReport(
+        n_runs=len(ran),
+        gpus=(int(size[0]), int(size[-1])) if len(size) else (0, 0),
         ettr=_together(ran, conf_level),
-        median=_median(_of_each(ran, conf_level)["ettr"], conf_level),
+        median=_median(of_each["ettr"], conf_level),
+        productive_hours=float(ran["productive_s"].median()) / 3600 if len(ran) else None,
         wait_hours=_median(waits, conf_level),
         failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
         shares=_shares(ran),
-        by_run=ran.drop(columns="gpu_s").join(_of_each(ran, conf_level)).reset_index(drop=True),
-        by_size=_groups(ran, ran["n_gpus"].map(size_class), conf_level),
-        by_week=_groups(ran, week, conf_level),
+        by_run=ran.drop(columns="gpu_s").join(of_each).reset_index(drop=True),
+        by_size=_groups(ran, classes, conf_level),
+        by_week=_groups(ran, _weeks(ran["first_start_at"]), conf_level),
         conf_level=conf_level,
         notes=habit_sentences(notes),
     )
@@ -203,7 +214,7 @@ def _median(values: pd.Series, conf_level: float) -> Estimate:
     return Estimate(value, float(ordered[rank - 1]), float(ordered[n - rank]), conf_level, n)
 
 
-def _groups(ran: pd.DataFrame, by: pd.Series, conf_level: float) -> tuple[GroupEttr, ...]:
+def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tuple[GroupEttr, ...]:
     """ETTR of groups of runs, by size or time."""
     found = [
         GroupEttr(
@@ -212,9 +223,18 @@ def _groups(ran: pd.DataFrame, by: pd.Series, conf_level: float) -> tuple[GroupE
             gpu_hours=float(part["gpu_s"].sum()) / 3600,
             ettr=_together(part, conf_level),
         )
-        for name, part in ran.groupby(by, sort=False)
+        for name, part in ran[_SUMMED].groupby(by, sort=False)
     ]
     return tuple(sorted(found, key=lambda each: _order(each.group)))
+
+
+def _weeks(moments: pd.Series) -> NDArray[np.object_]:
+    """ISO weeks, each written once; day 0 of the epoch was a Thursday."""
+    at = pd.to_datetime(moments, utc=True).to_numpy(dtype="datetime64[D]")
+    day = at.astype(np.int64)
+    mondays, place = np.unique(day - (day + 3) % 7, return_inverse=True)
+    names = pd.to_datetime(mondays, unit="D").strftime("%G-W%V")
+    return np.asarray(names, dtype=object)[place]
 
 
 def _order(group: str) -> tuple[int, str]:

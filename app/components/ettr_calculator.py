@@ -50,7 +50,7 @@ def _settings(report: EttrReport, failures: MttfReport) -> EttrSettings:
     """What the reader asks of; the store's own values until they say otherwise."""
     habit = loaders.habits().central
     rate = failures.rate.rate_per_1000_node_days.value
-    largest = int(report.by_run["n_gpus"].max()) if report.n_runs else GPUS
+    largest = report.gpus[1] or GPUS
     wait = report.wait_hours.value or 0.0
     given = (
         ("GPUs", "gpus", float(largest), 1.0),

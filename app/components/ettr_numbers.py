@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.components import ettr_runs, glossary, rows
+from app.components import ettr_runs, glossary
 from app.components.headline import Headline
 from app.figures import numbers
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def of_runs(report: EttrReport, scope: Scope) -> list[Headline]:
     """ETTR of all runs, of the median one, how many, how often ended, how long they waited."""
-    opens = partial(rows.runs, ettr_runs.listed(report), scope)
+    opens = partial(ettr_runs.dialog, report, scope)
     gpu_hours = sum(group.gpu_hours for group in report.by_size)
     return [
         together(report, scope),
@@ -51,7 +51,7 @@ def together(report: EttrReport, scope: Scope) -> Headline:
         glossary.ETTR,
         _ratio(report.ettr.value),
         basis(report.ettr),
-        partial(rows.runs, ettr_runs.listed(report), scope),
+        partial(ettr_runs.dialog, report, scope),
         higher_is_better=True,
     )
 

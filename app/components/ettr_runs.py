@@ -9,11 +9,12 @@ import streamlit as st
 
 from app import loaders
 from app.components import figure_block, links, notice, run_choice, table
+from app.components.rows import EVERYTHING
 from app.figures import numbers
 from app.figures.efficiency import runs_and_expected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from analytics.efficiency.ettr import EttrReport, GroupEttr
     from analytics.efficiency.expected_curve import ExpectedCurve
@@ -55,13 +56,36 @@ def show(report: EttrReport, expected: ExpectedCurve | None, scope: Scope) -> No
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.header("Runs", anchor=False, width="content")
         run_choice.box()
-    table.show(listed(report), name="runs", scope=scope, opens=links.open_run)
+    rows(report, scope, name="runs", opens=links.open_run)
 
 
-def listed(report: EttrReport) -> pd.DataFrame:
-    """The runs, most GPU-time first, times in hours."""
-    hours = {f"{part}_h": report.by_run[f"{part}_s"] / 3600 for part in HOURS}
-    return report.by_run.assign(**hours)[COLUMNS]
+@st.dialog("Runs behind the number", width="large")
+def dialog(report: EttrReport, scope: Scope) -> None:
+    """The runs that an ETTR counts."""
+    rows(report, scope, name="runs_behind")
+
+
+def rows(
+    report: EttrReport,
+    scope: Scope,
+    *,
+    name: str,
+    opens: Callable[[pd.Series], None] | None = None,
+) -> None:
+    """The runs with most GPU-time; the download holds all."""
+    table.show(
+        _listed(report.by_run),
+        name=name,
+        scope=scope,
+        total=report.n_runs,
+        everything=lambda: _listed(loaders.run_rows(scope.selection, EVERYTHING)),
+        opens=opens,
+    )
+
+
+def _listed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs as they are shown, times in hours."""
+    return runs.assign(**{f"{part}_h": runs[f"{part}_s"] / 3600 for part in HOURS})[COLUMNS]
 
 
 def _groups(groups: Sequence[GroupEttr], by: str, scope: Scope) -> None:

@@ -35,12 +35,6 @@ def attempts(scope: Scope, gpus_from: int, gpus_to: int) -> None:
     _rows(fetch, name="attempts", scope=scope)
 
 
-@st.dialog("Runs behind the number", width="large")
-def runs(frame: pd.DataFrame, scope: Scope) -> None:
-    """The runs that an ETTR counts, most GPU-time first."""
-    table.show(frame, name="runs_behind", scope=scope)
-
-
 @st.dialog("Nodes out of service", width="large")
 def out_of_service(frame: pd.DataFrame, scope: Scope) -> None:
     """The nodes, since when, and why."""

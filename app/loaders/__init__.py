@@ -19,6 +19,7 @@ from app.loaders.efficiency import (
     ledger_by,
     lost_attempts,
     run_ettr,
+    run_rows,
 )
 from app.loaders.explore import ask_sql, kept_queries, prepare_sql, sample_rows, schema
 from app.loaders.failures import (
@@ -110,6 +111,7 @@ __all__ = [
     "rejected_rows",
     "report",
     "run_ettr",
+    "run_rows",
     "said",
     "said_version",
     "sample_rows",

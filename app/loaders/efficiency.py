@@ -47,8 +47,13 @@ def lost_attempts(selection: Selection, limit: int) -> pd.DataFrame:
 
 
 def ettr(selection: Selection) -> EttrReport:
-    """What runs got out of their time."""
-    return cached.answer(questions.ettr, selection)
+    """What runs got out of their time; those with most GPU-time are listed."""
+    return cached.answer(questions.ettr, selection, limit=cached.ROWS_KEPT)
+
+
+def run_rows(selection: Selection, limit: int) -> pd.DataFrame:
+    """Runs with their ETTR, most GPU-time first."""
+    return cached.rows(questions.run_rows, selection, limit=limit)
 
 
 def run_ettr(run_id: str, cluster: str | None) -> questions.RunEttr:

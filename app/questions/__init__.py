@@ -21,6 +21,7 @@ from app.questions.efficiency import (
     ledger,
     ledger_by,
     lost_attempts,
+    run_rows,
 )
 from app.questions.explore import (
     PAGE_LIMITS,
@@ -132,6 +133,7 @@ __all__ = [
     "rates_by",
     "rejected_rows",
     "run_ettr",
+    "run_rows",
     "said",
     "sample_rows",
     "schema_of",

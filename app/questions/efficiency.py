@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analytics.efficiency import expected_ettr as expected
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from data.queries.efficiency import LedgerGroup
     from data.queries.selection import Selection
     from data.store import Store
+
+
+COUNTED = (
+    *("cluster", "run_id", "n_gpus", "n_attempts", "n_interruptions", "n_failures"),
+    *("first_start_at", "queued_s", "scheduled_s", "startup_s", "checkpoint_s", "lost_s"),
+    *("productive_s", "lower_productive_s", "upper_productive_s", "variance_productive_s2"),
+)
+"""Columns of runs that an ETTR is computed from."""
 
 
 def expected_ettr(
@@ -66,9 +75,25 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
     return efficiency_queries.lost_attempts(store, selection, limit=limit)
 
 
-def ettr(store: Store, selection: Selection, *, conf_level: float = 0.90) -> EttrReport:
-    """What did the runs get out of their time?"""
+def ettr(
+    store: Store, selection: Selection, *, limit: int | None = None, conf_level: float = 0.90
+) -> EttrReport:
+    """What did the runs get out of their time? `by_run` lists the `limit` with most GPU-time."""
     notes = efficiency_queries.ledger_notes(store)
-    runs = efficiency_queries.run_rows(store, selection)
+    columns = ("*",) if limit is None else COUNTED
+    runs = efficiency_queries.run_rows(store, selection, columns)
     habits = {"several_nodes": notes["several_nodes"]}
-    return ettr_report(runs, notes=habits, conf_level=conf_level)
+    report = ettr_report(runs, notes=habits, conf_level=conf_level)
+    if limit is None:
+        return report
+    largest = report.by_run.head(limit)
+    named = efficiency_queries.runs_named(store, largest)
+    kept = ["cluster", "run_id", "ettr", "lower", "upper"]
+    return replace(report, by_run=largest[kept].merge(named, on=kept[:2], how="left"))
+
+
+def run_rows(
+    store: Store, selection: Selection, *, limit: int, conf_level: float = 0.90
+) -> pd.DataFrame:
+    """Each run with its ETTR, most GPU-time first."""
+    return ettr(store, selection, conf_level=conf_level).by_run.head(limit)

@@ -111,17 +111,16 @@ def expected_curve(runs: EttrReport, failures: MttfReport, habits: Habits) -> Ex
     A run of the curve waits and trains as long as the median one did. None without runs, without
     work that one got done, or where the failure rate is not known.
     """
-    productive = runs.by_run["productive_s"]
-    wait = runs.wait_hours.value
-    if wait is None or not productive.median() > 0:
+    wait, hours = runs.wait_hours.value, runs.productive_hours
+    if wait is None or not hours:
         return None
-    least, most = runs.by_run["n_gpus"].min(), runs.by_run["n_gpus"].max() * BEYOND
+    least, most = runs.gpus
     return expected.expected_curve(
         failures.rate.rate_per_1000_node_days,
         habit=habits.central,
         queue_hours=wait,
-        run_hours=float(productive.median()) / 3600,
-        gpus=np.geomspace(least, most, CURVE_POINTS).tolist(),
+        run_hours=hours,
+        gpus=np.geomspace(least, most * BEYOND, CURVE_POINTS).tolist(),
         gpus_per_node=failures.gpus_per_node,
     )
 

@@ -61,9 +61,7 @@ def ledger_notes(store: Store) -> dict[str, Any]:
     return dict(json.loads(notes))
 
 
-def ledger_rows(
-    store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()
-) -> pd.DataFrame:
+def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()) -> pd.DataFrame:
     """GPU-time by cluster, bucket and cause, and by what else is asked for.
 
     The period counts in whole days of UTC: every day that it touches.
@@ -113,10 +111,10 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
     )
 
 
-def run_rows(store: Store, selection: Selection) -> pd.DataFrame:
+def run_rows(store: Store, selection: Selection, columns: Sequence[str] = ("*",)) -> pd.DataFrame:
     """Runs on several nodes that ran in the period, whole; those of one node are left out."""
     return store.frame(
-        """SELECT * FROM job_runs
+        f"""SELECT {", ".join(columns)} FROM job_runs
            WHERE n_nodes > 1 AND scheduled_s > 0 AND n_gpus >= greatest($min_gpus, 1)
              AND ($from_at IS NULL OR last_end_at IS NULL OR last_end_at >= $from_at)
              AND ($to_at IS NULL OR first_start_at < $to_at)
@@ -126,6 +124,16 @@ def run_rows(store: Store, selection: Selection) -> pd.DataFrame:
         {name: getattr(selection, name) for name in
          ("from_at", "to_at", "cluster", "partition", "account", "min_gpus")},
     )  # fmt: skip
+
+
+def runs_named(store: Store, runs: pd.DataFrame) -> pd.DataFrame:
+    """All columns of the runs of a frame with cluster and run_id."""
+    return store.frame(
+        """SELECT job_runs.* FROM job_runs SEMI JOIN (
+             SELECT unnest($clusters) AS cluster, unnest($runs) AS run_id)
+             USING (cluster, run_id)""",
+        {"clusters": runs["cluster"].tolist(), "runs": runs["run_id"].tolist()},
+    )
 
 
 def prices(store: Store) -> dict[str, tuple[float, str]]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430
-MOST_DRAWN = 1_500
-"""Runs drawn, those with most GPU-time; the table and the download hold all."""
 SMALLEST_PX, LARGEST_PX = 5.0, 30.0
 """Diameter of the points of least and most GPU-time."""
 SPREAD = 0.1
@@ -34,15 +32,16 @@ def figure(
 ) -> go.Figure:
     """Runs as points by size, with the expected ETTR over them.
 
-    A point's area is its GPU-time; whiskers show bounds where start-up, checkpoints or lost work
-    were not measured. Runs of one size are spread a little sideways.
+    Drawn are the runs that `by_run` lists, those with most GPU-time. A point's area is its
+    GPU-time; whiskers show bounds where start-up, checkpoints or lost work were not measured. Runs
+    of one size are spread a little sideways.
     """
     palette = template.PALETTES[mode]
-    drawn = report.by_run.head(MOST_DRAWN)
+    drawn = report.by_run
     left_out = report.n_runs - len(drawn)
     chart = template.figure(
         title="What did runs get out of their time?",
-        note=note + (f" · {left_out:,} smaller runs in the download" if left_out else ""),
+        note=note + (f" · {left_out:,} smaller runs not drawn" if left_out else ""),
         mode=mode,
         height=HEIGHT,
     )
