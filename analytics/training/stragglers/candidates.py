@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from analytics.training.stragglers.counterfactual import Change
-
-    Floats: TypeAlias = NDArray[Any]
 
 Cause: TypeAlias = Literal[
     "worker",
@@ -26,7 +22,8 @@ Cause: TypeAlias = Literal[
     "none",
 ]
 Number: TypeAlias = int | float | bool | str | None
-Target: TypeAlias = "Mapping[str, Number | list[Number] | list[dict[str, Number]]]"
+Target: TypeAlias = "Mapping[str, Any]"
+"""What is slow: numbers, names and lists of them, None where it is not known or is several."""
 
 
 @dataclass(frozen=True)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from analytics.training.stragglers.candidates import Candidate, Cause, Number, Target
+from analytics.training.stragglers.collective_causes import dp_links, optimizers
 from analytics.training.stragglers.compute_causes import compute_candidates, correlations
 from analytics.training.stragglers.computes import take_apart
-from analytics.training.stragglers.counterfactual import changed_seconds
+from analytics.training.stragglers.counterfactual import changed_seconds, most_gained
 from analytics.training.stragglers.data_loading import delayed_seconds, first_delays
+from analytics.training.stragglers.pp_link_causes import pp_links
 from analytics.training.stragglers.slowdown import STRAGGLING
-from analytics.training.stragglers.transfer_causes import transfer_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from analytics.training.stragglers.candidates import Candidate, Cause, Number, Target
     from analytics.training.stragglers.slowdown import StragglerAnalysis
-    from analytics.training.stragglers.what_if import WhatIf
-
-    Times: TypeAlias = NDArray[np.float64]
 
 LEAST_GAIN: Final = 0.01
 """Share of the step time that fixing a cause must give back for it to be named."""
@@ -62,11 +58,11 @@ def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
     """
     model = analysis.what_if
     parts = take_apart(model)
-    candidates = [] if parts is None else list(compute_candidates(model, parts))
-    candidates += transfer_candidates(model)
+    measured = correlations(model, parts) if parts is not None else {}
+    candidates = [] if parts is None else list(compute_candidates(model, parts, measured))
+    candidates += [*dp_links(model), *pp_links(model), *optimizers(model)]
     found = _weighed(analysis, candidates) + _data_loading(analysis)
     found.sort(key=lambda cause: (-cause.gain_ratio, -cause.alone_ratio))
-    measured = {} if parts is None else correlations(model, parts)
     return StragglerCauses(tuple(found) or (_nothing(analysis),), measured)
 
 
@@ -77,15 +73,22 @@ def causes(analysis: StragglerAnalysis) -> tuple[StragglerCause, ...]:
 
 def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[StragglerCause]:
     """Candidates whose fix gives enough, or that would cost enough were they alone."""
+    original = float(analysis.original_seconds.mean())
+    candidates = [
+        one
+        for one in candidates
+        if most_gained(analysis.what_if, one.change) >= LEAST_GAIN * original
+    ]
     if not candidates:
         return []
     changes = [one.change for one in candidates]
-    alone = [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]
-    scenarios = [*([change] for change in changes), *alone, changes]
+    scenarios = [[change] for change in changes]
+    if len(changes) > 1:
+        scenarios += [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]
+        scenarios.append(changes)
     seconds = changed_seconds(analysis.what_if, scenarios).mean(axis=1)
-    original = float(analysis.original_seconds.mean())
     gains = 1.0 - seconds[: len(changes)] / original
-    costs = (seconds[len(changes) : -1] - seconds[-1]) / original
+    costs = (seconds[len(changes) : -1] - seconds[-1]) / original if len(changes) > 1 else gains
     return [
         StragglerCause(one.cause, one.target, float(gain), float(cost), one.evidence)
         for one, gain, cost in zip(candidates, gains, costs, strict=True)

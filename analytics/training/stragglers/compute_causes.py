@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -12,11 +13,11 @@ from analytics.training.stragglers.computes import low_median
 from analytics.training.stragglers.counterfactual import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.candidates import Number
+    from analytics.training.stragglers.candidates import Number, Target
     from analytics.training.stragglers.computes import Computes
     from analytics.training.stragglers.what_if import WhatIf
 
@@ -35,11 +36,13 @@ MOST_PAUSED: Final = 0.15
 _MOST_NAMED: Final = 8
 
 
-def compute_candidates(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
-    """Causes for which the computes hold evidence, in no order."""
+def compute_candidates(
+    model: WhatIf, parts: Computes, measured: Mapping[str, float]
+) -> Iterator[Candidate]:
+    """Causes for which the computes hold evidence, in no order; `measured` are `correlations`."""
     yield from _workers(model, parts)
     yield from _stages(model, parts)
-    yield from _sequence_length(model, parts)
+    yield from _sequence_length(model, parts, measured)
     yield from _pauses(model, parts)
 
 
@@ -66,8 +69,10 @@ def _workers(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
     order = np.argsort(-excess, axis=None, kind="stable")
     slow = [divmod(int(at), excess.shape[1]) for at in order if excess.flat[at] > 0]
     dp, stage = slow[0]
-    whole_rank = excess.shape[1] > 1 and all((dp, p) in slow for p in range(excess.shape[1]))
-    target = worker_target(model, dp, stage)
+    whole_rank = excess.shape[1] > 1 and bool(excess[dp].min() > excess[dp].max() / 2)
+    target: dict[str, Any] = worker_target(model, dp, stage)
+    if whole_rank:
+        target |= {"stage": None, "rank": None}
     named = [worker_target(model, *one) for one in slow[:_MOST_NAMED]]
     usual = float(np.exp(parts.base[:, stage]).sum())
     slow_steps = by_step[stage, :, dp] > by_step[stage, :, dp].max() / 2
@@ -104,13 +109,15 @@ def _stages(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
         yield Candidate("stage", {"stage": int(stage)}, change, evidence)
 
 
-def _sequence_length(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
+def _sequence_length(
+    model: WhatIf, parts: Computes, found: Mapping[str, float]
+) -> Iterator[Candidate]:
     """Micro-batches that are long in all their computes."""
-    found = correlations(model, parts)
     demeaned = max(found["demeaned"], found["all_stages"])
     if not demeaned >= LEAST_CORRELATION or not found["within_step"] >= LEAST_WITHIN_STEP:
         return
-    if parts.places.shape[1] > 1 and not found["between_stages"] >= LEAST_AGREEMENT:
+    n_stages = parts.places.shape[1]
+    if n_stages > 1 and not found["between_stages"] >= LEAST_AGREEMENT:
         return
     work = parts.slope[:, :, :, None, None, None] * parts.work
     relative = np.exp(parts.detrended)
@@ -122,7 +129,7 @@ def _sequence_length(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
     evidence: dict[str, Number] = {
         "correlation_raw": found["raw"],
         "correlation_demeaned": found["demeaned"],
-        "correlation_between_stages": found["between_stages"],
+        "correlation_between_stages": found["between_stages"] if n_stages > 1 else None,
         "coefficient_of_variation": float(np.median(spread)),
     }
     yield Candidate("sequence_length", None, change, evidence)
@@ -148,9 +155,7 @@ def correlations(model: WhatIf, parts: Computes) -> dict[str, float]:
         "demeaned": _median([_pearson(logs[0, p], logs[1, p]) for p in stages]),
         "all_stages": _pearson(over_stages[0], over_stages[1]),
         "within_step": 1.0 if single else _pearson(in_step[0], in_step[1]),
-        "between_stages": _median(
-            [_pearson(one, other) for one, other in zip(by_stage, by_stage[1:], strict=False)]
-        ),
+        "between_stages": _median([_pearson(one, other) for one, other in pairwise(by_stage)]),
     }
 
 
@@ -160,8 +165,8 @@ def _median(values: list[float]) -> float:
 
 def _pearson(one: Floats, other: Floats) -> float:
     one, other = one.ravel() - one.mean(), other.ravel() - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / size if size > 0 else float("nan")
+    size = float(np.sqrt((one * one).sum() * (other * other).sum()))
+    return float((one * other).sum()) / size if size > 0 else float("nan")
 
 
 def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
@@ -184,7 +189,7 @@ def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
 
 def _pause_words(
     model: WhatIf, by_worker: Floats, *, paused: NDArray[np.bool_], change: Change
-) -> tuple[dict[str, Number | list[Number] | list[dict[str, Number]]], Change, dict[str, Number]]:
+) -> tuple[Target, Change, dict[str, Number]]:
     """Which workers pause, how often and how long; seconds lost as (stages, steps, ranks)."""
     hit = by_worker > 0
     workers = np.argwhere(hit.any(axis=1).T)

@@ -28,9 +28,6 @@ LEAST_STEP_SHIFT: Final = np.log(1.05)
 """Least shift of a worker in a single step."""
 LEAST_OPERATIONS: Final = 3
 """Operations of a worker and type in a step from which on a single step can show a shift."""
-LEAST_STEPS: Final = 3
-LEAST_STEPS_RATIO: Final = 0.1
-"""Steps, and share of all steps, from which on single steps make a shift of a worker."""
 LEAST_PAUSE: Final = np.log(1.1)
 """Least excess of an isolated long operation."""
 PAUSE_SD: Final = 8.0
@@ -47,6 +44,11 @@ def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     middle = (flat.shape[-1] - 1) // 2
     found: Floats = np.partition(flat, middle, axis=-1)[..., middle]
     return found
+
+
+def least_steps(n_steps: int) -> float:
+    """Steps from which on single ones make a cause: a tenth of all, and 3 (2 of 4 and fewer)."""
+    return max(0.1 * n_steps, 3.0 if n_steps > 4 else 2.0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Computes:
         more than a quarter of a worker's computes in a step are.
         """
         limit = np.maximum(PAUSE_SD * self.noise, LEAST_PAUSE)[:, :, None, None, None, None]
-        long = self.rest > limit
+        long: Bools = self.rest > limit
         if not long.any():
             return long
         long &= ~long[::-1]
@@ -174,9 +176,10 @@ def _shift(times: Floats) -> Floats:
     by_step = np.median(times, axis=1)
     level = np.median(times.reshape(n_groups, -1, n_dp), axis=1)
     reference = low_median(level, -1)[:, None]
+    steady = low_median(by_step, 1)  # half of the steps may be slow
     scatter, drift = (
         MAD_TO_SD * np.median(np.abs(gap).reshape(n_groups, -1), axis=1)[:, None, None]
-        for gap in (times - by_step[:, None], by_step - level[:, None])
+        for gap in (times - by_step[:, None], by_step - steady[:, None])
     )
     step_error = np.maximum(MEDIAN_TO_MEAN_SE * scatter / np.sqrt(n), drift)
     shift = (level - reference)[:, None]
@@ -186,7 +189,7 @@ def _shift(times: Floats) -> Floats:
         return found
     in_step = by_step - reference[:, None]
     elsewhere = np.abs(in_step - found) > np.maximum(SIGNIFICANT * step_error, LEAST_STEP_SHIFT)
-    often = elsewhere.sum(axis=1, keepdims=True) >= max(LEAST_STEPS, LEAST_STEPS_RATIO * n_steps)
+    often = elsewhere.sum(axis=1, keepdims=True) >= least_steps(n_steps)
     return np.where(elsewhere & often, np.maximum(in_step, 0.0), found)
 
 
@@ -196,6 +199,6 @@ def _slopes(detrended: Floats, work: Floats) -> Floats:
     variance = float((centred**2).sum())
     if variance == 0:
         return np.ones(detrended.shape[:3])
-    slope = np.tensordot(detrended, centred, axes=3) / variance
+    slope = np.einsum("tpvmsd,msd->tpv", detrended, centred) / variance  # no threads: no BLAS
     found: Floats = np.maximum(slope, 0.0)
     return found

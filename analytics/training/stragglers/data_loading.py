@@ -41,8 +41,8 @@ def delayed_seconds(model: WhatIf, delays: dict[int, Floats]) -> Times:
     own = model.costs.own.astype(np.float64)
     latest = np.zeros(own.shape[1])
 
-    def delay(op: int) -> Floats:
-        return delays.get(op, np.zeros(1))
+    def delay(op: int) -> Times:
+        return delays[op].astype(np.float64) if op in delays else np.zeros(1)
 
     def visit(op: int, start: Times, ready: Times, end: Times) -> None:  # noqa: ARG001 - of `Visit`
         np.maximum(latest, end.max(axis=-1), out=latest)

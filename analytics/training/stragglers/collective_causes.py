@@ -1,4 +1,4 @@
-"""Candidates among transfers and the tail of a step: slow links, slow optimizers."""
+"""Candidates among collectives and the tail of a step: slow links of gradients, optimizers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.candidates import Candidate
 from analytics.training.stragglers.compute_causes import worker_target
-from analytics.training.stragglers.computes import MAD_TO_SD, SIGNIFICANT, low_median
+from analytics.training.stragglers.computes import MAD_TO_SD, SIGNIFICANT, least_steps, low_median
 from analytics.training.stragglers.counterfactual import Change
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LEAST_RATIO: Final = 1.1
 """Least time of a transfer over that of its peers."""
 LEAST_SHARE: Final = 0.003
 """Share of the step time that the excess must be for a what-if to be worth asking."""
-_MOST: Final = 4
+MOST_ASKED: Final = 4
 """Candidates of a kind that are asked about."""
 
 
@@ -66,30 +66,28 @@ def excess(own: Floats, operations: NDArray[np.intp]) -> Excess:
     scaled = np.where(slow, usual / np.where(slow, level, 1.0), 1.0)
     fixed = own * scaled[:, None]
     sudden = fixed - usual > np.maximum(SIGNIFICANT * noise, 0.5 * abs(usual))
-    often = sudden.sum(axis=1, keepdims=True) >= max(3.0, 0.1 * n_steps)
+    often = sudden.sum(axis=1, keepdims=True) >= least_steps(n_steps)
     fixed = np.where(sudden & often, max(usual, 0.0), fixed)
     return Excess(operations, own, np.minimum(fixed, own))
-
-
-def transfer_candidates(model: WhatIf) -> Iterator[Candidate]:
-    """Causes for which transfers and the tail hold evidence, in no order."""
-    yield from _dp_links(model)
-    yield from _pp_links(model)
-    yield from _optimizers(model)
 
 
 def _change(parts: Sequence[Excess], chosen: Sequence[NDArray[np.bool_]]) -> Change:
     """Usual costs at the (places, ranks) chosen of each part."""
     ratios = [
-        np.where(
-            mask[:, None] & (part.own > 0), part.usual / np.where(part.own > 0, part.own, 1.0), 1.0
-        )
+        np.where(mask[:, None], usual_ratio(part), 1.0)
         for part, mask in zip(parts, chosen, strict=True)
     ]
     return Change(np.concatenate([part.operations for part in parts]), np.concatenate(ratios))
 
 
-def _dp_links(model: WhatIf) -> Iterator[Candidate]:
+def usual_ratio(part: Excess) -> Floats:
+    """Usual over own cost, 1 where that is nothing; (places, steps, ranks)."""
+    positive = part.own > 0
+    ratio: Floats = np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
+    return ratio
+
+
+def dp_links(model: WhatIf) -> Iterator[Candidate]:
     """Parameters and gradients of a stage, or of one of its ranks, that take longer than others."""
     ops, own = model.trace.operations, model.costs.own
     parts = []
@@ -107,7 +105,7 @@ def _dp_links(model: WhatIf) -> Iterator[Candidate]:
         np.add.at(total, ops.stage[part.operations], part.seconds)
         np.add.at(spent, ops.stage[part.operations], part.own.mean(axis=1))
     least = LEAST_SHARE * model.trace.step_seconds.mean()
-    for stage in np.argsort(-total.max(axis=1), kind="stable")[:_MOST].tolist():
+    for stage in np.argsort(-total.max(axis=1), kind="stable")[:MOST_ASKED].tolist():
         if not total[stage].max() > least:
             continue
         dp = _single(total[stage])
@@ -121,7 +119,7 @@ def _dp_links(model: WhatIf) -> Iterator[Candidate]:
             where = worker_target(model, dp, stage)
         evidence: dict[str, Number] = {
             "seconds_above_usual": float(total[stage, at_worst]),
-            "time_over_usual_ratio": _over(spent[stage, at_worst], total[stage, at_worst]),
+            "time_overusual_ratio": over_usual(spent[stage, at_worst], total[stage, at_worst]),
             "n_dp_ranks_slow": int((total[stage] > total[stage].max() / 2).sum()),
         }
         yield Candidate("dp_link", where, _change(parts, masks), evidence)
@@ -134,123 +132,12 @@ def _single(seconds: Floats) -> int | None:
     return worst if others.size and others.max() < seconds[worst] / 2 else None
 
 
-def _over(spent: float, above: float) -> float | None:
+def over_usual(spent: float, above: float) -> float | None:
     """Time over the usual time; None where that is nothing."""
     return float(spent / (spent - above)) if spent > above else None
 
 
-def _pp_links(model: WhatIf) -> Iterator[Candidate]:
-    """Transfers over a boundary between stages that take longer than others of their direction."""
-    ops, own = model.trace.operations, model.costs.own
-    links: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
-    for node in model.graph.nodes:
-        if len(node.members) == 2 and not node.shared and ops.optype[node.members[0]] in kind.P2P:
-            send, receive = sorted(
-                node.members,
-                key=lambda op: ops.optype[op] in (kind.FORWARD_RECV, kind.BACKWARD_RECV),
-            )
-            forward = int(ops.optype[send] == kind.FORWARD_SEND)
-            key = (forward, int(ops.stage[send]), int(ops.stage[receive]))
-            links.setdefault(key, []).append((send, receive))
-    found = []
-    for forward in (0, 1):
-        mine = [key for key in links if key[0] == forward]
-        if mine:
-            found += _slow_links(mine, [own[np.array(links[key])] for key in mine])
-    least = LEAST_SHARE * model.trace.step_seconds.mean()
-    by_place: dict[tuple[int, int, int | None], list[_Link]] = {}
-    for link in found:
-        if link.seconds > least:
-            by_place.setdefault(link.place, []).append(link)
-    ranked = sorted(by_place.items(), key=lambda item: -sum(link.seconds for link in item[1]))
-    for place, both in ranked[:_MOST]:
-        yield _link_candidate(model, place, links=both, pairs=links)
-
-
-@dataclass(frozen=True)
-class _Link:
-    """A slow link, in one direction."""
-
-    key: tuple[int, int, int]
-    """Whether forward, stage of the sender, stage of the receiver."""
-    dp: int | None
-    """Data-parallel rank; None for all."""
-    seconds: float
-    """Time above the usual one, a step, if nothing hid it."""
-    ratio: Floats
-    """Usual over own cost, (steps, ranks); 1 elsewhere."""
-    over: float | None
-
-    @property
-    def place(self) -> tuple[int, int, int | None]:
-        return (min(self.key[1:]), max(self.key[1:]), self.dp)
-
-
-def _slow_links(keys: list[tuple[int, int, int]], own: list[Floats]) -> list[_Link]:
-    """Links of a direction that are slow; costs as (pairs, 2, steps, ranks) each."""
-    typical = np.stack([np.median(one.max(axis=1), axis=0) for one in own])
-    found = excess(typical, np.arange(len(keys)))
-    ratio = np.where(typical > 0, found.usual / np.where(typical > 0, typical, 1.0), 1.0)
-    links = []
-    for at, key in enumerate(keys):
-        seconds = found.seconds[at] * len(own[at])
-        n_slow = int((found.seconds[at] > found.seconds[at].max() / 2).sum())
-        if not seconds.max() > 0:
-            continue
-        everywhere = len(seconds) > 1 and 2 * n_slow > len(seconds)
-        ranks = [None] if everywhere else np.flatnonzero(seconds > 0).tolist()
-        for dp in ranks:
-            chosen = np.ones(len(seconds), dtype=np.bool_) if dp is None else (
-                np.arange(len(seconds)) == dp
-            )
-            spent = float(typical[at][:, chosen].mean())
-            above = float(found.seconds[at][chosen].mean())
-            links.append(
-                _Link(
-                    key,
-                    dp,
-                    float(seconds[chosen].max()),
-                    np.where(chosen, ratio[at], 1.0),
-                    _over(spent, above),
-                )
-            )
-    return links
-
-
-def _link_candidate(
-    model: WhatIf,
-    place: tuple[int, int, int | None],
-    *,
-    links: list[_Link],
-    pairs: dict[tuple[int, int, int], list[tuple[int, int]]],
-) -> Candidate:
-    low, high, dp = place
-    ranks = model.trace.ranks
-    named: list[Number] | None = None
-    if dp is not None and ranks is not None:
-        named = [int(ranks[dp, low]), int(ranks[dp, high])]
-    places = [np.array(pairs[link.key]).ravel() for link in links]
-    ratio = [
-        np.broadcast_to(link.ratio, (len(at), *link.ratio.shape))
-        for link, at in zip(links, places, strict=True)
-    ]
-    ways = {"forward" if link.key[0] else "backward" for link in links}
-    evidence: dict[str, Number] = {
-        "seconds_above_usual": sum(link.seconds for link in links),
-        "time_over_usual_ratio": max((link.over or 0.0 for link in links)) or None,
-        "n_transfers": sum(len(pairs[link.key]) for link in links),
-    }
-    target = {
-        "dp_rank": dp,
-        "stages": [low, high],
-        "direction": "both" if len(ways) == 2 else min(ways),
-        "ranks": named,
-    }
-    return Candidate("pp_link", target, Change(np.concatenate(places), np.concatenate(ratio)),
-                     evidence)
-
-
-def _optimizers(model: WhatIf) -> Iterator[Candidate]:
+def optimizers(model: WhatIf) -> Iterator[Candidate]:
     """The operations between the last gradient and the end of the step, where some are long."""
     ops, own = model.trace.operations, model.costs.own
     parts = []
