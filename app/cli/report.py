@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.cli import options, output
-from data.errors import DataError
+from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
     import argparse
@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
+    if kind == "fleet":
+        _build_ledger(arguments.store)
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
     report = kinds.report(
@@ -84,6 +86,19 @@ def run(arguments: argparse.Namespace) -> int:
         said["mailed_to"] = list(mail.to)
     output.print_record(said, output.chosen(arguments.format))
     return 0
+
+
+def _build_ledger(root: Path) -> None:
+    """Builds the ledger that the report of the fleet holds; where that fails, it says so."""
+    from app.actions import build_ledger
+    from data.store import require_current
+
+    require_current(root)
+    try:
+        build_ledger(root, output.progress)
+    except StoreError as error:
+        output.notice(f"{error}; the report goes without the ledger")
+    output.progress_done()
 
 
 def _kind(arguments: argparse.Namespace) -> Kind:

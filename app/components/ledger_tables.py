@@ -25,12 +25,6 @@ NO_TRACES = (
     "No run with a straggler trace is in this selection: what workers waited for the slowest is "
     "not known and counts as productive."
 )
-WITHOUT_CAUSE = {
-    "lost_work": "no evidence of a cause",
-    "lost_work_preempted": "not by a failure",
-    "other": "requeued by hand",
-}
-"""What a loss without a cause is."""
 OUTSIDE = "none: outside jobs"
 
 
@@ -103,4 +97,4 @@ def _cause(loss: Loss, titles: dict[str, str]) -> str:
     """What caused a loss, in words."""
     if loss.cause is not None:
         return titles.get(loss.cause, loss.cause)
-    return WITHOUT_CAUSE[loss.bucket]
+    return buckets.WITHOUT_CAUSE[loss.bucket]

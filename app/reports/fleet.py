@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from app import questions
 from app.components import glossary
 from app.figures import numbers
-from app.reports import cells, content, coverage, fleet_summary, fleet_tables, redaction
+from app.reports import (
+    cells,
+    content,
+    coverage,
+    fleet_ledger,
+    fleet_summary,
+    fleet_tables,
+    redaction,
+)
 from app.reports.charts import causes as causes_chart
 from app.reports.charts import mttf_by_size, rate_by_week
 from app.reports.content import Headline, Report, Section
@@ -32,6 +40,7 @@ TERMS = (
     *glossary.DOMAINS,
     glossary.PROJECTION,
     glossary.LOST_GPU_HOURS,
+    *fleet_ledger.TERMS,
     glossary.COVERAGE,
 )
 """Defined in the report besides its headline numbers."""
@@ -54,6 +63,7 @@ class _Answers:
     incidents: IncidentSummary
     costliest: Table
     fleet: Fleet
+    gpu_hours: Section
     coverage: Coverage
 
 
@@ -102,6 +112,7 @@ def _answers(store: Store, selection: Selection, *, conf_level: float, seed: int
         incidents=incidents,
         costliest=fleet_tables.costliest(rows, incidents.n_incidents),
         fleet=questions.fleet(store, selection),
+        gpu_hours=fleet_ledger.section(store, selection, conf_level=conf_level),
         coverage=questions.coverage(store, selection),
     )
 
@@ -136,6 +147,7 @@ def _sections(found: _Answers, names: Names) -> tuple[Section, ...]:
             fleet_tables.by_size(mttf),
             fleet_tables.projection(mttf),
         ),
+        found.gpu_hours,
         Section("Nodes", (fleet_tables.out_of_service(found.fleet, names),)),
         coverage.section(found.coverage, mttf.from_at, mttf.to_at),
         Section("Method", (), METHOD),

@@ -62,6 +62,13 @@ Each stands out from the background by 3:1 at least; neighbours in `ORDER` diffe
 that they are told apart without seeing hues.
 """
 
+WITHOUT_CAUSE = {
+    "lost_work": "no evidence of a cause",
+    "lost_work_preempted": "not by a failure",
+    "other": "requeued by hand",
+}
+"""What a loss without a cause is."""
+
 
 def colour(bucket: str, mode: Mode) -> str:
     """Colour of a bucket."""

@@ -106,6 +106,26 @@ def test_an_empty_store_says_that_nothing_is_known(empty_store: Path) -> None:
     assert {block.title for part in report.sections for block in part.blocks} >= {"All causes"}
 
 
+def test_the_report_says_where_the_gpu_hours_went(demo_store: Path) -> None:
+    tables = {table.key: table for table in _report(demo_store).tables}
+    buckets = tables["gpu_hours"]
+    assert len(buckets.rows) == 12
+    productive = dict(zip(buckets.headers, buckets.printed[0], strict=True))
+    assert productive["Bucket"] == "Productive"
+    assert productive["At least"] != ""
+    idle = dict(zip(buckets.headers, buckets.printed[-1], strict=True))
+    assert (idle["Bucket"], idle["At least"]) == ("Idle", "")
+    assert {row[0] for row in tables["lost_work"].rows} >= {"Lost to failures"}
+
+
+def test_without_a_ledger_the_report_names_the_command(awkward_store: Path) -> None:
+    section = next(
+        part for part in _report(awkward_store).sections if part.title == "Where the GPU-hours went"
+    )
+    assert not section.blocks
+    assert "`faultline ledger` builds it" in section.sentences[0]
+
+
 def test_filters_stand_in_the_report(awkward_store: Path) -> None:
     selection = Selection(cluster="c", partition="gpu", account="physics", min_gpus=8)
     report = _report(awkward_store, selection)
