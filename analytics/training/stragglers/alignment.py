@@ -121,7 +121,7 @@ def _placed(rows: TraceRows) -> _Placed:
         key *= count
         key += column
     begins = _run_starts(rows.step)
-    steps, step = np.unique(rows.step[begins], return_inverse=True)
+    steps, step = distinct(rows.step[begins])
     n_keys = len(OPTYPES) * n_stages * n_seqs
     if n_keys <= max(_DENSE_KEYS, len(rows)):
         found = np.zeros(n_keys, dtype=np.bool_)
@@ -131,11 +131,21 @@ def _placed(rows: TraceRows) -> _Placed:
         first_place[keys] = np.arange(len(keys)) * (len(steps) * n_dp)
         place = first_place[key]
     else:
-        keys, op = np.unique(key, return_inverse=True)
+        keys, op = distinct(key)
         place = op * (len(steps) * n_dp)
     place += np.repeat(step * n_dp, np.diff(begins, append=len(rows)))
     place += dp_rank
     return _Placed(steps.astype(np.int64), keys, n_dp, n_stages, n_seqs, place)
+
+
+def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Places]:
+    """Distinct values in order, and of each value its place there; np.unique imports numpy.ma."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    new = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(values)]
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    return ordered[new], place
 
 
 def _signed(column: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
@@ -150,7 +160,7 @@ def _run_starts(step: NDArray[np.integer[Any]]) -> Places:
 
 def _refuse_gap(name: str, values: NDArray[np.integer[Any]]) -> None:
     """Refuses a column that is not numbered from 0 without gaps."""
-    present = np.unique(values)
+    present, _ = distinct(values)
     if len(present) <= int(present[-1]):
         gap = int(np.flatnonzero(present != np.arange(len(present)))[0])
         raise AnalysisError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from analytics.errors import AnalysisError, ShapeError
+from analytics.training.stragglers.alignment import distinct
 from analytics.training.stragglers.costs import Costs, costs_of
 from analytics.training.stragglers.graph import Graph, graph_of
 from analytics.training.stragglers.operations import label
@@ -49,7 +50,9 @@ class WhatIf:
     @property
     def labels(self) -> tuple[str, ...]:
         """Types of the trace, sends and receives of a direction being one, in order of code."""
-        return tuple(dict.fromkeys(label(code) for code in np.unique(self.trace.operations.optype)))
+        return tuple(
+            dict.fromkeys(label(code) for code in distinct(self.trace.operations.optype)[0])
+        )
 
     def operations_of(
         self, *, optype: str | None = None, stage: int | None = None, dp: int | None = None
