@@ -248,3 +248,8 @@ def largest_jobs(gpus_from: int, gpus_to: int) -> Term:
         "Measured mean time to failure of jobs of the largest size that ran: their running hours "
         "divided by their failures. Without a failure only a lower bound is known.",
     )
+
+
+def ettr_from(min_gpus: int) -> Term:
+    """ETTR of large runs, on pages that count jobs of all sizes."""
+    return Term(f"ETTR, {min_gpus:,} GPUs and more", ETTR.definition)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import loaders
 from app.components import (
+    efficiency_numbers,
     empty_state,
     filter_bar,
     fleet_numbers,
@@ -27,6 +28,7 @@ headline.row(
     [
         reliability_numbers.failure_rate(report, before, scope),
         reliability_numbers.largest_jobs(report, before, scope),
+        *efficiency_numbers.large_runs(scope),
         fleet_numbers.out_of_service(fleet, scope),
         fleet_numbers.sources(held, scope),
     ]

@@ -23,13 +23,14 @@ FILTERS = [
 ]
 
 
-def test_the_first_sentence_answers_and_four_numbers_follow(
+def test_the_first_sentence_answers_and_the_numbers_follow(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     page = open_page(demo_store)
     assert not page.exception
     assert page.title[0].value.startswith("The fleet fails ")
     assert [metric.label for metric in page.metric][2:] == [
+        "ETTR, 129 GPUs and more",
         "Nodes out of service",
         "Sources with records",
     ]

@@ -1,0 +1,166 @@
+"""ETTR: what did the big runs get out of their time?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.actions import Options, ingest_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/efficiency/ettr.py"
+HEADER = "JobID|Cluster|JobName|User|State|Submit|Eligible|Start|End|NNodes|AllocTRES|NodeList\n"
+TWICE = (
+    "7|c|llm|u|NODE_FAIL|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T01:00:00|"
+    "2026-01-05T11:00:00|32|gres/gpu=256|n[1-32]\n"
+    "7|c|llm|u|COMPLETED|2026-01-05T11:00:00|2026-01-05T11:00:00|2026-01-05T12:00:00|"
+    "2026-01-06T00:00:00|32|gres/gpu=256|n[1-32]\n"
+)
+SMALL = (
+    "1|c|one|u|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:00:00|"
+    "2026-01-02T00:00:00|1|gres/gpu=8|n1\n"
+)
+NO_GPUS = (
+    "1|c|one|u|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:00:00|"
+    "2026-01-02T00:00:00|4||n[1-4]\n"
+)
+
+
+def store_of(folder: Path, rows: str) -> Path:
+    (folder / "sacct.txt").write_text(HEADER + rows)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options(timezone="UTC"))
+    return folder / "store"
+
+
+def listed(page: AppTest) -> list[str]:
+    frame = next(f.value for f in page.dataframe if "run_id" in f.value.columns)
+    return [str(run) for run in frame["run_id"]]
+
+
+def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert not page.exception
+    assert " of 129 GPUs and more trained " in page.title[0].value
+    assert [metric.label for metric in page.metric] == [
+        "ETTR, all runs",
+        "ETTR, median run",
+        "Runs",
+        "Failures per run",
+        "Median wait to start",
+    ]
+    assert len(page.get("plotly_chart")) == 2
+    assert page.metric[2].value == f"{len(listed(page)):,}"
+
+
+def test_the_smallest_job_changes_the_runs(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    large, all_sizes = (
+        len(listed(open_page(demo_store, PAGE, period="all", min_gpus=size)))
+        for size in ("129", "0")
+    )
+    assert 0 < large < all_sizes
+
+
+@pytest.mark.parametrize(
+    "filters", [{"partition": "learn"}, {"period": "24h"}, {"cluster": "demo"}]
+)
+def test_every_filter_keeps_the_page(
+    open_page: Callable[..., AppTest], demo_store: Path, filters: dict[str, str]
+) -> None:
+    page = open_page(demo_store, PAGE, **({"period": "all", "min_gpus": "0"} | filters))
+    assert not page.exception
+    assert page.title[0].value.endswith(".")
+
+
+def test_a_link_opens_one_run(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    run = listed(open_page(demo_store, PAGE, period="all"))[0]
+    page = open_page(demo_store, PAGE, period="all", run=run)
+    assert not page.exception
+    assert page.title[0].value.startswith(f"Run {run} trained ")
+    assert len(page.get("plotly_chart")) == 1
+    assert any("All runs" in text.value for text in page.markdown)
+    page.text_input(key="run").set_value("").run()
+    assert " of 129 GPUs and more trained " in page.title[0].value
+
+
+def test_a_run_says_what_interrupted_it_with_links(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(store_of(tmp_path, TWICE), PAGE, period="all", run="7")
+    assert not page.exception
+    assert "1 interruption in 2 attempts" in page.title[0].value
+    (text,) = (m.value for m in page.markdown if "work lost" in m.value)
+    assert "(job?" in text
+    assert "(incident?" in text
+    frame = next(f.value for f in page.dataframe if "lost_h" in f.value.columns)
+    assert frame["waited_h"].tolist() == [1.0, 1.0]
+    assert frame["lost_h"].tolist() == [pytest.approx(0.508, abs=0.001), 0.0]
+
+
+def test_an_unknown_run_is_a_notice(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, run="nope")
+    assert not page.exception
+    assert "is not in the store" in page.warning[0].value
+    assert page.text_input(key="run").value == "nope"
+
+
+def test_the_calculator_starts_from_the_stores_values_and_a_link_keeps_others(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all")
+    assert page.number_input(key="restart").value == pytest.approx(5.0, abs=0.5)
+    assert page.number_input(key="interval").value is None
+    given = {"gpus": "12000", "rate": "6.5", "restart": "5", "write": "5", "interval": "38.4",
+             "queue": "0"}  # fmt: skip
+    linked = open_page(demo_store, PAGE, period="all", **given)
+    forms = next(f.value for f in linked.dataframe if "form" in f.value.columns)
+    assert dict(zip(forms["form"], forms["ETTR"], strict=True)) == {
+        "exact": "0.736", "full": "0.740", "v2": "0.740", "v1": "0.836",
+    }  # fmt: skip
+    assert any("Daly-Young's rule says 38.4 min" in text.value for text in linked.markdown)
+
+
+def test_a_request_without_answer_is_a_notice(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", interval="0", write="5")
+    assert not page.exception
+    assert "interval_min" in page.warning[0].value
+
+
+def test_published_figures_that_do_not_follow_are_marked(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    table = next(f.value for f in page.dataframe if "paper" in f.value.columns)
+    odd = table[table["follows"].ne("yes")]
+    assert odd["ours"].tolist() == ["0.685", "0.768"]
+    assert any("24.6 min" in text.value for text in page.markdown)
+
+
+@pytest.mark.parametrize("rows", [SMALL, NO_GPUS], ids=["one node", "no GPUs"])
+def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
+    open_page: Callable[..., AppTest], tmp_path: Path, rows: str
+) -> None:
+    page = open_page(store_of(tmp_path, rows), PAGE, period="all")
+    assert not page.exception
+    assert (
+        page.title[0].value == "No run of 129 GPUs and more on several nodes ran in this selection."
+    )
+    assert "AllocTRES" in page.code[0].value
+    assert page.number_input(key="rate").value is not None
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value
