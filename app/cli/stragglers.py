@@ -75,6 +75,8 @@ def run(arguments: argparse.Namespace) -> int:
 def what_if(name: str, meta_name: str | None) -> tuple[output.Row | None, str | None]:
     """The record of a trace, or why there is none: this much goes from process to process."""
     from analytics.errors import AnalysisError
+    from analytics.training.stragglers.cause_record import causes_record
+    from analytics.training.stragglers.causes import causes
     from analytics.training.stragglers.record import analysis_record
     from analytics.training.stragglers.slowdown import analyse
     from analytics.training.stragglers.trace import Trace
@@ -84,7 +86,8 @@ def what_if(name: str, meta_name: str | None) -> tuple[output.Row | None, str | 
         rows = _rows(name)
         meta = _meta(rows, name, meta_name)
         trace = Trace.of_columns(rows, dsp_size=meta.dsp_size if meta is not None else 1)
-        record = analysis_record(analyse(trace))
+        analysis = analyse(trace)
+        record = analysis_record(analysis) | {"causes": causes_record(causes(analysis))}
     except DataError as error:
         return None, str(error)
     except AnalysisError as error:
@@ -186,8 +189,20 @@ def _summary(record: output.Row) -> dict[str, Any]:
         "dp": record["job_meta"]["dp_size"],
         "pp": record["job_meta"]["pp_size"],
         "strongest_types": ", ".join(f"{name} {value:.3f}" for name, value in strongest),
+        "causes": ", ".join(map(_cause_words, record["causes"])),
         "seconds": record["seconds"],
     }
+
+
+def _cause_words(found: dict[str, Any]) -> str:
+    """A cause, where, and what fixing it gives."""
+    if found["cause"] == "none":
+        return "none"
+    names = (("dp_rank", "dp"), ("stage", "stage"), ("stages", "stages"))
+    target = found["target"] or {}
+    where = [f"{word} {target[key]}" for key, word in names if target.get(key) is not None]
+    place = f" ({', '.join(where)})" if where else ""
+    return f"{found['cause']}{place} {100 * found['gain_ratio']:.1f} %"
 
 
 def _print_table(records: list[output.Row]) -> None:
@@ -195,7 +210,7 @@ def _print_table(records: list[output.Row]) -> None:
     rows = [_summary(record) for record in records]
     output.print_table(
         ["trace", "S", "GPU-time wasted", "launch", "steps", "left out", "dp", "pp",
-         "strongest types (S_t)", "seconds"],
+         "strongest types (S_t)", "causes (gain)", "seconds"],
         [
             [f"{100 * value:.1f} %" if name == "gpu_hours_wasted_ratio" else value
              for name, value in row.items()]
