@@ -1,0 +1,207 @@
+"""What fixing one worker, stage or type of operations gives: step times before and after."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from analytics import validate
+from analytics.errors import AnalysisError
+from analytics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.training.stragglers.what_if import WhatIf
+
+    Times: TypeAlias = NDArray[np.float64]
+
+RESAMPLES: Final = 1000
+"""Draws of the bootstrap over steps."""
+_WORKER = re.compile(r"worker:(\d{1,9}),(\d{1,9})")
+_STAGE = re.compile(r"stage:(\d{1,9})")
+_TYPE = re.compile(r"type:([a-z-]+)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a job: a worker (`dp` and `stage`), a stage, or a type of operations."""
+
+    dp: int | None = None
+    stage: int | None = None
+    optype: str | None = None
+    """Name as in S_t: sends and receives of a direction are one."""
+
+    @classmethod
+    def named(cls, text: str) -> Part:
+        """The part that a text names.
+
+        Raises
+        ------
+        AnalysisError
+            Where the text has none of the three forms.
+
+        Examples
+        --------
+        >>> Part.named("worker:3,1")
+        Part(dp=3, stage=1, optype=None)
+        >>> Part.named("type:forward-compute").optype
+        'forward-compute'
+        """
+        if found := _WORKER.fullmatch(text):
+            return cls(dp=int(found[1]), stage=int(found[2]))
+        if found := _STAGE.fullmatch(text):
+            return cls(stage=int(found[1]))
+        if found := _TYPE.fullmatch(text):
+            return cls(optype=found[1])
+        raise AnalysisError(
+            f"a part must be worker:DP,STAGE, stage:N or type:NAME, got {text!r}: "
+            "e.g. worker:3,1, stage:0 or type:forward-compute"
+        )
+
+    def __str__(self) -> str:
+        """The text that names the part."""
+        if self.optype is not None:
+            return f"type:{self.optype}"
+        return f"stage:{self.stage}" if self.dp is None else f"worker:{self.dp},{self.stage}"
+
+    @property
+    def words(self) -> str:
+        """What people call the part.
+
+        Examples
+        --------
+        >>> Part(dp=3, stage=1).words, Part(optype="optimizer").words
+        ('worker dp 3, stage 1', 'all optimizer')
+        """
+        if self.optype is not None:
+            return f"all {self.optype}"
+        return (
+            f"stage {self.stage}" if self.dp is None else f"worker dp {self.dp}, stage {self.stage}"
+        )
+
+    def operations(self, model: WhatIf) -> NDArray[np.bool_]:
+        """Its operations, (operations, ranks).
+
+        Raises
+        ------
+        AnalysisError
+            Where the trace holds none.
+        """
+        return model.operations_of(optype=self.optype, stage=self.stage, dp=self.dp)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Step times with and without a part at its own costs, seconds, one a step."""
+
+    part: Part
+    original_seconds: Times
+    """Every operation takes its own cost."""
+    fixed_seconds: Times
+    """Those of the part take their ideal cost, all others their own."""
+    saved_ratio: Estimate
+    """(T - T_fix) / T, the share of the step time that the fix gives back; n = steps."""
+
+    def saved_gpu_hours_per_day(self, n_gpus: int) -> Estimate:
+        """GPU-hours a day of training that the fix gives back to a job of so many GPUs."""
+        return daily_gpu_hours(self.saved_ratio, n_gpus)
+
+
+def fixed(model: WhatIf, parts: Sequence[Part], *, conf_level: float = 0.90) -> tuple[Fixed, ...]:
+    """Step times if each part alone took its ideal costs.
+
+    .. math:: g = (T - T_{fix}) / T = 1 - 1 / \\mathrm{speedup}
+
+    with T and T_fix the mean step times of the simulated original and of the same with the
+    operations of the part at the ideal cost of their type. The interval resamples the traced steps
+    (percentiles, seeded). Negative where the ideal cost, a mean over the whole job, is more than
+    what the part costs. Gains of several parts do not add up.
+
+    Raises
+    ------
+    AnalysisError
+        Where the trace holds no operation of a part.
+
+    References
+    ----------
+    Lin et al., arXiv 2505.05713, section 3.3 (T_fix of equation 5).
+    """
+    validate.conf_level(conf_level)
+    if not parts:
+        return ()
+    chosen = np.stack([np.zeros_like(parts[0].operations(model))]
+                      + [part.operations(model) for part in parts])  # fmt: skip
+    original, *seconds = model.fix(chosen)
+    return tuple(
+        Fixed(part, original, after, _saved(original, after, conf_level))
+        for part, after in zip(parts, seconds, strict=True)
+    )
+
+
+def slowdown_estimate(
+    original_seconds: Sequence[float], ideal_seconds: float, *, conf_level: float = 0.90
+) -> Estimate:
+    """S = T / T_ideal with an interval over the traced steps; n = steps.
+
+    Steps are resampled (percentiles, seeded), as if each were drawn by itself; the ideal time is
+    taken as known. One step has no interval.
+
+    Examples
+    --------
+    >>> slowdown_estimate([1.5, 1.5, 1.5], 1.0)
+    Estimate(value=1.5, lower=1.5, upper=1.5, conf_level=0.9, n=3)
+    """
+    validate.conf_level(conf_level)
+    seconds = np.asarray(original_seconds, dtype=np.float64)
+    means = _resampled(seconds)
+    return _between(
+        float(seconds.mean() / ideal_seconds), means / ideal_seconds, seconds, conf_level
+    )
+
+
+def wasted_estimate(slowdown: Estimate) -> Estimate:
+    """Share of GPU-hours that stragglers waste, 1 - 1 / S (equation 3).
+
+    Examples
+    --------
+    >>> wasted_estimate(Estimate(2.0, 1.25, 4.0, 0.9, 10))
+    Estimate(value=0.5, lower=0.2, upper=0.75, conf_level=0.9, n=10)
+    """
+    value, lower, upper = (
+        None if s is None else round(1.0 - 1.0 / s, 15)
+        for s in (slowdown.value, slowdown.lower, slowdown.upper)
+    )
+    return Estimate(value, lower, upper, slowdown.conf_level, slowdown.n)
+
+
+def daily_gpu_hours(ratio: Estimate, n_gpus: int) -> Estimate:
+    """GPU-hours a day of training that a share of the step time is to a job of so many GPUs."""
+    return ratio.scaled(24.0 * n_gpus)
+
+
+def _saved(original: Times, after: Times, conf_level: float) -> Estimate:
+    ratios = 1.0 - _resampled(after) / _resampled(original)
+    value = 1.0 - float(after.mean() / original.mean())
+    return _between(value, ratios, original, conf_level)
+
+
+def _between(value: float, drawn: Times, steps: Times, conf_level: float) -> Estimate:
+    """A value with percentiles of what resampling gave."""
+    if len(steps) < 2:
+        return Estimate(value, None, None, conf_level, len(steps))
+    tail = 50.0 * (1.0 - conf_level)
+    lower, upper = np.percentile(drawn, [tail, 100.0 - tail]).tolist()
+    return Estimate(value, min(lower, value), max(upper, value), conf_level, len(steps))
+
+
+def _resampled(seconds: Times) -> Times:
+    """Means of steps drawn with replacement; the same draws for every series of one length."""
+    drawn = np.random.default_rng(0).integers(len(seconds), size=(RESAMPLES, len(seconds)))
+    means: Times = seconds[drawn].mean(axis=1)
+    return means
