@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.collective_causes import dp_links, optimizers
 from analytics.training.stragglers.compute_causes import compute_candidates, correlations
 from analytics.training.stragglers.computes import take_apart
@@ -25,6 +26,8 @@ LEAST_GAIN: Final = 0.01
 """Share of the step time that fixing a cause must give back for it to be named."""
 LEAST_ALONE: Final = 0.02
 """Share that a cause hidden behind others must cost where all others are fixed."""
+LEAST_WAIT: Final = 0.02
+"""The same for waiting for data, of the step with the wait: some launch delay is always there."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +103,27 @@ def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
     """The wait for data, which the simulated step leaves out: as a share of the step with it."""
     model, original = analysis.what_if, float(analysis.original_seconds.mean())
     delays = first_delays(model)
-    longest = {op: np.asarray(delay.max(axis=1)) for op, delay in delays.items()}
-    if not any(one.mean() > LEAST_GAIN * original / 2 for one in longest.values()):
+    if not any(one.max(axis=1).mean() > LEAST_WAIT * original / 2 for one in delays.values()):
         return []
-    delayed = delayed_seconds(model, delays)
-    gain = 1.0 - original / float(delayed.mean())
-    if gain < LEAST_GAIN:
+    seconds = delayed_seconds(model, delays)
+    gain = 1.0 - original / float(seconds.mean())
+    if gain < LEAST_WAIT:
         return []
-    worst = max(delays, key=lambda op: float(longest[op].mean()))
-    by_rank = delays[worst].mean(axis=0)
+    wait = seconds - analysis.original_seconds
+    receives = model.trace.operations.optype == kind.FORWARD_RECV
+    by_rank = np.array([d.mean(axis=0) for op, d in delays.items() if not receives[op]]).max(axis=0)
     evidence: dict[str, Number] = {
-        "seconds_a_step": float(longest[worst].mean()),
-        "late_steps_ratio": float((longest[worst] > LEAST_GAIN * original).mean()),
-        "longest_seconds": float(longest[worst].max()),
+        "seconds_a_step": float(wait.mean()),
+        "late_steps_ratio": float((wait > LEAST_WAIT * original / 2).mean()),
+        "longest_seconds": float(wait.max()),
         "slowest_dp_rank": int(by_rank.argmax()),
-        "share_of_slowest_rank_ratio": float(by_rank.max() / np.maximum(by_rank, 0.0).sum()),
+        "slowest_over_median_rank_ratio": _ratio(by_rank.max(), np.median(by_rank)),
     }
     return [StragglerCause("data_loading", None, gain, gain, evidence)]
+
+
+def _ratio(one: float, other: float) -> float | None:
+    return float(one / other) if other > 0 else None
 
 
 def _nothing(analysis: StragglerAnalysis) -> StragglerCause:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.candidates import Number
+    from analytics.training.stragglers.candidates import Number, Target
     from analytics.training.stragglers.what_if import WhatIf
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -63,7 +63,7 @@ def excess(own: Floats, operations: NDArray[np.intp]) -> Excess:
     noise = MAD_TO_SD * float(np.median(np.abs(own - level[:, None])))
     margin = SIGNIFICANT * 1.2533 * noise / np.sqrt(n_steps)
     slow = (level - usual > margin) & (level > LEAST_RATIO * usual)
-    scaled = np.where(slow, usual / np.where(slow, level, 1.0), 1.0)
+    scaled = np.where(slow, max(usual, 0.0) / np.where(slow, level, 1.0), 1.0)
     fixed = own * scaled[:, None]
     sudden = fixed - usual > np.maximum(SIGNIFICANT * noise, 0.5 * abs(usual))
     often = sudden.sum(axis=1, keepdims=True) >= least_steps(n_steps)
@@ -105,24 +105,51 @@ def dp_links(model: WhatIf) -> Iterator[Candidate]:
         np.add.at(total, ops.stage[part.operations], part.seconds)
         np.add.at(spent, ops.stage[part.operations], part.own.mean(axis=1))
     least = LEAST_SHARE * model.trace.step_seconds.mean()
-    for stage in np.argsort(-total.max(axis=1), kind="stable")[:MOST_ASKED].tolist():
-        if not total[stage].max() > least:
-            continue
-        dp = _single(total[stage])
-        masks = [
-            np.broadcast_to((ops.stage[p.operations] == stage)[:, None], (len(p.operations), n_dp))
-            for p in parts
-        ]
-        where: dict[str, Number] = {"dp_rank": None, "stage": stage, "rank": None}
-        at_worst = int(total[stage].argmax())
-        if dp is not None:
-            where = worker_target(model, dp, stage)
+    for place in _slow_places(total, least)[:MOST_ASKED]:
+        chosen = np.zeros((n_stages, n_dp), dtype=np.bool_)
+        chosen[place.stages, place.ranks] = True
+        stage, dp = np.unravel_index((total * chosen).argmax(), total.shape)
+        one_stage = place.stages != slice(None)
+        target: Target = {"dp_rank": None, "stage": int(stage), "rank": None}
+        if place.ranks != slice(None):
+            target = worker_target(model, int(dp), int(stage))
+        if not one_stage:
+            target = {**target, "stage": None, "rank": None}
         evidence: dict[str, Number] = {
-            "seconds_above_usual": float(total[stage, at_worst]),
-            "time_overusual_ratio": over_usual(spent[stage, at_worst], total[stage, at_worst]),
-            "n_dp_ranks_slow": int((total[stage] > total[stage].max() / 2).sum()),
+            "seconds_above_usual": float(total[stage, dp]),
+            "time_over_usual_ratio": over_usual(spent[stage, dp], total[stage, dp]),
+            "n_workers_slow": int((chosen & (total > total[stage, dp] / 2)).sum()),
         }
-        yield Candidate("dp_link", where, _change(parts, masks), evidence)
+        masks = [chosen[ops.stage[part.operations]] for part in parts]
+        yield Candidate("dp_link", target, _change(parts, masks), evidence)
+
+
+class _Place(NamedTuple):
+    """A stage or all, a rank or all."""
+
+    stages: int | slice
+    ranks: int | slice
+    seconds: float
+
+
+def _slow_places(total: Floats, least: float) -> list[_Place]:
+    """Where gradients take long: a rank on several stages, else by stage; slowest first."""
+    n_stages, n_dp = total.shape
+    slow = total > least
+    found = []
+    for dp in range(n_dp):
+        alone = n_dp > 1 and all(
+            _single(total[stage]) == dp for stage in np.flatnonzero(slow[:, dp])
+        )
+        if alone and slow[:, dp].sum() > 1:
+            found.append(_Place(slice(None), dp, float(total[:, dp].sum())))
+    taken = [place.ranks for place in found]
+    for stage in range(n_stages):
+        worst = _single(total[stage])
+        if slow[stage].any() and worst not in taken:
+            ranks = slice(None) if worst is None else worst
+            found.append(_Place(stage, ranks, float(total[stage].max())))
+    return sorted(found, key=lambda place: -place.seconds)
 
 
 def _single(seconds: Floats) -> int | None:

@@ -31,7 +31,7 @@ LEAST_AGREEMENT: Final = 0.7
 """Least correlation of a micro-batch's times on neighbouring stages."""
 LEAST_WITHIN_STEP: Final = 0.7
 """Least correlation of forward and backward computes among the micro-batches of a step."""
-MOST_PAUSED: Final = 0.15
+MOST_PAUSED: Final = 0.2
 """Share of computes from which on long ones are no exceptions."""
 _MOST_NAMED: Final = 8
 

@@ -20,20 +20,29 @@ if TYPE_CHECKING:
 
 
 def first_delays(model: WhatIf) -> dict[int, Floats]:
-    """Delay of the first forward of stage 0 and the first receive of others, (steps, ranks).
+    """Delays of the operations that begin a step, by operation; (steps, ranks).
 
-    Seconds between the end of what the operation waits for, else the begin of the step, and its
-    launch; delays at or below -10 ms are 0.
+    These are the first forward of stage 0, the first receive of other stages and the first
+    all-gather of each. Seconds between the end of what the operation waits for, else the begin of
+    the step, and its launch; delays at or below -10 ms are 0.
     """
     trace, found = model.trace, {}
-    for stage in range(trace.n_stages):
-        at = trace.operations.of(kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage)
+    firsts = [
+        (kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage) for stage in _stages(model)
+    ]
+    firsts += [(kind.ALL_GATHER, stage) for stage in _stages(model)]
+    for optype, stage in firsts:
+        at = trace.operations.of(optype, stage)
         if at.start < at.stop:
             preds = model.graph.preds[at.start]
             ready = trace.end[list(preds)].max(axis=0) if preds else 0.0
             delay = trace.start[at.start] - ready
             found[at.start] = np.where(delay <= SMALLEST_S, 0.0, delay)
     return found
+
+
+def _stages(model: WhatIf) -> range:
+    return range(model.trace.n_stages)
 
 
 def delayed_seconds(model: WhatIf, delays: dict[int, Floats]) -> Times:

@@ -134,7 +134,7 @@ def _link_candidate(
     ways = {"forward" if link.key[0] else "backward" for link in links}
     evidence: dict[str, Number] = {
         "seconds_above_usual": sum(link.seconds for link in links),
-        "time_overusual_ratio": max(link.over or 0.0 for link in links) or None,
+        "time_over_usual_ratio": max(link.over or 0.0 for link in links) or None,
         "n_transfers": sum(len(pairs[link.key]) for link in links),
     }
     target: Target = {
