@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
 from data.errors import SourceError
@@ -12,6 +12,7 @@ from data.ingest.straggler_rows import read_rows
 from data.ingest.straggler_trace import FOLDER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import duckdb
@@ -75,6 +76,8 @@ def _analyse(
     connection: duckdb.DuckDBPyConnection, root: Path, row: dict[str, str | int | None]
 ) -> None:
     """Results of one trace."""
+    from analytics.training.stragglers.cause_record import causes_record
+    from analytics.training.stragglers.causes import causes
     from analytics.training.stragglers.record import analysis_record
     from analytics.training.stragglers.slowdown import analyse
     from analytics.training.stragglers.trace import Trace
@@ -83,27 +86,30 @@ def _analyse(
     if not path.exists():
         raise SourceError(f"{path}: is missing: ingest the trace {name} again")
     try:
-        trace = Trace.of_columns(read_rows(path, name), dsp_size=_dsp_size(row))
+        trace = Trace.of_columns(read_rows(path, name), dsp_size=dsp_size(row))
         analysis = analyse(trace)
+        found = causes(analysis)
     except AnalysisError as error:
         raise SourceError(f"{name}: {error}") from None
-    record = analysis_record(analysis)
+    record = analysis_record(analysis) | {"causes": causes_record(found)}
     connection.execute(
         """UPDATE straggler_traces SET results = $results, slowdown = $slowdown,
-             wasted_ratio = $wasted_ratio, n_steps = $n_steps, n_dropped_steps = $n_dropped_steps
+             wasted_ratio = $wasted_ratio, cause = $cause, n_steps = $n_steps,
+             n_dropped_steps = $n_dropped_steps
            WHERE trace_id = $trace_id""",
         {
             "trace_id": row["trace_id"],
             "results": json.dumps(record),
             "slowdown": record["S"],
             "wasted_ratio": record["gpu_hours_wasted_ratio"],
+            "cause": found[0].cause,
             "n_steps": len(record["per_step_S"]),
             "n_dropped_steps": len(record["dropped_steps"]),
         },
     )
 
 
-def _dsp_size(row: dict[str, str | int | None]) -> int:
+def dsp_size(row: Mapping[str, Any]) -> int:
     """Data-sequence-parallel size: what the GPUs of the job leave for it; 1 where unknown."""
     sizes = [row[name] for name in ("dp", "pp", "tp")]
     if row["n_gpus"] is None or None in sizes:
