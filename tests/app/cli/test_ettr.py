@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.actions import Options, ingest_files
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -144,3 +146,60 @@ def test_what_has_no_answer_is_refused_in_one_line(
     options, message = case
     given = [] if message.endswith("with --gpus") else list(JOB[1:])
     assert message in refused("ettr", *given, *options)
+
+
+SACCT = """JobID|Cluster|JobName|User|State|Submit|Eligible|Start|End|NNodes|AllocTRES|NodeList
+7|c|llm|u|NODE_FAIL|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T01:00:00|2026-01-05T11:00:00|2|gres/gpu=16|n[1-2]
+7|c|llm|u|COMPLETED|2026-01-05T11:00:00|2026-01-05T11:00:00|2026-01-05T12:00:00|2026-01-06T00:00:00|2|gres/gpu=16|n[1-2]
+"""
+
+
+@pytest.fixture(scope="session")
+def run_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of one run of two attempts; only to be read."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "sacct.txt").write_text(SACCT, encoding="utf-8")
+    root = folder / "store"
+    options = Options(timezone="UTC")
+    ingest_files(root, "sacct", [str(folder / "sacct.txt")], options)
+    return root
+
+
+def test_one_run_is_told_attempt_by_attempt_and_over_time(
+    faultline: Callable[..., Any], run_store: Path
+) -> None:
+    found = faultline("ettr", "--store", run_store, "--run", 7).json
+    assert found["ettr"]["value"] == pytest.approx(75_570 / 86_400)
+    assert set(found["ettr"]) == {"value", "lower", "upper", "conf_level", "n"}
+    assert [each["lost_s"] for each in found["attempts"]] == [1830, 0]
+    assert found["over_time"][-1]["cumulative"] == pytest.approx(found["ettr"]["value"])
+    assert found["over_time"][0]["cumulative"] is None
+    assert found["window_s"] == 3600
+    assert (found["run_id"], found["cluster"], found["synthetic"]) == ("7", "c", False)
+
+
+def test_one_run_as_table_and_csv_and_without_names(
+    faultline: Callable[..., Any], run_store: Path
+) -> None:
+    given = ("ettr", "--store", run_store, "--run", "7")
+    assert "productive over elapsed" in faultline(*given, "--format", "table").out
+    rows = list(csv.DictReader(io.StringIO(faultline(*given, "--format", "csv").out)))
+    assert [row["productive_s"] for row in rows] == ["33330", "42240"]
+    assert {row["name"] for row in rows} == {"llm"}
+    hidden = faultline(*given, "--redact").json
+    assert {each["name"] for each in hidden["attempts"]} != {"llm"}
+
+
+def test_a_run_that_is_not_there_is_refused(refused: Callable[..., str], run_store: Path) -> None:
+    assert "run '8' is not in the store" in refused("ettr", "--store", run_store, "--run", 8)
+
+
+def test_what_is_measured_says_waits_failures_and_what_the_rest_went_to(
+    faultline: Callable[..., Any], run_store: Path
+) -> None:
+    found = faultline("ettr", "--store", run_store).json
+    assert found["n_runs"] == 1
+    assert found["wait_hours"]["value"] == 1.0
+    assert found["failures_per_run"]["value"] == 1.0
+    spent = sum(found["shares"].values())
+    assert spent + found["ettr"]["value"] == pytest.approx(1.0)
