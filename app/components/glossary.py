@@ -172,7 +172,7 @@ LOST_TO_FAILURES = Term(
     "struck.",
 )
 LOST_TO_PREEMPTION = Term(
-    "Lost: preempted, GPU-h",
+    "Preempted, GPU-h",
     "Work since the last checkpoint of attempts that were preempted. Second order is the part "
     "that the requeue of a failed job caused.",
 )

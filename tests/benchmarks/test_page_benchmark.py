@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app import questions
+from app.actions import build_ledger
 from data.queries.selection import MTTF_MIN_GPUS, Selection
 from data.store import Store
 
@@ -49,6 +51,29 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "attempts": lambda store: questions.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
     "info": lambda store: questions.info(store, EVERYTHING),
 }
+MAX_LEDGER_SECONDS = 0.3
+LEDGER, ETTR = "views/efficiency/ledger.py", "views/efficiency/ettr.py"
+LEDGER_PAGES = {
+    "ledger, all time": (LEDGER, {"period": "all"}),
+    "ledger, all time, by account": (LEDGER, {"period": "all", "tab": "By group",
+                                              "group": "account"}),
+    "ledger, all time, lost work": (LEDGER, {"period": "all", "tab": "Lost work"}),
+    "ettr, all time": (ETTR, {"period": "all"}),
+}  # fmt: skip
+LEDGER_QUESTIONS: dict[str, Callable[[Store], object]] = {
+    "ledger": lambda store: questions.ledger(store, EVERYTHING),
+    "ledger by day": lambda store: questions.ledger_by(store, EVERYTHING, "day"),
+    "ledger by account": lambda store: questions.ledger_by(store, EVERYTHING, "account"),
+    "ledger by size": lambda store: questions.ledger_by(store, EVERYTHING, "size_class"),
+    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING),
+}
+
+
+@pytest.fixture(scope="module")
+def ledger_store(large_store: Path) -> Path:
+    """The large store with its ledger."""
+    build_ledger(large_store)
+    return large_store
 
 
 def _least_seconds(ask: Callable[[], object]) -> float:
@@ -74,23 +99,48 @@ def test_a_question_is_answered_in_under_a_second(large_store: Path, name: str) 
     assert seconds < MAX_PAGE_SECONDS
 
 
+@pytest.mark.parametrize("name", LEDGER_QUESTIONS)
+def test_a_question_of_the_ledger_is_answered_at_once(ledger_store: Path, name: str) -> None:
+    def ask() -> None:
+        with contextlib.closing(Store.open(ledger_store)) as store:
+            LEDGER_QUESTIONS[name](store)
+
+    seconds = _least_seconds(ask)
+    print(f"\nquestion {name}: {seconds:.2f} s")
+    assert seconds < MAX_LEDGER_SECONDS
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_opens_in_under_a_second(
     large_store: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    page, filters = PAGES[name]
-
-    def open_page() -> None:
-        test = AppTest.from_file(SCRIPT, default_timeout=60)
-        for key, value in filters.items():
-            test.query_params[key] = value
-        if page:
-            test.switch_page(page)
-        assert not test.run().exception
-
+    open_page = partial(_open_page, *PAGES[name])
     monkeypatch.setenv("FAULTLINE_STORE", str(demo_store))
     open_page()  # libraries are loaded once a process
     monkeypatch.setenv("FAULTLINE_STORE", str(large_store))
     seconds = _least_seconds(open_page)
     print(f"\npage {name}: {seconds:.2f} s")
     assert seconds < MAX_PAGE_SECONDS
+
+
+@pytest.mark.parametrize("name", LEDGER_PAGES)
+def test_a_page_of_the_ledger_opens_in_under_a_second(
+    ledger_store: Path, demo_store: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    open_page = partial(_open_page, *LEDGER_PAGES[name])
+    monkeypatch.setenv("FAULTLINE_STORE", str(demo_store))
+    open_page()
+    monkeypatch.setenv("FAULTLINE_STORE", str(ledger_store))
+    seconds = _least_seconds(open_page)
+    print(f"\npage {name}: {seconds:.2f} s")
+    assert seconds < MAX_PAGE_SECONDS
+
+
+def _open_page(page: str, filters: dict[str, str]) -> None:
+    """Runs a page from its link."""
+    test = AppTest.from_file(SCRIPT, default_timeout=60)
+    for key, value in filters.items():
+        test.query_params[key] = value
+    if page:
+        test.switch_page(page)
+    assert not test.run().exception

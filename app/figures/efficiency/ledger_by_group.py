@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from analytics.efficiency.goodput import BUCKETS
 from app.figures import numbers, template
-from app.figures.efficiency import buckets
+from app.figures.efficiency import buckets, ledger_labels
+from app.figures.efficiency.ledger_labels import Label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,12 +53,10 @@ def figure(groups: pd.DataFrame, *, by: str, mode: Mode = "light", note: str = "
     ]
     for name in lost:
         _add_bucket(chart, shown[shown["bucket"].eq(name)], name, rows=rows, mode=mode)
-    _add_notes(chart, shown, rows, mode=mode)
-    names = "   ".join(buckets.swatch(name, mode) for name in lost)
-    template.label(
-        chart, names or "nothing was lost", x=0.0, y=1.0, xref="paper", yref="paper",
-        yanchor="bottom", yshift=4, colour=template.PALETTES[mode].text,
-    )  # fmt: skip
+    names = "   ".join(buckets.swatch(name, mode) for name in lost) or "nothing was lost"
+    legend = {"x": 0.0, "yref": "paper", "yanchor": "bottom", "yshift": 4}
+    notes = _notes(shown, rows, mode=mode)
+    ledger_labels.add(chart, [Label(names, 1.0, template.PALETTES[mode].text, legend), *notes])
     chart.update_layout(barmode="stack", margin={"r": NOTES_PX, "t": 84})
     chart.update_xaxes(
         title="Share of the GPU-hours that jobs held", ticksuffix=" %", showgrid=True,
@@ -132,14 +131,16 @@ def _add_bucket(
     )
 
 
-def _add_notes(chart: go.Figure, shown: pd.DataFrame, rows: list[str], *, mode: Mode) -> None:
+def _notes(shown: pd.DataFrame, rows: list[str], *, mode: Mode) -> list[Label]:
     """How much a group held, and how much of it was productive, right of its bar."""
     kept = shown[shown["bucket"].eq("productive")].set_index("group")["gpu_hours"]
     totals = shown.groupby("group")["group_gpu_hours"].first()
-    for place, group in enumerate(rows):
-        ratio = float(kept.get(group, 0.0)) / float(totals[group])
-        text = f"{numbers.percent(ratio)} of {numbers.number(float(totals[group]))} productive"
-        template.label(
-            chart, text, x=1.0, y=place, xref="paper", yanchor="middle", xshift=12,
-            colour=template.PALETTES[mode].text,
-        )  # fmt: skip
+    colour, place = template.PALETTES[mode].text, {"xshift": 12}
+    return [
+        Label(
+            f"{numbers.percent(float(kept.get(group, 0.0)) / float(totals[group]))} of "
+            f"{numbers.number(float(totals[group]))} productive",
+            y, colour, place,
+        )
+        for y, group in enumerate(rows)
+    ]  # fmt: skip

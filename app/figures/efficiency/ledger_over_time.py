@@ -22,7 +22,6 @@ DAY, WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
 MAX_DAYS = 92
 """Days drawn one by one; longer periods are drawn by week."""
 BAR_WIDTH = 0.9
-LINE_PX = 20
 NAMES_PX = 190
 
 
@@ -55,11 +54,11 @@ def figure(
     for name in drawn:
         _add_bucket(chart, table[name], name, step=step, mode=mode)
     _add_gaps(chart, table, drawn, step=step, mode=mode)
-    for place, name in enumerate(reversed(drawn)):
-        template.label(
-            chart, buckets.swatch(name, mode), x=1.0, y=1.0, xref="paper", yref="paper",
-            yanchor="top", xshift=12, yshift=-LINE_PX * place, colour=template.PALETTES[mode].text,
-        )  # fmt: skip
+    names = "<br>".join(buckets.swatch(name, mode) for name in reversed(drawn))
+    template.label(
+        chart, names, x=1.0, y=1.0, xref="paper", yref="paper", yanchor="top", xshift=12,
+        colour=template.PALETTES[mode].text,
+    )  # fmt: skip
     chart.update_layout(barmode="stack", bargap=0, margin={"r": NAMES_PX})
     chart.update_xaxes(
         type="date",

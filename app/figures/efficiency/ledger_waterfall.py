@@ -10,7 +10,8 @@ import pandas as pd
 
 from analytics.efficiency.goodput import HOUR_S
 from app.figures import numbers, template
-from app.figures.efficiency import buckets
+from app.figures.efficiency import buckets, ledger_labels
+from app.figures.efficiency.ledger_labels import Label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,41 +192,45 @@ def _add_whiskers(chart: go.Figure, rows: Sequence[Row], *, mode: Mode) -> None:
 def _add_steps(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
     """Thin lines from the end of each bar to the next; a cut through bars that begin below."""
     palette, half = template.PALETTES[mode], BAR_WIDTH / 2
-    for place, row in enumerate(rows[:-1]):
-        x = 100 * row.to_ratio
-        line = {"color": palette.muted, "width": 1, "dash": "dot"}
-        chart.add_shape(type="line", x0=x, x1=x, y0=place + half, y1=place + 1 - half, line=line)
-    for place, row in enumerate(rows):
+    step = {"color": palette.muted, "width": 1, "dash": "dot"}
+    lines = [
+        _line(100 * row.to_ratio, 100 * row.to_ratio, (y + half, y + 1 - half), step)
+        for y, row in enumerate(rows[:-1])
+    ]
+    cut = {"color": palette.background, "width": 2}
+    first, tilt = 100 * start + 1.2 * (1 - start), 0.6 * (1 - start)
+    for y, row in enumerate(rows):
         if start and row.from_ratio < start:
-            x, tilt = 100 * start + 1.2 * (1 - start), 0.6 * (1 - start)
-            for left in (x, x + 2 * tilt):
-                chart.add_shape(
-                    type="line",
-                    x0=left,
-                    x1=left + tilt,
-                    y0=place + 1.2 * half,
-                    y1=place - 1.2 * half,
-                    line={"color": palette.background, "width": 2},
-                )
+            ends = (y + 1.2 * half, y - 1.2 * half)
+            lines += [_line(x, x + tilt, ends, cut) for x in (first, first + 2 * tilt)]
+    chart.update_layout(shapes=lines)
+
+
+def _line(
+    x0: float, x1: float, ends: tuple[float, float], line: dict[str, object]
+) -> dict[str, object]:
+    """A line between two places of the plot."""
+    return {"type": "line", "x0": x0, "x1": x1, "y0": ends[0], "y1": ends[1], "line": line}
 
 
 def _add_notes(chart: go.Figure, rows: Sequence[Row], ledger: GoodputLedger, *, mode: Mode) -> None:
     """GPU-hours with their interval, and the share, right of each bar."""
     palette = template.PALETTES[mode]
+    share, hours = {"xanchor": "right", "xshift": 64}, {"xshift": 76}
+    above = {"yanchor": "bottom"}
     level = numbers.percent(ledger.conf_level)
-    texts = [("share", f"GPU-hours ({level} interval)", -0.5)]
-    for place, row in enumerate(rows):
+    labels = [
+        Label("share", -0.5, palette.muted, share | above),
+        Label(f"GPU-hours ({level} interval)", -0.5, palette.muted, hours | above),
+    ]
+    for y, row in enumerate(rows):
         ratio = abs(row.to_ratio - row.from_ratio)
         spread = buckets.spread(row.bucket.gpu_hours) if row.bucket else ""
-        hours = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
+        text = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
         faint = f' <span style="color:{palette.muted}">({spread})</span>' if spread else ""
-        texts.append((numbers.percent(ratio), f"{hours}{faint}", float(place)))
-    for share, hours, y in texts:
-        head = y < 0
-        colour = palette.muted if head else palette.text
-        place = {"x": 1.0, "y": y, "xref": "paper", "yanchor": "bottom" if head else "middle"}
-        template.label(chart, share, colour=colour, xanchor="right", xshift=64, **place)
-        template.label(chart, hours, colour=colour, xshift=76, **place)
+        labels.append(Label(numbers.percent(ratio), y, palette.text, share))
+        labels.append(Label(f"{text}{faint}", y, palette.text, hours))
+    ledger_labels.add(chart, labels)
 
 
 def _says(row: Row) -> str:
