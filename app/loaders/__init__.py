@@ -51,7 +51,16 @@ from app.loaders.reliability import (
     projection,
     rates_by,
 )
+from app.loaders.training import (
+    n_straggler_traces,
+    straggler_fix,
+    straggler_timeline,
+    straggler_trace,
+    straggler_traces,
+    stragglers_of_fleet,
+)
 from app.questions import PAGE_LIMITS as SQL_LIMITS
+from app.questions import TIMELINES as STRAGGLER_TIMELINES
 from app.questions import parameters, sql_examples
 from data.errors import DataError
 from data.queries.parameters import Parameter
@@ -64,6 +73,7 @@ __all__ = [
     "MTTF_MIN_GPUS",
     "ROWS_KEPT",
     "SQL_LIMITS",
+    "STRAGGLER_TIMELINES",
     "Annotation",
     "DataError",
     "Parameter",
@@ -102,6 +112,7 @@ __all__ = [
     "lost_attempts",
     "mttf",
     "mttf_before",
+    "n_straggler_traces",
     "node",
     "parameters",
     "prepare_sql",
@@ -120,6 +131,11 @@ __all__ = [
     "snapshot",
     "sql_examples",
     "store_root",
+    "straggler_fix",
+    "straggler_timeline",
+    "straggler_trace",
+    "straggler_traces",
+    "stragglers_of_fleet",
     "taxonomy",
     "time_of",
     "verdict_rows",

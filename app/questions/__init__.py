@@ -75,9 +75,21 @@ from app.questions.reliability import (
     rates_by,
 )
 from app.questions.runs import RunEttr, expected_curve, habits, run_ettr
+from app.questions.stragglers import (
+    TIMELINES,
+    StragglerTrace,
+    n_straggler_traces,
+    straggler_fix,
+    straggler_timeline,
+    straggler_trace,
+    straggler_traces,
+    stragglers_of_fleet,
+)
+from app.questions.worker_nodes import WorkerNodes
 
 __all__ = [
     "PAGE_LIMITS",
+    "TIMELINES",
     "Choices",
     "Coverage",
     "FileVerdict",
@@ -89,8 +101,10 @@ __all__ = [
     "Node",
     "RunEttr",
     "StoreSchema",
+    "StragglerTrace",
     "TextEvaluation",
     "Trained",
+    "WorkerNodes",
     "ask_sql",
     "attempt_rows",
     "bucket_rows",
@@ -127,6 +141,7 @@ __all__ = [
     "lost_attempts",
     "mttf",
     "mttf_before",
+    "n_straggler_traces",
     "node",
     "parameters",
     "projection",
@@ -139,6 +154,11 @@ __all__ = [
     "schema_of",
     "signals_of_incidents",
     "sql_examples",
+    "straggler_fix",
+    "straggler_timeline",
+    "straggler_trace",
+    "straggler_traces",
+    "stragglers_of_fleet",
     "taxonomy",
     "train_on_file",
     "verdict_rows",

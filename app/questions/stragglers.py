@@ -1,0 +1,154 @@
+"""Who slows a run, what would fixing it give, and how is it over all traces?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from analytics.training.straggler_fleet import LARGEST_ERROR, straggler_fleet
+from analytics.training.stragglers.fixes import (
+    Part,
+    daily_gpu_hours,
+    fixed,
+    slowdown_estimate,
+    wasted_estimate,
+)
+from analytics.training.stragglers.timeline import chrome_trace
+from analytics.training.stragglers.trace import Trace
+from analytics.training.stragglers.what_if import WhatIf
+from app.questions.worker_nodes import worker_nodes
+from data.derive.straggler_traces import dsp_size
+from data.errors import DataError
+from data.ingest.straggler_rows import read_rows
+from data.queries import stragglers as straggler_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from analytics.estimate import Estimate
+    from analytics.training.straggler_fleet import StragglerFleet
+    from analytics.training.stragglers.fixes import Fixed
+    from app.questions.worker_nodes import WorkerNodes
+    from data.queries.selection import Selection
+    from data.store import Store
+
+TimelineOf = Literal["original", "ideal", "fixed", "traced"]
+"""Simulated with all own costs, with all ideal ones, with one part fixed; or as traced."""
+TIMELINES: Final[tuple[TimelineOf, ...]] = ("original", "ideal", "fixed", "traced")
+
+
+@dataclass(frozen=True)
+class StragglerTrace:
+    """One stored trace with its results."""
+
+    facts: Mapping[str, Any]
+    """Columns of `straggler_traces`."""
+    results: Mapping[str, Any]
+    """As `analytics.training.stragglers.record` and `cause_record` write them."""
+    slowdown: Estimate
+    """S; n = steps."""
+    wasted: Estimate
+    """Share of the job's GPU-hours that stragglers waste."""
+    nodes: WorkerNodes
+
+    @property
+    def n_gpus(self) -> int | None:
+        """GPUs of the job; None where no meta file states them."""
+        n: int | None = self.facts["n_gpus"]
+        return n
+
+    @property
+    def wasted_gpu_hours_per_day(self) -> Estimate | None:
+        """GPU-hours wasted in a day of training; None where the job's GPUs are unknown."""
+        return None if self.n_gpus is None else daily_gpu_hours(self.wasted, self.n_gpus)
+
+    @property
+    def inaccurate(self) -> bool:
+        """Whether the simulation is so far off that the paper leaves such a trace out."""
+        return bool(self.results["simulation_error_ratio"] > LARGEST_ERROR)
+
+
+def straggler_traces(store: Store, selection: Selection) -> pd.DataFrame:
+    """Which traces are stored? Newest first."""
+    return straggler_queries.traces(store, selection)
+
+
+def n_straggler_traces(store: Store) -> int:
+    """How many traces are stored, whatever the selection?"""
+    return straggler_queries.n_traces(store)
+
+
+def stragglers_of_fleet(
+    store: Store, selection: Selection, *, conf_level: float = 0.90
+) -> StragglerFleet:
+    """How many of the traced runs straggle, and what share of their GPU-hours is wasted?"""
+    return straggler_fleet(straggler_queries.traces(store, selection), conf_level=conf_level)
+
+
+def straggler_trace(store: Store, trace_id: str, *, conf_level: float = 0.90) -> StragglerTrace:
+    """Who slows this run?
+
+    Raises
+    ------
+    DataError
+        Where the store has no such trace.
+    """
+    found = straggler_queries.trace(store, trace_id)
+    results = found.pop("results")
+    slowdown = slowdown_estimate(
+        list(results["step_t_nodelay"].values()), results["T_ideal"], conf_level=conf_level
+    )
+    return StragglerTrace(
+        found, results, slowdown, wasted_estimate(slowdown), worker_nodes(store, found)
+    )
+
+
+def straggler_fix(store: Store, trace_id: str, part: str, *, conf_level: float = 0.90) -> Fixed:
+    """What would fixing a worker, a stage or a type of operations give?"""
+    return fixed(_model(store, trace_id), [Part.named(part)], conf_level=conf_level)[0]
+
+
+def straggler_timeline(
+    store: Store,
+    trace_id: str,
+    of: TimelineOf,
+    *,
+    part: str | None = None,
+    steps: Sequence[int] | None = None,
+) -> str:
+    """What does the run look like, operation by operation? JSON for ui.perfetto.dev."""
+    return timeline_of(_model(store, trace_id), of, part=part, steps=steps)
+
+
+def timeline_of(
+    model: WhatIf, of: TimelineOf, *, part: str | None = None, steps: Sequence[int] | None = None
+) -> str:
+    """The timeline of a job as JSON in the Chrome trace format.
+
+    Raises
+    ------
+    DataError
+        Where a fixed timeline names no part, or another one does.
+    """
+    if (of == "fixed") != (part is not None):
+        raise DataError(
+            "a fixed timeline, and no other, names what is fixed: e.g. --of fixed --fix worker:3,1"
+        )
+    if of == "traced":
+        return chrome_trace(model.trace, model.traced_timeline(), title="as traced", steps=steps)
+    if part is None:
+        return chrome_trace(model.trace, model.timeline(of == "original"), title=of, steps=steps)
+    named = Part.named(part)
+    timeline = model.timeline(~named.operations(model))
+    return chrome_trace(model.trace, timeline, title=f"{named.words} fixed", steps=steps)
+
+
+def _model(store: Store, trace_id: str) -> WhatIf:
+    """The trace, read again, as a model of its step."""
+    found = straggler_queries.trace(store, trace_id)
+    file = straggler_queries.file_of(store, found["path"])
+    if not file.exists():
+        raise DataError(f"{file}: is missing: ingest the trace {found['name']} again")
+    return WhatIf.of(Trace.of_columns(read_rows(file, found["name"]), dsp_size=dsp_size(found)))
