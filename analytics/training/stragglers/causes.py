@@ -39,8 +39,9 @@ class StragglerCause:
     """What is slow; None for a cause of the whole job."""
     gain_ratio: float
     """(T - T_fix) / T: share of the step time that fixing this alone gives back."""
-    alone_ratio: float
-    """(T_only - T_none) / T: share that it costs where all other candidates are fixed."""
+    alone_ratio: float | None
+    """(T_only - T_none) / T: share that it costs where all other candidates are fixed; None where
+    fixing the strongest gives nearly as much as fixing all, and nothing can be hidden behind it."""
     evidence: Mapping[str, Number]
     """Numbers by which it was recognised."""
 
@@ -65,7 +66,7 @@ def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
     candidates = [] if parts is None else list(compute_candidates(model, parts, measured))
     candidates += [*dp_links(model), *pp_links(model), *optimizers(model)]
     found = _weighed(analysis, candidates) + _data_loading(analysis)
-    found.sort(key=lambda cause: (-cause.gain_ratio, -cause.alone_ratio))
+    found.sort(key=lambda cause: -cause.gain_ratio)
     return StragglerCauses(tuple(found) or (_nothing(analysis),), measured)
 
 
@@ -85,17 +86,18 @@ def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[S
     if not candidates:
         return []
     changes = [one.change for one in candidates]
-    scenarios = [[change] for change in changes]
-    if len(changes) > 1:
-        scenarios += [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]
-        scenarios.append(changes)
-    seconds = changed_seconds(analysis.what_if, scenarios).mean(axis=1)
-    gains = 1.0 - seconds[: len(changes)] / original
-    costs = (seconds[len(changes) : -1] - seconds[-1]) / original if len(changes) > 1 else gains
+    model = analysis.what_if
+    seconds = changed_seconds(model, [*([change] for change in changes), changes]).mean(axis=1)
+    gains, all_gain = 1.0 - seconds[:-1] / original, 1.0 - float(seconds[-1]) / original
+    costs: list[float | None] = [None] * len(changes)
+    if all_gain - gains.max() >= LEAST_ALONE:  # else nothing of that size is hidden
+        others = [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]
+        left = changed_seconds(model, others).mean(axis=1) - seconds[-1]
+        costs = (left / original).tolist()
     return [
-        StragglerCause(one.cause, one.target, float(gain), float(cost), one.evidence)
-        for one, gain, cost in zip(candidates, gains, costs, strict=True)
-        if gain >= LEAST_GAIN or cost >= LEAST_ALONE
+        StragglerCause(one.cause, one.target, gain, cost, one.evidence)
+        for one, gain, cost in zip(candidates, gains.tolist(), costs, strict=True)
+        if gain >= LEAST_GAIN or (cost is not None and cost >= LEAST_ALONE)
     ]
 
 
@@ -119,7 +121,7 @@ def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
         "slowest_dp_rank": int(by_rank.argmax()),
         "slowest_over_median_rank_ratio": _ratio(by_rank.max(), np.median(by_rank)),
     }
-    return [StragglerCause("data_loading", None, gain, gain, evidence)]
+    return [StragglerCause("data_loading", None, gain, None, evidence)]
 
 
 def _ratio(one: float, other: float) -> float | None:
@@ -132,4 +134,4 @@ def _nothing(analysis: StragglerAnalysis) -> StragglerCause:
         "S": analysis.slowdown,
         "straggles": analysis.slowdown > STRAGGLING,
     }
-    return StragglerCause("none", None, 0.0, 0.0, evidence)
+    return StragglerCause("none", None, 0.0, None, evidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.floating[Any]]
     Key: TypeAlias = tuple[int, int, int]
     Pairs: TypeAlias = dict[Key, list[tuple[int, int]]]
+_SENDS: Final = (kind.FORWARD_SEND, kind.BACKWARD_SEND)
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,13 @@ def pp_links(model: WhatIf) -> Iterator[Candidate]:
     """Transfers over a boundary between stages that take longer than others of their direction."""
     ops, own = model.trace.operations, model.costs.own
     links: Pairs = {}
+    optypes, stages = ops.optype.tolist(), ops.stage.tolist()
     for node in model.graph.nodes:
-        if len(node.members) == 2 and not node.shared and ops.optype[node.members[0]] in kind.P2P:
-            send, receive = sorted(
-                node.members,
-                key=lambda op: ops.optype[op] in (kind.FORWARD_RECV, kind.BACKWARD_RECV),
-            )
-            forward = int(ops.optype[send] == kind.FORWARD_SEND)
-            key = (forward, int(ops.stage[send]), int(ops.stage[receive]))
-            links.setdefault(key, []).append((send, receive))
+        if len(node.members) == 2 and optypes[node.members[0]] in kind.P2P:
+            one, other = node.members
+            send, receive = (one, other) if optypes[one] in _SENDS else (other, one)
+            forward = int(optypes[send] == kind.FORWARD_SEND)
+            links.setdefault((forward, stages[send], stages[receive]), []).append((send, receive))
     found = []
     for forward in (0, 1):
         mine = [key for key in links if key[0] == forward]
