@@ -41,11 +41,6 @@ def open_run(row: pd.Series) -> None:
     _go(key="go_to", data={"href": _address("ettr", named)})
 
 
-def runs() -> str:
-    """A link to all runs, as markdown."""
-    return f"[All runs]({_address('ettr', {})})"
-
-
 def attempt(row: pd.Series) -> str:
     """A link to the page of the attempt in a row, as markdown."""
     named = {"job": str(row["job_id"]), "cluster": str(row["cluster"])}

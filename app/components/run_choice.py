@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.components import links
-
 
 def named() -> str | None:
     """The run that is named; None where the page is about all runs."""
@@ -30,4 +28,9 @@ def back() -> None:
     """The box beside the way back to all runs."""
     with st.container(horizontal=True, vertical_alignment="center"):
         box()
-        st.markdown(links.runs())
+        st.button("All runs", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
+
+
+def _leave() -> None:
+    """Back to all runs."""
+    st.session_state["run"] = ""

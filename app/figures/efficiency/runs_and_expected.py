@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430
-SMALLEST_PX, LARGEST_PX = 5.0, 30.0
+SMALLEST_PX, LARGEST_PX = 5.0, 26.0
 """Diameter of the points of least and most GPU-time."""
-SPREAD = 0.1
+SPREAD = 0.16
 """Width, in decades, over which runs of one size are spread, so that they show apart."""
+MANY, SOLID, FAINT = 300, 0.45, 0.2
+"""Runs from which on points are fainter, so that the curves show through; opacities of a point."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 NAMES_PX = 190
 GPU_TICKS = tuple(2**power for power in range(18))
@@ -41,13 +43,13 @@ def figure(
     left_out = report.n_runs - len(drawn)
     chart = template.figure(
         title="What did runs get out of their time?",
-        note=note + (f" · {left_out:,} smaller runs not drawn" if left_out else ""),
+        note=note + (f" · {left_out:,} runs of less GPU-time not drawn" if left_out else ""),
         mode=mode,
         height=HEIGHT,
     )
+    _add_runs(chart, drawn, palette)
     if curve is not None:
         _add_curve(chart, curve, palette)
-    _add_runs(chart, drawn, palette)
     chart.update_xaxes(
         type="log",
         title="Size of the run (GPUs, log scale; area of a point: GPU-time)",
@@ -103,7 +105,7 @@ def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None
             x=curve.gpus,
             y=value,
             mode="lines",
-            line={"color": palette.reference, "width": 1.5, "dash": dash},
+            line={"color": palette.text, "width": 1.5, "dash": dash},
             customdata=[
                 f"{v:.3f}" + (f" ({low:.3f} to {high:.3f})" if known else "")
                 for v, low, high in zip(value, lower, upper, strict=True)
@@ -135,8 +137,8 @@ def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
         mode="markers",
         marker={
             "size": _diameters(_gpu_hours(drawn).to_numpy(dtype=float)),
-            "color": template.translucent(palette.series, 0.45),
-            "line": {"color": palette.series, "width": 1},
+            "color": template.translucent(palette.series, FAINT if len(drawn) > MANY else SOLID),
+            "line": {"color": template.translucent(palette.series, 0.7), "width": 1},
         },
         error_y={
             "type": "data",
