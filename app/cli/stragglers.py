@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options, output, straggler_table
+from app.cli.straggler_asked import Asked, stored
+from app.cli.straggler_asked import add_arguments as add_asked
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,14 +23,12 @@ if TYPE_CHECKING:
 HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
 EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
 _PARQUET = b"PAR1"
-_STRONGEST = 3
-"""Types of operations that the table names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The traces and what is known of them."""
-    parser.add_argument("traces", nargs="+", metavar="TRACE", help="Parquet or CSV; - is standard "
-                        "input")  # fmt: skip
+    parser.add_argument("traces", nargs="*", metavar="TRACE", help="Parquet or CSV; - is standard "
+                        "input; none: those of the store")  # fmt: skip
     parser.add_argument(
         "--meta",
         action="append",
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes for several traces (default one a core)",
     )
+    add_asked(parser)
     options.add_format(parser)
 
 
@@ -47,12 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the results of each trace; 2 where one could not be analysed."""
     form = output.chosen(arguments.format)
     names: list[str] = arguments.traces
+    asked = Asked.of_arguments(arguments, len(names))
     metas = _metas(names, arguments.meta or [])
+    if not names:
+        return _list_stored(arguments, form)
     if len(names) == 1:
-        found = [what_if(names[0], metas[0])]
+        found = [what_if(names[0], metas[0], asked)]
     else:
         workers = arguments.workers or len(os.sched_getaffinity(0))
-        found = list(_all_what_ifs(names, metas, min(workers, len(names))))
+        found = list(_all_what_ifs(names, metas, asked, workers=min(workers, len(names))))
     errors = [error for _, error in found if error is not None]
     records = [record for record, _ in found if record is not None]
     if not records:
@@ -65,14 +70,26 @@ def run(arguments: argparse.Namespace) -> int:
                           f"{dropped['reason']}")  # fmt: skip
     if form == "json":
         output.print_json(records[0] if len(names) == 1 else records)
-    elif form == "csv":
-        output.print_csv(list(_summary(records[0])), [list(_summary(r).values()) for r in records])
     else:
-        _print_table(records)
+        straggler_table.print_records(records, form)
+    if form == "table":
+        straggler_table.print_fixes(records)
     return 2 if errors else 0
 
 
-def what_if(name: str, meta_name: str | None) -> tuple[output.Row | None, str | None]:
+def _list_stored(arguments: argparse.Namespace, form: str) -> int:
+    """Prints the results of all stored traces."""
+    if arguments.fix:
+        raise DataError("--fix is asked of trace files: name them")
+    records = stored(arguments.store)
+    if form == "json":
+        output.print_json(records)
+    else:
+        straggler_table.print_records(records, form)
+    return 0
+
+
+def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row | None, str | None]:
     """The record of a trace, or why there is none: this much goes from process to process."""
     from analytics.errors import AnalysisError
     from analytics.training.stragglers.cause_record import causes_record
@@ -88,29 +105,29 @@ def what_if(name: str, meta_name: str | None) -> tuple[output.Row | None, str | 
         trace = Trace.of_columns(rows, dsp_size=meta.dsp_size if meta is not None else 1)
         analysis = analyse(trace)
         record = analysis_record(analysis) | {"causes": causes_record(causes(analysis))}
+        answers = asked.answers(analysis.what_if, meta.world_size if meta is not None else None)
     except DataError as error:
         return None, str(error)
     except AnalysisError as error:
         return None, f"{name}: {error}"
     seconds = time.perf_counter() - begin
-    return {"trace": name, "job_meta": _job_meta(rows, name, meta)} | record | {
-        "seconds": round(seconds, 4)
-    }, None
+    named = {"trace": name, "job_meta": _job_meta(rows, name, meta)}
+    return named | record | answers | {"seconds": round(seconds, 4)}, None
 
 
 def _all_what_ifs(
-    names: Sequence[str], metas: Sequence[str | None], workers: int
+    names: Sequence[str], metas: Sequence[str | None], asked: Asked, *, workers: int
 ) -> Iterator[tuple[output.Row | None, str | None]]:
     """The records of several traces in their order, on several cores."""
     if workers == 1:
-        yield from map(what_if, names, metas)
+        yield from map(what_if, names, metas, repeat(asked))
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for n_done, result in enumerate(pool.map(what_if, names, metas), 1):
+        for n_done, result in enumerate(pool.map(what_if, names, metas, repeat(asked)), 1):
             output.progress(f"{n_done} of {len(names)} traces")
             yield result
     output.progress_done()
@@ -118,7 +135,7 @@ def _all_what_ifs(
 
 def _metas(names: Sequence[str], metas: list[str]) -> Sequence[str | None]:
     """The meta file of each trace."""
-    if len(metas) not in (0, 1, len(names)):
+    if metas and len(metas) not in (1, len(names)):
         raise DataError(
             f"--meta is given {len(metas)} times for {len(names)} traces: give one for all of a "
             "job, or one each in their order"
@@ -174,46 +191,3 @@ def _job_meta(rows: TraceRows, name: str, meta: TraceMeta | None) -> output.Row:
         "vpp_size": sizes.vpp,
         "world_size": None,
     }
-
-
-def _summary(record: output.Row) -> dict[str, Any]:
-    """One line of a trace."""
-    strongest = list(record["S_t"].items())[:_STRONGEST]
-    return {
-        "trace": record["trace"],
-        "S": record["S"],
-        "gpu_hours_wasted_ratio": record["gpu_hours_wasted_ratio"],
-        "launch_slowdown": record["launch_slowdown"],
-        "steps": len(record["per_step_S"]),
-        "dropped_steps": len(record["dropped_steps"]),
-        "dp": record["job_meta"]["dp_size"],
-        "pp": record["job_meta"]["pp_size"],
-        "strongest_types": ", ".join(f"{name} {value:.3f}" for name, value in strongest),
-        "causes": ", ".join(map(_cause_words, record["causes"])),
-        "seconds": record["seconds"],
-    }
-
-
-def _cause_words(found: dict[str, Any]) -> str:
-    """A cause, where, and what fixing it gives."""
-    if found["cause"] == "none":
-        return "none"
-    names = (("dp_rank", "dp"), ("stage", "stage"), ("stages", "stages"))
-    target = found["target"] or {}
-    where = [f"{word} {target[key]}" for key, word in names if target.get(key) is not None]
-    place = f" ({', '.join(where)})" if where else ""
-    return f"{found['cause']}{place} {100 * found['gain_ratio']:.1f} %"
-
-
-def _print_table(records: list[output.Row]) -> None:
-    """The traces for people."""
-    rows = [_summary(record) for record in records]
-    output.print_table(
-        ["trace", "S", "GPU-time wasted", "launch", "steps", "left out", "dp", "pp",
-         "strongest types (S_t)", "causes (gain)", "seconds"],
-        [
-            [f"{100 * value:.1f} %" if name == "gpu_hours_wasted_ratio" else value
-             for name, value in row.items()]
-            for row in rows
-        ],
-    )  # fmt: skip

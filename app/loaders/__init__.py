@@ -60,7 +60,6 @@ from app.loaders.training import (
     stragglers_of_fleet,
 )
 from app.questions import PAGE_LIMITS as SQL_LIMITS
-from app.questions import TIMELINES as STRAGGLER_TIMELINES
 from app.questions import parameters, sql_examples
 from data.errors import DataError
 from data.queries.parameters import Parameter
@@ -73,7 +72,6 @@ __all__ = [
     "MTTF_MIN_GPUS",
     "ROWS_KEPT",
     "SQL_LIMITS",
-    "STRAGGLER_TIMELINES",
     "Annotation",
     "DataError",
     "Parameter",

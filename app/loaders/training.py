@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.training.straggler_fleet import StragglerFleet
+    from analytics.training.stragglers.drawn import TimelineOf
     from analytics.training.stragglers.fixes import Fixed
-    from app.questions.stragglers import TimelineOf
     from data.queries.selection import Selection
 
 

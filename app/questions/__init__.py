@@ -76,7 +76,6 @@ from app.questions.reliability import (
 )
 from app.questions.runs import RunEttr, expected_curve, habits, run_ettr
 from app.questions.stragglers import (
-    TIMELINES,
     StragglerTrace,
     n_straggler_traces,
     straggler_fix,
@@ -89,7 +88,6 @@ from app.questions.worker_nodes import WorkerNodes
 
 __all__ = [
     "PAGE_LIMITS",
-    "TIMELINES",
     "Choices",
     "Coverage",
     "FileVerdict",

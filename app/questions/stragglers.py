@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 from analytics.training.straggler_fleet import LARGEST_ERROR, straggler_fleet
+from analytics.training.stragglers.drawn import drawn_timeline
 from analytics.training.stragglers.fixes import (
     Part,
     daily_gpu_hours,
@@ -13,7 +14,6 @@ from analytics.training.stragglers.fixes import (
     slowdown_estimate,
     wasted_estimate,
 )
-from analytics.training.stragglers.timeline import chrome_trace
 from analytics.training.stragglers.trace import Trace
 from analytics.training.stragglers.what_if import WhatIf
 from app.questions.worker_nodes import worker_nodes
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.training.straggler_fleet import StragglerFleet
+    from analytics.training.stragglers.drawn import TimelineOf
     from analytics.training.stragglers.fixes import Fixed
     from app.questions.worker_nodes import WorkerNodes
     from data.queries.selection import Selection
     from data.store import Store
-
-TimelineOf = Literal["original", "ideal", "fixed", "traced"]
-"""Simulated with all own costs, with all ideal ones, with one part fixed; or as traced."""
-TIMELINES: Final[tuple[TimelineOf, ...]] = ("original", "ideal", "fixed", "traced")
 
 
 @dataclass(frozen=True)
@@ -119,30 +116,7 @@ def straggler_timeline(
     steps: Sequence[int] | None = None,
 ) -> str:
     """What does the run look like, operation by operation? JSON for ui.perfetto.dev."""
-    return timeline_of(_model(store, trace_id), of, part=part, steps=steps)
-
-
-def timeline_of(
-    model: WhatIf, of: TimelineOf, *, part: str | None = None, steps: Sequence[int] | None = None
-) -> str:
-    """The timeline of a job as JSON in the Chrome trace format.
-
-    Raises
-    ------
-    DataError
-        Where a fixed timeline names no part, or another one does.
-    """
-    if (of == "fixed") != (part is not None):
-        raise DataError(
-            "a fixed timeline, and no other, names what is fixed: e.g. --of fixed --fix worker:3,1"
-        )
-    if of == "traced":
-        return chrome_trace(model.trace, model.traced_timeline(), title="as traced", steps=steps)
-    if part is None:
-        return chrome_trace(model.trace, model.timeline(of == "original"), title=of, steps=steps)
-    named = Part.named(part)
-    timeline = model.timeline(~named.operations(model))
-    return chrome_trace(model.trace, timeline, title=f"{named.words} fixed", steps=steps)
+    return drawn_timeline(_model(store, trace_id), of, part=part, steps=steps)
 
 
 def _model(store: Store, trace_id: str) -> WhatIf:
