@@ -142,7 +142,7 @@ def correlations(model: WhatIf, parts: Computes) -> dict[str, float]:
     worker and chunk; `all_stages`: demeaned, of the mean over stages; `within_step`: demeaned by
     step as well; `between_stages`: demeaned, of neighbouring stages, median.
     """
-    own = model.costs.own[parts.places].astype(np.float64)
+    own = model.costs.own[parts.places]
     logs = parts.detrended - parts.detrended.mean(axis=(3, 4), keepdims=True)
     logs = np.where(parts.paused, 0.0, logs)
     stages = range(own.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,18 +23,19 @@ MAD_TO_SD: Final = 1.4826
 MEDIAN_TO_MEAN_SE: Final = 1.2533
 SIGNIFICANT: Final = 6.0
 """Standard errors from which on a shift of a worker counts, among up to thousands of workers."""
-LEAST_SHIFT: Final = np.log(1.02)
+LEAST_SHIFT: Final = math.log(1.02)
 """Least shift of a worker over all steps."""
-LEAST_STEP_SHIFT: Final = np.log(1.05)
+LEAST_STEP_SHIFT: Final = math.log(1.05)
 """Least shift of a worker in a single step."""
 LEAST_OPERATIONS: Final = 3
 """Operations of a worker and type in a step from which on a single step can show a shift."""
-LEAST_PAUSE: Final = np.log(1.1)
+LEAST_PAUSE: Final = math.log(1.1)
 """Least excess of an isolated long operation."""
 PAUSE_SD: Final = 8.0
 """Standard deviations from which on an operation is long by itself."""
 MOST_ISOLATED: Final = 0.25
 """Share of a worker's computes in a step up to which long ones are isolated."""
+_SAMPLE: Final = 1 << 13
 
 
 def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
@@ -117,10 +119,10 @@ def take_apart(model: WhatIf) -> Computes | None:
     places = _places(model)
     if places is None:
         return None
-    own = model.costs.own[places].astype(np.float64)
-    logs = np.log(np.maximum(own, max(float(np.median(own)) * 1e-6, 1e-12)))
+    own = model.costs.own[places]
+    logs = np.log(np.maximum(own, max(float(own.mean()) * 1e-6, 1e-12)))
     n = logs.shape
-    by_rank = np.median(logs.reshape(*n[:3], -1, n[5]), axis=3)
+    by_rank = low_median(logs, (3, 4))
     base = low_median(by_rank, -1)
     relative = logs - base[:, :, :, None, None, None]
     shared = _shared(relative)
@@ -131,7 +133,7 @@ def take_apart(model: WhatIf) -> Computes | None:
     detrended = relative - worker[:, :, None, None]
     slope = _slopes(detrended, work)
     rest = detrended - slope[:, :, :, None, None, None] * work
-    noise = MAD_TO_SD * np.median(np.abs(rest).reshape(n[0], n[1], -1), axis=-1)
+    noise = _deviation(rest.reshape(n[0] * n[1], -1)).reshape(n[0], n[1])
     return Computes(places, base, worker, rank, work, slope, rest, noise, detrended)
 
 
@@ -172,13 +174,13 @@ def _shift(times: Floats) -> Floats:
     Of (groups, n, steps, ranks) gives (groups, steps, ranks): the shift of all steps where it
     lasts, that of the single step where the step lies elsewhere.
     """
-    n_groups, n, n_steps, n_dp = times.shape
-    by_step = np.median(times, axis=1)
-    level = np.median(times.reshape(n_groups, -1, n_dp), axis=1)
+    n_groups, n, n_steps, _ = times.shape
+    by_step = low_median(times, 1)
+    level = low_median(times, (1, 2))
     reference = low_median(level, -1)[:, None]
     steady = low_median(by_step, 1)  # half of the steps may be slow
     scatter, drift = (
-        MAD_TO_SD * np.median(np.abs(gap).reshape(n_groups, -1), axis=1)[:, None, None]
+        _deviation(gap.reshape(n_groups, -1))[:, None, None]
         for gap in (times - by_step[:, None], by_step - steady[:, None])
     )
     step_error = np.maximum(MEDIAN_TO_MEAN_SE * scatter / np.sqrt(n), drift)
@@ -193,12 +195,22 @@ def _shift(times: Floats) -> Floats:
     return np.where(elsewhere & often, np.maximum(in_step, 0.0), found)
 
 
+def _deviation(gaps: Floats) -> Floats:
+    """Robust standard deviation of each row of gaps, by some thousands of them spread evenly."""
+    stride = max(1, gaps.shape[1] // _SAMPLE)
+    while math.gcd(stride, gaps.shape[1]) > 1:  # else some ranks or steps would never be met
+        stride += 1
+    found: Floats = MAD_TO_SD * np.median(np.abs(gaps[:, ::stride]), axis=1)
+    return found
+
+
 def _slopes(detrended: Floats, work: Floats) -> Floats:
     """Least-squares slope of each (t, p, v) against the work of the micro-batch, at least 0."""
     centred = work - work.mean()
-    variance = float((centred**2).sum())
+    variance = float((centred**2).sum(dtype=np.float64))
     if variance == 0:
-        return np.ones(detrended.shape[:3])
-    slope = np.einsum("tpvmsd,msd->tpv", detrended, centred) / variance  # no threads: no BLAS
-    found: Floats = np.maximum(slope, 0.0)
+        return np.ones(detrended.shape[:3], dtype=work.dtype)
+    shared = (detrended * centred).sum(axis=(3, 4, 5), dtype=np.float64)  # no BLAS: no threads
+    slope = shared / variance
+    found: Floats = np.maximum(slope, 0.0).astype(work.dtype)
     return found
