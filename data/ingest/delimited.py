@@ -293,7 +293,7 @@ def _whole_lines(path: Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
 
 def _begins(block: NDArray[np.uint8], delimiter: bytes) -> NDArray[np.bool_]:
     """Whether the delimiter begins at a byte."""
-    match = block == delimiter[0]
+    match: NDArray[np.bool_] = block == delimiter[0]
     for shift, byte in enumerate(delimiter[1:], start=1):
         match[:-shift] &= block[shift:] == byte
         match[-shift:] = False
