@@ -56,9 +56,24 @@ class StragglerCauses:
 
 
 def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
-    """Causes of a job with the correlations that tell uneven sequences.
+    r"""Causes of a job, each by what fixing it alone gives back.
 
-    See `causes`.
+    .. math:: gain = (\bar T - \bar T_{fix}) / \bar T
+
+    with T the step time simulated with all own costs and T_fix that with the costs as they would be
+    without the cause, bars being means over steps; both shares of a step in [0, 1]. A cause needs
+    evidence of its own (METHODS.md) and a gain of 1 % (data loading 2 %, of the step with the
+    wait), or to cost 2 % where all other candidates are fixed: of two equally slow stages, fixing
+    one gives little.
+
+    Assumes that a minority is slow: what is slow on more than half of its like counts as usual.
+    With one data-parallel rank a slow worker is a slow stage; a stage that holds more parameters
+    looks like a slow link.
+
+    References
+    ----------
+    Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis, OSDI 2025,
+    arXiv 2505.05713, section 5 (causes), whose fixes are ideal costs; evidence and fixes are ours.
     """
     model = analysis.what_if
     parts = take_apart(model)
@@ -71,7 +86,21 @@ def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
 
 
 def causes(analysis: StragglerAnalysis) -> tuple[StragglerCause, ...]:
-    """Causes of a job's stragglers, strongest first; a single `none` where there is none."""
+    """Causes of a job's stragglers, strongest first; a single `none` where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from analytics.training.stragglers.rows import TraceRows
+    >>> from analytics.training.stragglers.slowdown import analyse
+    >>> from analytics.training.stragglers.trace import Trace
+    >>> codes = np.array([4, 0, 7, 9, 11, 10])  # forward, backward and the tail of a step
+    >>> zero, start = np.zeros(6, dtype=np.int64), np.array([0.0, 0.1, 0.3, 0.3, 0.3, 0.3])
+    >>> seconds = np.array([0.1, 0.2, 0.0, 0.0, 0.0, 0.1])
+    >>> trace = Trace.of_columns(TraceRows(zero, zero, zero, codes, zero, zero, start, seconds))
+    >>> [found.cause for found in causes(analyse(trace))]
+    ['none']
+    """
     return straggler_causes(analysis).causes
 
 

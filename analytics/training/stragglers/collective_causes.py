@@ -89,14 +89,8 @@ def usual_ratio(part: Excess) -> Floats:
 
 def dp_links(model: WhatIf) -> Iterator[Candidate]:
     """Parameters and gradients of a stage, or of one of its ranks, that take longer than others."""
-    ops, own = model.trace.operations, model.costs.own
-    parts = []
-    for optype in GRADIENTS:
-        at = np.flatnonzero(ops.optype == optype)
-        parts += [
-            excess(own[at[ops.seq[at] == seq]], at[ops.seq[at] == seq])
-            for seq in np.unique(ops.seq[at])
-        ]
+    ops = model.trace.operations
+    parts = _gradients(model)
     if not parts:
         return
     n_stages, n_dp = model.trace.n_stages, model.trace.n_dp
@@ -122,6 +116,18 @@ def dp_links(model: WhatIf) -> Iterator[Candidate]:
         }
         masks = [chosen[ops.stage[part.operations]] for part in parts]
         yield Candidate("dp_link", target, _change(parts, masks), evidence)
+
+
+def _gradients(model: WhatIf) -> list[Excess]:
+    """Collectives of each type and number, alike on all stages and ranks."""
+    ops, own = model.trace.operations, model.costs.own
+    parts = []
+    for optype in GRADIENTS:
+        at = np.flatnonzero(ops.optype == optype)
+        for seq in np.unique(ops.seq[at]):
+            alike = at[ops.seq[at] == seq]
+            parts.append(excess(own[alike], alike))
+    return parts
 
 
 class _Place(NamedTuple):
