@@ -6,6 +6,7 @@ CURRENT is read again on every run, so a new snapshot is followed without a rest
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from datetime import datetime
 from pathlib import Path
@@ -89,8 +90,16 @@ def report(kind: Kind, selection: Selection, *, about: str = "", redact: bool = 
 
 
 def _key() -> tuple[str, int, str]:
-    """What answers are about: the store, its snapshot, and what people had said by then."""
-    return str(store_root()), snapshot(), said_version()
+    """What answers are about: the store, its snapshot, what people had said, and site.toml."""
+    return str(store_root()), snapshot(), f"{said_version()} {_site_version()}"
+
+
+def _site_version() -> str:
+    """Changes with site.toml: a price or a time zone counts at once."""
+    try:
+        return hashlib.sha256((store_root() / "site.toml").read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

@@ -214,7 +214,6 @@ def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], own_sto
     assert list(page.dataframe[0].value["cause_name"]) == ["node_lost"]
 
 
-@pytest.mark.xfail(reason="bucket_rows sorts by a column and ALL, which DuckDB refuses")
 @pytest.mark.parametrize("metric", ["Productive", "Idle, GPU-h", "Out of service, GPU-h"])
 def test_every_headline_opens_its_rows(
     open_page: Callable[..., AppTest], demo_store: Path, metric: str

@@ -1,0 +1,36 @@
+"""What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
+
+from app.actions.ledger import build_ledger, names_ledger
+from app.actions.people import FIELDS, STATUSES, annotate, undo
+from app.actions.queries import (
+    delete_query,
+    remember_query,
+    rename_query,
+    restore_query,
+    save_query,
+)
+from app.actions.records import DemoBuilt, build_demo, checked_zone, ingest_files, sources
+from data.ingest import IngestResult, Options
+from data.state import Annotation
+
+__all__ = [
+    "FIELDS",
+    "STATUSES",
+    "Annotation",
+    "DemoBuilt",
+    "IngestResult",
+    "Options",
+    "annotate",
+    "build_demo",
+    "build_ledger",
+    "checked_zone",
+    "delete_query",
+    "ingest_files",
+    "names_ledger",
+    "remember_query",
+    "rename_query",
+    "restore_query",
+    "save_query",
+    "sources",
+    "undo",
+]

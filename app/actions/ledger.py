@@ -1,0 +1,44 @@
+"""The ledger, built where it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from data.publish import writer
+from data.queries import efficiency
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
+"""Tables that are built on demand."""
+
+
+def build_ledger(root: Path, progress: Callable[[str], None] = lambda message: None) -> bool:
+    """Builds the ledger of the present records, where it is not built; whether it had to be."""
+    if _has_ledger(root):
+        return False
+    with writer(root) as building:
+        if _has_ledger(root):  # another built it while we waited
+            return False
+        building.publish_ledger(progress)
+    return True
+
+
+def names_ledger(sql: str) -> bool:
+    """Whether a query names what the ledger fills; one that only seems to costs a build.
+
+    >>> names_ledger('SELECT sum(gpu_seconds) FROM "GPU_TIME"'), names_ledger("FROM jobs")
+    (True, False)
+    """
+    return _OF_LEDGER.search(sql) is not None
+
+
+def _has_ledger(root: Path) -> bool:
+    """Whether the ledger rests on what the store holds now."""
+    with contextlib.closing(Store.open(root)) as store:
+        return efficiency.has_ledger(store)

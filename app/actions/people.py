@@ -1,0 +1,104 @@
+"""What people say: a cause, a note, a status; and that they take it back."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from typing import TYPE_CHECKING
+
+from analytics.failures.taxonomy import taxonomy
+from app.actions.login import login
+from data.errors import DataError
+from data.queries import targets
+from data.site import load_site
+from data.state import Annotation, State
+from data.store import Store, require_current
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIELDS = ("cause", "note", "status")
+"""What can be said about an attempt, an incident or a node."""
+STATUSES = ("open", "acknowledged", "resolved")
+LONGEST_NOTE = 10_000
+"""Characters: every page of the target carries them."""
+_SHOWN_BY = {
+    "attempt": "`faultline failures --list` shows attempts",
+    "incident": "`faultline incidents` shows them",
+    "node": '`faultline sql "SELECT cluster, node FROM nodes"` shows them',
+}
+
+
+def annotate(
+    root: Path, target: str, field: str, value: str, *, author: str | None = None
+) -> Annotation:
+    """Says the cause, a note or the status of an attempt, an incident or a node.
+
+    It holds at once, in place of what was said of the same field before, until it is undone.
+
+    Parameters
+    ----------
+    target : str
+        `attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`.
+    field, value : str
+        `cause` with one of the taxonomy or of the site, `status` with one of STATUSES, or `note`
+        with text.
+    author : str, optional
+        Who says it; the login user where it is not given.
+
+    Raises
+    ------
+    DataError
+        Where the store has no such target, or the value is none of the field's.
+    """
+    checked = _checked(root, field, value)
+    with contextlib.closing(Store.open(root)) as store:
+        _refuse_unknown(store, target)
+    return State(root).annotate(target, field, checked, author=author or login())
+
+
+def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annotation:
+    """Takes an annotation back: what was said before it holds again.
+
+    Raises
+    ------
+    DataError
+        Where there is no such annotation, or it was undone before.
+    """
+    require_current(root)
+    return State(root).undo(annotation_id, author=author or login())
+
+
+def _refuse_unknown(store: Store, target: str) -> None:
+    """Refuses a target that the store does not hold."""
+    kind, colon, key = target.partition(":")
+    named = next((known for known in targets.KINDS if known == kind), None)
+    if named is None or not colon or not key:
+        raise DataError(
+            f"target {target!r} is none: write attempt:CLUSTER/KEY, incident:ID or "
+            "node:CLUSTER/NODE"
+        )
+    if targets.exists(store, named, key):
+        return
+    near = [f"{kind}:{found}" for found in targets.nearest(store, named, key)]
+    remedy = f"did you mean {' or '.join(near)}?" if near else _SHOWN_BY[kind]
+    raise DataError(f"{target}: the store holds no such {kind}: {remedy}")
+
+
+def _checked(root: Path, field: str, value: str) -> str:
+    """A value of the field; refuses any other."""
+    if field == "note":
+        if not value.strip() or len(value) > LONGEST_NOTE:
+            raise DataError(
+                f"a note holds 1 to {LONGEST_NOTE:,} characters, got {len(value.strip()):,}: "
+                "write it shorter, or undo the one that holds"
+            )
+        return value.strip()
+    if field not in FIELDS:
+        raise DataError(f"field must be one of {', '.join(FIELDS)}, got {field!r}: name one")
+    known = tuple(taxonomy(load_site(root).taxonomy).causes) if field == "cause" else STATUSES
+    if value not in known:
+        near = difflib.get_close_matches(value.lower().replace(" ", "_"), known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        raise DataError(f"{field} {value!r} is unknown: {remedy}")
+    return value

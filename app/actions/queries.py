@@ -1,0 +1,56 @@
+"""Queries that people keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.actions.login import login
+from data.errors import DataError
+from data.saved_queries import SavedQueries, SavedQuery
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST_NAME = 80
+"""Characters of the name of a saved query."""
+
+
+def save_query(root: Path, name: str, sql: str, *, author: str | None = None) -> SavedQuery:
+    """Saves a query under a name, for everybody who sees the store.
+
+    Raises
+    ------
+    DataError
+        Where the query is empty, or the name is empty, too long or taken.
+    """
+    if not sql.strip():
+        raise DataError("there is no query to save: write one first")
+    return SavedQueries(root).save(_named(name), sql, author=author or login())
+
+
+def rename_query(root: Path, query_id: str, name: str, *, author: str | None = None) -> None:
+    """Gives a saved query another name; refuses one that is empty, too long or taken."""
+    SavedQueries(root).rename(query_id, _named(name), author=author or login())
+
+
+def delete_query(root: Path, query_id: str, *, author: str | None = None) -> None:
+    """Takes a saved query from the list; `restore_query` brings it back."""
+    SavedQueries(root).delete(query_id, author=author or login())
+
+
+def restore_query(root: Path, query_id: str, *, author: str | None = None) -> None:
+    """Brings a deleted query back."""
+    SavedQueries(root).restore(query_id, author=author or login())
+
+
+def remember_query(root: Path, sql: str, outcome: str, *, author: str) -> None:
+    """Adds a query to those that a person asked."""
+    SavedQueries(root).remember(sql, outcome, author=author)
+
+
+def _named(name: str) -> str:
+    """A name of a saved query."""
+    name = " ".join(name.split())
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise DataError(f"a name holds 1 to {LONGEST_NAME} characters, got {len(name)}")
+    return name

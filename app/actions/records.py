@@ -1,0 +1,144 @@
+"""Records that come into a store: ingested files, the demo."""
+
+from __future__ import annotations
+
+import time
+import zoneinfo
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.actions.login import login
+from data.current import read_current
+from data.errors import DataError, StoreError
+from data.ingest import IngestResult, Options, ingest, readers, store_files
+from data.publish import writer
+from data.site import load_site
+from data.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from data.publish import StoreWriter
+    from data.synthetic import DemoSpec, DemoTruth
+    from data.synthetic.traces import PlantedTrace
+
+
+@dataclass(frozen=True)
+class DemoBuilt:
+    """A demo store that was built."""
+
+    jobs: int
+    nodes: int
+    days: float
+    seconds: float
+    truth: DemoTruth
+
+
+def sources() -> dict[str, str]:
+    """Names of the sources that can be ingested, each with a line of help."""
+    return {name: module.HELP for name, module in readers().items()}
+
+
+def ingest_files(
+    root: Path,
+    source: str,
+    names: Sequence[str],
+    options: Options,
+    *,
+    called: Mapping[str, str] | None = None,
+    author: str | None = None,
+) -> tuple[list[IngestResult], list[str]]:
+    """Reads files into the store and publishes once; results, and what could not be read.
+
+    `called` says what people call a file, where that is not its path.
+
+    Raises
+    ------
+    DataError
+        Where nothing could be read from any of them: the store is untouched.
+    """
+    site = load_site(root)
+    options = replace(options, default_cluster=site.default_cluster, timezones=site.timezones)
+    results: list[IngestResult] = []
+    errors: list[str] = []
+    with writer(root) as building:
+        _refuse_synthetic(building.synthetic, root)
+        for name in names:
+            try:
+                shown = (called or {}).get(name)
+                results.append(ingest(building, source, name, options, called=shown))
+            except DataError as error:
+                errors.append(str(error))
+        if not results:
+            raise DataError("; ".join(errors))
+        building.publish(options.progress)
+    for result in results:
+        State(root).record(
+            author or login(),
+            "ingest",
+            {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
+        )
+    return results, errors
+
+
+def build_demo(
+    root: Path, spec: DemoSpec, progress: Callable[[str], None] = lambda message: None
+) -> DemoBuilt:
+    """Builds the synthetic cluster's store anew; refuses a store that holds real data."""
+    from data.synthetic import demo_cluster
+
+    begin = time.monotonic()
+    with writer(root, fresh=True) as building:
+        if read_current(root) is not None and not building.synthetic:
+            raise StoreError(
+                f"{root}: holds real data: the demo goes elsewhere, e.g. --store ./demo-store"
+            )
+        demo = demo_cluster(spec, progress)
+        progress("storing")
+        building.load(demo.tables)
+        _load_traces(building, demo.traces)
+        building.publish(progress, ledger=True)
+    State(root).record(login(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
+    seconds = time.monotonic() - begin
+    return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
+
+
+def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
+    """Stores the demo's straggler traces as if they had been ingested."""
+    from data.ingest.straggler_meta import TraceMeta
+    from data.ingest.straggler_rows import rows_of
+    from data.ingest.straggler_trace import trace_batch
+
+    for trace in traces:
+        shape = trace.shape
+        meta = TraceMeta(
+            trial_name=trace.name,
+            run_id=None,
+            dp_size=shape.dp,
+            pp_size=shape.pp,
+            tp_size=shape.tp,
+            dsp_size=shape.dsp,
+            vpp_size=shape.vpp,
+            world_size=shape.dp * shape.pp * shape.tp * shape.dsp,
+        )
+        options = Options(job_id=trace.job_id)
+        batch = trace_batch(rows_of(trace.columns), meta, name=trace.name, options=options)
+        building.load(batch.tables)
+        store_files(building, batch)
+
+
+def _refuse_synthetic(synthetic: bool, root: Path) -> None:
+    """Real data never goes into a demo store."""
+    if synthetic:
+        raise StoreError(
+            f"{root}: holds the synthetic demo, which never mixes with real data: "
+            "pass another --store"
+        )
+
+
+def checked_zone(name: str | None) -> str | None:
+    """An IANA zone by name; refuses one that does not exist."""
+    if name is not None and name not in zoneinfo.available_timezones():
+        raise DataError(f"time zone {name!r} is unknown: use an IANA name, e.g. Europe/Berlin")
+    return name
