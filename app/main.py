@@ -32,6 +32,13 @@ page = st.navigation(
             st.Page("views/efficiency/ettr.py", title="ETTR", icon=":material/speed:"),
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
         ],
+        "Training": [
+            st.Page(
+                "views/training/stragglers.py",
+                title="Stragglers",
+                icon=":material/hourglass_top:",
+            ),
+        ],
         "Explore": [
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),

@@ -230,6 +230,42 @@ RUN_WAIT = Term(
     "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
     "distribution-free interval.",
 )
+SLOWDOWN = Term(
+    "Slowdown S",
+    "Mean time of a step as it ran, without launch delays, over that of the same step with every "
+    "operation at its ideal cost: the mean of its type for computes, the median for transfers. "
+    "Above 1.1 the run straggles. The interval resamples the traced steps.",
+)
+WASTED_SHARE = Term(
+    "GPU-time wasted",
+    "1 - 1 / S: share of the run's GPU-hours that waiting for stragglers takes.",
+)
+WASTED_HOURS = Term(
+    "Wasted, GPU-h a day",
+    "GPU-time wasted x GPUs of the job x 24 h: per day of training. Needs the job's GPUs, which "
+    "the meta file of the trace states.",
+)
+SLOWEST_WORKERS = Term(
+    "M_W, slowest workers",
+    "Share of T - T_ideal that fixing the slowest 3 % of workers recovers. Above 0.5 few workers "
+    "are the problem. It can exceed 1 or fall below 0: the ideal is a mean that the slow workers "
+    "raise.",
+)
+LAST_STAGE = Term(
+    "M_S, last stage",
+    "Share of T - T_ideal that fixing the last pipeline stage recovers. From 0.5 on the stages are "
+    "uneven, often by the loss layer. It can exceed 1 or fall below 0, as M_W can.",
+)
+LAUNCH_SLOWDOWN = Term(
+    "Launch slowdown",
+    "Traced over simulated step time: delays that no dependency explains, such as data loading, "
+    "and the simulation's own error. Above 5 % the paper leaves a trace out.",
+)
+WORKER_SLOWDOWN = Term(
+    "S_w, slowdown by one worker",
+    "Step time if this worker alone kept its own costs, over the ideal one. `exact` simulates each "
+    "worker; `min` is the paper's approximation, the smaller of its rank's and its stage's.",
+)
 CHANGE = (
     "The change is on the preceding period of the same length; it is coloured only where the two "
     "intervals do not overlap: else the numbers show no change."

@@ -41,6 +41,17 @@ def open_run(row: pd.Series) -> None:
     _go(key="go_to", data={"href": _address("ettr", named)})
 
 
+def open_trace(row: pd.Series) -> None:
+    """The straggler trace in a row with the column trace."""
+    _go(key="go_to", data={"href": _address("stragglers", {"trace": str(row["trace"])})})
+
+
+def job(job_id: str, cluster: str) -> str:
+    """A link to a job's page, as markdown."""
+    named = {"job": job_id, "cluster": cluster}
+    return f"[{verbatim.escaped(f'Job {job_id}')}]({_address('job', named)})"
+
+
 def attempt(row: pd.Series) -> str:
     """A link to the page of the attempt in a row, as markdown."""
     named = {"job": str(row["job_id"]), "cluster": str(row["cluster"])}

@@ -1,0 +1,60 @@
+"""What slows the step: a slowdown by each part of a kind, as bars from 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import plotly.graph_objects as go
+
+    from app.figures.template import Mode
+
+ROW_PX, FRAME_PX = 26, 112
+ROOM = 0.18
+"""Of the axis, beyond the longest bar: its number stands there."""
+LEAST_SPAN = 0.05
+"""Of the axis: slowdowns of less than a percent do not fill it."""
+
+
+def figure(
+    slowdown: Mapping[str, float], *, title: str, mode: Mode = "light", note: str = ""
+) -> go.Figure:
+    """How slow would the step be if this part alone kept its own costs? Slowest on top."""
+    palette = template.PALETTES[mode]
+    ordered = sorted(slowdown.items(), key=lambda each: each[1])
+    chart = template.figure(
+        title=title, note=note, mode=mode, height=FRAME_PX + ROW_PX * max(len(ordered), 1)
+    )
+    values = [value for _, value in ordered]
+    chart.add_bar(
+        orientation="h",
+        y=[name for name, _ in ordered],
+        x=[value - 1.0 for value in values],
+        base=1.0,
+        width=0.6,
+        marker={"color": [palette.series if v >= 1.0 else palette.reference for v in values]},
+        text=[f"{value:.3f}" for value in values],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{y}: S = %{text}<extra></extra>",
+    )
+    low, high = min([1.0, *values]), max([1.0 + LEAST_SPAN, *values])
+    room = ROOM * (high - low)
+    chart.update_xaxes(
+        title="slowdown S (ratio of step times)",
+        range=[low - (room if low < 1.0 else 0.0), high + room],
+    )
+    chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)
+    return chart
+
+
+def frame(slowdown: Mapping[str, float], part: str) -> pd.DataFrame:
+    """One row a part, slowest first."""
+    ordered = sorted(slowdown.items(), key=lambda each: -each[1])
+    return pd.DataFrame(ordered, columns=[part, "slowdown"])

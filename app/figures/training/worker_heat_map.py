@@ -1,0 +1,142 @@
+"""Which worker is slow? SMon's heat map: stage by data-parallel rank, coloured by slowdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from app.figures import template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import plotly.graph_objects as go
+
+    from app.figures.template import Mode
+
+LEAST, MOST = 1.0, 1.5
+"""Slowdowns at the ends of the colours, as in SMon."""
+MOST_WRITTEN: Final = 24
+"""Data-parallel ranks up to which numbers fit the cells."""
+ROW_PX, FRAME_PX, MOST_PX = 40, 130, 620
+DARK_FROM: Final = 0.55
+
+
+def figure(
+    slowdown: Sequence[Sequence[float]],
+    *,
+    node_of: Mapping[tuple[int, int], str],
+    mode: Mode = "light",
+    note: str = "",
+) -> go.Figure:
+    """How slow would the step be if this worker alone kept its own costs?
+
+    Parameters
+    ----------
+    slowdown
+        S_w by data-parallel rank and stage.
+    node_of
+        Node by (data-parallel rank, stage), where known.
+    """
+    palette = template.PALETTES[mode]
+    n_dp, n_stages = len(slowdown), len(slowdown[0])
+    chart = template.figure(
+        title="Slowdown by each worker alone, S_w",
+        note=note,
+        mode=mode,
+        height=min(FRAME_PX + ROW_PX * n_stages, MOST_PX),
+    )
+    chart.add_heatmap(
+        x=list(range(n_dp)),
+        y=list(range(n_stages)),
+        z=[[slowdown[dp][stage] for dp in range(n_dp)] for stage in range(n_stages)],
+        zmin=LEAST,
+        zmax=MOST,
+        colorscale=[[0, template.translucent(palette.critical, 0.06)], [1, palette.critical]],
+        colorbar={
+            "thickness": 10,
+            "len": 0.9,
+            "outlinewidth": 0,
+            "tickvals": [1.0, 1.25, 1.5],
+            "ticktext": ["1.0", "1.25", "≥ 1.5"],
+            "tickfont": {"color": palette.muted},
+        },
+        xgap=1,
+        ygap=1,
+        customdata=[
+            [_says(dp, stage, slowdown[dp][stage], node_of) for dp in range(n_dp)]
+            for stage in range(n_stages)
+        ],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+    if n_dp <= MOST_WRITTEN:
+        _write(chart, slowdown, mode=mode)
+    _axes(chart, n_dp=n_dp, n_stages=n_stages)
+    return chart
+
+
+def frame(
+    slowdown: Sequence[Sequence[float]],
+    paper: Sequence[Sequence[float]],
+    node_of: Mapping[tuple[int, int], str],
+) -> pd.DataFrame:
+    """One row a worker."""
+    return pd.DataFrame(
+        [
+            {
+                "dp_rank": dp,
+                "stage": stage,
+                "node": node_of.get((dp, stage)),
+                "slowdown_exact": exact,
+                "slowdown_min": paper[dp][stage],
+            }
+            for dp, stages in enumerate(slowdown)
+            for stage, exact in enumerate(stages)
+        ]
+    )
+
+
+def _write(chart: go.Figure, slowdown: Sequence[Sequence[float]], *, mode: Mode) -> None:
+    """Slowdowns with two significant digits in their cells."""
+    palette = template.PALETTES[mode]
+    for strong, colour in ((True, palette.background), (False, palette.text)):
+        cells = [
+            (dp, stage, value)
+            for dp, stages in enumerate(slowdown)
+            for stage, value in enumerate(stages)
+            if ((value - LEAST) / (MOST - LEAST) > DARK_FROM) == strong
+        ]
+        chart.add_scatter(
+            x=[dp for dp, _, _ in cells],
+            y=[stage for _, stage, _ in cells],
+            text=[f"{value:.1f}" for _, _, value in cells],
+            mode="text",
+            textfont={"color": colour},
+            hoverinfo="skip",
+            name="values",
+        )
+
+
+def _axes(chart: go.Figure, *, n_dp: int, n_stages: int) -> None:
+    """Whole ranks and stages, the first stage on top."""
+    every = max(1, n_dp // MOST_WRITTEN)
+    chart.update_xaxes(
+        title="data-parallel rank",
+        tickvals=list(range(0, n_dp, every)),
+        range=[-0.5, n_dp - 0.5],
+        ticklen=0,
+    )
+    chart.update_yaxes(
+        title="pipeline stage",
+        tickvals=list(range(0, n_stages, max(1, n_stages // MOST_WRITTEN))),
+        range=[n_stages - 0.5, -0.5],
+        showgrid=False,
+        ticklen=0,
+    )
+
+
+def _says(dp: int, stage: int, value: float, node_of: Mapping[tuple[int, int], str]) -> str:
+    """What a cell says on hover."""
+    node = node_of.get((dp, stage), "node unknown")
+    return f"dp {dp}, stage {stage}<br>{template.plain(node)}<br>S_w = {value:.3f}"
