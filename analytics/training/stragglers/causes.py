@@ -126,8 +126,15 @@ def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[S
     return [
         StragglerCause(one.cause, one.target, gain, cost, one.evidence)
         for one, gain, cost in zip(candidates, gains.tolist(), costs, strict=True)
-        if gain >= LEAST_GAIN or (cost is not None and cost >= LEAST_ALONE)
+        if _counts(gain, cost)
     ]
+
+
+def _counts(gain: float, alone: float | None) -> bool:
+    """Whether a cause is named: one that costs nothing by itself only echoes another."""
+    if alone is None:
+        return gain >= LEAST_GAIN
+    return alone >= LEAST_ALONE or (gain >= LEAST_GAIN and alone >= LEAST_GAIN / 2)
 
 
 def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
