@@ -180,18 +180,20 @@ class GoodputLedger:
     total_gpu_seconds: int
     buckets: tuple[Bucket, ...]
     losses: tuple[Loss, ...]
-    rule_first_order_gpu_hours: float
-    rule_second_order_gpu_hours: float
+    rule_first_order_gpu_hours: float | None
+    rule_second_order_gpu_hours: float | None
     runtime_goodput: Estimate
+    known: bool
+    """Whether the selection holds any GPU-time: else every bucket is unknown, not empty."""
     currency: str | None
     conf_level: float
     notes: tuple[str, ...]
     """What the estimates take for granted and the records leave open."""
 
     @property
-    def total_gpu_hours(self) -> float:
-        """All GPU-hours."""
-        return self.total_gpu_seconds / HOUR_S
+    def total_gpu_hours(self) -> float | None:
+        """All GPU-hours; None where the records of the selection state none."""
+        return self.total_gpu_seconds / HOUR_S if self.known else None
 
     def bucket(self, name: str) -> Bucket | None:
         """One bucket; None where the selection leaves it out."""
@@ -253,9 +255,10 @@ def goodput_ledger(
             for name in names
         ),
         losses=_losses(rows, total, conf_level),
-        rule_first_order_gpu_hours=float(rows.loc[first, "rule_gpu_seconds"].sum()) / HOUR_S,
-        rule_second_order_gpu_hours=float(rows.loc[second, "rule_gpu_seconds"].sum()) / HOUR_S,
+        rule_first_order_gpu_hours=_by_rule(rows, first),
+        rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
+        known=not rows.empty,
         currency=currency,
         conf_level=conf_level,
         notes=(*habit_sentences(notes), *record_sentences(notes)),
@@ -272,7 +275,7 @@ def _bucket(
     conf_level: float,
 ) -> Bucket:
     """One bucket of the ledger."""
-    hours = _estimate(rows, total, conf_level)
+    hours = _estimate(rows, total, conf_level) if total else _nothing(conf_level)
     by_cluster = rows.groupby("cluster")["gpu_seconds"].sum()
     priced = currency is not None and all(c in prices for c in by_cluster.index)
     return Bucket(
@@ -302,6 +305,11 @@ def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ..
         )
     ]
     return tuple(sorted(found, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
+
+
+def _by_rule(rows: pd.DataFrame, chosen: pd.Series) -> float | None:
+    """GPU-hours lost by the paper's rule; None where no GPU-time is known at all."""
+    return None if rows.empty else float(rows.loc[chosen, "rule_gpu_seconds"].sum()) / HOUR_S
 
 
 def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:

@@ -34,6 +34,11 @@ def habit_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
 def record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     """What the records leave open: time that could not be counted, causes that are not known."""
     found = []
+    if names := notes.get("clusters_without_gpu_time"):
+        found.append(
+            f"No GPU-time is known of {', '.join(names)}: records of its jobs state no GPUs "
+            "(sacct: AllocTRES with gres/gpu)."
+        )
     if n := notes["attempts_without_gpus"]:
         found.append(f"{n:,} attempts that ran state no GPUs and are not counted.")
     if n := notes["failures_of_unknown_cause"]:

@@ -113,6 +113,8 @@ def _print_table(found: GoodputLedger) -> None:
             for each in (*found.buckets,)
         ],
     )
+    if not found.known:
+        return
     print()
     output.print_record(
         {

@@ -371,3 +371,12 @@ def test_intervals_cover_the_truth_for_85_of_100_seeds(tmp_path: Path, metrics: 
     )
     print(json.dumps(results.sum().to_dict()))
     assert (results.sum() >= 85).all()
+
+
+def test_a_store_without_gpu_time_has_an_unknown_ledger_and_says_why(tmp_path: Path) -> None:
+    store = store_of(tmp_path, jobs=[job("1", 0, 5, cluster="cpu", n_gpus=0)])
+    found = questions.ledger(store, ALL)
+    assert not found.known
+    assert found.total_gpu_hours is found.rule_first_order_gpu_hours is None
+    assert {each.gpu_hours.value for each in found.buckets} == {None}
+    assert any("No GPU-time is known of cpu" in each for each in found.notes)

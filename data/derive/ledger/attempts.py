@@ -250,7 +250,11 @@ def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
              FROM failures WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
            WHERE n_gpus > 0 AND state <> 'REQUEUED'"""
     ).fetchall()
+    without = connection.execute(
+        "SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time' ORDER BY cluster"
+    ).fetchall()
     return {
+        "clusters_without_gpu_time": [cluster for (cluster,) in without],
         "attempts_without_gpus": without_gpus,
         "failures_of_unknown_cause": n_failed - n_known,
         "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
