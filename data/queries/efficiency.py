@@ -84,7 +84,8 @@ def bucket_rows(
               upper_gpu_seconds / 3600 AS upper_gpu_hours, n_attempts,
               rule_gpu_seconds / 3600 AS rule_gpu_hours
             FROM gpu_time WHERE {_CHOSEN} AND bucket = $bucket
-            ORDER BY gpu_seconds DESC, day, cluster, partition, account, n_gpus, cause LIMIT $limit""",
+            ORDER BY gpu_seconds DESC, day, cluster, partition, account, n_gpus, cause
+            LIMIT $limit""",
         _parameters(selection) | {"bucket": bucket, "limit": limit},
     )
 
