@@ -28,7 +28,7 @@ LEAST_ERROR = 0.001
 def of(found: StragglerTrace, scope: Scope) -> list[Headline]:
     """How slow, what it wastes, who does it, and how far to trust it."""
     results, steps = found.results, partial(_steps, found, scope)
-    n = f"n = {numbers.counted(found.slowdown.n, 'step')}"
+    n = f"n = {found.slowdown.n:,}"
     hours = found.wasted_gpu_hours_per_day
     error = _small(results["simulation_error_ratio"])
     return [
@@ -82,12 +82,12 @@ def _small(ratio: float) -> str:
 
 def _plain(value: float | None, digits: int = 2) -> str:
     """A ratio near 1."""
-    return numbers.UNKNOWN if value is None else f"{value:.{digits}f}"
+    return numbers.UNKNOWN if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _basis(estimate: Estimate, write: Callable[[float], str]) -> str:
     """Interval, level and n."""
-    n = f"n = {numbers.counted(estimate.n, 'step')}"
+    n = f"n = {estimate.n:,}"
     if estimate.lower is None or estimate.upper is None:
         return f"no interval from one step, {n}"
     level = numbers.level(estimate)

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 MOST_BARS = 24
 """Bars of one figure; the download holds all."""
 STAGES_NOTE = (
-    "A stage or rank below 1 is faster than the mean of its types, which slower ones raise. Causes "
-    "of one kind do not add up."
+    "A stage or rank below 1 is faster than the mean of its types, which slower ones raise. What "
+    "parts take alone does not add up."
 )
 
 
 def by_part(found: StragglerTrace, scope: Scope) -> None:
     """S_t beside S_pp and S_dp."""
     results = found.results
-    kinds, stages, ranks = st.columns(3, gap="large")
+    kinds, stages, ranks = st.columns([4, 3, 3], gap="large")
     with kinds:
-        _bars(results["S_t"], "type", "By type of operation, S_t", scope)
+        _bars(results["S_t"], "type", "By type, S_t", scope)
     with stages:
         named = {f"stage {at}": value for at, value in results["S_pp"].items()}
-        _bars(named, "stage", "By pipeline stage, S_pp", scope)
+        _bars(named, "stage", "By stage, S_pp", scope)
     with ranks:
         named = {f"dp {at}": value for at, value in results["S_dp"].items()}
-        _bars(named, "dp_rank", "By data-parallel rank, S_dp", scope)
+        _bars(named, "dp_rank", "By dp rank, S_dp", scope)
     notice.notes([STAGES_NOTE])
 
 

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from app.components import figure_block, glossary, links, straggler_words, table
+from app.components import figure_block, glossary, links, straggler_words, table, verbatim
+from app.figures import numbers
 from app.figures.training import worker_heat_map
 
 if TYPE_CHECKING:
     from app.components.scope import Scope
     from app.questions import StragglerTrace
 
+MOST_LISTED = 5
+"""Causes beside the heat map."""
 WAYS = {"exact": "S_w_exact", "min": "S_w"}
 """How S_w is counted -> key of the results."""
 
@@ -41,25 +44,42 @@ def _note(found: StragglerTrace, scope: Scope) -> str:
     return str(found.facts["name"]) + (" · synthetic data" if scope.synthetic else "")
 
 
-def causes(found: StragglerTrace, scope: Scope) -> None:
-    """Causes with what fixing each alone gives back, and the evidence for it."""
-    st.subheader("Causes", anchor=False)
+def causes(found: StragglerTrace) -> None:
+    """Causes, strongest first, with what fixing each alone gives back."""
+    st.subheader("Fixing this alone gives back", anchor=False)
     listed = found.results.get("causes")
     if listed is None:
         st.markdown("Causes are not stored with this trace: ingest it again to have them found.")
         return
+    if listed[0]["cause"] == "none":
+        st.markdown("No cause gives back 1 % of the step time or more.")
+        return
+    node_of = found.nodes.node_of
+    lines = [
+        f"- **{numbers.percent(each['gain_ratio'])}** {straggler_words.title(each['cause'])}: "
+        + verbatim.escaped(straggler_words.target(each, node_of) or "the whole run")
+        for each in listed[:MOST_LISTED]
+    ]
+    more = len(listed) - MOST_LISTED
+    st.markdown("\n".join(lines) + (f"\n- {more} more below" if more > 0 else ""))
+
+
+def evidence(found: StragglerTrace, scope: Scope) -> None:
+    """All causes with the evidence for each."""
+    listed = found.results.get("causes") or []
     frame = pd.DataFrame(
         [
             {
                 "cause": straggler_words.title(each["cause"]),
-                "where": straggler_words.target(each, found.nodes.node_of) or None,
-                "gives_back_percent": 100 * each["gain_ratio"],
+                "where": straggler_words.target(each, found.nodes.node_of) or "the whole run",
+                "gives back": numbers.percent(each["gain_ratio"]),
                 "evidence": straggler_words.evidence(each),
             }
             for each in listed
         ]
     )
-    table.show(frame, name="straggler_causes", scope=scope)
+    if not frame.empty:
+        table.show(frame, name="straggler_causes", scope=scope)
 
 
 def nodes(found: StragglerTrace) -> None:

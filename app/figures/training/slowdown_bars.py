@@ -47,7 +47,7 @@ def figure(
     low, high = min([1.0, *values]), max([1.0 + LEAST_SPAN, *values])
     room = ROOM * (high - low)
     chart.update_xaxes(
-        title="slowdown S (ratio of step times)",
+        title="slowdown S (ratio)",
         range=[low - (room if low < 1.0 else 0.0), high + room],
     )
     chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)

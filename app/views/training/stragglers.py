@@ -35,16 +35,17 @@ workers, causes = st.columns([3, 2], gap="large")
 with workers:
     straggler_workers.heat_map(trace, scope)
 with causes:
-    straggler_workers.causes(trace, scope)
+    straggler_workers.causes(trace)
     straggler_workers.nodes(trace)
 parts, steps, fix, fleet, upload = st.tabs(
-    ["By part", "Steps and workers", "Fix and timelines", "All traces", "Add a trace"],
+    ["Causes and parts", "Steps and workers", "Fix and timelines", "All traces", "Add a trace"],
     key="tab",
     on_change="rerun",
     bind="query-params",
 )
 if parts.open:
     with parts:
+        straggler_workers.evidence(trace, scope)
         straggler_parts.by_part(trace, scope)
 if steps.open:
     with steps:
