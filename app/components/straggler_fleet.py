@@ -41,7 +41,7 @@ SHOWN = [
 def show(traces: pd.DataFrame, scope: Scope) -> None:
     """Shares with intervals, their distribution, causes, and every trace."""
     fleet = loaders.stragglers_of_fleet(scope.selection)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([4, 3], gap="large")
     with left:
         st.subheader("Here and published", anchor=False)
         _beside_published(fleet)

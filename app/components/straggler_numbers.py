@@ -35,7 +35,7 @@ def of(found: StragglerTrace, scope: Scope) -> list[Headline]:
         Headline(
             glossary.SLOWDOWN,
             _plain(found.slowdown.value),
-            _basis(found.slowdown, _plain),
+            _basis(found.slowdown, partial(_plain, digits=3)),
             steps,
         ),
         Headline(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 STRAGGLING: Final = 1.1
 """S above which a job is said to straggle (Lin et al.)."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 MOST_NAMED = 3
 """Workers that a sentence names."""
 CAUSES: Final = {
@@ -53,10 +54,8 @@ def verdict(found: StragglerTrace) -> str:
     fix = CAUSES.get(first["cause"], ("", "fixing it"))[1]
     times = numbers.number(1.0 / (1.0 - first["gain_ratio"]))
     verb = "make" if first["cause"] in ("pause", "sequence_length") else "makes"
-    text = (
-        f"{subject} {verb} the run {times} times slower: {fix} gives back "
-        f"{numbers.percent(first['gain_ratio'])} of the time"
-    )
+    gain = numbers.percent(first["gain_ratio"]).replace(" ", NO_BREAK)
+    text = f"{subject} {verb} the run {times} times slower: {fix} gives back {gain} of the time"
     return f"{text}." if straggles else f"{text}; S is {slowdown}, so it does not straggle."
 
 
@@ -74,6 +73,21 @@ def basis(found: StragglerTrace) -> str:
         *([f"{facts['n_dropped_steps']:,} left out"] if facts["n_dropped_steps"] else []),
     ]
     return " · ".join(parts)
+
+
+def workers(cause: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """The workers (dp_rank, stage) that a cause is about; none where it is about more than those.
+
+    >>> workers({"target": {"dp_rank": 3, "stage": 2}}), workers({"target": {"stage": 2}})
+    ([(3, 2)], [])
+    """
+    found = cause["target"] or {}
+    named = found.get("workers") or [found]
+    return [
+        (each["dp_rank"], each["stage"])
+        for each in named[:MOST_NAMED]
+        if each.get("dp_rank") is not None and each.get("stage") is not None
+    ]
 
 
 def target(cause: Mapping[str, Any], node_of: Mapping[tuple[int, int], str]) -> str:

@@ -83,15 +83,17 @@ def evidence(found: StragglerTrace, scope: Scope) -> None:
 
 
 def nodes(found: StragglerTrace) -> None:
-    """Links to the job and the slowest nodes, and what the nodes rest on."""
+    """Links to the job and to the nodes of the causes, and what the nodes rest on."""
     facts, parts = found.facts, []
     if facts["job_id"] is not None and facts["cluster"] is not None:
         parts.append(links.job(facts["job_id"], facts["cluster"]))
-    for each in found.results["slowest_workers"]:
-        name = found.nodes.node_of.get((each["dp_rank"], each["stage"]))
+    slow = [
+        at for each in found.results.get("causes") or () for at in straggler_words.workers(each)
+    ]
+    for dp, stage in dict.fromkeys(slow):
+        name = found.nodes.node_of.get((dp, stage))
         if name is not None:
-            link = links.node(name, facts["cluster"])
-            parts.append(f"{link} (dp {each['dp_rank']}, stage {each['stage']})")
+            parts.append(f"{links.node(name, facts['cluster'])} (dp {dp}, stage {stage})")
     basis = found.nodes.basis
     said = f"{basis[0].upper()}{basis[1:]}."
     st.caption(" · ".join([*parts[: 1 + straggler_words.MOST_NAMED], said]))

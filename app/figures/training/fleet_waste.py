@@ -25,7 +25,7 @@ def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> 
     """What share of traces wastes at most so much?"""
     palette = template.PALETTES[mode]
     chart = template.figure(
-        title="How much each traced run wastes, and the percentiles published",
+        title="What each traced run wastes",
         note=note,
         mode=mode,
         height=HEIGHT,
@@ -46,10 +46,10 @@ def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> 
         y=[each[1] for each in PUBLISHED],
         mode="markers+text",
         marker={"color": palette.reference, "symbol": "diamond", "size": 9},
-        text=[f"p{q}: {x:g} %" for x, q in PUBLISHED],
+        text=[f"published p{q}: {x:g} %" for x, q in PUBLISHED],
         textposition="bottom right",
         textfont={"color": palette.muted},
-        hovertemplate="published: %{text}<extra></extra>",
+        hovertemplate="%{text}<extra></extra>",
     )
     most = max([50.0, *(100 * ordered)])
     chart.update_xaxes(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 ROW_PX, FRAME_PX = 26, 112
-ROOM = 0.18
+ROOM = 0.25
 """Of the axis, beyond the longest bar: its number stands there."""
 LEAST_SPAN = 0.05
 """Of the axis: slowdowns of less than a percent do not fill it."""
@@ -39,16 +39,24 @@ def figure(
         base=1.0,
         width=0.6,
         marker={"color": [palette.series if v >= 1.0 else palette.reference for v in values]},
-        text=[f"{value:.3f}" for value in values],
-        textposition="outside",
+        customdata=[f"{value:.3f}" for value in values],
+        hovertemplate="%{y}: S = %{customdata}<extra></extra>",
+    )
+    chart.add_scatter(
+        y=[name for name, _ in ordered],
+        x=[max(value, 1.0) for value in values],
+        text=[f" {value:.3f}" for value in values],
+        mode="text",
+        textposition="middle right",
         cliponaxis=False,
-        hovertemplate="%{y}: S = %{text}<extra></extra>",
+        hoverinfo="skip",
+        name="values",
     )
     low, high = min([1.0, *values]), max([1.0 + LEAST_SPAN, *values])
     room = ROOM * (high - low)
     chart.update_xaxes(
         title="slowdown S (ratio)",
-        range=[low - (room if low < 1.0 else 0.0), high + room],
+        range=[low, high + room],
     )
     chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)
     return chart

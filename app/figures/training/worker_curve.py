@@ -37,7 +37,7 @@ def figure(
     """
     palette = template.PALETTES[mode]
     chart = template.figure(
-        title="Share of the loss that fixing the k slowest workers recovers",
+        title="Fixing the k slowest workers recovers",
         note=note,
         mode=mode,
         height=HEIGHT,
@@ -60,8 +60,8 @@ def figure(
         chart.add_hline(y=share, line={"color": palette.grid, "width": 1})
     if n_slowest in known:
         template.label(
-            chart, f"M_W, 3 % of workers: {known[n_slowest]:.2f}", x=_log(n_slowest),
-            y=100 * known[n_slowest], colour=palette.series, xshift=10, yshift=14,
+            chart, f"M_W (3 % of workers): {known[n_slowest]:.2f}", x=_log(n_slowest),
+            y=100 * known[n_slowest], colour=palette.series, xshift=10, yshift=-16,
         )  # fmt: skip
     values = [0.0, 100.0, *(100 * value for value in known.values())]
     room = 0.1 * (max(values) - min(values))

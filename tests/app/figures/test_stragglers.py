@@ -1,0 +1,133 @@
+"""Figures of traced runs: cells and bars stand where the numbers say, axes carry units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+from app.figures.training import (
+    before_after,
+    fleet_waste,
+    slowdown_bars,
+    step_slowdown,
+    worker_curve,
+    worker_heat_map,
+)
+
+if TYPE_CHECKING:
+    from app.figures.template import Mode
+
+MODES: tuple[Mode, ...] = ("light", "dark")
+BY_WORKER = [[1.0, 1.1], [1.6, 0.98], [1.02, 1.0]]
+"""Three data-parallel ranks, two stages."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(mode: Mode) -> None:
+    drawn = worker_heat_map.figure(BY_WORKER, node_of={(1, 0): "gpu<7>"}, mode=mode).to_dict()
+    cells = drawn["data"][0]
+    assert cells["z"] == [[1.0, 1.6, 1.02], [1.1, 0.98, 1.0]]
+    assert (cells["zmin"], cells["zmax"]) == (1.0, 1.5)
+    assert cells["customdata"][0][1] == "dp 1, stage 0<br>gpu&lt;7><br>S_w = 1.600"
+    assert "node unknown" in cells["customdata"][1][1]
+    written = {
+        (x, y): text
+        for trace in drawn["data"][1:]
+        for x, y, text in zip(trace["x"], trace["y"], trace["text"], strict=True)
+    }
+    assert written[1, 0] == "1.6"
+    assert len(written) == 6
+    assert drawn["layout"]["yaxis"]["range"] == [1.5, -0.5]
+
+
+def test_many_ranks_are_coloured_without_numbers() -> None:
+    many = [[1.0, 1.2]] * 500
+    drawn = worker_heat_map.figure(many, node_of={}).to_dict()
+    assert len(drawn["data"]) == 1
+    assert len(drawn["layout"]["xaxis"]["tickvals"]) <= 26
+
+
+def test_both_ways_of_counting_stand_in_the_download() -> None:
+    frame = worker_heat_map.frame(BY_WORKER, [[1.0] * 2] * 3, {(1, 0): "gpu7"})
+    assert frame.loc[2].to_dict() == {
+        "dp_rank": 1,
+        "stage": 0,
+        "node": "gpu7",
+        "slowdown_exact": 1.6,
+        "slowdown_min": 1.0,
+    }
+
+
+@pytest.mark.parametrize("slowdown", [{"gc": 1.0}, {"stage 0": 1.3, "stage 1": 0.97}, {}])
+def test_bars_begin_at_one_and_say_their_value(slowdown: dict[str, float]) -> None:
+    drawn = slowdown_bars.figure(slowdown, title="By stage").to_dict()
+    bars, values = drawn["data"]
+    assert bars["base"] == 1.0
+    ends = dict(zip(bars["y"], bars["x"], strict=True))
+    assert ends == pytest.approx({name: value - 1.0 for name, value in slowdown.items()})
+    assert [text.strip() for text in values["text"]] == [
+        f"{v:.3f}" for v in sorted(slowdown.values())
+    ]
+    low, high = drawn["layout"]["xaxis"]["range"]
+    assert low <= min([1.0, *slowdown.values()])
+    assert high > max([1.0, *slowdown.values()])
+    assert "ratio" in drawn["layout"]["xaxis"]["title"]["text"]
+
+
+def test_steps_stand_in_order_with_the_jobs_slowdown() -> None:
+    frame = step_slowdown.frame({"10": 1.2, "9": 1.4}, {"10": 2.0, "9": 3.0})
+    assert frame["step"].tolist() == [9, 10]
+    drawn = step_slowdown.figure([9, 10], [1.4, 1.2], job=1.3).to_dict()
+    assert drawn["data"][0]["y"] == [1.4, 1.2]
+    assert {shape["y0"] for shape in drawn["layout"]["shapes"]} == {1.3, 1.1}
+
+
+@pytest.mark.parametrize("curve", [{1: 0.5, 2: 0.9, 4: 1.1}, {1: None}, {1: -0.2}])
+def test_the_curve_shows_shares_beyond_all_and_none(curve: dict[int, Any]) -> None:
+    drawn = worker_curve.figure(curve, n_slowest=1).to_dict()
+    known = [100 * value for value in curve.values() if value is not None]
+    assert drawn["data"][0]["y"] == pytest.approx(known)
+    low, high = drawn["layout"]["yaxis"]["range"]
+    assert low < min([0, *known])
+    assert high > max([100, *known])
+    assert "%" in drawn["layout"]["yaxis"]["title"]["text"]
+
+
+def test_waste_of_traces_stands_beside_the_published_percentiles() -> None:
+    drawn = fleet_waste.figure([0.2, 0.1]).to_dict()
+    ours, published = drawn["data"]
+    assert ours["x"] == pytest.approx([10, 20])
+    assert ours["y"] == pytest.approx([50, 100])
+    assert published["x"] == [7.8, 21.3, 45.0]
+    assert fleet_waste.figure([]).to_dict()["data"][0]["x"] == []
+
+
+def test_before_and_after_keep_their_order() -> None:
+    seconds = {"as it ran": 3.0, "this fixed": 2.0, "all ideal": 1.5}
+    drawn = before_after.figure(seconds).to_dict()
+    assert drawn["data"][0]["x"] == [3.0, 2.0, 1.5]
+    assert "(s)" in drawn["layout"]["xaxis"]["title"]["text"]
+    assert before_after.frame(seconds)["scenario"].tolist() == list(seconds)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_figure_draws_in_both_modes(mode: Mode) -> None:
+    figures = [
+        slowdown_bars.figure({"a": 1.1}, title="x", mode=mode),
+        step_slowdown.figure([1], [1.0], job=1.0, mode=mode),
+        worker_curve.figure({1: 0.3}, n_slowest=1, mode=mode),
+        fleet_waste.figure([0.1], mode=mode),
+        before_after.figure({"as it ran": 1.0}, mode=mode),
+    ]
+    for figure in figures:
+        assert figure.to_dict()["layout"]["title"]["text"]
+
+
+def test_the_download_of_the_fleet_holds_every_trace() -> None:
+    traces = pd.DataFrame(
+        {"trace_id": ["b", "a"], "name": "n", "slowdown": [1.5, 1.2], "wasted_ratio": [1 / 3, 1 / 6],
+         "cause": "worker", "gpu_hours": 1.0}
+    )  # fmt: skip
+    assert fleet_waste.frame(traces)["trace_id"].tolist() == ["a", "b"]

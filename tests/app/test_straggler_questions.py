@@ -1,0 +1,127 @@
+"""Nodes of traced workers: found where the records say them, unknown elsewhere, with the reason."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from app import questions
+from app.actions import Options, ingest_files
+from data.errors import DataError
+from data.queries.selection import Selection
+from data.store import Store
+from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.questions import StragglerTrace
+
+SACCT = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList|Restarts\n"
+ROW = "{job}|c|COMPLETED|2026-01-05T00:00:00|{start}|{end}|{n}|gres/gpu={gpus}|{nodes}|{again}\n"
+META = """dp_size: 2
+dsp_size: 1
+pp_size: 2
+tp_size: 4
+vpp_size: 1
+world_size: 16
+"""
+
+
+def _row(**facts: object) -> str:
+    known = {"job": 7, "start": "2026-01-05T00:00:00", "end": "2026-01-05T12:00:00", "n": 2,
+             "gpus": 16, "nodes": "n[9-10]", "again": 0}  # fmt: skip
+    return ROW.format(**(known | facts))
+
+
+def _traced(
+    folder: Path, sacct: str, *, job: str | None = "7", ranks: bool = True, at: float | None = None
+) -> StragglerTrace:
+    """A trace of 2 x 2 workers, ranks (stage * 2 + dp) * 4, and what the store says of it."""
+    shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2), tp=4)
+    columns = trace_columns(shape, TraceCosts(forward=0.1, backward=0.2))
+    columns["optype"] = columns["optype"].astype(str).tolist()
+    if at is not None:
+        columns["start_ts"] = columns["start_ts"].astype(float) + at
+    if not ranks:
+        columns.pop("rank")
+    pq.write_table(pa.table(columns), folder / "trace.parquet")
+    (folder / "meta.yaml").write_text(META)
+    store = folder / "store"
+    if sacct:
+        (folder / "sacct.txt").write_text(SACCT + sacct)
+        ingest_files(store, "sacct", [str(folder / "sacct.txt")], Options())
+    options = Options(meta=str(folder / "meta.yaml"), job_id=job)
+    ingest_files(store, "straggler-trace", [str(folder / "trace.parquet")], options)
+    with contextlib.closing(Store.open(store)) as opened:
+        trace_id = questions.straggler_traces(opened, Selection())["trace_id"][0]
+        return questions.straggler_trace(opened, trace_id)
+
+
+def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row())
+    assert found.nodes.node_of == {(0, 0): "n9", (1, 0): "n9", (0, 1): "n10", (1, 1): "n10"}
+    assert "in the order of the node list of job 7" in found.nodes.basis
+    assert found.wasted_gpu_hours_per_day is not None
+    assert found.wasted_gpu_hours_per_day.value == pytest.approx(
+        (found.wasted.value or 0.0) * 16 * 24
+    )
+
+
+@pytest.mark.parametrize(
+    ("sacct", "options", "words"),
+    [
+        ("", {"job": None}, "names no job that the store knows"),
+        (_row(job=8), {}, "names no job that the store knows"),
+        (_row(gpus=32), {}, "the trace is of 16 GPUs, the job had 32"),
+        (_row(n=3, nodes="n[1-3]"), {}, "no GPUs that divide evenly"),
+        (_row(nodes="None assigned"), {}, "no nodes"),
+        (_row(), {"ranks": False}, "does not number its workers"),
+        (_row() + _row(nodes="n[1-2]", again=1, start="2026-01-06T00:00:00",
+                       end="2026-01-06T12:00:00"), {}, "which attempt was traced is unknown"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_stays_unknown_with_its_reason(
+    tmp_path: Path, sacct: str, options: dict[str, object], words: str
+) -> None:
+    found = _traced(tmp_path, sacct, **options)  # type: ignore[arg-type]
+    assert not found.nodes.node_of
+    assert words in found.nodes.basis
+
+
+def test_the_time_of_the_trace_tells_the_attempt(tmp_path: Path) -> None:
+    second = _row(nodes="n[1-2]", again=1, start="2026-01-06T00:00:00", end="2026-01-06T12:00:00")
+    found = _traced(tmp_path, _row() + second, at=1767690000.0)  # 6 Jan 2026 09:00 UTC
+    assert set(found.nodes.node_of.values()) == {"n1", "n2"}
+
+
+def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
+    _traced(tmp_path, _row())
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        traces = questions.straggler_traces(store, Selection())
+        assert traces["gpu_hours"].tolist() == [16 * 12]
+        assert questions.stragglers_of_fleet(store, Selection()).n_without_gpu_hours == 0
+        assert questions.straggler_traces(store, Selection(partition="x")).empty
+        assert questions.straggler_traces(store, Selection(min_gpus=17)).empty
+        assert len(questions.straggler_traces(store, Selection(cluster="c", min_gpus=16))) == 1
+
+
+def test_a_trace_that_is_not_stored_is_refused(empty_store: Path) -> None:
+    with contextlib.closing(Store.open(empty_store)) as store:
+        assert questions.n_straggler_traces(store) == 0
+        with pytest.raises(DataError, match="holds no trace 'x'"):
+            questions.straggler_trace(store, "x")
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    found = _traced(tmp_path, "", job=None)
+    (tmp_path / "store" / "metrics" / found.facts["path"]).unlink()
+    with (
+        contextlib.closing(Store.open(tmp_path / "store")) as store,
+        pytest.raises(DataError, match="is missing: ingest the trace trace again"),
+    ):
+        questions.straggler_fix(store, found.facts["trace_id"], "stage:0")

@@ -1,0 +1,46 @@
+"""From a traced run to the node that slows it, and its timeline, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import BrowserContext
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_slow_workers_node_is_two_clicks_away(
+    serve: Callable[[Path], str], browser: BrowserContext, demo_store: Path, tmp_path: Path
+) -> None:
+    link = serve(demo_store)
+    page = browser.new_page()
+    page.goto(f"{link.replace('/?', '/stragglers?')}&period=all&tab=All+traces")
+    expect(page.get_by_text("Here and published")).to_be_visible()
+    table = page.get_by_test_id("stDataFrame").last
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 18, "y": 55})
+    expect(page.locator("h1")).to_contain_text("times slower")
+    assert "trace=" in page.url
+
+    page.get_by_role("tab", name="Fix and timelines").click()
+    expect(page.get_by_text("of the step time")).to_be_visible()
+    with page.expect_download() as found:
+        page.get_by_role("button", name="With this fixed").click()
+    file = tmp_path / "timeline.json"
+    found.value.save_as(file)
+    assert json.loads(file.read_text())["traceEvents"]
+
+    page.locator('[data-testid="stSelectbox"]', has_text="synthetic").first.click()
+    page.get_by_role("option", name="slow worker").click()
+    expect(page.locator("h1")).to_contain_text("Worker dp ")
+    page.locator('a[href*="node?"]').first.click()
+    expect(page.locator("h1")).to_contain_text("was out of service")
+    assert "period=all" in page.url
