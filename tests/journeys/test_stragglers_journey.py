@@ -26,9 +26,9 @@ def test_the_slow_workers_node_is_two_clicks_away(
     expect(page.get_by_text("Here and published")).to_be_visible()
     table = page.get_by_test_id("stDataFrame").last
     table.scroll_into_view_if_needed()
-    table.click(position={"x": 18, "y": 55})
+    table.click(position={"x": 18, "y": 90})
+    page.wait_for_url("**trace=**")
     expect(page.locator("h1")).to_contain_text("times slower")
-    assert "trace=" in page.url
 
     page.get_by_role("tab", name="Fix and timelines").click()
     expect(page.get_by_text("of the step time")).to_be_visible()
@@ -38,9 +38,11 @@ def test_the_slow_workers_node_is_two_clicks_away(
     found.value.save_as(file)
     assert json.loads(file.read_text())["traceEvents"]
 
-    page.locator('[data-testid="stSelectbox"]', has_text="synthetic").first.click()
+    page.locator(".st-key-trace input").click()
     page.get_by_role("option", name="slow worker").click()
     expect(page.locator("h1")).to_contain_text("Worker dp ")
-    page.locator('a[href*="node?"]').first.click()
-    expect(page.locator("h1")).to_contain_text("was out of service")
-    assert "period=all" in page.url
+    with browser.expect_page() as opened:
+        page.locator('a[href*="node?"]').first.click()
+    node = opened.value
+    expect(node.locator("h1")).to_contain_text("was out of service")
+    assert "period=all" in node.url
