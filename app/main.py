@@ -43,7 +43,8 @@ page = st.navigation(
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),
         ],
-    }
+    },
+    expanded=True,
 )
 with notice.explained():
     follow_store.follow(loaders.snapshot())

@@ -16,8 +16,12 @@ METHOD = 2
 
 
 def ledger_key(site: Site, said: Said) -> str:
-    """What the ledger rests on beside records: method, [runs] of site.toml, what people said."""
-    text = repr((METHOD, site.runs, said.version))
+    """What the ledger rests on beside records: method, [runs] of site.toml, causes decided."""
+    names = ("said_kind", "said_key", "said_field", "said_value")
+    rows = zip(*(said.parameters[name] for name in names), strict=True)
+    decided = sorted((key, value) for kind, key, field, value in rows
+                     if (kind, field) == ("attempt", "cause"))  # fmt: skip
+    text = repr((METHOD, site.runs, decided))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

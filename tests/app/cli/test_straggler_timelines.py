@@ -93,7 +93,7 @@ def test_a_timeline_is_written_of_each_kind(
         assert _steps(file) == {1, 2, 5}
         lengths[of] = _length_us(file)
     assert max(lengths["ideal"], lengths["fixed"]) < lengths["original"]
-    assert lengths["traced"] >= lengths["original"]
+    assert lengths["traced"] >= lengths["original"] - 1.0  # microseconds, rounded
 
 
 def test_one_fix_is_what_a_timeline_draws(

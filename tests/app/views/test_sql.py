@@ -9,6 +9,7 @@ import pytest
 
 from app import actions
 from app.actions import Options, ingest_files
+from data.errors import DataError
 from data.publish import writer
 from data.sandbox import keep_spares
 from data.saved_queries import SavedQueries
@@ -317,7 +318,7 @@ def test_an_empty_store_says_which_commands_fill_it(
 def test_an_author_without_rights_is_told(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    with pytest.raises(actions.DataError, match="there is no query to save"):
+    with pytest.raises(DataError, match="there is no query to save"):
         actions.save_query(own_store, "x", " ")
-    with pytest.raises(actions.DataError, match="a name holds 1 to 80 characters, got 0"):
+    with pytest.raises(DataError, match="a name holds 1 to 80 characters, got 0"):
         actions.save_query(own_store, "  ", "SELECT 1")
