@@ -157,15 +157,13 @@ def free_time(window_s: tuple[int, int], *, free: Intervals, wanted: Intervals) 
 def _by_second(held: Intervals, stretch: tuple[int, int], begin: int) -> Floats:
     """Changes of the number of GPUs at each second; what is before the window, at its begin."""
     low, high = stretch
-    count = np.zeros(high - low)
-    for at, sign in ((held.start_s, 1.0), (held.end_s, -1.0)):
-        second = np.maximum(at, begin) - low
+    second = np.maximum(np.concatenate([held.start_s, held.end_s]), begin) - low
+    change = np.concatenate([held.gpus, -held.gpus]).astype(np.float64)
+    if len(second) and (second.min() < 0 or second.max() >= high - low):
         within = (second >= 0) & (second < high - low)
-        if within.all():
-            count += np.bincount(second, held.gpus, minlength=high - low) * sign
-        else:
-            count += np.bincount(second[within], held.gpus[within], minlength=high - low) * sign
-    return count
+        second, change = second[within], change[within]
+    count = np.bincount(second, change, minlength=high - low)
+    return count.astype(np.float64, copy=False)  # of nothing they are integers
 
 
 def _by_day(begin_s: int, there: Floats, waiting: Floats) -> pd.DataFrame:

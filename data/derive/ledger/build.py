@@ -52,23 +52,26 @@ def _write(connection: duckdb.DuckDBPyConnection, held: AttemptRows, rest: pd.Da
     connection.register("fleet_time", rest)
     connection.execute(
         """INSERT INTO gpu_time BY NAME
+           WITH summed AS (
+             SELECT day, "group", loss, part, sum(gpu_seconds) AS gpu_seconds,
+               sum(lower_gpu_seconds) AS lower_gpu_seconds,
+               sum(upper_gpu_seconds) AS upper_gpu_seconds,
+               sum(variance_gpu_s2) AS variance_gpu_s2, sum(n_attempts) AS n_attempts,
+               sum(rule_gpu_seconds) AS rule_gpu_seconds
+             FROM attempt_time GROUP BY ALL)
            SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, partition, account,
              CASE WHEN n_gpus = 1 THEN '1' WHEN n_gpus <= 8 THEN '2-8'
                ELSE (CAST(2 ** (ceil(log2(n_gpus)) - 1) AS BIGINT) + 1) || '-'
                  || CAST(2 ** ceil(log2(n_gpus)) AS BIGINT) END AS size_class,
              n_gpus, coalesce(ledger_loss.bucket, part) AS bucket, cause,
-             CAST(sum(round(gpu_seconds)) AS BIGINT) AS gpu_seconds,
-             CAST(sum(round(least(lower_gpu_seconds, gpu_seconds))) AS BIGINT)
-               AS lower_gpu_seconds,
-             CAST(sum(round(greatest(upper_gpu_seconds, gpu_seconds))) AS BIGINT)
-               AS upper_gpu_seconds,
-             sum(variance_gpu_s2) AS variance_gpu_s2,
-             CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
-             CAST(sum(rule_gpu_seconds) AS BIGINT) AS rule_gpu_seconds
-           FROM attempt_time JOIN ledger_group ON ledger_group.code = attempt_time.group
-           LEFT JOIN ledger_loss ON ledger_loss.code = attempt_time.loss
-           GROUP BY ALL
-           HAVING sum(gpu_seconds) > 0 OR sum(upper_gpu_seconds) > 0 OR sum(n_attempts) > 0
+             CAST(gpu_seconds AS BIGINT) AS gpu_seconds,
+             CAST(least(floor(lower_gpu_seconds), gpu_seconds) AS BIGINT) AS lower_gpu_seconds,
+             CAST(greatest(ceil(upper_gpu_seconds), gpu_seconds) AS BIGINT) AS upper_gpu_seconds,
+             variance_gpu_s2, CAST(n_attempts AS BIGINT) AS n_attempts,
+             CAST(rule_gpu_seconds AS BIGINT) AS rule_gpu_seconds
+           FROM summed JOIN ledger_group ON ledger_group.code = summed.group
+           LEFT JOIN ledger_loss ON ledger_loss.code = summed.loss
+           WHERE gpu_seconds > 0 OR upper_gpu_seconds > 0 OR n_attempts > 0
            ORDER BY day, cluster"""
     )
     connection.execute(
