@@ -33,7 +33,7 @@ lint: environment-dev
 
 # One process: they measure time and memory.
 test-slow: environment-dev chromium
-	@$(BIN)/python -m pytest -q -m "slow or benchmark"
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or benchmark"
 
 # The report that the README links to: of the demo, the same bytes on every machine.
 sample: environment

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from app.actions import build_demo
 from data.publish import writer
@@ -12,6 +14,11 @@ from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+settings.register_profile("quick", max_examples=40)
+settings.register_profile("thorough", max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+"""Examples of each property that names no number of its own."""
 
 DEMO_JOBS = 8_000
 DEMO_NODES = 64

@@ -38,7 +38,9 @@ def test_the_slow_workers_node_is_two_clicks_away(
     found.value.save_as(file)
     assert json.loads(file.read_text())["traceEvents"]
 
-    page.locator(".st-key-trace input").click()
+    choice = page.locator(".st-key-trace input")
+    choice.focus()
+    choice.press("ArrowDown")
     page.get_by_role("option", name="slow worker").click()
     expect(page.locator("h1")).to_contain_text("Worker dp ")
     with browser.expect_page() as opened:
