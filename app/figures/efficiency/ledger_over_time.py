@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from app.figures.template import Mode
 
-HEIGHT = 340
+HEIGHT = 380
 DAY, WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
 MAX_DAYS = 92
 """Days drawn one by one; longer periods are drawn by week."""
@@ -53,8 +53,9 @@ def figure(
     drawn = [name for name in buckets.ORDER if name in table and table[name].gt(0).any()]
     for name in drawn:
         _add_bucket(chart, table[name], name, step=step, mode=mode)
-    _add_gaps(chart, table, drawn, step=step, mode=mode)
-    names = "<br>".join(buckets.swatch(name, mode) for name in reversed(drawn))
+    gaps = _add_gaps(chart, table, drawn, step=step, mode=mode)
+    lines = [buckets.swatch(name, mode) for name in reversed(drawn)]
+    names = "<br>".join([*lines, *(["▨ no record of a job"] if gaps else [])])
     template.label(
         chart, names, x=1.0, y=1.0, xref="paper", yref="paper", yanchor="top", xshift=12,
         colour=template.PALETTES[mode].text,
@@ -114,11 +115,11 @@ def _add_bucket(
 
 def _add_gaps(
     chart: go.Figure, table: pd.DataFrame, drawn: list[str], *, step: pd.Timedelta, mode: Mode
-) -> None:
-    """Marks of which nothing was collected, hatched."""
+) -> bool:
+    """Marks of which nothing was collected, hatched; whether there are any."""
     gaps = table.index[table.isna().all(axis=1)]
     if gaps.empty:
-        return
+        return False
     top = table[drawn].sum(axis=1).max() or 1.0
     chart.add_bar(
         x=gaps + step / 2,
@@ -129,7 +130,4 @@ def _add_gaps(
         hovertemplate="%{customdata[1]}<extra></extra>",
         name="not collected",
     )
-    template.label(
-        chart, "▨ no record of a job", x=1.0, y=0.0, xref="paper", yref="paper", yanchor="bottom",
-        xshift=12, colour=template.PALETTES[mode].muted,
-    )  # fmt: skip
+    return True
