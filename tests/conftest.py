@@ -15,7 +15,7 @@ from data.synthetic import DemoSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
-settings.register_profile("quick", max_examples=40)
+settings.register_profile("quick", max_examples=30)
 settings.register_profile("thorough", max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""

@@ -179,6 +179,7 @@ def test_the_store_has_the_runs_of_the_rule_over_all_attempts(seed: int) -> None
         assert {row[1] for row in links(connection)} == set(several.index[several > 1])
 
 
+@pytest.mark.slow
 def test_the_demo_whose_jobs_are_runs_is_hardly_joined(tmp_path: Path) -> None:
     """Truth: every job is one run. Jobs on several nodes that chance makes a chain stay few."""
     assert main(["demo", "--jobs", "20000", "--store", str(tmp_path / "store")]) == 0

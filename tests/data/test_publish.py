@@ -132,6 +132,7 @@ print(seen)
 """
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_any_step_leaves_the_last_good_snapshot(tmp_path: Path) -> None:
     root, path = tmp_path / "store", tmp_path / "sacct.txt"
     path.write_text("JobID|State\n2|FAILED\n3|a|FAILED\n", encoding="utf-8")

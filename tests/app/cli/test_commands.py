@@ -51,6 +51,7 @@ def shell(folder: Path, line: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "serve")])
 def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
     running = shell(workplace, import_module(f"app.cli.{command}").EXAMPLE)

@@ -133,6 +133,7 @@ def test_filters_stand_in_the_report(awkward_store: Path) -> None:
     assert report.title == "Fleet reliability: c"
 
 
+@pytest.mark.slow
 def test_the_same_store_has_the_same_hash_elsewhere(demo_store: Path, tmp_path: Path) -> None:
     here = _report(demo_store)
     copy = tmp_path / "another place"

@@ -180,6 +180,7 @@ def test_torn_and_damaged_lines_are_told_apart(
     assert [line for line, _ in read.rejected] == rejected
 
 
+@pytest.mark.slow
 def test_a_large_file_with_many_torn_lines_is_read_in_time(read_sacct: Read) -> None:
     chance = random.Random(0)
     at = "2024-03-01T10:00:00"

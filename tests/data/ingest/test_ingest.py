@@ -127,6 +127,7 @@ def test_the_same_file_twice_changes_nothing(tmp_path: Path, source: str) -> Non
     assert_same_content(roots[0] / "store", roots[1] / "store")
 
 
+@pytest.mark.slow
 def test_sources_in_any_order_give_the_same_store(tmp_path: Path) -> None:
     pieces = [*FILES.items(), *LATER.items()]
     orders = [pieces, pieces[::-1], pieces[1::2] + pieces[::2]]

@@ -246,6 +246,7 @@ step,time,loss,rank,job_id,run_id
 """
 
 
+@pytest.mark.slow
 def test_rows_find_their_attempt_and_run_and_the_order_of_files_does_not_matter(
     tmp_path: Path,
 ) -> None:

@@ -92,6 +92,7 @@ def test_the_rate_of_all_sizes_agrees_with_that_of_large_jobs(default_demo: Demo
     assert n == pytest.approx(expected, abs=4 * np.sqrt(expected))
 
 
+@pytest.mark.slow
 def test_the_planted_rate_lies_in_the_interval_for_ten_seeds() -> None:
     n_covered = 0
     for seed in range(10):
