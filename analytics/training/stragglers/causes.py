@@ -13,6 +13,7 @@ from analytics.training.stragglers.compute_causes import compute_candidates, cor
 from analytics.training.stragglers.computes import take_apart
 from analytics.training.stragglers.counterfactual import changed_seconds, most_gained
 from analytics.training.stragglers.data_loading import delayed_seconds, first_delays
+from analytics.training.stragglers.medians import median
 from analytics.training.stragglers.pp_link_causes import pp_links
 from analytics.training.stragglers.slowdown import STRAGGLING
 
@@ -155,7 +156,7 @@ def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
         "late_steps_ratio": float((wait > LEAST_WAIT * original / 2).mean()),
         "longest_seconds": float(wait.max()),
         "slowest_dp_rank": int(by_rank.argmax()),
-        "slowest_over_median_rank_ratio": _ratio(by_rank.max(), np.median(by_rank)),
+        "slowest_over_median_rank_ratio": _ratio(by_rank.max(), median(by_rank)),
     }
     return [StragglerCause("data_loading", None, gain, None, evidence)]
 

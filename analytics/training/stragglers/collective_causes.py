@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.alignment import distinct
 from analytics.training.stragglers.candidates import Candidate
 from analytics.training.stragglers.compute_causes import worker_target
-from analytics.training.stragglers.computes import MAD_TO_SD, SIGNIFICANT, least_steps, low_median
+from analytics.training.stragglers.computes import MAD_TO_SD, SIGNIFICANT, least_steps
 from analytics.training.stragglers.counterfactual import Change
+from analytics.training.stragglers.medians import low_median, median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,9 +60,9 @@ def excess(own: Floats, operations: NDArray[np.intp]) -> Excess:
     above what remains: it is set to the usual one.
     """
     n_steps = own.shape[1]
-    level = np.median(own, axis=1)
+    level = median(own, axis=1)
     usual = float(low_median(level, (0, 1)))
-    noise = MAD_TO_SD * float(np.median(np.abs(own - level[:, None])))
+    noise = MAD_TO_SD * float(median(np.abs(own - level[:, None])))
     margin = SIGNIFICANT * 1.2533 * noise / np.sqrt(n_steps)
     slow = (level - usual > margin) & (level > LEAST_RATIO * usual)
     scaled = np.where(slow, max(usual, 0.0) / np.where(slow, level, 1.0), 1.0)
@@ -124,7 +126,7 @@ def _gradients(model: WhatIf) -> list[Excess]:
     parts = []
     for optype in GRADIENTS:
         at = np.flatnonzero(ops.optype == optype)
-        for seq in np.unique(ops.seq[at]):
+        for seq in distinct(ops.seq[at])[0]:
             alike = at[ops.seq[at] == seq]
             parts.append(excess(own[alike], alike))
     return parts

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.alignment import distinct
 from analytics.training.stragglers.candidates import Candidate
-from analytics.training.stragglers.computes import low_median
 from analytics.training.stragglers.counterfactual import Change
+from analytics.training.stragglers.medians import low_median, median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,7 +131,7 @@ def _sequence_length(
         "correlation_raw": found["raw"],
         "correlation_demeaned": found["demeaned"],
         "correlation_between_stages": found["between_stages"] if n_stages > 1 else None,
-        "coefficient_of_variation": float(np.median(spread)),
+        "coefficient_of_variation": float(median(spread)),
     }
     yield Candidate("sequence_length", None, change, evidence)
 
@@ -160,7 +161,7 @@ def correlations(model: WhatIf, parts: Computes) -> dict[str, float]:
 
 
 def _median(values: list[float]) -> float:
-    return float(np.median(values)) if values else float("nan")
+    return float(median(values)) if values else float("nan")
 
 
 def _pearson(one: Floats, other: Floats) -> float:
@@ -198,7 +199,7 @@ def _pause_words(
     named = [worker_target(model, *one) for one in order[:_MOST_NAMED]]
     steps = model.trace.steps[hit.any(axis=(0, 2))]
     n_pauses = int(paused.sum()) or int(hit.sum())
-    gaps = np.unique(np.diff(steps))
+    gaps = distinct(np.diff(steps))[0]
     evidence: dict[str, Number] = {
         "n_pauses": n_pauses,
         "n_workers": len(order),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.medians import low_median, median
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,16 +37,6 @@ PAUSE_SD: Final = 8.0
 MOST_ISOLATED: Final = 0.25
 """Share of a worker's computes in a step up to which long ones are isolated."""
 _SAMPLE: Final = 1 << 13
-
-
-def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
-    """Lower of the two middle values of an even number: the better half of two or four peers."""
-    axes = (axis,) if isinstance(axis, int) else axis
-    moved = np.moveaxis(values, axes, range(-len(axes), 0))
-    flat = moved.reshape(*moved.shape[: values.ndim - len(axes)], -1)
-    middle = (flat.shape[-1] - 1) // 2
-    found: Floats = np.partition(flat, middle, axis=-1)[..., middle]
-    return found
 
 
 def least_steps(n_steps: int) -> float:
@@ -162,8 +153,8 @@ def _shared(relative: Floats) -> Floats:
         return low_median(relative, (0, 1, 2))
     forward, backward = relative[0, 0, 0], relative[1, 0, 0]
     gap = forward - backward
-    gap = np.abs(gap - np.median(gap))
-    chance = SIGNIFICANT * MAD_TO_SD * np.median(gap)
+    gap = np.abs(gap - median(gap))
+    chance = SIGNIFICANT * MAD_TO_SD * median(gap)
     found: Floats = np.where(gap > chance, np.minimum(forward, backward), (forward + backward) / 2)
     return found
 
@@ -200,7 +191,7 @@ def _deviation(gaps: Floats) -> Floats:
     stride = max(1, gaps.shape[1] // _SAMPLE)
     while math.gcd(stride, gaps.shape[1]) > 1:  # else some ranks or steps would never be met
         stride += 1
-    found: Floats = MAD_TO_SD * np.median(np.abs(gaps[:, ::stride]), axis=1)
+    found: Floats = MAD_TO_SD * median(np.abs(gaps[:, ::stride]), axis=1)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.medians import median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,9 +57,9 @@ def costs_of(trace: Trace, graph: Graph) -> Costs:
         if optype in kind.AVERAGED:
             ideal[optype] = own[places].mean(dtype=np.float64)
         elif optype == kind.LAYERNORM:
-            ideal[optype] = _median(own[places].astype(np.float64))
+            ideal[optype] = median(own[places].astype(np.float64))
         else:
-            ideal[optype] = _median(own[places])
+            ideal[optype] = median(own[places])
     return Costs(own, ideal)
 
 
@@ -68,14 +69,6 @@ def _by_type(trace: Trace) -> Iterator[tuple[int, slice]]:
     for optype in range(len(kind.OPTYPES)):
         if bounds[optype] < bounds[optype + 1]:
             yield optype, slice(int(bounds[optype]), int(bounds[optype + 1]))
-
-
-def _median(values: Floats) -> float:
-    """Median in the precision of the values; the mean of the two middle ones of an even number."""
-    flat = values.reshape(-1)
-    middle = [(len(flat) - 1) // 2, len(flat) // 2]
-    low, high = np.partition(flat, sorted(set(middle)))[middle]
-    return float(low if middle[0] == middle[1] else (low + high) / flat.dtype.type(2))
 
 
 def _transfers(trace: Trace, graph: Graph) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from analytics.training.stragglers.medians import median
 from analytics.training.stragglers.slowdown import STRAGGLING
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def onset(steps: NDArray[np.int64], seconds: Times) -> Onset | None:
     weight = n_before * (n - n_before) / n
     at = int((weight * (after - before) ** 2).argmax())
     rise = float(after[at] - before[at])
-    noise = float(np.median(np.abs(np.diff(seconds)))) * 1.4826 / np.sqrt(2.0)
+    noise = float(median(np.abs(np.diff(seconds)))) * 1.4826 / np.sqrt(2.0)
     if rise < LEAST_RISE * before[at] or rise < SIGNIFICANT * noise / np.sqrt(weight[at]):
         return None
     first = int(steps[n_before[at]])

@@ -17,6 +17,7 @@ from analytics.training.stragglers.collective_causes import (
     usual_ratio,
 )
 from analytics.training.stragglers.counterfactual import Change
+from analytics.training.stragglers.medians import median
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +82,7 @@ def pp_links(model: WhatIf) -> Iterator[Candidate]:
 def _slow_links(keys: list[Key], own: list[Floats]) -> list[_Link]:
     """Links of a direction that are slow; costs as (pairs, 2, steps, ranks) each."""
     places = np.arange(len(keys))
-    sides = [np.stack([np.median(one[:, side], axis=0) for one in own]) for side in (0, 1)]
+    sides = [np.stack([median(one[:, side], axis=0) for one in own]) for side in (0, 1)]
     found = [excess(typical, places) for typical in sides]
     ratio = np.minimum(*(usual_ratio(one) for one in found))
     above = np.maximum(*(one.seconds for one in found))
