@@ -156,7 +156,7 @@ def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
         "late_steps_ratio": float((wait > LEAST_WAIT * original / 2).mean()),
         "longest_seconds": float(wait.max()),
         "slowest_dp_rank": int(by_rank.argmax()),
-        "slowest_over_median_rank_ratio": _ratio(by_rank.max(), median(by_rank)),
+        "slowest_over_median_rank_ratio": _ratio(by_rank.max(), float(median(by_rank))),
     }
     return [StragglerCause("data_loading", None, gain, None, evidence)]
 
