@@ -9,7 +9,7 @@ from data.derive.incidents import group_incidents
 from data.derive.log_attempts import join_logs
 from data.derive.severities import set_severities
 from data.derive.site_model import site_model
-from data.derive.straggler_traces import analyse_traces
+from data.derive.straggler_traces import join_traces
 from data.derive.training_attempts import join_training
 from data.ledger_state import forget_ledger
 
@@ -42,7 +42,7 @@ def derive(
         connection.executemany("INSERT INTO annotations VALUES (?, ?, ?, ?, ?, ?)", annotations)
     attribute_failures(connection, site, site_model(connection, root, site.causes))
     group_incidents(connection, site)
-    analyse_traces(connection, root)
+    join_traces(connection, root)
     _coverage(connection)
     connection.execute("COMMIT")
 

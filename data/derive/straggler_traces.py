@@ -1,14 +1,10 @@
-"""What-if results of stored straggler traces, and the jobs they are of."""
+"""The jobs and runs that stored straggler traces are of."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from analytics.errors import AnalysisError
-from data.errors import SourceError
 from data.ingest import METRICS
-from data.ingest.straggler_rows import read_rows
 from data.ingest.straggler_trace import FOLDER
 
 if TYPE_CHECKING:
@@ -18,25 +14,12 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def analyse_traces(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Analyses the traces that have no results yet, and finds the run of each.
+def join_traces(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """Finds the run of each trace, and removes files of traces that the snapshot does not name.
 
-    Files of traces that the snapshot does not name are removed. `timed_traces` are those of a
-    known cluster and time.
-
-    Raises
-    ------
-    SourceError
-        Where a trace cannot be analysed: nothing is published.
+    `timed_traces` are those of a known cluster and time.
     """
     link_traces(connection)
-    new = connection.execute(
-        """SELECT trace_id, name, path, n_gpus, dp, pp, vpp, tp FROM straggler_traces
-           WHERE results IS NULL ORDER BY trace_id"""
-    ).fetchall()
-    columns = ("trace_id", "name", "path", "n_gpus", "dp", "pp", "vpp", "tp")
-    for values in new:
-        _analyse(connection, root, dict(zip(columns, values, strict=True)))
     _prune(connection, root)
     connection.execute(
         """CREATE OR REPLACE TEMP VIEW timed_traces AS
@@ -69,43 +52,6 @@ def link_traces(connection: duckdb.DuckDBPyConnection) -> None:
              GROUP BY trace_id) AS found
            WHERE straggler_traces.trace_id = found.trace_id
              AND straggler_traces.run_id IS DISTINCT FROM found.run_id"""
-    )
-
-
-def _analyse(
-    connection: duckdb.DuckDBPyConnection, root: Path, row: dict[str, str | int | None]
-) -> None:
-    """Results of one trace."""
-    from analytics.training.stragglers.cause_record import causes_record
-    from analytics.training.stragglers.causes import causes
-    from analytics.training.stragglers.record import analysis_record
-    from analytics.training.stragglers.slowdown import analyse
-    from analytics.training.stragglers.trace import Trace
-
-    name, path = str(row["name"]), root / METRICS / str(row["path"])
-    if not path.exists():
-        raise SourceError(f"{path}: is missing: ingest the trace {name} again")
-    try:
-        trace = Trace.of_columns(read_rows(path, name), dsp_size=dsp_size(row))
-        analysis = analyse(trace)
-        found = causes(analysis)
-    except AnalysisError as error:
-        raise SourceError(f"{name}: {error}") from None
-    record = analysis_record(analysis) | {"causes": causes_record(found)}
-    connection.execute(
-        """UPDATE straggler_traces SET results = $results, slowdown = $slowdown,
-             wasted_ratio = $wasted_ratio, cause = $cause, n_steps = $n_steps,
-             n_dropped_steps = $n_dropped_steps
-           WHERE trace_id = $trace_id""",
-        {
-            "trace_id": row["trace_id"],
-            "results": json.dumps(record),
-            "slowdown": record["S"],
-            "wasted_ratio": record["gpu_hours_wasted_ratio"],
-            "cause": found[0].cause,
-            "n_steps": len(record["per_step_S"]),
-            "n_dropped_steps": len(record["dropped_steps"]),
-        },
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,26 +66,24 @@ def read(
     options: Options,
     connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
 ) -> Batch:
-    """The trace as a row of `straggler_traces`, its operations as a file below metrics/.
-
-    Its results are computed when the snapshot is published.
+    """The trace with its results as a row of `straggler_traces`, its operations as a file.
 
     Raises
     ------
     SourceError
-        Where the trace or the meta file is broken, or they disagree.
+        Where the trace or the meta file is broken, they disagree, or the trace cannot be analysed.
     """
     found = read_rows(source.path, source.name, options.delimiter)
     try:
         check(found)
+        meta = None
+        if options.meta is not None:
+            meta = read_meta(Path(options.meta), options.meta)
+            refuse_other_sizes(found, meta, source.name)
+        named = meta.trial_name if meta is not None else None
+        return trace_batch(found, meta, name=named or Path(source.name).stem, options=options)
     except AnalysisError as error:
         raise SourceError(f"{source.name}: {error}") from None
-    meta = None
-    if options.meta is not None:
-        meta = read_meta(Path(options.meta), options.meta)
-        refuse_other_sizes(found, meta, source.name)
-    named = meta.trial_name if meta is not None else None
-    return trace_batch(found, meta, name=named or Path(source.name).stem, options=options)
 
 
 def trace_sizes(found: TraceRows) -> TraceSizes:
@@ -109,7 +108,13 @@ def refuse_other_sizes(found: TraceRows, meta: TraceMeta, name: str) -> None:
 
 
 def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options: Options) -> Batch:
-    """A trace as the store takes it in."""
+    """A trace as the store takes it in, with its results.
+
+    Raises
+    ------
+    AnalysisError
+        Where it cannot be analysed.
+    """
     columns = _in_order(found)
     trace_id = _trace_id(columns)
     sizes = trace_sizes(found)
@@ -129,6 +134,7 @@ def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options:
         "pp": sizes.pp,
         "vpp": sizes.vpp,
         "tp": meta.tp_size if meta is not None else None,
+        **_results(found, 1 if meta is None else meta.dsp_size),
     }
     return Batch(
         tables={"straggler_traces": _one_row(row)},
@@ -139,6 +145,27 @@ def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options:
         last_at=traced_at,
         clusters=() if options.cluster is None else (options.cluster,),
     )
+
+
+def _results(found: TraceRows, dsp_size: int) -> dict[str, object]:
+    """What the what-if says of a trace, as columns of its row."""
+    from analytics.training.stragglers.cause_record import causes_record
+    from analytics.training.stragglers.causes import causes
+    from analytics.training.stragglers.record import analysis_record
+    from analytics.training.stragglers.slowdown import analyse
+    from analytics.training.stragglers.trace import Trace
+
+    analysis = analyse(Trace.of_columns(found, dsp_size=dsp_size))
+    ranked = causes(analysis)
+    record = analysis_record(analysis) | {"causes": causes_record(ranked)}
+    return {
+        "n_steps": len(record["per_step_S"]),
+        "n_dropped_steps": len(record["dropped_steps"]),
+        "slowdown": record["S"],
+        "wasted_ratio": record["gpu_hours_wasted_ratio"],
+        "cause": ranked[0].cause,
+        "results": json.dumps(record),
+    }
 
 
 def write_trace(path: Path, columns: Mapping[str, Array]) -> None:

@@ -173,6 +173,20 @@ def test_a_broken_trace_leaves_the_store_as_it_was(root: Path, trace: Path, tmp_
     assert not root.with_name("new").exists()
 
 
+def test_a_trace_without_a_whole_step_leaves_others_alone(
+    root: Path, trace: Path, tmp_path: Path
+) -> None:
+    table = operations(slow=3)
+    rank, kind = (np.array(table.column(name)) for name in ("dp_rank", "optype"))
+    broken = tmp_path / "broken.parquet"
+    pq.write_table(table.filter(pa.array((rank != 1) | (kind != "optimizer"))), broken)
+    results, errors = ingest_files(root, "straggler-trace", [str(broken), str(trace)], Options())
+    assert [result.path for result in results] == [str(trace)]
+    assert [error.partition(": ")[0] for error in errors] == [str(broken)]
+    assert rows(root, "SELECT name, slowdown > 1 FROM straggler_traces") == [("slow", True)]
+    assert len(files(root)) == 1
+
+
 def test_a_negative_duration_is_named_by_file_row_and_column(root: Path, tmp_path: Path) -> None:
     table = operations()
     values = table.column("duration").to_pylist()
