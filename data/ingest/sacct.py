@@ -36,6 +36,11 @@ DELIMITER = "|"
 MAX_DOUBTED = 200_000
 """Whole lines with an impossible value up to which they are held against their neighbours."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_ID = re.compile(r"\bjobid(raw)?\b")
+_OF_JOBS = re.compile(
+    r"\b(state|submit|eligible|start|end|exitcode|nodelist|nnodes|alloctres|reqtres)\b"
+)
+"""What accounting states of a job, and the log of its training does not."""
 _HEADING = re.compile(r"[^\d\s][^\r]{0,63}")
 
 
@@ -54,7 +59,8 @@ class _Layout:
 def sniff(head: str) -> bool:
     """Whether a file begins with a header of sacct."""
     line = next((line for line in head.splitlines() if line.strip()), "").lower()
-    return bool(re.search(r"\bjobid(raw)?\b", line)) and not re.search(r'[{"]|\s\s', line.strip())
+    named = _ID.search(line) is not None and _OF_JOBS.search(line) is not None
+    return named and not re.search(r'[{"]|\s\s', line.strip())
 
 
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:

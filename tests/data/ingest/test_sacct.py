@@ -389,6 +389,8 @@ def test_a_file_is_recognised_by_its_header() -> None:
     assert not sniff(record())
     assert not sniff("JobID        State\n")
     assert not sniff('{"JobID": 1}\n')
+    assert not sniff("step,timestamp,loss,JobID\n")
+    assert sniff("JobIDRaw|NNodes|Elapsed\n")
 
 
 @pytest.mark.parametrize("name", ["one-multiline", "multiple-multiline", "fake-line-break"])
