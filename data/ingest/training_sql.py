@@ -19,6 +19,7 @@ _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800
 """2000 to 2100: seconds, milliseconds, microseconds and nanoseconds of it do not overlap."""
 _EPOCH_UNITS = ((1, 1e6), (1e3, 1e3), (1e6, 1.0), (1e9, 1e-3))
 """Units in a second, microseconds in a unit."""
+_LARGEST_RANK = 2**31 - 1
 _ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _LOCAL = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:[0-9]{2}.*"
 _NUMBERS = ("loss", "grad_norm", "throughput")
@@ -105,6 +106,7 @@ class Fields:
             ("job_id IS NULL AND run_id IS NULL", "no run_id or job_id"),
             (f"{self._text('rank')} IS NOT NULL AND NOT {_is_whole('rank')}",
              "rank is no whole number"),
+            (f"abs(rank) > {_LARGEST_RANK}", "rank is too large"),
             ("is_other", "checkpoint_event is neither saved nor loaded"),
         ]  # fmt: skip
         tests += [

@@ -108,6 +108,20 @@ def test_no_other_reader_takes_such_a_file_for_its_own() -> None:
         assert set(taken) <= {"training-metrics"}
 
 
+def test_a_job_may_be_spelled_as_in_accounting(tmp_path: Path) -> None:
+    text = f"step,time,loss,JobID\n5,{EPOCH},2.5,7\n"
+    assert [name for name, reader in readers().items() if reader.sniff(text)] == [
+        "training-metrics"
+    ]
+    assert rows_of(tmp_path, text, job_id=None)[1][0]["job_id"] == "7"
+
+
+def test_a_rank_that_no_job_has_is_rejected(tmp_path: Path) -> None:
+    text = f"step,time,loss,rank\n5,{EPOCH},2.5,3000000000\n5,{EPOCH},2.5,2147483647\n"
+    found = stored(tmp_path, ("training-metrics", text), job_id="7")
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize(
     ("spelling", "event"),
     [("saved", "saved"), ("Save", "saved"), ("checkpoint_saved", "saved"), ("save-checkpoint", "saved"),
