@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
             "clusters": sorted(site.clusters),
             "attribution_before_minutes": site.attribution.before_minutes,
             "attribution_after_minutes": site.attribution.after_minutes,
+            "runs": site.runs.rule_keys | site.runs.several_nodes.minutes,
+            "runs_one_node": site.runs.one_node.minutes,
             "notices": list(site.notices),
         },
         output.chosen(arguments.format),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.run_rule import RunRule
@@ -33,6 +33,12 @@ class Assumed:
     restart_s: tuple[float, float] | None = None
     """From the start of an attempt to its first step."""
 
+    @property
+    def minutes(self) -> dict[str, list[float]]:
+        """What is stated, under the keys of site.toml, in minutes."""
+        stated = {key: getattr(self, name) for key, name in _MINUTES.items()}
+        return {key: [end / 60.0 for end in ends] for key, ends in stated.items() if ends}
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -43,6 +49,11 @@ class Runs:
     """Of jobs on several nodes."""
     one_node: Assumed = field(default_factory=Assumed)
     """Of jobs on one node."""
+
+    @property
+    def rule_keys(self) -> dict[str, Any]:
+        """The rule under the keys of site.toml; a limit that is not set is left out."""
+        return {key: value for key, value in asdict(self.rule).items() if value is not None}
 
 
 def read(path: Path, values: object) -> Runs:

@@ -52,6 +52,24 @@ def test_a_good_file_is_told_in_every_form(faultline: Callable[..., Any], tmp_pa
     assert row["clusters"] == '["a"]'
 
 
+def test_what_runs_rest_on_is_told_in_the_words_of_the_file(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    text = """[runs]
+checkpoint_interval_min = [15, 60]
+name_min_gpus = 64
+[runs.one_node]
+restart_min = 0
+"""
+    (tmp_path / "site.toml").write_text(text, encoding="utf-8")
+    said = faultline("config", "check", "--store", tmp_path).json
+    runs = said["runs"]
+    assert (runs["names"], runs["name_min_gpus"], runs["gap_hours"]) == ("chain", 64, 24)
+    assert runs["checkpoint_interval_min"] == [15, 60]
+    assert not {"restart_min", "array_min_gpus"} & runs.keys()  # not stated
+    assert said["runs_one_node"] == {"restart_min": [0, 0]}
+
+
 @pytest.mark.parametrize("case", MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_named_with_its_file(
     refused: Callable[..., str], tmp_path: Path, case: tuple[str, str]
