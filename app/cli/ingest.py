@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
     )
     parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
-    parser.add_argument("--delimiter", metavar="D", help="between fields (default |)")
+    parser.add_argument(
+        "--delimiter", metavar="D", help="between fields (default the format's own)"
+    )
     parser.add_argument("--node", metavar="NAME", help="host of a log whose lines name none")
     parser.add_argument(
         "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
