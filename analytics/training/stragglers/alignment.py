@@ -74,6 +74,7 @@ class _Placed:
 
     @property
     def shape(self) -> tuple[int, int, int]:
+        """Operations found, steps, ranks."""
         return len(self.keys), len(self.steps), self.n_dp
 
     @property

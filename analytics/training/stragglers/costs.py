@@ -88,21 +88,16 @@ def _transfers(trace: Trace, graph: Graph) -> Floats:
     return transfer
 
 
-def launch_delays(trace: Trace, graph: Graph) -> Floats:
-    """Start - last end of the predecessors of each operation, seconds: what no dependency explains.
+def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
+    """Start - last end of the predecessors, seconds: what no dependency explains; (steps, ranks).
 
-    Operations without predecessors count from the begin of the step. Delays at or below -10 ms are
-    0. Shape (operations, steps, ranks).
+    Without predecessors it counts from the begin of the step. Delays at or below -10 ms are 0.
     """
-    delay = np.empty_like(trace.start)
-    end = trace.end
-    for op, preds in enumerate(graph.preds):
-        if preds:
-            ready = end[preds[0]]
-            for pred in preds[1:]:
-                ready = np.maximum(ready, end[pred])
-            np.subtract(trace.start[op], ready, out=delay[op])
-        else:
-            delay[op] = trace.start[op]
-    delay[delay <= SMALLEST_S] = 0
-    return delay
+    delay, preds = trace.start[op], graph.preds[op]
+    if preds:
+        ready = trace.end[preds[0]]
+        for pred in preds[1:]:
+            ready = np.maximum(ready, trace.end[pred])
+        delay = delay - ready
+    found: Floats = np.where(delay <= SMALLEST_S, 0, delay)
+    return found

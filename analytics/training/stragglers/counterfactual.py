@@ -44,9 +44,11 @@ class _Own:
     n_blocks: int = 1
 
     def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:  # noqa: ARG002 - of `Batch`
+        """Ends at the cost given, whatever the type."""
         np.add(ready, own, out=end)
 
     def join(self, ready: Times) -> None:
+        """All ranks wait for the last one."""
         ready[:] = ready.max(axis=-1, keepdims=True)
 
 

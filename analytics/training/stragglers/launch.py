@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.costs import launch_delays
-from analytics.training.stragglers.replay import replay
+from analytics.training.stragglers.costs import launch_delay
+from analytics.training.stragglers.replay import latest_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,47 +69,42 @@ def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
     )
 
 
+def first_operations(model: WhatIf) -> list[int]:
+    """The first forward of stage 0 and the first receive of each other: they wait for data."""
+    found = (
+        model.trace.operations.of(kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage)
+        for stage in range(model.trace.n_stages)
+    )
+    return [at.start for at in found if at.start < at.stop]
+
+
 def _types(model: WhatIf) -> list[str]:
     """Group of each operation."""
     ops = model.trace.operations
     types = [kind.label(int(code)) for code in ops.optype]
-    for stage in range(model.trace.n_stages):
-        first = ops.of(kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage)
-        if first.start < first.stop:
-            types[first.start] = FIRST
+    for op in first_operations(model):
+        types[op] = FIRST
     return types
 
 
 def _step_seconds(model: WhatIf, delayed: NDArray[np.bool_]) -> Times:
     """Step times, (groups, steps), if only the operations given are delayed."""
     own = model.costs.own.astype(np.float64)
-    delays = launch_delays(model.trace, model.graph).astype(np.float64)
+    delays = [
+        launch_delay(model.trace, model.graph, op).astype(np.float64) for op in range(len(own))
+    ]
     n_steps, n_dp = own.shape[1:]
     optimizers = set(np.flatnonzero(model.trace.operations.optype == kind.OPTIMIZER).tolist())
-    seconds = np.zeros((len(delayed), n_steps))
     most = max(1, _LANES // (n_steps * n_dp))
-    for begin in range(0, len(delayed), most):
-        part = delayed[begin : begin + most]
-        found = seconds[begin : begin + most]
-        _replay_part(model, part, own=own, delays=delays, optimizers=optimizers, found=found)
-    return seconds
+    parts = []
+    for first in range(0, len(delayed), most):
+        chosen = delayed[first : first + most]
 
+        def delay(op: int, chosen: NDArray[np.bool_] = chosen) -> Times:
+            """Delays of an operation in the groups that hold it."""
+            return np.where(chosen[:, op, None, :], delays[op], 0.0)
 
-def _replay_part(
-    model: WhatIf,
-    delayed: NDArray[np.bool_],
-    *,
-    own: Times,
-    delays: Times,
-    optimizers: set[int],
-    found: Times,
-) -> None:
-    def delay(op: int) -> Times:
-        return np.where(delayed[:, op, None, :], delays[op], 0.0)
-
-    def visit(op: int, start: Times, ready: Times, end: Times) -> None:  # noqa: ARG001 - of `Visit`
-        if op in optimizers:
-            np.maximum(found, end.max(axis=-1), out=found)
-
-    begin = np.zeros((len(delayed), *own.shape[1:]))
-    replay(model.graph, own.__getitem__, visit, begin=begin, delay=delay)
+        begin = np.zeros((len(chosen), n_steps, n_dp))
+        cost = own.__getitem__
+        parts.append(latest_ends(model.graph, cost, begin=begin, delay=delay, of=optimizers))
+    return np.concatenate(parts)

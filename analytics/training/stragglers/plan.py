@@ -82,6 +82,7 @@ class _Bounds:
 
     @classmethod
     def of(cls, trace: Trace, graph: Graph, costs: Costs) -> _Bounds:
+        """Bounds over all steps, ranks and both costs."""
         flat = costs.own.reshape(len(graph.preds), -1)
         ideal = costs.ideal[trace.operations.optype]
         least = np.minimum(flat.min(axis=1), ideal).tolist()

@@ -50,6 +50,7 @@ class _Link:
 
     @property
     def place(self) -> tuple[int, int, int | None]:
+        """Both stages, whichever way it runs, and the rank."""
         return (min(self.key[1:]), max(self.key[1:]), self.dp)
 
 

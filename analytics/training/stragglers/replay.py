@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from numpy.typing import NDArray
 
@@ -37,10 +37,32 @@ def timeline(graph: Graph, cost: Cost, *, shape: tuple[int, int, int]) -> Timeli
     found = Timeline(np.empty(shape), np.empty(shape), np.empty(shape))
 
     def keep(op: int, start: Times, ready: Times, end: Times) -> None:
+        """Notes the times of an operation."""
         found.start[op], found.ready[op], found.end[op] = start, ready, end
 
     replay(graph, cost, keep, begin=np.zeros(shape[1:]))
     return found
+
+
+def latest_ends(
+    graph: Graph, cost: Cost, *, begin: Times, delay: Cost, of: Container[int]
+) -> Times:
+    """When each step ends with the last of some operations, (..., steps); arguments of `replay`.
+
+    Parameters
+    ----------
+    of
+        The operations that count.
+    """
+    latest = np.zeros(begin.shape[:-1])
+
+    def visit(op: int, start: Times, ready: Times, end: Times) -> None:  # noqa: ARG001 - of `Visit`
+        """Notes the end of an operation that counts."""
+        if op in of:
+            np.maximum(latest, end.max(axis=-1), out=latest)
+
+    replay(graph, cost, visit, begin=begin, delay=delay)
+    return latest
 
 
 def replay(

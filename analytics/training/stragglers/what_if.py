@@ -136,6 +136,7 @@ class WhatIf:
         optype, ideal = self.trace.operations.optype, self.costs.ideal
 
         def cost(op: int) -> Times:
+            """Own where kept, else ideal."""
             own = self.costs.own[op].astype(np.float64)
             chosen: Times = np.where(kept[op], own, ideal[optype[op]])
             return chosen
