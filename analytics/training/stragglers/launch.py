@@ -40,9 +40,9 @@ class LaunchSlowdowns:
 def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
     """Slowdowns by the launch delays of each type, stage and data-parallel rank.
 
-    All operations take their own costs. A step ends with its last optimizer. Every group plays the whole step
-    again: time grows with the square of the data-parallel ranks (some 1.4 s for 127 ranks of 16
-    stages), unlike all else here.
+    All operations take their own costs. A step ends with its last optimizer. Every group plays the
+    whole step again: time grows with the square of the data-parallel ranks (some 1.4 s for 127
+    ranks of 16 stages), unlike all else here.
 
     Parameters
     ----------
