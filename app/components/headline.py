@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from app.components.glossary import Term
 
 
+LEAST_WIDTH = 24
+"""Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
+
+
 @dataclass(frozen=True)
 class Change:
     """How a value differs from that of the preceding period."""
@@ -83,7 +87,8 @@ def change(
 
 def row(headlines: Sequence[Headline]) -> None:
     """Headline numbers side by side."""
-    for column, headline in zip(st.columns(len(headlines)), headlines, strict=True):
+    widths = [max(len(headline.term.label), LEAST_WIDTH) for headline in headlines]
+    for column, headline in zip(st.columns(widths), headlines, strict=True):
         with column, st.container(gap="xxsmall"):
             _show(headline)
 
@@ -96,7 +101,7 @@ def _show(headline: Headline) -> None:
         help=f"{headline.term.definition}\n\n{glossary.CHANGE}",
     )
     if st.button(
-        headline.basis,
+        _unbroken(headline.basis),
         key=f"rows_{headline.term.label}",
         type="tertiary",
         icon=":material/table_rows:",
@@ -105,6 +110,15 @@ def _show(headline: Headline) -> None:
         headline.opens()
     if headline.change is not None:
         st.caption(_change(headline.change, headline.higher_is_better))
+
+
+def _unbroken(text: str) -> str:
+    """A basis whose lines never break between a number and its sign.
+
+    >>> _unbroken("5.80 to 7.30 (90 %), n = 100")
+    '5.80 to 7.30 (90\\xa0%), n\\xa0=\\xa0100'
+    """
+    return text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
 
 
 def _change(was: Change, higher_is_better: bool) -> str:

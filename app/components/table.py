@@ -20,6 +20,8 @@ ROWS_SHOWN = loaders.ROWS_KEPT
 ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
 SCROLLED_PX = 420
+UNKNOWN_PX = 84
+"""Width of a column that holds `unknown`: the grid makes room for header and values alone."""
 
 
 def show(
@@ -138,6 +140,7 @@ def _column(values: pd.Series, timezone: str) -> object:
     """How a column is written: times in the cluster's zone, numbers with separated thousands."""
     if isinstance(values.dtype, pd.DatetimeTZDtype):
         return st.column_config.DatetimeColumn(
+            width=_width(values),
             timezone=timezone,
             format="D MMM YYYY HH:mm",
             help=f"{timezone}; the download is in UTC",
@@ -145,5 +148,18 @@ def _column(values: pd.Series, timezone: str) -> object:
     if pd.api.types.is_bool_dtype(values.dtype):
         return st.column_config.CheckboxColumn()
     if pd.api.types.is_numeric_dtype(values.dtype):
-        return st.column_config.NumberColumn(format="localized")
-    return st.column_config.TextColumn()
+        return st.column_config.NumberColumn(width=_width(values), format="localized")
+    return st.column_config.TextColumn(width=_width(values))
+
+
+def _width(values: pd.Series) -> int | None:
+    """Room for the word of what is unknown, where nothing else in a column is as long.
+
+    >>> _width(pd.Series(["gpu", None], name="cause")), _width(pd.Series(["a", "b"], name="x"))
+    (84, None)
+    """
+    known = values.dropna()
+    if len(known) == len(values):
+        return None
+    longest = known.astype("string").str.len().max() if len(known) else 0
+    return UNKNOWN_PX if max(longest, len(str(values.name))) <= len(numbers.UNKNOWN) else None

@@ -179,7 +179,7 @@ def _add_gaps(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode:
     )
     template.label(
         chart,
-        "▨ from bottom to top: nothing recorded",
+        "▨ over the whole height: nothing recorded",
         x=1.0,
         y=0.0,
         xref="paper",
