@@ -17,9 +17,9 @@ struck AS (
     FROM verdict WHERE domain IN ('hardware', 'system_software') OR node_lost
   ) counted USING (cluster, attempt_key)),
 made_room AS (
-  SELECT incidents.cluster, key AS attempt_key, any_value(cause) AS cause
+  SELECT incidents.cluster, key AS attempt_key, min(cause) AS cause
   FROM incident_members JOIN incidents USING (incident_id)
-  WHERE kind = 'preemption' GROUP BY ALL),
+  WHERE kind = 'preemption' AND NOT retired GROUP BY ALL),
 interrupted AS (
   FROM struck
   UNION ALL
@@ -35,9 +35,20 @@ RAN_S = """greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
   - epoch_us(start_at) // 1000000, 0)"""
 """Seconds that an attempt ran, up to the end `end_s` of what the records tell."""
 
-WAITED_S = """epoch_us(greatest(coalesce(start_at, end_at), eligible_at)) // 1000000
-  - epoch_us(coalesce(eligible_at, submit_at)) // 1000000"""
-"""Seconds that an attempt was eligible and waited; below 0 where its records contradict."""
+ELIGIBLE_S = """epoch_us(coalesce(eligible_at, CASE WHEN start_at IS NOT NULL THEN submit_at END))
+  // 1000000"""
+"""When an attempt became eligible, seconds since the epoch; of one that started its submission
+where nothing else is known. NULL of one that never became eligible, e.g. one that was held."""
+
+WAITED_S = f"""CASE WHEN start_at IS NULL AND eligible_at IS NULL THEN 0 ELSE
+  CASE WHEN {ELIGIBLE_S} IS NOT NULL THEN greatest(0,
+    coalesce(epoch_us(coalesce(start_at, end_at)) // 1000000, end_s) - {ELIGIBLE_S}) END END"""
+"""Seconds that an attempt was eligible and waited, up to the end `end_s` of what the records tell;
+NULL where it started and nothing says since when it waited."""
+
+BY_RULE = """CAST(jobs.n_gpus AS BIGINT) * least(1800, greatest(0,
+  epoch_us(jobs.end_at) // 1000000 - epoch_us(jobs.start_at) // 1000000))"""
+"""GPU-seconds that the RSC paper takes an interrupted attempt to lose (papers.md A7)."""
 
 SEVERAL_NODES = "n_nodes > 1 OR jobs.n_gpus > gpus_per_node"
 """Whether an attempt has the habits of jobs on several nodes."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from data.said import Said
     from data.site import Site
 
-METHOD = 2
+METHOD = 3
 """Version of the derivation; a greater one derives anew."""
 
 

@@ -101,7 +101,7 @@ CREATE TABLE job_runs ( -- One logical run on several nodes: all attempts and jo
   n_nodes INTEGER, -- largest number of nodes of an attempt
   n_interruptions INTEGER, -- attempts ended by infrastructure, preemption or requeue
   n_failures INTEGER, -- of these, attempts ended by infrastructure
-  queued_s BIGINT, -- eligible and waiting, sum over attempts, seconds
+  queued_s BIGINT, -- eligible and waiting, sum over attempts, seconds; NULL where one started and nothing says since when it waited
   scheduled_s BIGINT, -- running, sum over attempts, seconds
   startup_s BIGINT, -- of scheduled_s: from start to the first step
   checkpoint_s BIGINT, -- of scheduled_s: stopped to write checkpoints
@@ -181,7 +181,7 @@ CREATE TABLE node_metrics_hourly ( -- Node metrics by hour; raw samples are Parq
   value DOUBLE, -- mean over the hour
   n_samples BIGINT -- samples in the hour
 );
-CREATE TABLE training_metrics ( -- A logged step of a run. Key: cluster, run_id, job_id, step, rank, logged_at: a step comes again after a restart.
+CREATE TABLE training_metrics ( -- A logged step of a run. Key: cluster, run_id, job_id, step, rank, logged_at, checkpoint_event: a step comes again after a restart.
   cluster VARCHAR, -- name of the cluster
   run_id VARCHAR, -- the run as the source names it; of a source that names a job only, found at every publish
   job_id VARCHAR, -- job that the source states; NULL where it states none
@@ -324,7 +324,7 @@ CREATE TABLE gpu_time ( -- A day of a ledger bucket. Derived on demand: `faultli
   lower_gpu_seconds BIGINT, -- least under what is assumed of checkpoints and start-up
   upper_gpu_seconds BIGINT, -- greatest
   variance_gpu_s2 DOUBLE, -- variance by chance, square GPU-seconds; adds up over rows
-  n_attempts BIGINT, -- attempts whose loss it is; NULL for other buckets
+  n_attempts BIGINT, -- attempts whose time it is, on the day on which they end; NULL for time that no job held
   rule_gpu_seconds BIGINT -- of the same attempts min(running time, 30 min) x GPUs, as the RSC paper counts; NULL for other buckets
 );
 CREATE TABLE coverage ( -- What was collected: rows by source and day. Derived at every publish. Key: cluster, source, day.

@@ -61,7 +61,7 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     DataFrame
         One row for each `group`, `day` (days since the epoch), `part` and `loss` (-1 but for
         lost work): `gpu_seconds`, `lower_gpu_seconds`, `upper_gpu_seconds`, `variance_gpu_s2`;
-        of lost work `n_attempts` and `rule_gpu_seconds`, on the day of the interruption.
+        `n_attempts` on the day on which they end; of lost work `rule_gpu_seconds` on that day.
     """
     first = held.start_s // DAY_S
     end_s = held.start_s + held.ran_s
@@ -77,7 +77,7 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     if not (held.loss >= 0).any() and not any(
         time.upper[part].any() for part in PARTS if part != "productive"
     ):
-        return _undisturbed(held, row, day, until - begin)
+        return _undisturbed(held, row, {"day": day, "seconds": until - begin, "last": last})
     ran = held.ran_s[row]
     counted = (until > begin) | ((ran == 0) & (since == start))
     value = {part: seconds[row] for part, seconds in time.value.items()}
@@ -97,9 +97,9 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
         if part in ("productive", "lost"):
             by_chance = time.variance_s2[chosen] * held.n_gpus[chosen].astype(float) ** 2
             counts["variance_gpu_s2"] = np.where(last[kept], by_chance, 0.0)
+        counts["n_attempts"] = last[kept]
         if struck:
             by_rule = np.minimum(ran[kept], RULE_S) * held.n_gpus[chosen]
-            counts["n_attempts"] = last[kept]
             counts["rule_gpu_seconds"] = np.where(last[kept], by_rule, 0)
         keys = {
             "group": held.group[chosen],
@@ -110,10 +110,14 @@ def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
 
 
-def _undisturbed(held: Held, row: Ints, day: Ints, seconds: Ints) -> pd.DataFrame:
+def _undisturbed(held: Held, row: Ints, pieces: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Rows of attempts that were productive throughout."""
-    keys = {"group": held.group[row], "day": day, "loss": np.full(len(row), -1)}
-    found = _sums(keys, {"gpu_seconds": seconds * held.n_gpus[row]}).assign(part="productive")
+    keys = {"group": held.group[row], "day": pieces["day"], "loss": np.full(len(row), -1)}
+    counts = {
+        "gpu_seconds": pieces["seconds"] * held.n_gpus[row],
+        "n_attempts": pieces["last"] & (pieces["seconds"] > 0),
+    }
+    found = _sums(keys, counts).assign(part="productive")
     bounds = {f"{side}_gpu_seconds": found["gpu_seconds"] for side in ("lower", "upper")}
     return found.assign(**bounds, variance_gpu_s2=0.0).reindex(columns=COLUMNS)
 

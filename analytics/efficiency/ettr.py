@@ -11,9 +11,9 @@ import pandas as pd
 from scipy import special
 
 from analytics import validate
-from analytics.efficiency.ledger_notes import habit_sentences
+from analytics.efficiency.ledger_notes import habit_sentences, wait_sentences
 from analytics.estimate import Estimate, unknown
-from analytics.reliability.failure_rate import poisson_rate
+from analytics.reliability.failure_rate import poisson_rate, size_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,8 @@ def ettr_report(
     Parameters
     ----------
     runs : DataFrame
-        Rows of `job_runs` with columns as there, of runs that ran: `scheduled_s` > 0.
+        Rows of `job_runs` with columns as there, of runs that ran: `scheduled_s` > 0. Those whose
+        `queued_s` is not known are left out, and the notes say how many.
     notes
         What the derivation took for granted, as `store_meta.ledger_notes` holds it.
     conf_level
@@ -117,12 +118,14 @@ def ettr_report(
     """
     validate.conf_level(conf_level)
     ran = runs[runs["scheduled_s"].gt(0)]
+    n_unknown = int(ran["queued_s"].isna().sum())
+    ran = ran[ran["queued_s"].notna()]
     available = ran["queued_s"] + ran["scheduled_s"]
     ran = ran.assign(gpu_s=ran["n_gpus"] * available)
     ran = ran.sort_values(["gpu_s", "run_id"], ascending=[False, True], kind="stable")
     of_each = _of_each(ran, conf_level)
     size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
-    classes = np.array([size_class(n) for n in size], dtype=object)[place]
+    classes = np.array([size_label(int(n)) for n in size], dtype=object)[place]
     waits = ran["queued_s"] / ran["n_attempts"] / 3600
     return EttrReport(
         n_runs=len(ran),
@@ -137,22 +140,8 @@ def ettr_report(
         by_size=_groups(ran, classes, conf_level),
         by_week=_groups(ran, _weeks(ran["first_start_at"]), conf_level),
         conf_level=conf_level,
-        notes=habit_sentences(notes),
+        notes=(*habit_sentences(notes), *wait_sentences(n_unknown)),
     )
-
-
-def size_class(n_gpus: int) -> str:
-    """Class of a job size: 1, 2-8, 9-16, 17-32 and so on, doubling.
-
-    Examples
-    --------
-    >>> [size_class(n) for n in (1, 2, 8, 9, 1024, 1025)]
-    ['1', '2-8', '2-8', '9-16', '513-1024', '1025-2048']
-    """
-    if n_gpus <= 8:
-        return "1" if n_gpus <= 1 else "2-8"
-    upper = 1 << (int(n_gpus) - 1).bit_length()
-    return f"{upper // 2 + 1}-{upper}"
 
 
 def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:

@@ -56,6 +56,21 @@ def record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def wait_sentences(n_runs: int) -> tuple[str, ...]:
+    """Runs whose waiting is not known; nothing where there are none.
+
+    Examples
+    --------
+    >>> wait_sentences(0), wait_sentences(1)
+    ((), ('1 run is left out: its records do not say since when it waited.',))
+    """
+    if not n_runs:
+        return ()
+    runs = "1 run is left out: its" if n_runs == 1 else f"{n_runs:,} runs are left out: their"
+    waited = "it waited" if n_runs == 1 else "they waited"
+    return (f"{runs} records do not say since when {waited}.",)
+
+
 def _habit(known: Mapping[str, Any]) -> str:
     """Interval, write and start-up with their ranges."""
     costs = [

@@ -50,8 +50,8 @@ def run_attempts(
     ----------
     attempts : DataFrame
         One row an attempt: `cluster`, `attempt_key`, `start_s` (seconds since the epoch, NaN where
-        it never started), `ran_s` and `waited_s` (seconds, NaN where unknown: they count as 0),
-        `several` (has the habits of jobs on several nodes) and `interrupted`.
+        it never started), `ran_s` (seconds; NaN counts as 0), `waited_s` (seconds, NaN where
+        unknown), `several` (has the habits of jobs on several nodes) and `interrupted`.
     notes
         Habits by class, as `store_meta.ledger_notes` holds them.
     progress : DataFrame
@@ -66,8 +66,8 @@ def run_attempts(
     """
     require("attempts", attempts, _COLUMNS)
     found = attempts.reset_index(drop=True)
-    for name in ("ran_s", "waited_s"):
-        found[name] = found[name].astype(float).fillna(0).clip(lower=0).astype("int64")
+    found["ran_s"] = found["ran_s"].astype(float).fillna(0).clip(lower=0).astype("int64")
+    found["waited_s"] = found["waited_s"].astype(float)
     shown = _shown(found, progress)
     parts = []
     for habits, several in (("several_nodes", True), ("one_node", False)):
@@ -100,7 +100,12 @@ def run_attempts(
 
 
 def run_ettr(attempts: pd.DataFrame, *, conf_level: float = 0.90) -> Estimate:
-    """ETTR of a run from its attempts, as `run_attempts` returns them; unknown where none ran."""
+    """ETTR of a run from its attempts, as `run_attempts` returns them.
+
+    Unknown where none ran, or where it is not known how long one waited.
+    """
+    if attempts["waited_s"].isna().any():
+        return unknown(conf_level, int(attempts["interrupted"].sum()))
     totals = {name: attempts[column].sum() for name, column in _SUMS.items()}
     if not totals["scheduled_s"]:
         return unknown(conf_level, 0)

@@ -230,6 +230,18 @@ def size_class(gpus: int) -> tuple[int, int]:
     return (last // 2 + 1, last)
 
 
+def size_label(gpus: int) -> str:
+    """Name of a size class.
+
+    Examples
+    --------
+    >>> [size_label(n) for n in (1, 2, 8, 9, 1024, 1025)]
+    ['1', '2-8', '2-8', '9-16', '513-1024', '1025-2048']
+    """
+    first, last = size_class(gpus)
+    return str(first) if first == last else f"{first}-{last}"
+
+
 def _dispersion(counts: NDArray[np.float64], exposure: NDArray[np.float64]) -> Dispersion | None:
     """Chi-squared test of equal rates over the days with exposure; None where it says nothing."""
     days = exposure > 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from analytics.efficiency.goodput import BUCKETS
+from analytics.efficiency.buckets import BUCKETS
 from app import loaders
 from app.components import glossary, ledger_rows, notice, table
 from app.figures import numbers

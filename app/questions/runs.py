@@ -75,10 +75,6 @@ def run_ettr(
     notes = efficiency_queries.ledger_notes(store)
     name = _cluster_of(store, run_id, cluster)
     found = run_queries.attempts_of(store, name, run_id)
-    if found[
-        "several"
-    ].any():  # as job_runs has it: what such a run does on one node is no training
-        found["ran_s"] = found["ran_s"].where(found["several"])
     steps = run_queries.metrics_of(store, name, run_id)
     attempts = run_attempts(
         found,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from data.errors import DataError
+from data.interrupted import BY_RULE
 from data.ledger_state import ledger_key
 from data.said import VERDICTS
 from data.site import load_site
@@ -97,8 +98,7 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
             SELECT jobs.job_id, jobs.attempt, jobs.cluster, verdict.cause, verdict.domain,
               jobs.state, jobs.name, jobs."user", jobs.account, jobs.partition, jobs.n_gpus,
               jobs.start_at, jobs.end_at, verdict.node,
-              jobs.n_gpus * least(1800, greatest(0, date_diff('second', start_at, end_at))) / 3600
-                AS rule_gpu_hours, jobs.attempt_key
+              {BY_RULE} / 3600 AS rule_gpu_hours, jobs.attempt_key
             FROM verdict JOIN jobs USING (cluster, attempt_key)
             WHERE (verdict.domain IN ('hardware', 'system_software') OR verdict.node_lost)
               AND jobs.n_gpus > 0 AND jobs.n_gpus >= $min_gpus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from data.interrupted import RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+from data.interrupted import ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,9 +47,9 @@ def attempts_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
             attempt AS (
               SELECT jobs.rowid AS id, cluster, attempt_key, job_id, attempt, name, "user", account,
                 partition, state, n_nodes, jobs.n_gpus, submit_at, eligible_at, start_at, end_at,
-                epoch_us(coalesce(eligible_at, submit_at)) // 1000000 AS eligible_s,
+                {ELIGIBLE_S} AS eligible_s,
                 epoch_us(start_at) // 1000000 AS start_s,
-                greatest({WAITED_S}, 0) AS waited_s,
+                {WAITED_S} AS waited_s,
                 CASE WHEN jobs.n_gpus > 0 AND basis = 'gpu_time' THEN {RAN_S} END AS ran_s,
                 coalesce({SEVERAL_NODES}, false) AS several
               FROM {_JOBS} jobs JOIN (

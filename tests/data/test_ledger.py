@@ -122,6 +122,66 @@ def test_waiting_jobs_hold_no_more_than_is_free_and_no_more_than_they_want(tmp_p
     assert hours(store)["queue_hold"] == 6 * 8 + 1 * 3
 
 
+def test_a_job_that_never_became_eligible_wanted_nothing(tmp_path: Path) -> None:
+    held = job("held", 2, 8, start_at=None, eligible_at=None, state="CANCELLED", node_list=None)
+    store = store_of(
+        tmp_path, nodes=inventory("n1"), jobs=[job("1", 0, 0.5), held, job("2", 9, 10)]
+    )
+    assert hours(store) == {"productive": 12.0, "idle": 68.0}
+
+
+def test_node_states_and_plans_that_nobody_stated_are_drained_beside_those_stated(
+    tmp_path: Path,
+) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[job("1", 0, 0.5), job("last", 23, 24)],
+        node_events=[
+            outage("n1", 2, 3, None),
+            outage("n1", 4, 5, "DRAIN", planned=True),
+            outage("n1", 6, 7, None, planned=False),
+            outage("n1", 8, 9, "DOWN"),
+        ],
+    )
+    found = hours(store)
+    assert {name: found[name] for name in FIXED if name in found} == {
+        "drained": 16.0, "down_planned": 8.0, "down_unplanned": 8.0, "idle": 22.5 * 8 - 32,
+    }  # fmt: skip
+
+
+def test_jobs_that_hold_a_node_out_of_service_twice_are_excess_not_a_negative_bucket(
+    tmp_path: Path,
+) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1"),
+        jobs=[job("1", 0, 0.5), job("2", 1, 3), job("3", 1, 3), job("last", 3, 4)],
+        node_events=[outage("n1", 1, 3, "DRAIN")],
+    )
+    assert hours(store) == {"productive": 44.0, "idle": 4.0}
+    assert any(
+        "16 GPU-hours more than the nodes" in each for each in questions.ledger(store, ALL).notes
+    )
+
+
+def test_a_bucket_of_jobs_counts_the_attempts_whose_time_it_is(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2", until=48),
+        jobs=[job("1", 0, 0.5), job("2", 20, 30, n_nodes=2, n_gpus=16, node_list="n[1-2]")],
+    )
+    found = questions.ledger(store, ALL)
+    counts = {each.bucket: each.gpu_hours.n for each in found.buckets}
+    assert (counts["productive"], counts["startup"], counts["lost_work"], counts["idle"]) == (
+        2,
+        1,
+        0,
+        0,
+    )
+    assert found.losses == ()
+
+
 def test_a_filter_on_jobs_leaves_the_time_that_jobs_held(tmp_path: Path) -> None:
     store = store_of(
         tmp_path,
@@ -295,6 +355,24 @@ def test_a_run_sums_its_attempts(tmp_path: Path) -> None:
     assert (run["queued_s"], run["scheduled_s"]) == (1800, 19 * 3600)
     assert run["productive_s"] == 19 * 3600 - run["startup_s"] - run["checkpoint_s"] - run["lost_s"]
     assert run["ettr"] == pytest.approx(run["productive_s"] / (19.5 * 3600))
+
+
+def test_a_run_that_shrinks_to_one_node_and_waits_still_counts_whole(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[
+            job("1", 0, 4, state="NODE_FAIL", failed_node="n1", n_nodes=2, n_gpus=16, node_list="n[1-2]"),
+            job("1", 5, 8, attempt_key="k1b", state="NODE_FAIL", failed_node="n2", node_list="n2",
+                submit_at=DAY + 4 * HOUR, eligible_at=DAY + 4 * HOUR),
+            job("1", 9, None, attempt_key="k1c", state="PENDING", start_at=None, node_list=None,
+                submit_at=DAY + 8 * HOUR, eligible_at=DAY + 8 * HOUR),
+            job("2", 9, 10),
+        ],
+    )  # fmt: skip
+    (run,) = questions.ettr(store, ALL).by_run.to_dict("records")
+    assert (run["n_attempts"], run["scheduled_s"], run["queued_s"]) == (3, 7 * 3600, 3 * 3600)
+    assert questions.run_ettr(store, "1").ettr.value == pytest.approx(run["ettr"])
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.efficiency.goodput import BUCKETS
+from analytics.efficiency.buckets import BUCKETS
 from app.figures import numbers, template
 from app.figures.efficiency import buckets, ledger_labels
 from app.figures.efficiency.ledger_labels import Label

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.efficiency.goodput import BUCKETS
+from analytics.efficiency.buckets import BUCKETS
 from app.figures import numbers, template
 from app.figures.efficiency import buckets
 
@@ -86,9 +86,10 @@ def _table(
     wide = by_day.assign(day=at).pivot_table(
         index="day", columns="bucket", values="gpu_hours", aggfunc="sum", fill_value=0.0
     )
+    wide = wide.reindex(days, fill_value=0.0)
     in_jobs = [name for name in wide.columns if BUCKETS[name].of_jobs]
-    known = wide.index[wide[in_jobs].sum(axis=1).gt(0) | wide.index.isin(list(recorded))]
-    found = wide.loc[known].reindex(days)
+    known = wide[in_jobs].sum(axis=1).gt(0) | wide.index.isin(list(recorded))
+    found = wide[known].reindex(days)
     if step == DAY:
         return found
     mondays = days - pd.to_timedelta(days.dayofweek, unit="D")

@@ -13,7 +13,7 @@ from analytics.efficiency.daily import Held, daily_rows
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from data.derive.attributions import FAILED
-from data.interrupted import RAN_S, interrupted
+from data.interrupted import BY_RULE, RAN_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AttemptRows:
     daily: pd.DataFrame
     """Rows of the ledger: group, day, part, loss and the counts of `daily_rows`."""
     parts: pd.DataFrame
-    """One row an attempt on several nodes: its row id and the seconds of each part, with bounds."""
+    """One row an attempt of a run on several nodes: its row id, seconds of each part, bounds."""
     run_habits: pd.DataFrame
     """Habits of the runs whose training metrics are stored."""
     notes: dict[str, object]
@@ -73,10 +73,10 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             waste = wasted[chosen] if wasted[chosen].any() else None
             time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
             daily.append(daily_rows(held, time))
-            if several:
-                rows = _per_attempt(held, time)
-                parts.append(rows.assign(id=arrays["id"][chosen], basis=known.basis,
-                                         measured=shown.any[chosen]))  # fmt: skip
+            rows = _per_attempt(held, time).assign(
+                id=arrays["id"][chosen], basis=known.basis, measured=shown.any[chosen]
+            )
+            parts.append(rows[arrays["of_run"][chosen]])
     return AttemptRows(
         daily=pd.concat(daily, ignore_index=True),
         parts=pd.concat(parts, ignore_index=True),
@@ -139,11 +139,19 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
              SELECT DISTINCT cluster, partition, account, n_gpus FROM jobs
              WHERE start_at IS NOT NULL AND n_gpus > 0 ORDER BY ALL)"""
     )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE small_of_run AS
+           SELECT jobs.rowid FROM jobs JOIN ledger_window USING (cluster)
+           SEMI JOIN (
+             SELECT cluster, run_id FROM jobs JOIN ledger_window USING (cluster) WHERE {SEVERAL}
+           ) USING (cluster, run_id)
+           WHERE NOT ({SEVERAL})"""
+    )
     found: Arrays = connection.execute(
         f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
-             {SEVERAL} AS several
+             {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
              AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition
@@ -175,16 +183,18 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
              checkpoint_s FROM training_metrics WHERE attempt_key IS NOT NULL"""
     ).df()
     attempts = connection.execute(
-        """SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at, n_nodes
-           FROM jobs SEMI JOIN (
+        f"""SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at,
+             coalesce({SEVERAL}, false) AS several
+           FROM jobs JOIN (SELECT cluster, gpus_per_node FROM clusters) USING (cluster)
+           SEMI JOIN (
              SELECT cluster, run_id FROM jobs SEMI JOIN training_metrics
                USING (cluster, attempt_key)) USING (cluster, run_id)
            WHERE start_at IS NOT NULL"""
     ).df()
     progress = attempt_progress(steps, attempts)
-    several = attempts.groupby(["cluster", "run_id"], dropna=False)["n_nodes"].max().gt(1)
+    several = attempts.groupby(["cluster", "run_id"], dropna=False)["several"].any()
     observed = run_habits(progress).merge(
-        several.rename("several").reset_index(), on=["cluster", "run_id"], how="left"
+        several.reset_index(), on=["cluster", "run_id"], how="left"
     )
     keys = ["cluster", "attempt_key"]
     return progress.merge(attempts[["id", *keys]], on=keys), observed
@@ -241,11 +251,11 @@ def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     ((without_gpus, n_failed, failed_gpu_s),) = connection.execute(
         f"""SELECT count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL),
              count(*) FILTER (n_gpus > 0 AND {FAILED}),
-             CAST(coalesce(sum({_BY_RULE}) FILTER ({FAILED}), 0) AS BIGINT)
+             CAST(coalesce(sum({BY_RULE}) FILTER ({FAILED}), 0) AS BIGINT)
            FROM jobs JOIN ledger_window USING (cluster) WHERE state <> 'REQUEUED'"""
     ).fetchall()
     ((n_known, known_gpu_s),) = connection.execute(
-        f"""SELECT count(*), CAST(coalesce(sum({_BY_RULE}), 0) AS BIGINT)
+        f"""SELECT count(*), CAST(coalesce(sum({BY_RULE}), 0) AS BIGINT)
            FROM jobs JOIN ledger_window USING (cluster) SEMI JOIN (
              FROM failures WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
            WHERE n_gpus > 0 AND state <> 'REQUEUED'"""
@@ -259,8 +269,3 @@ def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
         "failures_of_unknown_cause": n_failed - n_known,
         "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
     }
-
-
-_BY_RULE = """CAST(n_gpus AS BIGINT)
-  * least(1800, greatest(0, epoch_us(end_at) // 1000000 - epoch_us(start_at) // 1000000))"""
-"""GPU-seconds that the RSC paper takes an interrupted attempt to lose."""

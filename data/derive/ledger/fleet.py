@@ -15,6 +15,7 @@ from analytics.efficiency.fleet_time import (
     outage_bucket,
     without_overlap,
 )
+from data.interrupted import ELIGIBLE_S
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,6 +46,8 @@ def fleet_rows(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, int
         excess += int(rest.pop("excess").sum())
         for bucket, held in out.items():
             rest[bucket] = gpu_seconds_by_day(held)
+            excess -= int(rest[bucket].clip(upper=0).sum())  # jobs held more than the node has
+            rest[bucket] = rest[bucket].clip(lower=0)
         frames.append(rest.rename_axis("day").reset_index().melt("day").assign(cluster=cluster))
     if not frames:
         return pd.DataFrame({"day": [], "bucket": [], "gpu_seconds": [], "cluster": []}), 0
@@ -94,7 +97,7 @@ def _wanted(connection: duckdb.DuckDBPyConnection, cluster: str) -> Intervals:
     """GPUs that eligible jobs wait for: until their start, else the end of their waiting."""
     return _fetched(
         connection,
-        """SELECT epoch_us(coalesce(eligible_at, submit_at)) // 1000000 AS start_s,
+        f"""SELECT {ELIGIBLE_S} AS start_s,
              coalesce(epoch_us(coalesce(start_at, end_at)) // 1000000, end_s) AS end_s,
              n_gpus AS gpus
            FROM jobs JOIN ledger_window USING (cluster)
@@ -114,20 +117,13 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
         [cluster],
     ).df()
     events = events[events["end_s"] > events["start_s"]]
-    code, names = pd.factorize(events["node"])
     kinds = events[["state", "planned"]].drop_duplicates()
-    bucket = {
-        (row.state, row.planned): outage_bucket(
-            None if pd.isna(row.state) else str(row.state),
-            planned=None if pd.isna(row.planned) else bool(row.planned),
-        )
-        for row in kinds.astype(object).itertuples(index=False)
-    }
-    chosen = [bucket[key] for key in zip(events["state"], events["planned"].astype(object),
-                                         strict=True)]  # fmt: skip
+    kinds = kinds.assign(bucket=[_bucket(*kind) for kind in kinds.itertuples(index=False)])
+    events = events.merge(kinds, on=["state", "planned"], how="left")
+    code, names = pd.factorize(events["node"])
     apart = without_overlap(
-        pd.DataFrame({"node": code, "start_s": events["start_s"].to_numpy(dtype="int64"),
-                      "end_s": events["end_s"].to_numpy(dtype="int64"), "bucket": chosen})
+        events[["start_s", "end_s", "bucket"]].astype({"start_s": "int64", "end_s": "int64"})
+        .assign(node=code)
     )  # fmt: skip
     gpus = events.groupby(code)["gpus"].max().to_numpy(dtype="int64")
     apart = apart.assign(gpus=gpus[apart["node"].to_numpy(dtype="int64")],
@@ -139,6 +135,14 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
         )
         for name in OUT_OF_SERVICE
     }
+
+
+def _bucket(state: str | float | None, planned: bool | float | None) -> str:
+    """Bucket of a state, NULL as pandas writes it: None or NaN."""
+    return outage_bucket(
+        state if isinstance(state, str) else None,
+        planned=None if pd.isna(planned) else bool(planned),
+    )
 
 
 def _used(connection: duckdb.DuckDBPyConnection, cluster: str, apart: pd.DataFrame) -> pd.DataFrame:

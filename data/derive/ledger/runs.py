@@ -16,22 +16,24 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
     """Fills `job_runs` from jobs and from the parts of their attempts.
 
     Listed are runs on several nodes, with all their attempts. Queued is what an attempt was
-    eligible and waited, scheduled what it ran; attempts on one node or without GPUs have no share
-    in the sums of parts. A run rests on training metrics where all its
-    attempts that ran do.
+    eligible and waited, scheduled what it ran; attempts without GPUs have no share in the sums.
+    Queued is unknown where an attempt started and nothing says since when it waited. A run rests on
+    training metrics where all its attempts that ran do.
     """
     connection.register("attempt_parts", held.parts)
     connection.register("shown_habits", held.run_habits)
     connection.execute(
         f"""INSERT INTO job_runs BY NAME
            WITH listed AS (
-             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid),
+             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid
+           ),
            attempt AS (
              SELECT cluster, run_id, job_id, name, "user", account,
                partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
                parts.* EXCLUDE (id),
                {WAITED_S} AS waited_s
-             FROM jobs SEMI JOIN listed USING (cluster, run_id)
+             FROM jobs JOIN ledger_window USING (cluster)
+             SEMI JOIN listed USING (cluster, run_id)
              LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
              LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
              LEFT JOIN ledger_loss USING (code)),
@@ -45,7 +47,8 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
                max(n_nodes) AS n_nodes,
                CAST(count(bucket) AS INTEGER) AS n_interruptions,
                CAST(count(*) FILTER (bucket = 'lost_work') AS INTEGER) AS n_failures,
-               CAST(sum(greatest(waited_s, 0)) AS BIGINT) AS queued_s,
+               CASE WHEN count(*) = count(waited_s) THEN CAST(sum(waited_s) AS BIGINT) END
+                 AS queued_s,
                CAST(sum(ran_s) AS BIGINT) AS scheduled_s,
                CAST(sum(startup_s) AS BIGINT) AS startup_s,
                CAST(sum(checkpoint_s) AS BIGINT) AS checkpoint_s,

@@ -47,7 +47,10 @@ def test_days_sum_to_the_attempts_to_the_second(rows: list[tuple[int, int, int, 
         in_days = daily.loc[daily["part"].eq(part), "gpu_seconds"].sum()
         assert in_days == (time.value[part] * found.n_gpus).sum()
     assert daily["gpu_seconds"].ge(0).all()
-    assert daily["n_attempts"].sum() == (found.loss >= 0).sum()
+    lost = daily[daily["part"].eq("lost")]
+    assert lost["n_attempts"].sum() == (found.loss >= 0).sum()
+    assert lost["rule_gpu_seconds"].notna().all()
+    assert daily.loc[~daily["part"].eq("lost"), "rule_gpu_seconds"].isna().all()
 
 
 @settings(deadline=None)

@@ -94,3 +94,9 @@ def test_the_interval_of_the_median_covers_it_as_often_as_it_says() -> None:
 def test_few_runs_have_a_median_without_interval() -> None:
     median = report(run("1"), run("2")).median
     assert (median.value, median.lower, median.upper) == (0.8, None, None)
+
+
+def test_a_run_without_a_known_wait_is_left_out_and_counted() -> None:
+    found = report(run("1"), run("2", queued_s=None))
+    assert (found.n_runs, found.ettr.value) == (1, 0.8)
+    assert any("1 run is left out" in note for note in found.notes)

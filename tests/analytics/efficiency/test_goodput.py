@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.efficiency.goodput import BUCKETS, GoodputLedger, goodput_ledger
+from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
 
 NOTES: dict[str, Any] = {
     "attempts_without_gpus": 0, "failures_of_unknown_cause": 0, "their_rule_gpu_seconds": 0,

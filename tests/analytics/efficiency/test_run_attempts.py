@@ -69,9 +69,15 @@ def test_attempts_of_both_classes_keep_their_order() -> None:
     assert found["productive_s"].tolist() == [1000, 1700, 3000]
 
 
-def test_unknown_times_count_as_nothing_and_a_run_that_never_ran_is_unknown() -> None:
+def test_an_unknown_running_time_counts_as_nothing_and_a_run_that_never_ran_is_unknown() -> None:
     found = run_attempts(
-        attempts(ran_s=[None], waited_s=[None], start_s=[np.nan]), notes=NOTES, progress=SILENT
+        attempts(ran_s=[None], waited_s=[0], start_s=[np.nan]), notes=NOTES, progress=SILENT
     )
     assert found[["ran_s", "waited_s", "productive_s"]].to_numpy().tolist() == [[0, 0, 0]]
     assert run_ettr(found).value is None
+
+
+def test_a_run_of_which_nobody_knows_how_long_it_waited_has_no_ettr() -> None:
+    known = run_attempts(attempts(ran_s=[7200]), notes=NOTES, progress=SILENT)
+    assert run_ettr(known).value is not None
+    assert run_ettr(known.assign(waited_s=np.nan)).value is None

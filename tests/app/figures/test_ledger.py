@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from analytics.efficiency.goodput import BUCKETS, GoodputLedger, goodput_ledger
+from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
 from app.figures import template
 from app.figures.efficiency import buckets, ledger_by_group, ledger_over_time, ledger_waterfall
 
@@ -207,6 +208,14 @@ def test_an_idle_day_is_no_gap_where_a_job_is_recorded() -> None:
     assert _over_time(by_day)["data"][-1]["name"] == "not collected"
     recorded = {FIRST + pd.Timedelta(days=2)}
     assert _over_time(by_day, recorded=recorded)["data"][-1]["name"] == "Idle"
+
+
+def test_a_recorded_day_without_such_a_job_is_nothing_held_and_no_gap() -> None:
+    of_account = _days(7)[lambda rows: rows["bucket"].eq("productive")].iloc[:5]
+    recorded = pd.date_range(FIRST, LAST, inclusive="left")
+    figure = _over_time(of_account, recorded=set(recorded))
+    assert [trace["name"] for trace in figure["data"]] == ["Productive"]
+    assert list(figure["data"][0]["y"]) == [80.0] * 5 + [0.0] * 2
 
 
 def test_long_periods_are_drawn_by_week_as_means_per_day() -> None:
