@@ -46,14 +46,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{_one_line(f'{self.prog}: {message}')}: see {self.prog} --help\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of these commands; each costs the import of its module."""
     root = _Parser(
         prog="faultline",
         description="Reliability of GPU training clusters, from the logs they already have.",
     )
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
+    for name in names:
         module = import_module(f"app.cli.{name}")
         command = commands.add_parser(
             name,
@@ -69,7 +69,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the process's exit code."""
-    parsed = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    asked = [name for name in given[:1] if name in COMMANDS]
+    parsed = parser(asked or COMMANDS).parse_args(given)
     try:
         return int(parsed.run(parsed) or 0)
     except (DataError, AnalysisError) as error:
