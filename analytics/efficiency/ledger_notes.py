@@ -31,6 +31,12 @@ def habit_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
+NO_NODE_STATES: Final = (
+    "No record says when nodes were out of service: such time is not told from idle time. "
+    "`faultline ingest sacctmgr-events` reads it."
+)
+
+
 def record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     """What the records leave open: time that could not be counted, causes that are not known."""
     found = []

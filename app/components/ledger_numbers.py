@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from analytics.efficiency.ledger_notes import NO_NODE_STATES
 from app.components import glossary, ledger_rows
 from app.components.headline import Headline
 from app.figures import numbers
@@ -111,7 +112,11 @@ def _basis(found: Bucket) -> str:
 
 
 def _out(ledger: GoodputLedger, scope: Scope) -> Headline:
-    """Capacity out of service."""
+    """Capacity out of service; not known where no record says when nodes were."""
+    opens = partial(ledger_rows.out_of_service, scope)
+    if NO_NODE_STATES in ledger.notes:
+        basis = "no record of nodes' states"
+        return Headline(glossary.OUT_OF_SERVICE_HOURS, numbers.UNKNOWN, basis, opens)
     found = _present(ledger, OUT)
     hours = sum(each.gpu_hours.value or 0.0 for each in found)
     ratio = sum(each.ratio.value or 0.0 for each in found)
@@ -119,7 +124,7 @@ def _out(ledger: GoodputLedger, scope: Scope) -> Headline:
         glossary.OUT_OF_SERVICE_HOURS,
         numbers.number(hours),
         f"{numbers.percent(ratio)}, as recorded",
-        partial(ledger_rows.out_of_service, scope),
+        opens,
     )
 
 

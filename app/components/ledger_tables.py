@@ -25,7 +25,6 @@ NO_TRACES = (
     "No run with a straggler trace is in this selection: what workers waited for the slowest is "
     "not known and counts as productive."
 )
-OUTSIDE = "none: outside jobs"
 
 
 def losses(ledger: GoodputLedger, scope: Scope) -> None:
@@ -69,7 +68,7 @@ def basis(ledger: GoodputLedger) -> None:
     notice.notes([*ledger.notes, *([NO_TRACES] if untraced else [])])
     with st.expander("What the buckets mean", icon=":material/function:", type="compact"):
         for kind in BUCKETS.values():
-            term = kind.goodput_term or OUTSIDE
+            term = kind.goodput_term or ledger_waterfall.OUTSIDE
             how = "estimated" if kind.estimated else "as recorded"
             st.markdown(f"**{kind.title}** ({how}; Google's term: `{term}`). {kind.meaning}")
         st.markdown(

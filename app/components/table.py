@@ -20,8 +20,9 @@ ROWS_SHOWN = loaders.ROWS_KEPT
 ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
 SCROLLED_PX = 420
-UNKNOWN_PX = 84
-"""Width of a column that holds `unknown`: the grid makes room for header and values alone."""
+NARROW, UNKNOWN_PX = 9, 90
+"""Letters up to which a column that holds `unknown` has this width: the grid makes room for the
+header and the values alone."""
 
 
 def show(
@@ -156,10 +157,10 @@ def _width(values: pd.Series) -> int | None:
     """Room for the word of what is unknown, where nothing else in a column is as long.
 
     >>> _width(pd.Series(["gpu", None], name="cause")), _width(pd.Series(["a", "b"], name="x"))
-    (84, None)
+    (90, None)
     """
     known = values.dropna()
     if len(known) == len(values):
         return None
     longest = known.astype("string").str.len().max() if len(known) else 0
-    return UNKNOWN_PX if max(longest, len(str(values.name))) <= len(numbers.UNKNOWN) else None
+    return UNKNOWN_PX if max(longest, len(str(values.name))) <= NARROW else None

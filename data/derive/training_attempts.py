@@ -14,8 +14,8 @@ SLACK = "INTERVAL 1 MINUTE"
 def join_training(connection: duckdb.DuckDBPyConnection) -> None:
     """Sets the attempt of each logged step, and the run of each that names a job only.
 
-    A row belongs to the job it names, else to the job or run that its run_id is the id of; of a
-    job's attempts to the one during which it was logged. A minute before and after an attempt
+    A row belongs to the job it names, else to the job and the run that its run_id is the id of; of
+    their attempts to the one during which it was logged. A minute before and after an attempt
     counts as part of it; between two attempts nearer to each other the middle divides. NULL where
     the store has no such job, or the job did not run then. A name holds the id as users see it,
     or of an array's task the raw one.
@@ -30,11 +30,10 @@ def join_training(connection: duckdb.DuckDBPyConnection) -> None:
                CASE WHEN job_id IS NULL THEN row.run_id
                  WHEN logged_at <= to_at THEN attempt.run_id END AS run_id
              FROM (SELECT rowid AS id, cluster, job_id, run_id, coalesce(job_id, run_id) AS name,
-                     logged_at FROM training_metrics) AS row
-             ASOF LEFT JOIN (
-               SELECT cluster, name, attempt_key, run_id, from_at, to_at FROM training_windows
-             ) AS attempt ON row.cluster = attempt.cluster AND row.name = attempt.name
-               AND row.logged_at >= attempt.from_at) AS found
+                     job_id IS NULL AS by_run, logged_at FROM training_metrics) AS row
+             ASOF LEFT JOIN training_windows AS attempt
+               ON row.cluster = attempt.cluster AND row.name = attempt.name
+                 AND row.by_run = attempt.by_run AND row.logged_at >= attempt.from_at) AS found
            WHERE training_metrics.rowid = found.id
              AND (training_metrics.attempt_key IS DISTINCT FROM found.attempt_key
                OR training_metrics.run_id IS DISTINCT FROM found.run_id)"""
@@ -46,26 +45,28 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE training_windows AS
             WITH named AS (
-              SELECT cluster, coalesce(job_id, run_id) AS name, bool_or(job_id IS NULL) AS by_run
-              FROM training_metrics GROUP BY ALL),
+              SELECT DISTINCT cluster, coalesce(job_id, run_id) AS name, job_id IS NULL AS by_run
+              FROM training_metrics),
             candidate AS (
-              SELECT named.name, 1 AS place, jobs.* FROM named JOIN jobs
+              SELECT named.name, by_run, 1 AS place, jobs.* FROM named JOIN jobs
                 ON jobs.cluster = named.cluster AND jobs.job_id = named.name
               UNION ALL
-              SELECT named.name, 2, jobs.* FROM named JOIN jobs
-                ON jobs.cluster = named.cluster AND jobs.job_id_raw = named.name
+              SELECT named.name, by_run, 1, jobs.* FROM named JOIN jobs
+                ON by_run AND jobs.cluster = named.cluster AND jobs.run_id = named.name
+              WHERE jobs.job_id IS DISTINCT FROM named.name
               UNION ALL
-              SELECT named.name, 3, jobs.* FROM named JOIN jobs
-                ON by_run AND jobs.cluster = named.cluster AND jobs.run_id = named.name),
+              SELECT named.name, by_run, 2, jobs.* FROM named JOIN jobs
+                ON jobs.cluster = named.cluster AND jobs.job_id_raw = named.name),
             best AS (
-              SELECT cluster, name, attempt_key, run_id, start_at, end_at FROM candidate
+              SELECT cluster, name, by_run, attempt_key, run_id, start_at, end_at FROM candidate
               WHERE start_at IS NOT NULL
-              QUALIFY place = min(place) OVER (PARTITION BY cluster, name)),
+              QUALIFY place = min(place) OVER (PARTITION BY cluster, name, by_run)),
             ordered AS (
               SELECT *, lag(end_at) OVER earlier AS left_at, lead(start_at) OVER earlier AS next_at
               FROM best
-              WINDOW earlier AS (PARTITION BY cluster, name ORDER BY start_at, attempt_key))
-            SELECT cluster, name, attempt_key, run_id,
+              WINDOW earlier AS (
+                PARTITION BY cluster, name, by_run ORDER BY start_at, attempt_key))
+            SELECT cluster, name, by_run, attempt_key, run_id,
               CASE WHEN left_at > start_at THEN start_at
                 ELSE greatest(start_at - {SLACK}, left_at + (start_at - left_at) / 2)
               END AS from_at,

@@ -139,7 +139,7 @@ def _notes(shown: pd.DataFrame, rows: list[str], *, mode: Mode) -> list[Label]:
     return [
         Label(
             f"{numbers.percent(float(kept.get(group, 0.0)) / float(totals[group]))} of "
-            f"{numbers.number(float(totals[group]))} productive",
+            f"{numbers.number(float(totals[group]))} GPU-h productive",
             y, colour, place,
         )
         for y, group in enumerate(rows)

@@ -31,6 +31,8 @@ STEP = 0.05
 CAPACITY, HELD = "Capacity", "Held by jobs"
 AXIS = {CAPACITY: "Share of capacity", HELD: "Share of the GPU-hours that jobs held"}
 """What shares are of, by what all of it is called."""
+OUTSIDE = "none: outside jobs"
+"""Google's term for time that no job held: there is none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def frame(ledger: GoodputLedger) -> pd.DataFrame:
                 "percent_upper": _percent(each.ratio.upper),
                 "estimated": each.kind.estimated,
                 "cost": each.cost,
-                "goodput_term": each.kind.goodput_term,
+                "goodput_term": each.kind.goodput_term or OUTSIDE,
                 "bucket": each.bucket,
             }
             for each in ledger.buckets

@@ -247,7 +247,7 @@ def test_sizes_stand_from_small_to_large_with_losses_from_zero() -> None:
     assert [trace["name"] for trace in figure["data"]] == ["Start-up", "Lost to failures"]
     assert figure["layout"]["xaxis"]["rangemode"] == "tozero"
     texts = [note["text"] for note in figure["layout"]["annotations"]]
-    assert "90 % of 100 productive" in texts
+    assert "90 % of 100 GPU-h productive" in texts
 
 
 def test_jobs_without_an_account_are_a_group_of_their_own() -> None:

@@ -68,15 +68,19 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
 
 
 @pytest.mark.parametrize(
-    "condition", ["n_jobs = 0", "cause = 'node_lost'", "n_preempted > 0", "domain = 'hardware'"]
+    ("condition", "store"),
+    [
+        ("n_jobs = 0", "incident_store"),
+        ("cause = 'node_lost'", "demo_store"),
+        ("n_preempted > 0", "demo_store"),
+        ("domain = 'hardware'", "incident_store"),
+    ],
 )
 def test_every_kind_of_incident_opens(
-    open_page: Callable[..., AppTest], demo_store: Path, condition: str
+    open_page: Callable[..., AppTest], request: pytest.FixtureRequest, condition: str, store: str
 ) -> None:
-    with closing(Store.open(demo_store)) as store:
-        if not store.rows(f"FROM incidents WHERE {condition}"):
-            pytest.skip("the small demo has none")
-    page = open_page(demo_store, PAGE, incident=_one(demo_store, condition))
+    root = request.getfixturevalue(store)
+    page = open_page(root, PAGE, incident=_one(root, condition))
     assert not page.exception
     assert page.metric
 

@@ -209,6 +209,19 @@ def test_a_selection_without_jobs_is_told_from_a_store_without_gpus(
     assert _says(page, "Nothing ran and nothing failed in this selection")
 
 
+def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    later = SACCT.replace("|2026-01-02T00:00:00|2026-01-03", "|2026-01-02T06:00:00|2026-01-03")
+    store = _ingested(tmp_path, later)
+    build_ledger(store)
+    page = open_page(store, PAGE, period="all")
+    assert {metric.label: metric.value for metric in page.metric}["Out of service, GPU-h"] == (
+        "unknown"
+    )
+    assert _says(page, "No record says when nodes were out of service")
+
+
 def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], own_store: Path) -> None:
     page = open_page(own_store, PAGE, period="all", tab="Lost work")
     assert list(page.dataframe[0].value["cause_name"]) == ["node_lost"]

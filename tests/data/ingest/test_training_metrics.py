@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from app.actions import ingest_files
+from app.actions import build_ledger, ingest_files
 from data.errors import DataError
 from data.ingest import readers, training_metrics
 from data.ingest.reader import Batch, Options
@@ -297,6 +297,28 @@ def test_the_same_file_twice_changes_nothing(tmp_path: Path) -> None:
 def test_a_step_and_its_save_in_the_same_second_are_both_kept(tmp_path: Path) -> None:
     text = f"step,time,loss,event\n5,{EPOCH},2.5,\n5,{EPOCH},,saved\n"
     assert len(stored(tmp_path, ("training-metrics", text), job_id="7")) == 2
+
+
+def test_a_log_that_names_a_run_belongs_to_all_jobs_of_the_run(tmp_path: Path) -> None:
+    jobs = """\
+JobID|State|User|JobName|Submit|Start|End|NNodes|AllocTRES|NodeList
+7|TIMEOUT|ann|pretrain|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T10:00:00|2|gres/gpu=16|n1
+9|TIMEOUT|ann|pretrain|2026-01-01T10:30:00|2026-01-01T11:00:00|2026-01-01T20:00:00|2|gres/gpu=16|n1
+"""
+    text = """\
+step,time,loss,job_id,run_id
+1,2026-01-01T01:00:00Z,2,7,
+2,2026-01-01T12:00:00Z,2,9,
+3,2026-01-01T02:00:00Z,2,,7
+4,2026-01-01T13:00:00Z,2,,7
+5,2026-01-01T13:00:00Z,2,7,
+"""
+    stored(tmp_path, ("sacct", jobs), ("training-metrics", text))
+    build_ledger(tmp_path / "store")
+    once = stored(tmp_path)
+    found = {step: (run_id, start_at and start_at.hour) for _, run_id, step, _, start_at, _ in once}
+    assert found == {1: ("7", 0), 2: ("7", 11), 3: ("7", 0), 4: ("7", 11), 5: (None, None)}
+    assert stored(tmp_path, ("sacct", jobs)) == once
 
 
 def test_coverage_counts_training_metrics_by_day(tmp_path: Path) -> None:
