@@ -48,8 +48,6 @@ create() {
     die "Cannot make .venv: install the package python3-venv and try again."
 }
 
-# Modules are compiled when they are first imported: doing it for all of them takes longer than
-# the installation itself.
 install() {
     if .venv/bin/python -m pip --version >/dev/null 2>&1; then
         .venv/bin/python -m pip install -qq --no-input --no-compile --no-deps \
@@ -57,6 +55,13 @@ install() {
     else
         uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation "$@"
     fi
+}
+
+# Done at once, since where Python may not write, each process would compile all it imports again.
+# Left out is what no command imports; a file that is no Python of this version is no error.
+compile() {
+    .venv/bin/python -m compileall -qq -j 0 -x '/(tests|pip|mypy|graph_objs)/' \
+        .venv/lib analytics app data || :
 }
 
 is_ready "$kind" && exit 0
@@ -74,5 +79,6 @@ awk '/^[a-z]/ { keep = /^(setuptools|wheel|packaging)==/ } keep' requirements.lo
 install --require-hashes -r .venv/backend.lock
 install --require-hashes -r "$(lock_of "$kind")"
 install -e .
+compile
 state_of run >.venv/.ready-run
 [ "$kind" = run ] || state_of "$kind" >".venv/.ready-$kind"
