@@ -117,8 +117,9 @@ def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[S
         return []
     changes = [one.change for one in candidates]
     model = analysis.what_if
-    seconds = changed_seconds(model, [*([change] for change in changes), changes]).mean(axis=1)
-    gains, all_gain = 1.0 - seconds[:-1] / original, 1.0 - float(seconds[-1]) / original
+    scenarios = [[change] for change in changes] + ([changes] if len(changes) > 1 else [])
+    seconds = changed_seconds(model, scenarios).mean(axis=1)
+    gains, all_gain = 1.0 - seconds[: len(changes)] / original, 1.0 - float(seconds[-1]) / original
     costs: list[float | None] = [None] * len(changes)
     if all_gain - gains.max() >= LEAST_ALONE:  # else nothing of that size is hidden
         others = [[*changes[:at], *changes[at + 1 :]] for at in range(len(changes))]

@@ -69,8 +69,8 @@ def changed_seconds(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Tim
     own = model.costs.own
     most = max(1, _COSTS_AT_ONCE // own.size)
     parts = [
-        _simulated(model, _costs(model, scenarios[at : at + most]))
-        for at in range(0, len(scenarios), most)
+        _simulated(model, _costs(model, together), _touched(together, len(own)))
+        for together in (scenarios[at : at + most] for at in range(0, len(scenarios), most))
     ]
     return np.concatenate(parts) if parts else np.empty((0, own.shape[1]))
 
@@ -84,6 +84,14 @@ def most_gained(model: WhatIf, change: Change) -> float:
     return float(np.maximum(saved, 0.0).max(axis=-1).sum(axis=0).mean())
 
 
+def _touched(scenarios: Sequence[Sequence[Change]], n_operations: int) -> NDArray[np.intp]:
+    """Places of the operations that any change is about."""
+    found = np.zeros(n_operations, dtype=np.bool_)
+    for change in (change for changes in scenarios for change in changes):
+        found[change.operations] = True
+    return np.flatnonzero(found)
+
+
 def _costs(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Floats:
     """Costs of all operations, (operations, scenarios, steps, ranks)."""
     costs = np.repeat(model.costs.own[:, None], len(scenarios), axis=1)
@@ -93,26 +101,34 @@ def _costs(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Floats:
     return costs
 
 
-def _simulated(model: WhatIf, costs: Floats) -> Times:
-    """Step times of costs given as (operations, scenarios, steps, ranks).
+def _bounds(costs: Floats) -> tuple[Floats, Floats]:
+    """Least and most of each operation."""
+    flat = costs.reshape(len(costs), -1)
+    return flat.min(axis=1), flat.max(axis=1)
+
+
+def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times:
+    """Step times of costs given as (operations, scenarios, steps, ranks), some of them touched.
 
     The plan leaves out edges that never bind while costs stay within the bounds seen. Costs a
     little below them are lifted, at an error of 0.1 % of a step at most; else a new plan is made.
     """
-    own, optype = model.costs.own, model.trace.operations.optype
-    ideal = model.costs.ideal[optype]
-    flat = own.reshape(len(own), -1)
-    least = np.minimum(flat.min(axis=1), ideal).astype(own.dtype)
-    most = np.maximum(flat.max(axis=1), ideal).astype(own.dtype)
-    free = ~np.isin(optype, kind.COMPUTES)
-    lowest = costs.min(axis=(1, 2, 3))
-    plan = model.plan
+    own, ideal = model.costs.own, model.costs.ideal[model.trace.operations.optype]
+    least, most = (
+        pick(found, ideal[touched]).astype(own.dtype)
+        for pick, found in zip((np.minimum, np.maximum), _bounds(own[touched]), strict=True)
+    )
+    free = ~np.isin(model.trace.operations.optype[touched], kind.COMPUTES)
+    chosen = costs[touched]
+    lowest, plan = chosen.min(axis=(1, 2, 3)), model.plan
     if np.maximum(least - lowest, 0)[free].sum() > _LIFTED * model.trace.step_seconds.mean():
         least = np.where(free, np.minimum(lowest, least), least)
-        bounds = np.stack((least, most), axis=1)
+        bounds = np.stack(_bounds(own), axis=1)
+        bounds[touched, 0] = least
         plan = plan_of(model.trace, model.graph, Costs(bounds[:, :, None], model.costs.ideal))
     at = (slice(None), None, None, None)
-    stacked = np.clip(costs, least[at], most[at], out=costs).reshape(len(costs), -1, own.shape[2])
+    costs[touched] = np.clip(chosen, least[at], most[at], out=chosen)
+    stacked = costs.reshape(len(costs), -1, own.shape[2])
     last = simulate(plan, Costs(stacked, model.costs.ideal), _Own()).last
     times: Times = last.max(axis=(0, -1)).reshape(costs.shape[1], -1)
     return times
