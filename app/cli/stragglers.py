@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,11 @@ def _list_stored(arguments: argparse.Namespace, form: str) -> int:
 
 
 def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row | None, str | None]:
-    """The record of a trace, or why there is none: this much goes from process to process."""
+    """The record of a trace, or why there is none: this much goes from process to process.
+
+    Its `seconds` are those of the what-if alone, from columns in memory to all numbers of
+    `analysis_record`; reading the file and naming causes have theirs.
+    """
     from analytics.errors import AnalysisError
     from analytics.training.stragglers.cause_record import causes_record
     from analytics.training.stragglers.causes import causes
@@ -98,21 +102,26 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
     from analytics.training.stragglers.slowdown import analyse
     from analytics.training.stragglers.trace import Trace
 
-    begin = time.perf_counter()
+    times = [time.perf_counter()]
     try:
         rows = _rows(name)
         meta = _meta(rows, name, meta_name)
+        times.append(time.perf_counter())
         trace = Trace.of_columns(rows, dsp_size=meta.dsp_size if meta is not None else 1)
         analysis = analyse(trace)
-        record = analysis_record(analysis) | {"causes": causes_record(causes(analysis))}
+        record = analysis_record(analysis)
+        times.append(time.perf_counter())
+        found = {"causes": causes_record(causes(analysis))}
+        times.append(time.perf_counter())
         answers = asked.answers(analysis.what_if, meta.world_size if meta is not None else None)
     except DataError as error:
         return None, str(error)
     except AnalysisError as error:
         return None, f"{name}: {error}"
-    seconds = time.perf_counter() - begin
     named = {"trace": name, "job_meta": _job_meta(rows, name, meta)}
-    return named | record | answers | {"seconds": round(seconds, 4)}, None
+    spent = (round(after - before, 4) for before, after in pairwise(times))
+    taken = dict(zip(("read_seconds", "seconds", "causes_seconds"), spent, strict=True))
+    return named | record | found | answers | taken, None
 
 
 def _all_what_ifs(
