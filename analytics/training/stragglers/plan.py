@@ -87,12 +87,13 @@ class _Bounds:
         ideal = costs.ideal[trace.operations.optype]
         least = np.minimum(flat.min(axis=1), ideal).tolist()
         most = np.maximum(flat.max(axis=1), ideal).tolist()
-        reach: list[dict[int, float]] = []
+        node_of, reach = graph.node_of, []
         for cost, preds in zip(least, graph.preds, strict=True):
             found: dict[int, float] = {}
             for x in preds:
-                node = graph.node_of[x]
-                found[node] = max(found.get(node, -np.inf), least[x] + cost)
+                node, end = node_of[x], least[x] + cost
+                if found.get(node, -np.inf) < end:
+                    found[node] = end
             reach.append(found)
         return cls(graph, least, most, reach)
 
@@ -115,7 +116,8 @@ class _Bounds:
         for b, reach in enumerate(self.reach):
             for node in reach:
                 for a in self.graph.nodes[node].members:
-                    found[a] = found[a] or self.hides(a, b)
+                    if not found[a]:
+                        found[a] = self.hides(a, b)
         return found
 
 
@@ -133,24 +135,27 @@ def _allocated(trace: Trace, graph: Graph, *, waits: list[list[int]], may_end: l
         for op in wanted:
             uses[op] += 1
     optypes, stages = trace.operations.optype.tolist(), trace.operations.stage.tolist()
-    slot_of: dict[int, int] = {}
+    slot_of = [0] * len(uses)
     free: list[int] = []
     turns, n_slots = [], 0
     for node, wanted in zip(graph.nodes, waits, strict=True):
-        members = []
+        members, unused = [], []
         for op in node.members:
             if uses[op] or may_end[op]:
                 if not free:
                     free.append(n_slots)
                     n_slots += 1
-                slot_of[op] = free.pop()
-                members.append(Member(op, optypes[op], stages[op], slot_of[op], may_end[op]))
+                slot = slot_of[op] = free.pop()
+                members.append(Member(op, optypes[op], stages[op], slot, may_end[op]))
+                if not uses[op]:
+                    unused.append(slot)
         after = [slot_of[op] for op in wanted]
-        if any(not graph.preds[op] for op in node.members):
+        if not all([graph.preds[op] for op in node.members]):
             after.append(BEGIN)
         turns.append(Turn(tuple(after), node.shared, tuple(members)))
+        free += unused
         for op in wanted:
             uses[op] -= 1
-        done = {*wanted, *(member.op for member in members)}
-        free += [slot_of[op] for op in sorted(done) if uses[op] == 0]
+            if not uses[op]:
+                free.append(slot_of[op])
     return Plan(tuple(turns), n_slots)
