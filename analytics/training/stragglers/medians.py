@@ -29,10 +29,11 @@ def median(values: ArrayLike, axis: int | None = None) -> Floats:
     moved = given.ravel() if axis is None else np.moveaxis(given, axis, -1)
     half = moved.shape[-1] // 2
     ordered = _ordered(moved, half)
-    upper = ordered[..., half]
-    lower = upper if moved.shape[-1] % 2 else ordered[..., :half].max(axis=-1)
+    middle = ordered[..., half]
+    if moved.shape[-1] % 2 == 0:
+        middle = (ordered[..., :half].max(axis=-1) + middle) / 2
     largest = moved.max(axis=-1)  # NaN where one is
-    found: Floats = np.where(np.isnan(largest), largest, (lower + upper) / 2)
+    found: Floats = np.where(np.isnan(largest), largest, middle)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -135,27 +135,34 @@ def _allocated(trace: Trace, graph: Graph, *, waits: list[list[int]], may_end: l
         for op in wanted:
             uses[op] += 1
     optypes, stages = trace.operations.optype.tolist(), trace.operations.stage.tolist()
-    slot_of = [0] * len(uses)
-    free: list[int] = []
-    turns, n_slots = [], 0
+    slots = _Slots([0] * len(uses))
+    turns = []
     for node, wanted in zip(graph.nodes, waits, strict=True):
-        members, unused = [], []
-        for op in node.members:
-            if uses[op] or may_end[op]:
-                if not free:
-                    free.append(n_slots)
-                    n_slots += 1
-                slot = slot_of[op] = free.pop()
-                members.append(Member(op, optypes[op], stages[op], slot, may_end[op]))
-                if not uses[op]:
-                    unused.append(slot)
-        after = [slot_of[op] for op in wanted]
-        if not all([graph.preds[op] for op in node.members]):
+        kept = [op for op in node.members if uses[op] or may_end[op]]
+        members = [Member(op, optypes[op], stages[op], slots.take(op), may_end[op]) for op in kept]
+        after = [slots.of[op] for op in wanted]
+        if not all(graph.preds[op] for op in node.members):
             after.append(BEGIN)
         turns.append(Turn(tuple(after), node.shared, tuple(members)))
-        free += unused
         for op in wanted:
             uses[op] -= 1
-            if not uses[op]:
-                free.append(slot_of[op])
-    return Plan(tuple(turns), n_slots)
+        slots.free += [slots.of[op] for op in (*wanted, *kept) if not uses[op]]
+    return Plan(tuple(turns), slots.n_slots)
+
+
+@dataclass
+class _Slots:
+    """Slots, taken again once they are free."""
+
+    of: list[int]
+    """Slot of each operation, while it has one."""
+    free: list[int] = field(default_factory=list)
+    n_slots: int = 0
+
+    def take(self, op: int) -> int:
+        """A slot for the end of an operation."""
+        if not self.free:
+            self.free.append(self.n_slots)
+            self.n_slots += 1
+        slot = self.of[op] = self.free.pop()
+        return slot
