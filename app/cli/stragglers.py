@@ -93,11 +93,10 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
     """The record of a trace, or why there is none: this much goes from process to process.
 
     Its `seconds` are those of the what-if alone, from columns in memory to all numbers of
-    `analysis_record`; reading the file and naming causes have theirs.
+    `analysis_record`; reading the file and `findings_record` have theirs.
     """
     from analytics.errors import AnalysisError
-    from analytics.training.stragglers.cause_record import causes_record
-    from analytics.training.stragglers.causes import causes
+    from analytics.training.stragglers.findings_record import findings_record
     from analytics.training.stragglers.record import analysis_record
     from analytics.training.stragglers.slowdown import analyse
     from analytics.training.stragglers.trace import Trace
@@ -111,7 +110,7 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
         analysis = analyse(trace)
         record = analysis_record(analysis)
         times.append(time.perf_counter())
-        found = {"causes": causes_record(causes(analysis))}
+        found = findings_record(analysis)
         times.append(time.perf_counter())
         answers = asked.answers(analysis.what_if, meta.world_size if meta is not None else None)
     except DataError as error:
@@ -120,7 +119,7 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
         return None, f"{name}: {error}"
     named = {"trace": name, "job_meta": _job_meta(rows, name, meta)}
     spent = (round(after - before, 4) for before, after in pairwise(times))
-    taken = dict(zip(("read_seconds", "seconds", "causes_seconds"), spent, strict=True))
+    taken = dict(zip(("read_seconds", "seconds", "findings_seconds"), spent, strict=True))
     return named | record | found | answers | taken, None
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import figure_block, notice, straggler_numbers
+from app.components import figure_block, notice, straggler_numbers, straggler_patterns
 from app.figures.training import slowdown_bars, step_slowdown, worker_curve
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def _bars(slowdown: dict[str, float], part: str, title: str, scope: Scope) -> No
 
 
 def over_time(found: StragglerTrace, scope: Scope) -> None:
-    """S of each step beside M_W over the number of workers."""
+    """When and where it straggles: S of each step beside M_W over the number of workers."""
+    straggler_patterns.show(found)
     steps, few = st.columns(2, gap="large")
     with steps:
         frame = step_slowdown.frame(found.results["per_step_S"], found.results["step_t_base"])

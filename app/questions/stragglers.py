@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analytics.training.straggler_fleet import LARGEST_ERROR, straggler_fleet
 from analytics.training.stragglers.drawn import drawn_timeline
 from analytics.training.stragglers.fixes import (
@@ -14,6 +16,7 @@ from analytics.training.stragglers.fixes import (
     slowdown_estimate,
     wasted_estimate,
 )
+from analytics.training.stragglers.patterns import concentration
 from analytics.training.stragglers.trace import Trace
 from analytics.training.stragglers.what_if import WhatIf
 from app.questions.worker_nodes import worker_nodes
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from analytics.training.straggler_fleet import StragglerFleet
     from analytics.training.stragglers.drawn import TimelineOf
     from analytics.training.stragglers.fixes import Fixed
+    from analytics.training.stragglers.patterns import Concentration
     from app.questions.worker_nodes import WorkerNodes
     from data.queries.selection import Selection
     from data.store import Store
@@ -43,7 +47,7 @@ class StragglerTrace:
     facts: Mapping[str, Any]
     """Columns of `straggler_traces`."""
     results: Mapping[str, Any]
-    """As `analytics.training.stragglers.record` and `cause_record` write them."""
+    """As `analytics.training.stragglers.record` and `findings_record` write them."""
     slowdown: Estimate
     """S; n = steps."""
     wasted: Estimate
@@ -60,6 +64,22 @@ class StragglerTrace:
     def wasted_gpu_hours_per_day(self) -> Estimate | None:
         """GPU-hours wasted in a day of training; None where the job's GPUs are unknown."""
         return None if self.n_gpus is None else daily_gpu_hours(self.wasted, self.n_gpus)
+
+    @property
+    def node_concentration(self) -> tuple[str, Concentration] | None:
+        """The node whose workers cost most by themselves, and how unevenly nodes do.
+
+        None where nodes are unknown.
+        """
+        names = sorted(set(self.nodes.node_of.values()))
+        if not names:
+            return None
+        excess = np.zeros(len(names))
+        place = {name: at for at, name in enumerate(names)}
+        for (dp, stage), name in self.nodes.node_of.items():
+            excess[place[name]] += max(self.results["S_w_exact"][dp][stage] - 1.0, 0.0)
+        found = concentration(excess)
+        return names[found.top[0]], found
 
     @property
     def inaccurate(self) -> bool:

@@ -149,21 +149,19 @@ def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options:
 
 def _results(found: TraceRows, dsp_size: int) -> dict[str, object]:
     """What the what-if says of a trace, as columns of its row."""
-    from analytics.training.stragglers.cause_record import causes_record
-    from analytics.training.stragglers.causes import causes
+    from analytics.training.stragglers.findings_record import findings_record
     from analytics.training.stragglers.record import analysis_record
     from analytics.training.stragglers.slowdown import analyse
     from analytics.training.stragglers.trace import Trace
 
     analysis = analyse(Trace.of_columns(found, dsp_size=dsp_size))
-    ranked = causes(analysis)
-    record = analysis_record(analysis) | {"causes": causes_record(ranked)}
+    record = analysis_record(analysis) | findings_record(analysis)
     return {
         "n_steps": len(record["per_step_S"]),
         "n_dropped_steps": len(record["dropped_steps"]),
         "slowdown": record["S"],
         "wasted_ratio": record["gpu_hours_wasted_ratio"],
-        "cause": ranked[0].cause,
+        "cause": record["causes"][0]["cause"],
         "results": json.dumps(record),
     }
 

@@ -66,6 +66,9 @@ def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> No
     found = _traced(tmp_path, _row())
     assert found.nodes.node_of == {(0, 0): "n9", (1, 0): "n9", (0, 1): "n10", (1, 1): "n10"}
     assert "in the order of the node list of job 7" in found.nodes.basis
+    assert found.node_concentration is not None
+    name, spread = found.node_concentration
+    assert (name in ("n9", "n10"), spread.excess.size) == (True, 2)
     assert found.wasted_gpu_hours_per_day is not None
     assert found.wasted_gpu_hours_per_day.value == pytest.approx(
         (found.wasted.value or 0.0) * 16 * 24

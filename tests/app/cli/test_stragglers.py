@@ -79,6 +79,9 @@ def test_a_published_trace_gives_the_published_numbers(
     assert said.json["gpu_hours_wasted_ratio"] == pytest.approx(1 - 1 / wanted["S"], rel=TOLERANCE)
     assert np.shape(said.json["S_w_exact"]) == np.shape(wanted["S_w"])
     assert said.json["dropped_steps"] == []
+    assert said.json["patterns"]["workers"]["top"] == list(
+        np.unravel_index(np.argmax(said.json["S_w_exact"]), np.shape(wanted["S_w"]))
+    )
     assert said.json["seconds"] > 0
 
 

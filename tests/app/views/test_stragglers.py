@@ -126,6 +126,17 @@ def test_all_traces_stand_beside_what_was_published(
     assert len(page.dataframe[2].value) == 3
 
 
+def test_when_and_where_a_run_straggles_is_said(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    name = _named(open_page(demo_store, PAGE, period="all"), "slow worker")
+    page = open_page(demo_store, PAGE, period="all", trace=name, tab=TABS[1])
+    assert _says(page, "**When:** 100 % of ")
+    where = next(each.value for each in page.markdown if each.value.startswith("**Where:**"))
+    assert where.count("Gini") == 4
+    assert "; node " in where
+
+
 @pytest.mark.parametrize("part", ["worker:1,0", "stage:1", "type:forward-compute"])
 def test_a_fix_of_a_link_says_what_it_gives_back(
     open_page: Callable[..., AppTest], tmp_path: Path, part: str

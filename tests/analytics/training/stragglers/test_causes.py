@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analytics.training.stragglers.cause_record import causes_record
 from analytics.training.stragglers.causes import LEAST_GAIN, causes, straggler_causes
+from analytics.training.stragglers.findings_record import causes_record
 from analytics.training.stragglers.slowdown import analyse
 from data.synthetic.trace_schedule import TraceCosts
 
