@@ -38,9 +38,9 @@ def delayed_seconds(model: WhatIf, delays: dict[int, Floats]) -> Times:
     own = model.costs.own.astype(np.float64)
     begin = np.zeros(own.shape[1:])
 
-    def delay(op: int) -> Times:
-        """Delay of an operation; none of most."""
-        return delays[op].astype(np.float64) if op in delays else np.zeros(1)
+    def launch(op: int, start: Times) -> Times:
+        """Most operations are launched at once."""
+        return start + delays[op] if op in delays else start
 
     every = range(len(own))
-    return latest_ends(model.graph, own.__getitem__, begin=begin, delay=delay, of=every)
+    return latest_ends(model.graph, own.__getitem__, begin=begin, launch=launch, of=every)

@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.costs import launch_delay
+from analytics.training.stragglers.launch_by_rank import delayed_rank_seconds
 from analytics.training.stragglers.replay import latest_ends
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ GATE: Final = 1.03
 """Launch slowdown from which on it is divided over groups."""
 FIRST: Final = "first-op"
 """Group of the operations that begin a step: they wait for data."""
-_LANES: Final = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class LaunchSlowdowns:
 def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
     """Slowdowns by the launch delays of each type, stage and data-parallel rank.
 
-    All operations take their own costs. A step ends with its last optimizer. Every group plays the
-    whole step again: time grows with the square of the data-parallel ranks (some 1.4 s for 127
-    ranks of 16 stages), unlike all else here.
+    All operations take their own costs. A step ends with its last optimizer.
 
     Parameters
     ----------
@@ -52,22 +50,29 @@ def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
         Mean step time without any delay.
     """
     trace = model.trace
-    n_dp, n_stages = trace.n_dp, trace.n_stages
-    types = _types(model)
-    names = tuple(dict.fromkeys(types))
+    types, n_stages = _types(model), trace.n_stages
+    names = list(dict.fromkeys(types))
     stages = trace.operations.stage.tolist()
-    delayed = np.zeros((len(names) + n_stages + n_dp, len(types), n_dp), dtype=np.bool_)
-    for op, name in enumerate(types):
-        delayed[names.index(name), op] = True
-        delayed[len(names) + stages[op], op] = True
-    for dp in range(n_dp):
-        delayed[len(names) + n_stages + dp, :, dp] = True
-    ratios = _step_seconds(model, delayed).mean(axis=1) / original_seconds
-    by_stage = len(names)
+    own = model.costs.own.astype(np.float64)
+    cost = own.__getitem__
+    delays = [launch_delay(trace, model.graph, op).astype(np.float64) for op in range(len(own))]
+    last = np.flatnonzero(trace.operations.optype == kind.OPTIMIZER).tolist()
+
+    def launch(op: int, start: Times) -> Times:
+        """Late in the groups of its type and of its stage."""
+        late = start.copy()
+        late[names.index(types[op])] += delays[op]
+        late[len(names) + stages[op]] += delays[op]
+        return late
+
+    begin = np.zeros((len(names) + n_stages, *own.shape[1:]))
+    groups = latest_ends(model.graph, cost, begin=begin, launch=launch, of=set(last))
+    ranks = delayed_rank_seconds(model.graph, cost, delays.__getitem__, last)
+    ratios = groups.mean(axis=1) / original_seconds
     return LaunchSlowdowns(
-        by_type=dict(zip(names, ratios[:by_stage].tolist(), strict=True)),
-        by_stage=ratios[by_stage : by_stage + n_stages],
-        by_dp=ratios[by_stage + n_stages :],
+        by_type=dict(zip(names, ratios[: len(names)].tolist(), strict=True)),
+        by_stage=ratios[len(names) :],
+        by_dp=ranks.mean(axis=0) / original_seconds,
     )
 
 
@@ -87,26 +92,3 @@ def _types(model: WhatIf) -> list[str]:
     for op in first_operations(model):
         types[op] = FIRST
     return types
-
-
-def _step_seconds(model: WhatIf, delayed: NDArray[np.bool_]) -> Times:
-    """Step times, (groups, steps), if only the operations given are delayed."""
-    own = model.costs.own.astype(np.float64)
-    delays = [
-        launch_delay(model.trace, model.graph, op).astype(np.float64) for op in range(len(own))
-    ]
-    n_steps, n_dp = own.shape[1:]
-    optimizers = set(np.flatnonzero(model.trace.operations.optype == kind.OPTIMIZER).tolist())
-    most = max(1, _LANES // (n_steps * n_dp))
-    parts = []
-    for first in range(0, len(delayed), most):
-        chosen = delayed[first : first + most]
-
-        def delay(op: int, chosen: NDArray[np.bool_] = chosen) -> Times:
-            """Delays of an operation in the groups that hold it."""
-            return np.where(chosen[:, op, None, :], delays[op], 0.0)
-
-        begin = np.zeros((len(chosen), n_steps, n_dp))
-        cost = own.__getitem__
-        parts.append(latest_ends(model.graph, cost, begin=begin, delay=delay, of=optimizers))
-    return np.concatenate(parts)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Times: TypeAlias = NDArray[np.float64]
     Cost: TypeAlias = Callable[[int], Times]
     """Of an operation, an array of (..., steps, ranks)."""
+    Launch: TypeAlias = Callable[[int, Times], Times]
+    """Takes an operation and when it can start, gives when it is launched."""
     Visit: TypeAlias = Callable[[int, Times, Times, Times], None]
     """Takes an operation, when it is launched, when its whole group is, and its end."""
 
@@ -45,7 +47,7 @@ def timeline(graph: Graph, cost: Cost, *, shape: tuple[int, int, int]) -> Timeli
 
 
 def latest_ends(
-    graph: Graph, cost: Cost, *, begin: Times, delay: Cost, of: Container[int]
+    graph: Graph, cost: Cost, *, begin: Times, launch: Launch, of: Container[int]
 ) -> Times:
     """When each step ends with the last of some operations, (..., steps); arguments of `replay`.
 
@@ -61,12 +63,12 @@ def latest_ends(
         if op in of:
             np.maximum(latest, end.max(axis=-1), out=latest)
 
-    replay(graph, cost, visit, begin=begin, delay=delay)
+    replay(graph, cost, visit, begin=begin, launch=launch)
     return latest
 
 
 def replay(
-    graph: Graph, cost: Cost, visit: Visit, *, begin: Times, delay: Cost | None = None
+    graph: Graph, cost: Cost, visit: Visit, *, begin: Times, launch: Launch | None = None
 ) -> None:
     """Plays a step, in many scenarios at once.
 
@@ -76,34 +78,41 @@ def replay(
         Cost of an operation, to broadcast with `begin`.
     begin
         When the steps begin, (..., steps, ranks): one time a scenario, step and rank.
-    delay
-        Time from the end of the last predecessor to the launch; None for none.
+    launch
+        None where every operation is launched when its last predecessor has ended.
     """
-    uses = [0] * len(graph.preds)
-    for preds in graph.preds:
-        for pred in preds:
-            uses[pred] += 1
     ends: dict[int, Times] = {}
-    for node in graph.nodes:
-        starts = [_launched(graph, op, ends, begin=begin, delay=delay) for op in node.members]
+    for node, done in zip(graph.nodes, released(graph), strict=True):
+        starts = [_launched(graph, op, ends, begin=begin, launch=launch) for op in node.members]
         ready = _ready(node, starts)
         for op, start in zip(node.members, starts, strict=True):
             ends[op] = ready + cost(op)
             visit(op, start, ready, ends[op])
+        for op in done:
+            del ends[op]
+
+
+def released(graph: Graph) -> list[list[int]]:
+    """Of each node, the operations that no later one waits for."""
+    last: dict[int, int] = {}
+    for at, node in enumerate(graph.nodes):
         for op in node.members:
+            last[op] = at
             for pred in graph.preds[op]:
-                uses[pred] -= 1
-                if uses[pred] == 0:
-                    del ends[pred]
+                last[pred] = at
+    found: list[list[int]] = [[] for _ in graph.nodes]
+    for op, at in last.items():
+        found[at].append(op)
+    return found
 
 
 def _launched(
-    graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, delay: Cost | None
+    graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, launch: Launch | None
 ) -> Times:
     start = begin
     for at, pred in enumerate(graph.preds[op]):
         start = np.maximum(start, ends[pred]) if at else ends[pred]
-    return start if delay is None else start + delay(op)
+    return start if launch is None else launch(op, start)
 
 
 def _ready(node: Node, starts: list[Times]) -> Times:
