@@ -20,8 +20,8 @@ WHEN_HELP = (
     "onset is a step from which on steps take 3 % longer or more, by 6 standard errors."
 )
 WHERE_HELP = (
-    "Of what each part costs by itself. Gini coefficient: 0 where all cost the same, near 1 where "
-    "one costs all."
+    "What a worker, rank, stage or node costs alone: S - 1 with all others ideal. Gini "
+    "coefficient: 0 where all cost the same, near 1 where one costs all."
 )
 
 
@@ -32,7 +32,8 @@ def show(found: StragglerTrace) -> None:
         st.markdown("Patterns are not stored with this trace: ingest it again to have them found.")
         return
     st.markdown(f"**When:** {when(patterns, found.facts['n_steps'])}", help=WHEN_HELP)
-    st.markdown(f"**Where:** {verbatim.escaped(where(found, patterns))}", help=WHERE_HELP)
+    shares = verbatim.escaped(where(found, patterns))
+    st.markdown(f"**Where:** of what each costs alone, {shares}", help=WHERE_HELP)
 
 
 def when(patterns: Mapping[str, Any], n_steps: int) -> str:
@@ -56,7 +57,7 @@ def where(found: StragglerTrace, patterns: Mapping[str, Any]) -> str:
     """Which worker, rank, stage and node has most of what parts cost alone."""
     workers, ranks, stages = (patterns[name] for name in ("workers", "dp_ranks", "stages"))
     if workers["gini"] is None:
-        return "no worker costs anything by itself."
+        return "no worker has any."
     facts, node_of = found.facts, found.nodes.node_of
     parts = [
         _share(straggler_words.worker(*workers["top"], node_of), workers, facts["n_workers"]),
