@@ -26,7 +26,7 @@ def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> 
     palette = template.PALETTES[mode]
     chart = template.figure(
         title="What each traced run wastes",
-        note=note,
+        note=f"{note}; diamonds: published" if note else "diamonds: published",
         mode=mode,
         height=HEIGHT,
     )
@@ -46,10 +46,10 @@ def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> 
         y=[each[1] for each in PUBLISHED],
         mode="markers+text",
         marker={"color": palette.reference, "symbol": "diamond", "size": 9},
-        text=[f"published p{q}: {x:g} %" for x, q in PUBLISHED],
-        textposition="bottom right",
+        text=[f"p{q}" for _, q in PUBLISHED],
+        textposition="middle right",
         textfont={"color": palette.muted},
-        hovertemplate="%{text}<extra></extra>",
+        hovertemplate="published: %{y} % of jobs waste at most %{x} %<extra></extra>",
     )
     most = max([50.0, *(100 * ordered)])
     chart.update_xaxes(

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from app.figures.template import Mode
 
-LEAST, MOST = 1.0, 1.5
-"""Slowdowns at the ends of the colours, as in SMon."""
+LEAST: Final = 1.0
+MOST: Final = (1.1, 1.25, 1.5)
+"""Slowdown at the strong end of the colours: the least that none exceeds, else SMon's 1.5."""
+MOST_TICKS: Final = 16
 MOST_WRITTEN: Final = 24
 """Data-parallel ranks up to which numbers fit the cells."""
 ROW_PX, FRAME_PX, MOST_PX = 40, 130, 620
@@ -41,6 +43,9 @@ def figure(
     """
     palette = template.PALETTES[mode]
     n_dp, n_stages = len(slowdown), len(slowdown[0])
+    slowest = max(max(stages) for stages in slowdown)
+    most = next((each for each in MOST if slowest <= each), MOST[-1])
+    gap = 1 if n_dp <= MOST_WRITTEN else 0
     chart = template.figure(
         title="Slowdown by each worker alone, S_w",
         note=note,
@@ -52,18 +57,18 @@ def figure(
         y=list(range(n_stages)),
         z=[[slowdown[dp][stage] for dp in range(n_dp)] for stage in range(n_stages)],
         zmin=LEAST,
-        zmax=MOST,
+        zmax=most,
         colorscale=[[0, template.translucent(palette.critical, 0.06)], [1, palette.critical]],
         colorbar={
             "thickness": 10,
             "len": 0.9,
             "outlinewidth": 0,
-            "tickvals": [1.0, 1.25, 1.5],
-            "ticktext": ["1.0", "1.25", "≥ 1.5"],
+            "tickvals": [LEAST, most],
+            "ticktext": ["1.0", f"≥ {most}" if slowest > most else f"{most}"],
             "tickfont": {"color": palette.muted},
         },
-        xgap=1,
-        ygap=1,
+        xgap=gap,
+        ygap=gap,
         customdata=[
             [_says(dp, stage, slowdown[dp][stage], node_of) for dp in range(n_dp)]
             for stage in range(n_stages)
@@ -71,7 +76,7 @@ def figure(
         hovertemplate="%{customdata}<extra></extra>",
     )
     if n_dp <= MOST_WRITTEN:
-        _write(chart, slowdown, mode=mode)
+        _write(chart, slowdown, most=most, mode=mode)
     _axes(chart, n_dp=n_dp, n_stages=n_stages)
     return chart
 
@@ -97,7 +102,9 @@ def frame(
     )
 
 
-def _write(chart: go.Figure, slowdown: Sequence[Sequence[float]], *, mode: Mode) -> None:
+def _write(
+    chart: go.Figure, slowdown: Sequence[Sequence[float]], *, most: float, mode: Mode
+) -> None:
     """Slowdowns with two significant digits in their cells."""
     palette = template.PALETTES[mode]
     for strong, colour in ((True, palette.background), (False, palette.text)):
@@ -105,7 +112,7 @@ def _write(chart: go.Figure, slowdown: Sequence[Sequence[float]], *, mode: Mode)
             (dp, stage, value)
             for dp, stages in enumerate(slowdown)
             for stage, value in enumerate(stages)
-            if ((value - LEAST) / (MOST - LEAST) > DARK_FROM) == strong
+            if ((value - LEAST) / (most - LEAST) > DARK_FROM) == strong
         ]
         chart.add_scatter(
             x=[dp for dp, _, _ in cells],
@@ -120,10 +127,16 @@ def _write(chart: go.Figure, slowdown: Sequence[Sequence[float]], *, mode: Mode)
 
 def _axes(chart: go.Figure, *, n_dp: int, n_stages: int) -> None:
     """Whole ranks and stages, the first stage on top."""
-    every = max(1, n_dp // MOST_WRITTEN)
+    every = next(
+        each
+        for power in range(9)
+        for each in (10**power, 2 * 10**power, 5 * 10**power)
+        if n_dp <= MOST_TICKS * each
+    )
     chart.update_xaxes(
         title="data-parallel rank",
         tickvals=list(range(0, n_dp, every)),
+        tickangle=0,
         range=[-0.5, n_dp - 0.5],
         ticklen=0,
     )

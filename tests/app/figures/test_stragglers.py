@@ -49,6 +49,18 @@ def test_many_ranks_are_coloured_without_numbers() -> None:
     assert len(drawn["layout"]["xaxis"]["tickvals"]) <= 26
 
 
+@pytest.mark.parametrize(
+    ("slowest", "end", "said"),
+    [(1.0, 1.1, "1.1"), (1.12, 1.25, "1.25"), (1.5, 1.5, "1.5"), (3.0, 1.5, "≥ 1.5")],
+)
+def test_colours_end_above_the_slowest_or_where_those_of_smon_do(
+    slowest: float, end: float, said: str
+) -> None:
+    cells = worker_heat_map.figure([[1.0], [slowest]], node_of={}).to_dict()["data"][0]
+    assert (cells["zmin"], cells["zmax"]) == (1.0, end)
+    assert list(cells["colorbar"]["ticktext"]) == ["1.0", said]
+
+
 def test_both_ways_of_counting_stand_in_the_download() -> None:
     frame = worker_heat_map.frame(BY_WORKER, [[1.0] * 2] * 3, {(1, 0): "gpu7"})
     assert frame.loc[2].to_dict() == {
