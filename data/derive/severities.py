@@ -35,8 +35,11 @@ def _by_code(
     connection: duckdb.DuckDBPyConnection, column: str, catalog: Mapping[int, str | None]
 ) -> None:
     """Severity by the catalog of codes."""
-    connection.execute("CREATE OR REPLACE TEMP TABLE catalog (code INTEGER, severity VARCHAR)")
-    connection.executemany("INSERT INTO catalog VALUES (?, ?)", list(catalog.items()))
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE catalog AS
+           SELECT unnest(CAST(? AS INTEGER[])) AS code, unnest(CAST(? AS VARCHAR[])) AS severity""",
+        [list(catalog), list(catalog.values())],
+    )
     connection.execute(
         f"""UPDATE health_events SET severity = new.severity
             FROM (SELECT event.rowid AS id, catalog.severity
