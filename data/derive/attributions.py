@@ -45,6 +45,9 @@ def attribute_failures(
     )
     find_nearby(connection, site.attribution.before_minutes, site.attribution.after_minutes)
     _calibrate(connection)
+    connection.execute("DELETE FROM failures")
+    if connection.execute("SELECT 1 FROM failed LIMIT 1").fetchone() is None:
+        return
     evidence = pd.concat(
         [
             _of_events(connection, table),
@@ -188,7 +191,6 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts, bare: Verdi
         for name in ("symptom", "domain", "cause", "confidence", "method", "evidence",
                      "alternatives")
     )  # fmt: skip
-    connection.execute("DELETE FROM failures")
     connection.execute(
         f"""INSERT INTO failures BY NAME
             SELECT cluster, attempt_key, end_at AS failed_at, failed.state,

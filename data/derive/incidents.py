@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 def group_incidents(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
     """Fills `incidents` and `incident_members`."""
+    tables = ("failures", "health_events", "incidents")
+    if not any(connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in tables):
+        return
     options = IncidentOptions(
         before_minutes=site.attribution.before_minutes,
         after_minutes=site.attribution.after_minutes,
