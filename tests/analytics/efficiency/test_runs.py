@@ -312,7 +312,7 @@ def _attempts(draw: st.DrawFn, users: tuple[str | None, ...] = ("ann", "bob", No
     return rows
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(_attempts(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_is_irrelevant(rows: list[dict[str, Any]], random: Any) -> None:
     shuffled = list(rows)
@@ -322,7 +322,7 @@ def test_the_order_of_rows_is_irrelevant(rows: list[dict[str, Any]], random: Any
     pd.testing.assert_frame_equal(one.sort_index(), other.sort_index())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(_attempts(("ann", "bob")))
 def test_runs_of_different_users_never_join(rows: list[dict[str, Any]]) -> None:
     for rule in (RunRule(), RunRule(after_completed=True, max_overlap_ratio=1, gap_hours=900)):
@@ -330,7 +330,7 @@ def test_runs_of_different_users_never_join(rows: list[dict[str, Any]]) -> None:
         assert (found.groupby("run_id")["user"].nunique() == 1).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(_attempts())
 def test_every_attempt_is_in_one_run_that_is_named_by_its_first_job(
     rows: list[dict[str, Any]],
@@ -347,7 +347,7 @@ def test_every_attempt_is_in_one_run_that_is_named_by_its_first_job(
     assert {run.split("#")[0] for run in found["run_id"]} == ids
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None)
 @given(_attempts(("ann",)))
 def test_jobs_joined_by_name_never_run_at_once(rows: list[dict[str, Any]]) -> None:
     alone = [row | {"job_id": row["attempt_key"], "original_sluid": None} for row in rows]

@@ -234,7 +234,7 @@ def test_a_missing_column_is_refused() -> None:
         attempt_progress(steps_of().drop(columns="rank"), attempts_of())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(1, 60), st.integers(2, 25), st.sampled_from([1, 2, 5]), st.integers(0, 900),
     st.floats(0, 400), st.randoms(use_true_random=False),

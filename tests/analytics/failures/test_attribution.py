@@ -240,7 +240,7 @@ STATES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(PIECES, STATES, st.randoms(use_true_random=False))
 def test_shares_are_shares_and_the_order_of_evidence_does_not_matter(
     evidence: list[dict[str, Any]], states: list[str], chance: Any
@@ -260,7 +260,7 @@ def test_shares_are_shares_and_the_order_of_evidence_does_not_matter(
     pd.testing.assert_frame_equal(again.verdicts, found.verdicts)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 @given(st.floats(1.0, 1000.0), st.floats(1.1, 50.0))
 def test_stronger_evidence_never_lowers_confidence(odds: float, factor: float) -> None:
     weak, strong = (

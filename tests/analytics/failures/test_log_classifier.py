@@ -81,7 +81,7 @@ def test_what_a_launcher_puts_before_each_line_does_not_matter(path: Path, prefi
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(LOGS))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_lines_of_other_work_between_do_not_matter(order: random.Random, path: Path) -> None:
     lines = read(path)
     inserted = ["loading shard 17", "cache is warm", "hello from rank 5, 0 errors", ""] * 2

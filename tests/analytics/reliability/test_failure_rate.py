@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -85,7 +85,6 @@ def test_the_rate_is_failures_over_exposure_and_the_mttf_its_inverse() -> None:
 
 
 @given(days(), LEVELS)
-@settings(max_examples=60)
 def test_every_interval_contains_its_value(
     case: tuple[list[int], list[float]], level: float
 ) -> None:
@@ -94,7 +93,6 @@ def test_every_interval_contains_its_value(
 
 
 @given(days(), LEVELS, LEVELS)
-@settings(max_examples=60)
 def test_a_higher_level_gives_no_narrower_interval(
     case: tuple[list[int], list[float]], one: float, other: float
 ) -> None:
@@ -105,7 +103,6 @@ def test_a_higher_level_gives_no_narrower_interval(
 
 
 @given(days(), st.randoms(use_true_random=False))
-@settings(max_examples=60)
 def test_the_order_of_days_does_not_matter(case: tuple[list[int], list[float]], random) -> None:
     rows = list(zip(*case, strict=True))
     random.shuffle(rows)
@@ -113,7 +110,6 @@ def test_the_order_of_days_does_not_matter(case: tuple[list[int], list[float]], 
 
 
 @given(days())
-@settings(max_examples=60)
 def test_hours_to_days_rescales_the_rate_and_leaves_the_test_alone(
     case: tuple[list[int], list[float]],
 ) -> None:

@@ -80,7 +80,7 @@ def found(job: dict[str, Any], names: Any) -> dict[str, Any]:
     return {name: job[name] for name in names}
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, phases=PHASES)
+@settings(deadline=None, derandomize=True, phases=PHASES)
 @given(layout=st.sampled_from(LAYOUTS), values=st.lists(records, min_size=1, max_size=8))
 def test_what_was_written_is_read_back_whatever_the_texts_hold(
     read_sacct: Read, layout: str, values: list[dict[str, str]]
@@ -114,7 +114,7 @@ def damaged(line: str, kind: str, place: float) -> list[str]:
     }[kind]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, phases=PHASES)
+@settings(deadline=None, derandomize=True, phases=PHASES)
 @given(
     layout=st.sampled_from(LAYOUTS[:4]),
     values=st.lists(records, min_size=3, max_size=6),

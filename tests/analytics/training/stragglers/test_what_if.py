@@ -114,7 +114,7 @@ def test_batches_agree_with_the_whole_graph_scenario_by_scenario(drawn, model_of
     np.testing.assert_allclose(model.fix(~kept[0]), wanted[0], rtol=EXACT)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(drawn=models(), factor=st.floats(1.0, 50.0))
 def test_slowing_an_operation_never_shortens_a_step(drawn, factor, model_of):
     model = model_of(drawn)
@@ -128,7 +128,7 @@ def test_slowing_an_operation_never_shortens_a_step(drawn, factor, model_of):
     assert (slower.keep(everything) >= model.keep(everything)).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(drawn=models())
 def test_with_all_costs_ideal_there_is_no_slowdown(drawn, model_of):
     model = model_of(drawn)
@@ -140,7 +140,7 @@ def test_with_all_costs_ideal_there_is_no_slowdown(drawn, model_of):
     np.testing.assert_array_equal(same.keep(everything), same.fix(everything))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(drawn=models(), factor=st.floats(0.01, 100.0))
 def test_a_factor_on_all_costs_leaves_the_slowdown(drawn, factor, model_of):
     model = model_of(drawn)
