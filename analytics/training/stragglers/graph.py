@@ -137,10 +137,10 @@ def _topological(
     successors: list[list[int]] = [[] for _ in groups]
     n_waiting = [0] * len(groups)
     for at, node in enumerate(groups):
-        before = {group_of[pred] for op in node.members for pred in preds[op]}
-        n_waiting[at] = len(before)
-        for group in before:
-            successors[group].append(at)
+        for op in node.members:
+            n_waiting[at] += len(preds[op])
+            for pred in preds[op]:
+                successors[group_of[pred]].append(at)
     ready = [at for at, n in enumerate(n_waiting) if n == 0]
     order = []
     while ready:
