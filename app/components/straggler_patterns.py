@@ -78,5 +78,5 @@ def _share(name: str, spread: Mapping[str, Any], n: int) -> str:
         return ""
     return (
         f"{name} has {numbers.percent(spread['top_share_ratio'])} (Gini {spread['gini']:.2f} "
-        f"of {n:,})"
+        f"over {n:,})"
     )
