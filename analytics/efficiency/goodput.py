@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scipy import special
 
 from analytics import validate
 from analytics.efficiency.buckets import BUCKETS, BucketKind
-from analytics.efficiency.ledger_notes import habit_sentences, record_sentences
+from analytics.efficiency.ledger_notes import NO_NODE_STATES, habit_sentences, record_sentences
 from analytics.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOUR_S = 3_600
+FREE = ("queue_hold", "idle")
+"""Buckets of GPUs that no job held and no record says to be out of service."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class GoodputLedger:
     runtime_goodput: Estimate
     known: bool
     """Whether the selection holds any GPU-time: else every bucket is unknown, not empty."""
+    node_states: bool
+    """Whether records say when nodes were out of service, or no such time is in it."""
     currency: str | None
     conf_level: float
     notes: tuple[str, ...]
@@ -104,6 +108,7 @@ def goodput_ledger(
     *,
     prices: Mapping[str, tuple[float, str]],
     notes: Mapping[str, Any],
+    node_states: bool = True,
     conf_level: float = 0.90,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
@@ -117,6 +122,9 @@ def goodput_ledger(
     attempts at the same bound, and the variance of when interruptions struck, which adds up over
     attempts.
 
+    Without records of nodes' states time out of service counts as free: it is 0 to all free time,
+    and what is free is 0 to what was counted.
+
     Parameters
     ----------
     rows : DataFrame
@@ -126,6 +134,8 @@ def goodput_ledger(
         Cluster -> price of a GPU-hour and its currency.
     notes
         What the derivation took for granted, as `store_meta.ledger_notes` holds it.
+    node_states
+        Whether records say when nodes were out of service.
     conf_level
         Of the intervals.
 
@@ -146,22 +156,56 @@ def goodput_ledger(
     kept = _estimate(held[held["bucket"].eq("productive")], in_jobs, conf_level)
     first = rows["bucket"].eq("lost_work")
     second = rows["bucket"].eq("lost_work_preempted") & rows["cause"].notna()
+    stated = node_states or not fleet or not total
+    buckets = [
+        _bucket(
+            name,
+            rows[rows["bucket"].eq(name)],
+            total,
+            prices=prices,
+            currency=currency,
+            conf_level=conf_level,
+        )
+        for name in names
+    ]
     return GoodputLedger(
         total_gpu_seconds=total,
-        buckets=tuple(
-            _bucket(name, rows[rows["bucket"].eq(name)], total, prices=prices, currency=currency,
-                    conf_level=conf_level)
-            for name in names
-        ),
+        buckets=tuple(buckets if stated else _not_told_apart(buckets, total)),
         losses=_losses(rows, total, conf_level),
         rule_first_order_gpu_hours=_by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
         known=not rows.empty,
+        node_states=stated,
         currency=currency,
         conf_level=conf_level,
-        notes=(*habit_sentences(notes), *record_sentences(notes)),
+        notes=(
+            *habit_sentences(notes),
+            *record_sentences(notes),
+            *([] if stated else [NO_NODE_STATES]),
+        ),
     )  # fmt: skip
+
+
+def _not_told_apart(buckets: list[Bucket], total: int) -> list[Bucket]:
+    """Buckets of the fleet's own time with the bounds that missing states of nodes leave."""
+    free = sum(each.gpu_seconds for each in buckets if each.bucket in FREE)
+    return [
+        each
+        if each.kind.of_jobs
+        else replace(
+            each,
+            gpu_hours=_between(each, each.gpu_seconds if each.bucket in FREE else free, HOUR_S),
+            ratio=_between(each, each.gpu_seconds if each.bucket in FREE else free, total),
+        )
+        for each in buckets
+    ]
+
+
+def _between(found: Bucket, upper_s: int, unit_s: int) -> Estimate:
+    """What was counted, from nothing to a bound."""
+    level = found.gpu_hours.conf_level
+    return Estimate(found.gpu_seconds / unit_s, 0.0, upper_s / unit_s, level, found.gpu_hours.n)
 
 
 def _bucket(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from analytics.efficiency.ledger_notes import NO_NODE_STATES
 from app.components import glossary, ledger_rows
 from app.components.headline import Headline
 from app.figures import numbers
@@ -114,7 +113,7 @@ def _basis(found: Bucket) -> str:
 def _out(ledger: GoodputLedger, scope: Scope) -> Headline:
     """Capacity out of service; not known where no record says when nodes were."""
     opens = partial(ledger_rows.out_of_service, scope)
-    if NO_NODE_STATES in ledger.notes:
+    if not ledger.node_states:
         basis = "no record of nodes' states"
         return Headline(glossary.OUT_OF_SERVICE_HOURS, numbers.UNKNOWN, basis, opens)
     found = _present(ledger, OUT)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from analytics.efficiency import expected_ettr as expected
 from analytics.efficiency.ettr import EttrReport, ettr_report
 from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
-from analytics.efficiency.ledger_notes import NO_NODE_STATES
 from data.queries import efficiency as efficiency_queries
 from data.queries import fleet as fleet_queries
 
@@ -48,16 +47,13 @@ def ledger(store: Store, selection: Selection, *, conf_level: float = 0.90) -> G
     """Where did every GPU-hour go?"""
     notes = efficiency_queries.ledger_notes(store)
     rows = efficiency_queries.ledger_rows(store, selection)
-    found = goodput_ledger(
+    return goodput_ledger(
         rows,
         prices=efficiency_queries.prices(store),
         notes=notes,
+        node_states=fleet_queries.has_node_events(store, selection),
         conf_level=conf_level,
     )
-    of_fleet = any(not each.kind.of_jobs for each in found.buckets)
-    if not of_fleet or fleet_queries.has_node_events(store, selection):
-        return found
-    return replace(found, notes=(*found.notes, NO_NODE_STATES))
 
 
 def ledger_by(store: Store, selection: Selection, by: LedgerGroup) -> pd.DataFrame:

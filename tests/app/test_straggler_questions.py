@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -39,11 +40,22 @@ def _row(**facts: object) -> str:
 
 
 def _traced(
-    folder: Path, sacct: str, *, job: str | None = "7", ranks: bool = True, at: float | None = None
+    folder: Path,
+    sacct: str,
+    *,
+    job: str | None = "7",
+    ranks: bool = True,
+    at: float | None = None,
+    slow: float = 1.0,
 ) -> StragglerTrace:
-    """A trace of 2 x 2 workers, ranks (stage * 2 + dp) * 4, and what the store says of it."""
+    """A trace of 2 x 2 workers, ranks (stage * 2 + dp) * 4, and what the store says of it.
+
+    Worker dp 1, stage 1 computes `slow` times as long.
+    """
     shape = TraceShape(dp=2, pp=2, micro_batches=4, steps=(1, 2), tp=4)
-    columns = trace_columns(shape, TraceCosts(forward=0.1, backward=0.2))
+    forward = np.full((2, 2, 2, 1, 4), 0.1)
+    forward[:, 1, 1] *= slow
+    columns = trace_columns(shape, TraceCosts(forward=forward, backward=2 * forward))
     columns["optype"] = columns["optype"].astype(str).tolist()
     if at is not None:
         columns["start_ts"] = columns["start_ts"].astype(float) + at
@@ -66,13 +78,20 @@ def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> No
     found = _traced(tmp_path, _row())
     assert found.nodes.node_of == {(0, 0): "n9", (1, 0): "n9", (0, 1): "n10", (1, 1): "n10"}
     assert "in the order of the node list of job 7" in found.nodes.basis
-    assert found.node_concentration is not None
-    name, spread = found.node_concentration
-    assert (name in ("n9", "n10"), spread.excess.size) == (True, 2)
     assert found.wasted_gpu_hours_per_day is not None
     assert found.wasted_gpu_hours_per_day.value == pytest.approx(
         (found.wasted.value or 0.0) * 16 * 24
     )
+
+
+def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    assert found.node_concentration is not None
+    name, spread = found.node_concentration
+    alone = np.maximum(np.array(found.results["S_w_exact"]) - 1, 0).sum(axis=0)  # a node a stage
+    assert name == "n10"
+    assert spread.top_share_ratio == pytest.approx(alone[1] / alone.sum())
+    assert spread.top_share_ratio > 0.9
 
 
 @pytest.mark.parametrize(

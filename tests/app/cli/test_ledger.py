@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,9 @@ SACCT = """JobID|Cluster|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeLis
 3|c|x|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T00:30:00|1|gres/gpu=8|n3
 4|c|y|COMPLETED|2026-01-06T12:00:00|2026-01-06T12:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n2
 2|c|y|COMPLETED|2026-01-06T00:00:00|2026-01-06T00:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n1
+"""
+EVENTS = """Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+c|n2|2026-01-06T02:00:00|2026-01-06T03:00:00|DRAIN|inspection|root
 """
 
 
@@ -51,9 +55,34 @@ def test_a_table_of_groups_is_rounded(faultline: Callable[..., Any], store: Path
     assert faultline(*given, "csv").out.startswith("account,")
 
 
-def test_only_estimates_have_an_interval(faultline: Callable[..., Any], store: Path) -> None:
-    said = faultline("ledger", "--store", store, "--format", "table").out.splitlines()
+def test_only_estimates_have_an_interval(
+    faultline: Callable[..., Any], store: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    (tmp_path / "events.txt").write_text(EVENTS, encoding="utf-8")
+    ingest_files(
+        tmp_path / "store", "sacctmgr-events", [str(tmp_path / "events.txt")],
+        Options(timezone="UTC"),
+    )  # fmt: skip
+    said = faultline("ledger", "--store", tmp_path / "store", "--format", "table").out.splitlines()
     lines = {line.split("  ")[0]: line for line in said}
     assert "90 %" in lines["Start-up"]
     assert "90 %" not in lines["Idle"]
+    assert "90 %" not in lines["Drained"]
     assert "n 0" not in "".join(said)
+
+
+def test_without_states_of_nodes_free_time_is_no_more_than_a_bound(
+    faultline: Callable[..., Any], store: Path
+) -> None:
+    said = faultline("ledger", "--store", store)
+    found = {each["bucket"]: each for each in said.json["buckets"]}
+    free = found["idle"]["gpu_hours"] + found["queue_hold"]["gpu_hours"]
+    assert found["idle"]["lower"] == 0.0 < found["idle"]["gpu_hours"]
+    for name in ("drained", "down_planned", "down_unplanned"):
+        assert (found[name]["gpu_hours"], found[name]["lower"], found[name]["upper"]) == (
+            0,
+            0,
+            free,
+        )
+    assert "No record says when nodes were out of service" in said.err

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analytics.efficiency.goodput import GoodputLedger
 
 PAGE = "views/efficiency/ledger.py"
+OUT = ("drained", "down_planned", "down_unplanned")
 TABS = ["Over time", "By group", "Lost work", "All buckets"]
 SACCT = """\
 JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
@@ -215,6 +216,11 @@ def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(
     later = SACCT.replace("|2026-01-02T00:00:00|2026-01-03", "|2026-01-02T06:00:00|2026-01-03")
     store = _ingested(tmp_path, later)
     build_ledger(store)
+    ledger = _ledger(store)
+    bounds = {each.bucket: (each.gpu_hours.lower, each.gpu_hours.upper) for each in ledger.buckets}
+    assert {bounds[name] for name in (*OUT, "queue_hold")} == {(0.0, 48.0)}
+    assert bounds["idle"] == (0.0, 0.0)
+    assert sum(each.gpu_seconds for each in ledger.buckets) == ledger.total_gpu_seconds
     page = open_page(store, PAGE, period="all")
     assert {metric.label: metric.value for metric in page.metric}["Out of service, GPU-h"] == (
         "unknown"
