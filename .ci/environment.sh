@@ -60,7 +60,7 @@ install() {
 # Done at once, since where Python may not write, each process would compile all it imports again.
 # Left out is what no command imports; a file that is no Python of this version is no error.
 compile() {
-    .venv/bin/python -m compileall -qq -j 0 -x '/(tests|pip|mypy|graph_objs)/' \
+    .venv/bin/python -m compileall -qq -j 0 -x '/(tests|pip|mypy)/' \
         .venv/lib analytics app data || :
 }
 
