@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 HEIGHT = 380
+TICKS = 12
 DAY, WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
 MAX_DAYS = 92
 """Days drawn one by one; longer periods are drawn by week."""
@@ -66,7 +67,7 @@ def figure(
         title="Day (UTC)" if step == DAY else "Week beginning (Monday, UTC)",
         range=[table.index[0], table.index[-1] + step],
         tickformat="%-d %b\n%Y",
-        nticks=12,
+        **({"tickvals": list(table.index)} if len(table) <= TICKS else {"nticks": TICKS}),
     )
     each = "" if step == DAY else ", mean of the week"
     chart.update_yaxes(title=f"GPU-hours per day{each}", rangemode="tozero", tickformat=",")

@@ -191,6 +191,8 @@ def test_days_stand_side_by_side_productive_at_the_bottom() -> None:
     assert [trace["name"] for trace in figure["data"]] == ["Productive", "Idle"]
     assert list(figure["data"][0]["y"]) == [80.0] * 7
     assert figure["layout"]["yaxis"]["title"]["text"] == "GPU-hours per day"
+    ticks = list(figure["layout"]["xaxis"]["tickvals"])
+    assert len(ticks) == len(set(ticks)) == 7  # a day is named once
 
 
 def test_days_without_a_record_are_hatched() -> None:
