@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from app.actions import Options, ingest_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HEADER = (
@@ -31,6 +34,15 @@ ECC = (
     "An uncorrectable double bit error (DBE) has been detected\n"
 )
 FELL = "2026-01-04T10:{:02d}:00+0000 n3 kernel: NVRM: Xid (PCI:0000:07:00): 79, pid=1, {}\n"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _components_are_looked_for_once() -> Iterator[None]:
+    """An AppTest looks through every installed package at each run, a third of its time."""
+    once = cache(manifest_scanner.scan_component_manifests)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
 
 
 @pytest.fixture(scope="session")
