@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import fields
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ from app.figures import template
 
 DOMAINS = ("hardware", "system_software", "user")
 SEVERITIES = ("info", "warning", "critical", "fatal")
-FIGURES = Path(__file__).resolve().parents[3] / "app" / "figures"
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0, on linear RGB.
 SIGHT = {
@@ -96,16 +92,3 @@ def test_light_and_dark_say_the_same_with_the_same_words() -> None:
         figures[0]["layout"]["template"]["layout"]["paper_bgcolor"]
         != figures[1]["layout"]["template"]["layout"]["paper_bgcolor"]
     )
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        ".".join(path.relative_to(FIGURES.parents[1]).with_suffix("").parts)
-        for path in sorted(FIGURES.rglob("*.py"))
-        if path.name != "__init__.py"
-    ],
-)
-def test_a_figure_knows_neither_streamlit_nor_duckdb(module: str) -> None:
-    code = f"import sys, {module}; sys.exit(bool({{'streamlit', 'duckdb'}} & set(sys.modules)))"
-    subprocess.run([sys.executable, "-c", code], check=True)
