@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,6 @@ from data.errors import DataError
 from data.state import State
 from data.store import Store
 from data.synthetic import DemoSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SACCT = """\
 JobID|Cluster|SLUID|State|Submit|Start|End|NNodes|AllocTRES|NodeList
@@ -30,10 +28,18 @@ def read(root: Path, text: str = SACCT) -> None:
     actions.ingest_files(root, "sacct", [str(path)], Options())
 
 
+@pytest.fixture(scope="module")
+def read_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of both jobs; only to be copied."""
+    root = tmp_path_factory.mktemp("read") / "store"
+    read(root)
+    return root
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    read(tmp_path / "store")
-    return tmp_path / "store"
+def root(read_store: Path, tmp_path: Path) -> Path:
+    """The same store, to be written to."""
+    return Path(shutil.copytree(read_store, tmp_path / "store"))
 
 
 def test_what_is_said_holds_until_it_is_undone(root: Path) -> None:
