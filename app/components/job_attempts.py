@@ -92,7 +92,7 @@ def verdict(attempt: pd.Series, scope: Scope) -> None:
     target = f"attempt:{attempt['cluster']}/{attempt['attempt_key']}"
     judged = isinstance(attempt["cause"], str)
     _say_cause(attempt, taxonomy)
-    part_of.attempt(str(attempt["cluster"]), str(attempt["attempt_key"]))
+    part_of.attempt(attempt)
     if judged:
         st.header("Evidence", anchor=False)
         evidence.show(attempt["evidence"], attempt["end_at"], scope)

@@ -67,6 +67,18 @@ def node(name: str, cluster: str) -> str:
     return f"[{verbatim.escaped(name)}]({_address('node', {'node': name, 'cluster': cluster})})"
 
 
+def run(run_id: str, cluster: str) -> str:
+    """A link to a run's ETTR, as markdown."""
+    named = {"run": run_id, "cluster": cluster}
+    return f"[{verbatim.escaped(f'Run {run_id}')}]({_address('ettr', named)})"
+
+
+def trace(trace_id: str, name: str) -> str:
+    """A link to a straggler trace, as markdown."""
+    address = _address("stragglers", {"trace": trace_id})
+    return f"[{verbatim.escaped(f'Straggler trace {name}')}]({address})"
+
+
 def incident(incident_id: str) -> str:
     """A link to an incident's page, as markdown."""
     return f"[{verbatim.escaped(incident_id)}]({_address('incident', {'incident': incident_id})})"

@@ -1,4 +1,4 @@
-"""The incidents that an attempt or a node is part of, as links."""
+"""What an attempt or a node is part of, as links: incidents, the run, straggler traces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import links, verbatim
+from app.components import links, straggler_words, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -17,12 +17,22 @@ SHOWN = 5
 """Incidents of a node that are named."""
 
 
-def attempt(cluster: str, key: str) -> None:
-    """The incident of an attempt; nothing where it is part of none."""
-    for row in loaders.incidents_of_attempt(cluster, key).itertuples(index=False):
+def attempt(found: pd.Series) -> None:
+    """The incident of an attempt, its run and its traces; nothing where it has none."""
+    cluster = str(found["cluster"])
+    incidents = loaders.incidents_of_attempt(cluster, str(found["attempt_key"]))
+    for row in incidents.itertuples(index=False):
         st.markdown(
             f"Part of incident {links.incident(str(row.incident_id))}: "
             f"{verbatim.escaped(row.summary)}."
+        )
+    if isinstance(found["run_id"], str) and found["n_nodes"] > 1:
+        st.markdown(f"{links.run(found['run_id'], cluster)}: where its time went, and its ETTR.")
+    traces = loaders.straggler_traces_of_job(cluster, str(found["job_id"]))
+    for row in traces.itertuples(index=False):
+        st.markdown(
+            f"{links.trace(str(row.trace_id), str(row.name))}: slowdown "
+            f"{numbers.number(row.slowdown)}, {straggler_words.title(row.cause)}."
         )
 
 

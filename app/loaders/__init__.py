@@ -57,6 +57,7 @@ from app.loaders.training import (
     straggler_timeline,
     straggler_trace,
     straggler_traces,
+    straggler_traces_of_job,
     stragglers_of_fleet,
 )
 from app.questions import PAGE_LIMITS as SQL_LIMITS
@@ -133,6 +134,7 @@ __all__ = [
     "straggler_timeline",
     "straggler_trace",
     "straggler_traces",
+    "straggler_traces_of_job",
     "stragglers_of_fleet",
     "taxonomy",
     "time_of",

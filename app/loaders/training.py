@@ -28,6 +28,11 @@ def straggler_traces(selection: Selection) -> pd.DataFrame:
     return cached.answer(questions.straggler_traces, selection)
 
 
+def straggler_traces_of_job(cluster: str, job_id: str) -> pd.DataFrame:
+    """The traces of a job, newest first."""
+    return cached.answer(questions.straggler_traces_of_job, cluster, job_id)
+
+
 def stragglers_of_fleet(selection: Selection) -> StragglerFleet:
     """Stragglers over all traces of a selection."""
     return cached.answer(questions.stragglers_of_fleet, selection)

@@ -82,6 +82,7 @@ from app.questions.stragglers import (
     straggler_timeline,
     straggler_trace,
     straggler_traces,
+    straggler_traces_of_job,
     stragglers_of_fleet,
 )
 from app.questions.worker_nodes import WorkerNodes
@@ -156,6 +157,7 @@ __all__ = [
     "straggler_timeline",
     "straggler_trace",
     "straggler_traces",
+    "straggler_traces_of_job",
     "stragglers_of_fleet",
     "taxonomy",
     "train_on_file",

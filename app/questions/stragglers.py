@@ -92,6 +92,11 @@ def straggler_traces(store: Store, selection: Selection) -> pd.DataFrame:
     return straggler_queries.traces(store, selection)
 
 
+def straggler_traces_of_job(store: Store, cluster: str, job_id: str) -> pd.DataFrame:
+    """Was this job traced, and how slow was it? Newest first."""
+    return straggler_queries.traces_of_job(store, cluster, job_id)
+
+
 def n_straggler_traces(store: Store) -> int:
     """How many traces are stored, whatever the selection?"""
     return straggler_queries.n_traces(store)

@@ -69,6 +69,16 @@ def n_traces(store: Store) -> int:
     return int(n)
 
 
+def traces_of_job(store: Store, cluster: str, job_id: str) -> pd.DataFrame:
+    """The traces of a job, newest first; columns trace_id, name, slowdown, cause."""
+    return store.frame(
+        f"""SELECT trace_id, name, slowdown, {_CAUSE} AS cause FROM straggler_traces
+            WHERE cluster = $cluster AND job_id = $job
+            ORDER BY traced_at DESC NULLS LAST, name, trace_id""",
+        {"cluster": cluster, "job": job_id},
+    )
+
+
 def trace(store: Store, trace_id: str) -> dict[str, Any]:
     """One trace: the columns of the table, and `results` as what the what-if found.
 

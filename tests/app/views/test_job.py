@@ -207,3 +207,21 @@ def test_the_page_names_the_incident_of_the_attempt(
     page = open_page(demo_store, PAGE, job=job_id, cluster="demo")
     assert not page.exception
     assert any(f"Part of incident [{incident_id}](incident?" in one.value for one in page.markdown)
+
+
+def test_a_traced_job_leads_to_its_trace_and_its_run(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    opened = Store.open(demo_store)
+    ((trace, job, run),) = opened.rows(
+        """SELECT trace_id, job_id, jobs.run_id FROM straggler_traces traced
+           JOIN jobs USING (cluster, job_id) ORDER BY ALL LIMIT 1"""
+    )
+    opened.close()
+    page = open_page(demo_store, PAGE, job=job, cluster="demo")
+    assert not page.exception
+    said = [line.value for line in page.markdown]
+    (of_trace,) = (line for line in said if f"&trace={trace})" in line)
+    assert "](stragglers?" in of_trace
+    assert "slowdown 1." in of_trace
+    assert any("](ettr?" in line and f"run={run}" in line for line in said)
