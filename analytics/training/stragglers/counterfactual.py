@@ -118,7 +118,7 @@ def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times
         pick(found, ideal[touched]).astype(own.dtype)
         for pick, found in zip((np.minimum, np.maximum), _bounds(own[touched]), strict=True)
     )
-    free = ~np.isin(model.trace.operations.optype[touched], kind.COMPUTES)
+    free = ~kind.among(model.trace.operations.optype[touched], kind.COMPUTES)
     chosen = costs[touched]
     lowest, plan = chosen.min(axis=(1, 2, 3)), model.plan
     if np.maximum(least - lowest, 0)[free].sum() > _LIFTED * model.trace.step_seconds.mean():

@@ -95,6 +95,19 @@ def optype_codes(names: Sequence[str]) -> NDArray[np.int8]:
     return np.array([OPTYPES.index(name) for name in names], dtype=np.int8)
 
 
+def among(optype: NDArray[np.int8], types: Sequence[int]) -> NDArray[np.bool_]:
+    """Whether each type is one of some; np.isin takes ten times as long for so few.
+
+    Examples
+    --------
+    >>> among(np.array([7, 4], dtype=np.int8), COMPUTES).tolist()
+    [False, True]
+    """
+    chosen = np.zeros(len(OPTYPES), dtype=np.bool_)
+    chosen[list(types)] = True
+    return chosen[optype]
+
+
 @dataclass(frozen=True)
 class Operations:
     """The operations of a step on the workers of one data-parallel rank, arrays of one length.

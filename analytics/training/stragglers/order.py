@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.training.stragglers.alignment import DroppedStep
-from analytics.training.stragglers.operations import COMPUTES
+from analytics.training.stragglers.operations import COMPUTES, among
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ EPSILON_S: Final = 5e-5
 def compute_chain(trace: Trace, stage: int, *, step: int = 0, dp: int = 0) -> NDArray[np.intp]:
     """The computes of a stage in order of (start, seq, type), as one rank runs them in one step."""
     ops = trace.operations
-    at = np.flatnonzero((ops.stage == stage) & np.isin(ops.optype, COMPUTES))
+    at = np.flatnonzero((ops.stage == stage) & among(ops.optype, COMPUTES))
     return at[np.lexsort((ops.optype[at], ops.seq[at], trace.start[at, step, dp]))]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from analytics import validate
 from analytics.errors import AnalysisError
 from analytics.training.stragglers.alignment import align
-from analytics.training.stragglers.operations import CHUNKED, COMPUTES, SEPARATE, Operations
+from analytics.training.stragglers.operations import CHUNKED, COMPUTES, SEPARATE, Operations, among
 from analytics.training.stragglers.order import reordered_steps
 from analytics.training.stragglers.rows import check
 
@@ -156,7 +156,7 @@ def _operations(rows: TraceRows, cells: Cells) -> Operations:
     stage = rows.stage[at].astype(np.int32)
     chunk = rows.mc[at].astype(np.int32)
     optype = rows.optype[at].astype(np.int8)
-    computes = np.isin(optype, COMPUTES)
+    computes = among(optype, COMPUTES)
     if (chunk[computes] < 0).any():
         row = int(at[computes][(chunk[computes] < 0).argmax()])
         raise AnalysisError(
@@ -189,7 +189,7 @@ def _ranks(rows: TraceRows, cells: Cells) -> NDArray[np.int64] | None:
 
 def _other_chunks(rows: TraceRows, cells: Cells, trace: Trace) -> NDArray[np.bool_]:
     """Whether an operation is of another chunk than in the model; shape of the times."""
-    chunks = np.where(np.isin(trace.operations.optype, CHUNKED), trace.operations.chunk, -1)
+    chunks = np.where(among(trace.operations.optype, CHUNKED), trace.operations.chunk, -1)
     found = cells.spread(rows.mc)
     other: NDArray[np.bool_] = (found != chunks[:, None, None]) & (chunks >= 0)[:, None, None]
     return other
