@@ -10,11 +10,15 @@ from scipy import special
 
 from analytics import validate
 from analytics.efficiency.buckets import BUCKETS, BucketKind
-from analytics.efficiency.ledger_notes import NO_NODE_STATES, habit_sentences, record_sentences
+from analytics.efficiency.ledger_notes import (
+    habit_sentences,
+    no_state_sentences,
+    record_sentences,
+)
 from analytics.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import pandas as pd
 
@@ -86,12 +90,15 @@ class GoodputLedger:
     runtime_goodput: Estimate
     known: bool
     """Whether the selection holds any GPU-time: else every bucket is unknown, not empty."""
-    node_states: bool
-    """Whether records say when nodes were out of service, or no such time is in it."""
+    without_states: tuple[str, ...]
+    """Clusters with time of which no record says when nodes were out of service."""
     currency: str | None
     conf_level: float
     notes: tuple[str, ...]
     """What the estimates take for granted and the records leave open."""
+
+    clusters: tuple[str, ...]
+    """Clusters with time."""
 
     @property
     def total_gpu_hours(self) -> float | None:
@@ -108,7 +115,7 @@ def goodput_ledger(
     *,
     prices: Mapping[str, tuple[float, str]],
     notes: Mapping[str, Any],
-    node_states: bool = True,
+    without_states: Collection[str] = (),
     conf_level: float = 0.90,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
@@ -122,8 +129,8 @@ def goodput_ledger(
     attempts at the same bound, and the variance of when interruptions struck, which adds up over
     attempts.
 
-    Without records of nodes' states time out of service counts as free: it is 0 to all free time,
-    and what is free is 0 to what was counted.
+    Of a cluster without records of nodes' states time out of service counts as free: it is 0 to all
+    free time of the cluster, and what is free is 0 to what was counted.
 
     Parameters
     ----------
@@ -134,8 +141,8 @@ def goodput_ledger(
         Cluster -> price of a GPU-hour and its currency.
     notes
         What the derivation took for granted, as `store_meta.ledger_notes` holds it.
-    node_states
-        Whether records say when nodes were out of service.
+    without_states
+        Clusters of which no record says when nodes were out of service.
     conf_level
         Of the intervals.
 
@@ -156,7 +163,10 @@ def goodput_ledger(
     kept = _estimate(held[held["bucket"].eq("productive")], in_jobs, conf_level)
     first = rows["bucket"].eq("lost_work")
     second = rows["bucket"].eq("lost_work_preempted") & rows["cause"].notna()
-    stated = node_states or not fleet or not total
+    free = rows[rows["bucket"].isin(FREE) & rows["cluster"].isin(list(without_states))]
+    open_s = {name: int(free.loc[free["bucket"].eq(name), "gpu_seconds"].sum()) for name in FREE}
+    held_by = rows.loc[rows["gpu_seconds"] > 0, "cluster"].unique().tolist()
+    unstated = tuple(sorted(set(without_states) & set(held_by))) if fleet else ()
     buckets = [
         _bucket(
             name,
@@ -170,42 +180,42 @@ def goodput_ledger(
     ]
     return GoodputLedger(
         total_gpu_seconds=total,
-        buckets=tuple(buckets if stated else _not_told_apart(buckets, total)),
+        buckets=tuple(_bounded(each, open_s, total) if unstated else each for each in buckets),
         losses=_losses(rows, total, conf_level),
         rule_first_order_gpu_hours=_by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
         known=not rows.empty,
-        node_states=stated,
+        without_states=unstated,
         currency=currency,
         conf_level=conf_level,
         notes=(
             *habit_sentences(notes),
             *record_sentences(notes),
-            *([] if stated else [NO_NODE_STATES]),
+            *no_state_sentences(unstated, several=len(held_by) > len(unstated)),
         ),
+        clusters=tuple(sorted(held_by)),
     )  # fmt: skip
 
 
-def _not_told_apart(buckets: list[Bucket], total: int) -> list[Bucket]:
-    """Buckets of the fleet's own time with the bounds that missing states of nodes leave."""
-    free = sum(each.gpu_seconds for each in buckets if each.bucket in FREE)
-    return [
-        each
-        if each.kind.of_jobs
-        else replace(
-            each,
-            gpu_hours=_between(each, each.gpu_seconds if each.bucket in FREE else free, HOUR_S),
-            ratio=_between(each, each.gpu_seconds if each.bucket in FREE else free, total),
-        )
-        for each in buckets
-    ]
+def _bounded(found: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
+    """A bucket with the bounds that missing states of nodes leave.
 
-
-def _between(found: Bucket, upper_s: int, unit_s: int) -> Estimate:
-    """What was counted, from nothing to a bound."""
-    level = found.gpu_hours.conf_level
-    return Estimate(found.gpu_seconds / unit_s, 0.0, upper_s / unit_s, level, found.gpu_hours.n)
+    `open_s`: free seconds, by bucket, that may as well have been out of service.
+    """
+    if found.kind.of_jobs:
+        return found
+    lower, upper = found.gpu_seconds, found.gpu_seconds
+    if found.bucket in FREE:
+        lower -= open_s[found.bucket]
+    else:
+        upper += sum(open_s.values())
+    level, n = found.gpu_hours.conf_level, found.gpu_hours.n
+    hours, ratio = (
+        Estimate(found.gpu_seconds / unit, lower / unit, upper / unit, level, n)
+        for unit in (HOUR_S, total)
+    )
+    return replace(found, gpu_hours=hours, ratio=ratio)
 
 
 def _bucket(

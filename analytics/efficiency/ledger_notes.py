@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _BASES: Final = {
     "observed_runs": "as training metrics of {n} show",
@@ -31,10 +31,22 @@ def habit_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-NO_NODE_STATES: Final = (
-    "No record says when nodes were out of service: such time is not told from idle time. "
-    "`faultline ingest sacctmgr-events` reads it."
-)
+def no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, ...]:
+    """Clusters of which no record says nodes' states; nothing where there are none.
+
+    `several`: whether other clusters have such records.
+
+    Examples
+    --------
+    >>> no_state_sentences(["b"], several=True)[0][:53]
+    'No record says when nodes of b were out of service: s'
+    """
+    if not clusters:
+        return ()
+    of = f" of {', '.join(clusters)}" if several else ""
+    said = f"No record says when nodes{of} were out of service"
+    remedy = "`faultline ingest sacctmgr-events` reads it"
+    return (f"{said}: such time is not told from idle time. {remedy}.",)
 
 
 def record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:

@@ -17,13 +17,27 @@ if TYPE_CHECKING:
 def out_of_service(fleet: Fleet, scope: Scope) -> Headline:
     """Nodes out of service at the end of the period."""
     at = scope.selection.to_at
+    moment = f"at {'the last record' if at is None else numbers.moment(at, scope.timezone)}"
     return headline.of_count(
         glossary.OUT_OF_SERVICE,
         fleet.n_out_of_service,
         of=fleet.n_nodes,
-        basis=f"at {'the last record' if at is None else numbers.moment(at, scope.timezone)}",
+        basis=f"{moment}; {unknown_of(fleet)}" if unknown_of(fleet) else moment,
         opens=partial(rows.out_of_service, fleet.out_of_service, scope),
     )
+
+
+def unknown_of(fleet: Fleet) -> str:
+    """The clusters whose nodes' states no record says, where those of others are known."""
+    if fleet.n_out_of_service is None or not fleet.without_states:
+        return ""
+    return f"unknown of {', '.join(fleet.without_states)}"
+
+
+def in_service(fleet: Fleet) -> str:
+    """What is said where no node is known to be out of service."""
+    unknown = unknown_of(fleet)
+    return "All nodes are in service" + (f", as far as is known ({unknown})" if unknown else "")
 
 
 def sources(held: Coverage, scope: Scope) -> Headline:

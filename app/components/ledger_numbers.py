@@ -113,7 +113,7 @@ def _basis(found: Bucket) -> str:
 def _out(ledger: GoodputLedger, scope: Scope) -> Headline:
     """Capacity out of service; not known where no record says when nodes were."""
     opens = partial(ledger_rows.out_of_service, scope)
-    if not ledger.node_states:
+    if ledger.clusters and ledger.without_states == ledger.clusters:
         basis = "no record of nodes' states"
         return Headline(glossary.OUT_OF_SERVICE_HOURS, numbers.UNKNOWN, basis, opens)
     found = _present(ledger, OUT)
@@ -122,7 +122,8 @@ def _out(ledger: GoodputLedger, scope: Scope) -> Headline:
     return Headline(
         glossary.OUT_OF_SERVICE_HOURS,
         numbers.number(hours),
-        f"{numbers.percent(ratio)}, as recorded",
+        f"{numbers.percent(ratio)}, as recorded"
+        + (f"; unknown of {', '.join(ledger.without_states)}" if ledger.without_states else ""),
         opens,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import empty_state, links, notice, table
+from app.components import empty_state, fleet_numbers, links, notice, table
 
 if TYPE_CHECKING:
     from app.components.scope import Scope
@@ -38,6 +38,6 @@ def out_of_service(scope: Scope) -> None:
     if fleet.n_out_of_service is None:
         empty_state.out_of_service_unknown()
     elif fleet.out_of_service.empty:
-        st.markdown("All nodes are in service: type the name of one.")
+        st.markdown(f"{fleet_numbers.in_service(fleet)}: type the name of one.")
     else:
         table.show(fleet.out_of_service, name="nodes", scope=scope, opens=links.open_node)

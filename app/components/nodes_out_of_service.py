@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import empty_state, table
+from app.components import empty_state, fleet_numbers, table
 
 COLUMNS = ["node", "since_at", "reason", "state", "planned", "cluster"]
 
@@ -21,6 +21,6 @@ def show(fleet: Fleet, scope: Scope) -> None:
     if fleet.n_out_of_service is None:
         empty_state.out_of_service_unknown()
     elif fleet.out_of_service.empty:
-        st.markdown("All nodes are in service.")
+        st.markdown(f"{fleet_numbers.in_service(fleet)}.")
     else:
         table.show(fleet.out_of_service[COLUMNS], name="out_of_service", scope=scope)

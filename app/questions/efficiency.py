@@ -47,11 +47,12 @@ def ledger(store: Store, selection: Selection, *, conf_level: float = 0.90) -> G
     """Where did every GPU-hour go?"""
     notes = efficiency_queries.ledger_notes(store)
     rows = efficiency_queries.ledger_rows(store, selection)
+    states = fleet_queries.states_recorded(store, selection)
     return goodput_ledger(
         rows,
         prices=efficiency_queries.prices(store),
         notes=notes,
-        node_states=fleet_queries.has_node_events(store, selection),
+        without_states=[cluster for cluster, recorded in states.items() if not recorded],
         conf_level=conf_level,
     )
 

@@ -37,7 +37,9 @@ class Fleet:
 
     n_nodes: int
     n_out_of_service: int | None
-    """None where no record says which nodes are out of service."""
+    """Of the clusters whose records say it; None where none do."""
+    without_states: tuple[str, ...]
+    """Clusters of which no record says which nodes are out of service."""
     out_of_service: pd.DataFrame
     """Columns cluster, node, state, since_at, reason, planned."""
 
@@ -72,8 +74,13 @@ class Info:
 def fleet(store: Store, selection: Selection) -> Fleet:
     """How many nodes are there, and which are out of service?"""
     out = fleet_queries.out_of_service(store, selection)
-    known = fleet_queries.has_node_events(store, selection)
-    return Fleet(fleet_queries.node_count(store, selection), len(out) if known else None, out)
+    states = fleet_queries.states_recorded(store, selection)
+    return Fleet(
+        n_nodes=fleet_queries.node_count(store, selection),
+        n_out_of_service=len(out) if any(states.values()) else None,
+        without_states=tuple(cluster for cluster, recorded in states.items() if not recorded),
+        out_of_service=out,
+    )
 
 
 def coverage(store: Store, selection: Selection) -> Coverage:

@@ -104,7 +104,10 @@ def fleet(found: Fleet) -> str | None:
         return None
     of = numbers.counted(found.n_nodes, "node")
     verb = "was" if found.n_out_of_service == 1 else "were"
-    return f"{found.n_out_of_service:,} of {of} {verb} out of service at the end of the period."
+    rest = f"; unknown of {', '.join(found.without_states)}" if found.without_states else ""
+    return (
+        f"{found.n_out_of_service:,} of {of} {verb} out of service at the end of the period{rest}."
+    )
 
 
 def _cause(cause: CauseCount) -> str:

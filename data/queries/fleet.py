@@ -84,13 +84,14 @@ def node_count(store: Store, selection: Selection) -> int:
     return int(count)
 
 
-def has_node_events(store: Store, selection: Selection) -> bool:
-    """Whether the selected clusters have any record of nodes out of service."""
-    ((found,),) = store.rows(
-        "SELECT count(*) > 0 FROM node_events WHERE ($cluster IS NULL OR cluster = $cluster)",
+def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
+    """Of each selected cluster whether any record tells nodes out of service."""
+    rows = store.rows(
+        """SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
+           WHERE $cluster IS NULL OR cluster = $cluster ORDER BY ALL""",
         {"cluster": selection.cluster},
     )
-    return bool(found)
+    return dict(rows)
 
 
 def coverage_days(store: Store, selection: Selection) -> pd.DataFrame:

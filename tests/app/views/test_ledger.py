@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.efficiency.goodput import FREE
 from app import questions
 from app.actions import Options, build_ledger, ingest_files
 from data.publish import writer
@@ -226,6 +227,35 @@ def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(
         "unknown"
     )
     assert _says(page, "No record says when nodes were out of service")
+
+
+def test_of_several_clusters_only_those_without_a_record_of_nodes_states_are_bounded(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    late = SACCT.replace("|2026-01-02T00:00:00|2026-01-03", "|2026-01-02T06:00:00|2026-01-03")
+    store = _ingested(tmp_path, late + "".join(late.replace("|c|", "|d|").splitlines(True)[1:]))
+    (tmp_path / "events.txt").write_text(
+        "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+        "d|n1|2026-01-02T02:00:00|2026-01-02T04:00:00|DOWN*|Not responding|slurm(64030)\n"
+    )
+    options = Options(timezone="UTC")
+    ingest_files(store, "sacctmgr-events", [str(tmp_path / "events.txt")], options)
+    build_ledger(store)
+    with contextlib.closing(Store.open(store)) as opened:
+        alone = questions.ledger(opened, Selection(cluster="d"))
+    ledger = _ledger(store)
+    assert (alone.without_states, ledger.without_states) == ((), ("c",))
+    hours = {each.bucket: each.gpu_hours for each in ledger.buckets}
+    recorded = {each.bucket: each.gpu_hours for each in alone.buckets}
+    assert sum(recorded[name].value for name in OUT) == 16.0
+    for name in OUT:
+        assert hours[name].lower == hours[name].value == recorded[name].upper
+        assert hours[name].upper == recorded[name].value + 48.0
+    assert sum(hours[name].upper for name in FREE) == 48.0 + 32.0
+    assert sum(hours[name].lower for name in FREE) == 32.0
+    page = open_page(store, PAGE, period="all")
+    assert _says(page, "No record says when nodes of c were out of service")
+    assert any("unknown of c" in button.label for button in page.button)
 
 
 def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], own_store: Path) -> None:

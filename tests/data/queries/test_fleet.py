@@ -88,8 +88,9 @@ def test_nodes_are_counted_by_name_within_the_selected_clusters(
     store = store_of(rows)
     assert fleet.node_count(store, Selection()) == 3
     assert fleet.node_count(store, Selection(cluster="a")) == 1
-    assert fleet.has_node_events(store, Selection(cluster="a"))
-    assert not fleet.has_node_events(store, Selection(cluster="gpu"))
+    assert fleet.states_recorded(store, Selection()) == {"a": True, "gpu": False}
+    assert fleet.states_recorded(store, Selection(cluster="a")) == {"a": True}
+    assert fleet.states_recorded(store, Selection(cluster="x")) == {}
 
 
 def test_filters_offer_the_most_frequent_value_first(
