@@ -10,7 +10,7 @@ import numpy as np
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.alignment import distinct
 from analytics.training.stragglers.candidates import Candidate
-from analytics.training.stragglers.compute_causes import worker_target
+from analytics.training.stragglers.compute_causes import MOST_NAMED, worker_target
 from analytics.training.stragglers.computes import MAD_TO_SD, SIGNIFICANT, least_steps
 from analytics.training.stragglers.counterfactual import Change
 from analytics.training.stragglers.medians import low_median, median
@@ -187,12 +187,37 @@ def optimizers(model: WhatIf) -> Iterator[Candidate]:
         np.add.at(total, ops.stage[part.operations], part.seconds)
     if not total.max() > LEAST_SHARE * model.trace.step_seconds.mean():
         return
-    stage, dp = (int(at) for at in np.unravel_index(total.argmax(), total.shape))
+    slow = total > total.max() / 2
     worst = max(parts, key=lambda part: float(part.seconds.max()))
     masks = [np.ones((len(part.operations), total.shape[1]), dtype=np.bool_) for part in parts]
     evidence: dict[str, Number] = {
         "operation": kind.OPTYPES[ops.optype[worst.operations[0]]],
         "seconds_above_usual": float(total.max()),
-        "n_slow_workers": int((total > total.max() / 2).sum()),
+        "n_slow_workers": int(slow.sum()),
     }
-    yield Candidate("optimizer", worker_target(model, dp, stage), _change(parts, masks), evidence)
+    target = _common_target(model, np.where(slow, total, 0.0))
+    yield Candidate("optimizer", target, _change(parts, masks), evidence)
+
+
+def _common_target(model: WhatIf, seconds: Floats) -> Target:
+    """The worker that is slow; of several the stage or rank of which they are most, and who.
+
+    `seconds`: 0 for those that are not slow; (stages, ranks).
+    """
+    order = np.argsort(-seconds, axis=None, kind="stable")[: np.count_nonzero(seconds)]
+    stages, ranks = np.unravel_index(order, seconds.shape)
+    workers = [
+        worker_target(model, int(dp), int(stage))
+        for dp, stage in zip(ranks[:MOST_NAMED], stages[:MOST_NAMED], strict=True)
+    ]
+    listed: Target = {"workers": workers, "n_workers": len(order)}
+    if len(order) == 1:
+        return {**workers[0], **listed}
+    of_rank = bool((ranks == ranks[0]).all()) and 2 * len(order) > len(seconds)
+    of_stage = bool((stages == stages[0]).all()) and 2 * len(order) > seconds.shape[1]
+    return {
+        "dp_rank": workers[0]["dp_rank"] if of_rank else None,
+        "stage": workers[0]["stage"] if of_stage else None,
+        "rank": None,
+        **listed,
+    }

@@ -34,7 +34,8 @@ LEAST_WITHIN_STEP: Final = 0.7
 """Least correlation of forward and backward computes among the micro-batches of a step."""
 MOST_PAUSED: Final = 0.2
 """Share of computes from which on long ones are no exceptions."""
-_MOST_NAMED: Final = 8
+MOST_NAMED: Final = 8
+"""Workers that a cause names."""
 
 
 def compute_candidates(
@@ -74,7 +75,7 @@ def _workers(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
     target: dict[str, Any] = worker_target(model, dp, stage)
     if whole_rank:
         target |= {"stage": None, "rank": None}
-    named = [worker_target(model, *one) for one in slow[:_MOST_NAMED]]
+    named = [worker_target(model, *one) for one in slow[:MOST_NAMED]]
     usual = float(np.exp(parts.base[:, stage]).sum())
     slow_steps = by_step[stage, :, dp] > by_step[stage, :, dp].max() / 2
     evidence: dict[str, Number] = {
@@ -121,11 +122,14 @@ def _sequence_length(
     if n_stages > 1 and not found["between_stages"] >= LEAST_AGREEMENT:
         return
     work = parts.slope[:, :, :, None, None, None] * parts.work
-    relative = np.exp(parts.detrended)
-    levelled = np.exp(parts.detrended - work)
+    calm = parts.detrended - parts.pause
+    relative, levelled = np.exp(calm), np.exp(calm - work)
     axes = (3, 4, 5)
     log_mean = np.log(relative.mean(axis=axes) / levelled.mean(axis=axes))
-    change = _change(model, parts, log_mean[:, :, :, None, None, None] - work)
+    ratio = np.exp(log_mean[:, :, :, None, None, None] - work)
+    calm_ratio = np.exp(-parts.pause)
+    # A pause keeps its length.
+    change = _change(model, parts, np.log(1.0 - calm_ratio * (1.0 - ratio)))
     spread = relative.std(axis=axes) / relative.mean(axis=axes)
     evidence: dict[str, Number] = {
         "correlation_raw": found["raw"],
@@ -144,7 +148,8 @@ def correlations(model: WhatIf, parts: Computes) -> dict[str, float]:
     step as well; `between_stages`: demeaned, of neighbouring stages, median.
     """
     own = model.costs.own[parts.places]
-    logs = parts.detrended - parts.detrended.mean(axis=(3, 4), keepdims=True)
+    calm = parts.detrended - parts.pause
+    logs = calm - calm.mean(axis=(3, 4), keepdims=True)
     logs = np.where(parts.paused, 0.0, logs)
     stages = range(own.shape[1])
     over_stages = logs.mean(axis=(1, 2))
@@ -196,7 +201,7 @@ def _pause_words(
     workers = np.argwhere(hit.any(axis=1).T)
     lost = by_worker.sum(axis=1).T
     order = sorted(workers.tolist(), key=lambda one: -lost[tuple(one)])
-    named = [worker_target(model, *one) for one in order[:_MOST_NAMED]]
+    named = [worker_target(model, *one) for one in order[:MOST_NAMED]]
     steps = model.trace.steps[hit.any(axis=(0, 2))]
     n_pauses = int(paused.sum()) or int(hit.sum())
     gaps = distinct(np.diff(steps))[0]

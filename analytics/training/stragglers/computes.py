@@ -36,6 +36,10 @@ PAUSE_SD: Final = 8.0
 """Standard deviations from which on an operation is long by itself."""
 MOST_ISOLATED: Final = 0.25
 """Share of a worker's computes in a step up to which long ones are isolated."""
+LEAST_UNEVEN: Final = 0.05
+"""Standard deviation of work from which on micro-batches count as uneven."""
+SLOPE_SD: Final = 0.5
+"""How much slopes of computes against work differ from 1: attention takes its square, at most."""
 _SAMPLE: Final = 1 << 13
 
 
@@ -73,22 +77,19 @@ class Computes:
     detrended: Floats
     """log c - b - e: work and rest together."""
 
-    @cached_property
-    def paused(self) -> Bools:
-        """Isolated long computes: far above what stage, worker and micro-batch explain.
+    paused: Bools
+    """Isolated long computes: far above what stage, worker and micro-batch explain.
 
-        Not where the other compute of the same micro-batch and worker is long as well, nor where
-        more than a quarter of a worker's computes in a step are.
-        """
-        limit = np.maximum(PAUSE_SD * self.noise, LEAST_PAUSE)[:, :, None, None, None, None]
-        long: Bools = self.rest > limit
-        if not long.any():
-            return long
-        long &= ~long[::-1]
-        n_worker = long.sum(axis=(0, 2, 3))
-        most = max(1, MOST_ISOLATED * 2 * long.shape[2] * long.shape[3])
-        isolated: Bools = long & (n_worker <= most)[None, :, None, None]
-        return isolated
+    Not where more than a quarter of a worker's computes in a step are; nor, where micro-batches
+    differ in work or there is but one stage, where the other compute of the same micro-batch and
+    worker is long as well.
+    """
+
+    @cached_property
+    def pause(self) -> Floats:
+        """Of epsilon what pauses add."""
+        added: Floats = np.where(self.paused, self.rest, 0.0)
+        return added
 
     def spread(self, effect: Floats, axes: str) -> Floats:
         """An effect of some axes, in letters of `tpvmsd`, with all of them."""
@@ -103,7 +104,8 @@ def take_apart(model: WhatIf) -> Computes | None:
     The base of a stage is the lower median over ranks of each rank's median; the work of a
     micro-batch the lower median over its computes on all stages; the shift of a worker the median
     over its computes in a step of what remains, over the lower median of its peers. A shift counts
-    where it is 6 standard errors and 2 % over all steps, or 6 and 5 % in a step.
+    where it is 6 standard errors and 2 % over all steps, or 6 and 5 % in a step. All are taken
+    twice, the second time each without what the others were found to add.
 
     None where the stages do not hold computes in equal numbers.
     """
@@ -112,20 +114,47 @@ def take_apart(model: WhatIf) -> Computes | None:
         return None
     own = model.costs.own[places]
     logs = np.log(np.maximum(own, max(float(own.mean()) * 1e-6, 1e-12)))
+    first = _effects(places, logs)
+    return _effects(places, logs, known=first)
+
+
+def _effects(places: NDArray[np.intp], logs: Floats, known: Computes | None = None) -> Computes:
+    """The effects; base, shifts and work each without what of the others is known."""
     n = logs.shape
-    by_rank = low_median(logs, (3, 4))
-    base = low_median(by_rank, -1)
-    relative = logs - base[:, :, :, None, None, None]
-    shared = _shared(relative)
+    calm = logs if known is None else logs - known.pause
+    settled = logs if known is None else logs - (known.detrended - known.rest + known.pause)
+    if known is not None:
+        settled = settled - known.worker[:, :, None, None]
+    base = low_median(low_median(settled, (3, 4)), -1)
+    relative = calm - base[:, :, :, None, None, None]
+    alone = 0.0 if known is None else (known.worker - known.rank)[:, :, None, None]
+    shared = _shared(relative - alone)
     rank = _shift(shared[None])[0]
     own_part = (relative - shared).reshape(n[0] * n[1], -1, *n[4:])
     worker = _shift(own_part).reshape(n[0], n[1], *n[4:]) + rank
     work = shared - rank
-    detrended = relative - worker[:, :, None, None]
-    slope = _slopes(detrended, work)
+    usual = base[:, :, :, None, None, None] + worker[:, :, None, None]
+    slope = _slopes(calm - usual, work)
+    detrended = logs - usual
     rest = detrended - slope[:, :, :, None, None, None] * work
     noise = _deviation(rest.reshape(n[0] * n[1], -1)).reshape(n[0], n[1])
-    return Computes(places, base, worker, rank, work, slope, rest, noise, detrended)
+    uneven = float(_deviation(work.reshape(1, -1))[0]) > LEAST_UNEVEN
+    paused = _isolated(rest, noise, uneven=uneven)
+    return Computes(places, base, worker, rank, work, slope, rest, noise, detrended, paused)
+
+
+def _isolated(rest: Floats, noise: Floats, *, uneven: bool) -> Bools:
+    """Computes that are long by themselves; `uneven`: whether micro-batches differ in work."""
+    limit = np.maximum(PAUSE_SD * noise, LEAST_PAUSE)[:, :, None, None, None, None]
+    long: Bools = rest > limit
+    if not long.any():
+        return long
+    if long[0, :, :, 0, 0, 0].size == 1 or uneven:
+        long &= ~long[::-1]
+    n_worker = long.sum(axis=(0, 2, 3))
+    most = max(1, MOST_ISOLATED * 2 * long.shape[2] * long.shape[3])
+    isolated: Bools = long & (n_worker <= most)[None, :, None, None]
+    return isolated
 
 
 def _places(model: WhatIf) -> NDArray[np.intp] | None:
@@ -196,12 +225,20 @@ def _deviation(gaps: Floats) -> Floats:
 
 
 def _slopes(detrended: Floats, work: Floats) -> Floats:
-    """Least-squares slope of each (t, p, v) against the work of the micro-batch, at least 0."""
+    r"""Slope of each (t, p, v) against the work of the micro-batch, at least 0.
+
+    .. math:: \beta = 1 + (\hat\beta - 1) / (1 + \sigma^2 / \tau^2)
+
+    with the least-squares slope, the square of its standard error and that of the spread of slopes
+    among computes (`SLOPE_SD`): where micro-batches are alike, work is chance, and it says nothing.
+    """
     centred = work - work.mean()
     variance = float((centred**2).sum(dtype=np.float64))
     if variance == 0:
         return np.ones(detrended.shape[:3], dtype=work.dtype)
-    shared = (detrended * centred).sum(axis=(3, 4, 5), dtype=np.float64)  # no BLAS: no threads
-    slope = shared / variance
-    found: Floats = np.maximum(slope, 0.0).astype(work.dtype)
+    axes = (3, 4, 5)
+    gap = detrended - work
+    off = (gap * centred).sum(axis=axes, dtype=np.float64) / variance  # no BLAS: no threads
+    error = gap.var(axis=axes, dtype=np.float64) / variance
+    found: Floats = np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype)
     return found

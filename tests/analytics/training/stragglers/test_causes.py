@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,6 +141,47 @@ def test_uneven_sequences_are_told_from_slow_workers(named, dp: int, pp: int) ->
     assert found.evidence["correlation_demeaned"] > 0.95
 
 
+@pytest.mark.parametrize("other", ["pauses", "a slow worker"])
+@pytest.mark.parametrize("seed", range(3))
+def test_levelling_sequences_gives_what_it_does_beside_another_cause(
+    trace_of, other: str, seed: int
+) -> None:
+    plant = Plant(dp=8, pp=2, noise=0.005, seed=seed)
+    size = (len(STEPS), 8, 1, 1, MICRO_BATCHES)
+    work = plant.rng.lognormal(0, 0.3, size)
+    factor, pause = np.ones((1, 8, 2, 1, 1)), np.zeros(plant.forward.shape)
+    if other == "pauses":
+        pause[plant.rng.random(pause.shape) < 0.01] = 3 * FORWARD_S
+    else:
+        factor[:, 5, 1] = 1.5
+
+    def found(work: Any) -> Any:
+        costs = plant.costs()
+        costs = replace(
+            costs,
+            forward=costs.forward * factor * work + pause,
+            backward=costs.backward * factor * work,
+        )
+        return analyse(trace_of(costs, **plant.sizes))
+
+    uneven = found(work)
+    even = found(work.mean())
+    gain = 1 - even.original_seconds.mean() / uneven.original_seconds.mean()
+    (sequences,) = (one for one in causes(uneven) if one.cause == "sequence_length")
+    assert sequences.gain_ratio == pytest.approx(gain, abs=0.006)
+
+
+def test_a_rank_that_drew_short_sequences_makes_no_stage_slow(trace_of) -> None:
+    steps, dp, pp = (0, 1, 2), 3, 3
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        forward = FORWARD_S * rng.lognormal(0, 0.3, (len(steps), dp, 1, 1, 2)).repeat(pp, axis=2)
+        forward[:, 2, 0] *= 1.2
+        costs = TraceCosts(forward=forward, backward=2 * forward)
+        job = trace_of(costs, dp=dp, pp=pp, micro_batches=2, steps=steps)
+        assert "stage" not in {one.cause for one in causes(analyse(job))}, seed
+
+
 def test_independent_noise_is_no_uneven_sequence(named) -> None:
     plant = Plant(noise=0.15)
     assert [one.cause for one in named(plant)] == ["none"]
@@ -196,6 +238,25 @@ def test_a_slow_optimizer_names_its_worker(named) -> None:
     (found,) = named(plant)
     assert (found.cause, *at(found.target, "dp_rank", "stage")) == ("optimizer", 1, 2)
     assert found.evidence["operation"] == "optimizer"
+
+
+@pytest.mark.parametrize(
+    ("slow", "dp_rank", "stage"),
+    [
+        ([(0, 2), (1, 2), (2, 2), (3, 2)], None, 2),
+        ([(1, 0), (1, 1), (1, 2)], 1, None),
+        ([(0, 2), (3, 2)], None, None),
+        ([(0, 1), (3, 2)], None, None),
+    ],
+    ids=["a stage", "a rank", "two of a stage", "two apart"],
+)
+def test_slow_optimizers_name_what_they_have_in_common(named, slow, dp_rank, stage) -> None:
+    plant = Plant()
+    for dp, pp in slow:
+        plant.other["optimizer"][:, dp, pp] *= 8
+    (found,) = named(plant)
+    assert (found.cause, *at(found.target, "dp_rank", "stage")) == ("optimizer", dp_rank, stage)
+    assert {at(worker, "dp_rank", "stage") for worker in found.target["workers"]} == set(slow)
 
 
 def test_waiting_for_data_counts_in_the_step_with_the_wait(named) -> None:
