@@ -120,14 +120,14 @@ def take_apart(model: WhatIf) -> Computes | None:
 
 def _effects(places: NDArray[np.intp], logs: Floats, known: Computes | None = None) -> Computes:
     """The effects; base, shifts and work each without what of the others is known."""
-    n = logs.shape
-    calm = logs if known is None else logs - known.pause
-    settled = logs if known is None else logs - (known.detrended - known.rest + known.pause)
+    n, calm, level = logs.shape, logs, logs
+    alone: Floats | float = 0.0
     if known is not None:
-        settled = settled - known.worker[:, :, None, None]
-    base = low_median(low_median(settled, (3, 4)), -1)
+        calm = logs - known.pause
+        level = known.base[:, :, :, None, None, None] + known.rest - known.pause
+        alone = (known.worker - known.rank)[:, :, None, None]
+    base = low_median(low_median(level, (3, 4)), -1)
     relative = calm - base[:, :, :, None, None, None]
-    alone = 0.0 if known is None else (known.worker - known.rank)[:, :, None, None]
     shared = _shared(relative - alone)
     rank = _shift(shared[None])[0]
     own_part = (relative - shared).reshape(n[0] * n[1], -1, *n[4:])
