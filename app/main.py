@@ -5,8 +5,6 @@ import streamlit as st
 from app import loaders
 from app.components import follow_store, notice, style
 
-st.set_page_config(page_title="Faultline", page_icon=style.ICON, layout="wide")
-style.apply()
 page = st.navigation(
     {
         "Fleet": [
@@ -46,6 +44,8 @@ page = st.navigation(
     },
     expanded=True,
 )
+st.set_page_config(page_title=f"{page.title} · Faultline", page_icon=style.ICON, layout="wide")
+style.apply()
 with notice.explained():
     follow_store.follow(loaders.snapshot())
     page.run()

@@ -26,7 +26,8 @@ class BucketKind:
 BUCKETS: Final[Mapping[str, BucketKind]] = {
     "productive": BucketKind(
         "Productive",
-        "Work that was kept. Errors of the user's own program count as productive (papers.md A6).",
+        "Work that was kept. Errors of the user's own program count as productive, as "
+        "in Kokolis et al., arXiv 2410.21680.",
         "GOODPUT",
         estimated=True,
         of_jobs=True,

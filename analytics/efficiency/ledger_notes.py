@@ -63,7 +63,7 @@ def record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
         hours = notes["their_rule_gpu_seconds"] / 3600
         found.append(
             f"{n:,} failed attempts have no known cause; they count as productive. Were "
-            f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more were lost "
+            f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
             "(by the 30-minute rule, all time)."
         )
     if seconds := notes["excess_gpu_seconds"]:

@@ -98,7 +98,8 @@ def _show(headline: Headline) -> None:
     st.metric(
         headline.term.label,
         headline.value,
-        help=f"{headline.term.definition}\n\n{glossary.CHANGE}",
+        help=headline.term.definition
+        + (f"\n\n{glossary.CHANGE}" if headline.change is not None else ""),
     )
     if st.button(
         _unbroken(headline.basis),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,8 +11,6 @@ from app.components import links, rows, table
 from app.figures.efficiency import buckets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from app.components.scope import Scope
 
 UNKNOWN = "unknown"
@@ -57,19 +54,10 @@ def _days(scope: Scope, name: str, *, of_cause: bool = False, cause: str | None 
     """Days, accounts and sizes, the largest first."""
     st.caption(f"{buckets.title(name)}: GPU-hours by day, partition, account and size.")
 
-    def fetch(limit: int) -> pd.DataFrame:
-        if not of_cause:
-            return loaders.bucket_rows(scope.selection, bucket=name, limit=limit)
-        found = loaders.bucket_rows(scope.selection, bucket=name, limit=rows.EVERYTHING)
-        same = found["cause"].isna() if cause is None else found["cause"].eq(cause)
-        return found[same].head(limit)
-
-    table.show(
-        fetch(table.ROWS_SHOWN),
-        name=f"bucket_{name}",
-        scope=scope,
-        everything=partial(fetch, rows.EVERYTHING),
-    )
+    found = loaders.bucket_rows(scope.selection, bucket=name, limit=rows.EVERYTHING)
+    if of_cause:
+        found = found[found["cause"].isna() if cause is None else found["cause"].eq(cause)]
+    table.show(found, name=f"bucket_{name}", scope=scope)
 
 
 def _attempts(scope: Scope, *, of_cause: bool = False, cause: str | None = None) -> None:
@@ -79,16 +67,7 @@ def _attempts(scope: Scope, *, of_cause: bool = False, cause: str | None = None)
         "its job."
     )
 
-    def fetch(limit: int) -> pd.DataFrame:
-        if not of_cause:
-            return loaders.lost_attempts(scope.selection, limit)
-        found = loaders.lost_attempts(scope.selection, rows.EVERYTHING)
-        return found[found["cause"].fillna(UNKNOWN).eq(cause or UNKNOWN)].head(limit)
-
-    table.show(
-        fetch(table.ROWS_SHOWN),
-        name="lost_attempts",
-        scope=scope,
-        everything=partial(fetch, rows.EVERYTHING),
-        opens=links.open_job,
-    )
+    found = loaders.lost_attempts(scope.selection, rows.EVERYTHING)
+    if of_cause:
+        found = found[found["cause"].fillna(UNKNOWN).eq(cause or UNKNOWN)]
+    table.show(found, name="lost_attempts", scope=scope, opens=links.open_job)

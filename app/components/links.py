@@ -73,10 +73,10 @@ def run(run_id: str, cluster: str) -> str:
     return f"[{verbatim.escaped(f'Run {run_id}')}]({_address('ettr', named)})"
 
 
-def trace(trace_id: str, name: str) -> str:
-    """A link to a straggler trace, as markdown."""
-    address = _address("stragglers", {"trace": trace_id})
-    return f"[{verbatim.escaped(f'Straggler trace {name}')}]({address})"
+def trace(label: str) -> str:
+    """A link to a straggler trace by its label, as markdown."""
+    address = _address("stragglers", {"trace": label})
+    return f"[{verbatim.escaped(f'Straggler trace {label}')}]({address})"
 
 
 def incident(incident_id: str) -> str:

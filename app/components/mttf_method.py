@@ -37,8 +37,8 @@ def show(report: MttfReport, scope: Scope) -> None:
             )
         st.markdown(
             f"**Sizes counted.** The rate counts jobs of {numbers.count(scope.selection.min_gpus)} "
-            "GPUs and more: this page starts from 129 (the paper counts jobs of more than 128), "
-            "every other page from 0. Measured MTTF by size shows every class, whatever the "
+            "GPUs and more: this page and ETTR start from 129 (the paper counts jobs of more than "
+            "128), all others from 0. Measured MTTF by size shows every class, whatever the "
             "smallest job."
         )
         published_mttf.show()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
-from app.components import links, straggler_words, verbatim
+from app.components import links, straggler_choice, straggler_words, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def attempt(found: pd.Series) -> None:
     if isinstance(found["run_id"], str) and found["n_nodes"] > 1:
         st.markdown(f"{links.run(found['run_id'], cluster)}: where its time went, and its ETTR.")
     traces = loaders.straggler_traces_of_job(cluster, str(found["job_id"]))
-    for row in traces.itertuples(index=False):
+    for _, row in traces.iterrows():
         st.markdown(
-            f"{links.trace(str(row.trace_id), str(row.name))}: slowdown "
-            f"{numbers.number(row.slowdown)}, {straggler_words.title(row.cause)}."
+            f"{links.trace(straggler_choice.label(row))}: slowdown "
+            f"{numbers.number(row['slowdown'])}, {straggler_words.title(row['cause'])}."
         )
 
 

@@ -28,14 +28,18 @@ def show(run_id: str, scope: Scope) -> None:
     """The run's verdict, timeline, interruptions and attempts; a notice where there is none."""
     head = st.container()
     run_choice.back()
+    run: RunEttr | None = None
     with notice.explained():
         run = loaders.run_ettr(run_id, scope.selection.cluster)
-        with head:
-            page_head.of_one(verdict.run(run), verdict.run_basis(run), scope)
-        _timeline(run, scope)
-        _interruptions(run)
-        notice.notes(run.notes)
-        _attempts(run, scope)
+    with head:
+        if run is None:
+            page_head.of_one(f"Run {run_id} has no ETTR.", scope.filters, scope)
+            return
+        page_head.of_one(verdict.run(run), verdict.run_basis(run), scope)
+    _timeline(run, scope)
+    _interruptions(run)
+    notice.notes(run.notes)
+    _attempts(run, scope)
 
 
 def _timeline(run: RunEttr, scope: Scope) -> None:

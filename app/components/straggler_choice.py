@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 import streamlit as st
 
 from app import loaders
-
-if TYPE_CHECKING:
-    from app.components.scope import Scope
+from app.components import verbatim
 
 ID_DIGITS = 8
 """Digits of a trace's id in its label."""
 
 
-def stored(scope: Scope) -> pd.DataFrame:
-    """The traces of the selection, newest first; none where nothing was published yet."""
+def stored(selection: loaders.Selection) -> pd.DataFrame:
+    """The traces of a selection, newest first; none where nothing was published yet."""
     if not loaders.n_straggler_traces():
         return pd.DataFrame()
-    return loaders.straggler_traces(scope.selection)
+    return loaders.straggler_traces(selection)
 
 
 def label(row: pd.Series) -> str:
@@ -33,15 +29,42 @@ def labelled(traces: pd.DataFrame) -> pd.DataFrame:
     return traces.assign(trace=[label(row) for _, row in traces.iterrows()])
 
 
-def choose(traces: pd.DataFrame) -> str:
-    """Id of the trace chosen; the newest where none is."""
-    named = labelled(traces).set_index("trace")["trace_id"]
+def choose(traces: pd.DataFrame) -> str | None:
+    """Id of the trace chosen, the newest of the selection where none is; None without any.
+
+    One that the address names is shown whatever the selection.
+    """
+    named = _ids(traces)
+    wanted = _wanted()
+    if wanted and wanted not in named:
+        every = _ids(stored(loaders.Selection()))
+        if wanted in every:
+            named |= {wanted: every[wanted]}
+            st.caption("This trace lies outside the selection of the sidebar.")
+        else:
+            st.warning(
+                f"The store holds no trace {verbatim.escaped(wanted)}.", icon=":material/warning:"
+            )
+    if not named:
+        return None
     chosen = st.selectbox(
         "Trace",
-        list(named.index),
+        list(named),
         key="trace",
         bind="query-params",
         label_visibility="collapsed",
         width=420,
     )
-    return str(named[chosen])
+    return named[chosen]
+
+
+def _ids(traces: pd.DataFrame) -> dict[str, str]:
+    """Label -> id."""
+    return {label(row): str(row["trace_id"]) for _, row in traces.iterrows()}
+
+
+def _wanted() -> str | None:
+    """The trace that the reader or the address names."""
+    if "trace" in st.session_state:
+        return st.session_state["trace"]
+    return st.query_params.get("trace")

@@ -146,6 +146,12 @@ def _column(values: pd.Series, timezone: str) -> object:
             format="D MMM YYYY HH:mm",
             help=f"{timezone}; the download is in UTC",
         )
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        known = values.dropna()
+        days = bool((known == known.dt.normalize()).all())
+        return st.column_config.DatetimeColumn(
+            width=_width(values), format="D MMM YYYY" if days else "D MMM YYYY HH:mm", help="UTC"
+        )
     if pd.api.types.is_bool_dtype(values.dtype):
         return st.column_config.CheckboxColumn()
     if pd.api.types.is_numeric_dtype(values.dtype):

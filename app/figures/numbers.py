@@ -148,17 +148,20 @@ def moment(at: datetime | None, timezone: str) -> str:
 
 
 def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> str:
-    """A period by its days; the end is exclusive.
+    """A period by its days; the end is exclusive, None on either side is open.
 
     >>> from datetime import datetime, UTC
-    >>> period(datetime(2026, 10, 15, tzinfo=UTC), datetime(2026, 11, 12, tzinfo=UTC), "UTC")
-    '15 Oct 2026 00:00 to 12 Nov 2026 00:00 UTC'
+    >>> begin, end = datetime(2026, 10, 15, tzinfo=UTC), datetime(2026, 11, 12, tzinfo=UTC)
+    >>> period(begin, end, "UTC"), period(begin, None, "UTC")
+    ('15 Oct 2026 00:00 to 12 Nov 2026 00:00 UTC', 'from 15 Oct 2026 00:00 UTC on')
     """
-    if from_at is None or to_at is None:
-        return "all time"
     zone = ZoneInfo(timezone)
-    first, last = from_at.astimezone(zone), to_at.astimezone(zone)
-    return f"{first.day} {first:%b %Y %H:%M} to {last.day} {last:%b %Y %H:%M} {last.tzname()}"
+    ends = [None if at is None else at.astimezone(zone) for at in (from_at, to_at)]
+    first, last = (None if at is None else f"{at.day} {at:%b %Y %H:%M}" for at in ends)
+    named = next((at.tzname() for at in reversed(ends) if at is not None), None)
+    if first is None:
+        return "all time" if last is None else f"until {last} {named}"
+    return f"from {first} {named} on" if last is None else f"{first} to {last} {named}"
 
 
 def gpus(gpus_from: int, gpus_to: int) -> str:

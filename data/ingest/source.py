@@ -255,7 +255,7 @@ def _refuse_binary(name: str, sample: bytes) -> None:
     n_control = len(shrunk) - len(shrunk.translate(None, _CONTROL))
     if n_control > BINARY_RATIO * len(shrunk):
         raise SourceError(
-            f"{name}: is binary, not text: give the log itself (.gz, .xz and .zst are read)"
+            f"{name}: is binary, not text: give the text itself (.gz, .xz and .zst are read)"
         )
 
 

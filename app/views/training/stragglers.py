@@ -20,13 +20,14 @@ from app.components import (
 )
 
 scope = filter_bar.show()
-traces = straggler_choice.stored(scope)
+traces = straggler_choice.stored(scope.selection)
 straggler_upload.answer()
-if traces.empty:
+head = st.container()
+chosen = straggler_choice.choose(traces)
+if chosen is None:
     straggler_empty.show(scope)
     st.stop()
-head = st.container()
-trace = loaders.straggler_trace(straggler_choice.choose(traces))
+trace = loaders.straggler_trace(chosen)
 with head:
     page_head.of_one(straggler_words.verdict(trace), straggler_words.basis(trace), scope)
 straggler_trust.warn(trace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -214,14 +215,14 @@ def test_a_traced_job_leads_to_its_trace_and_its_run(
 ) -> None:
     opened = Store.open(demo_store)
     ((trace, job, run),) = opened.rows(
-        """SELECT trace_id, job_id, jobs.run_id FROM straggler_traces traced
+        """SELECT traced.name, job_id, jobs.run_id FROM straggler_traces traced
            JOIN jobs USING (cluster, job_id) ORDER BY ALL LIMIT 1"""
     )
     opened.close()
     page = open_page(demo_store, PAGE, job=job, cluster="demo")
     assert not page.exception
     said = [line.value for line in page.markdown]
-    (of_trace,) = (line for line in said if f"&trace={trace})" in line)
+    (of_trace,) = (line for line in said if f"&trace={quote_plus(trace)}" in line)
     assert "](stragglers?" in of_trace
     assert "slowdown 1." in of_trace
     assert any("](ettr?" in line and f"run={run}" in line for line in said)

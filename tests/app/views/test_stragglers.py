@@ -216,3 +216,25 @@ def test_every_headline_opens_its_rows(
     page.button(key=f"rows_{metric}").click().run()
     assert not page.exception
     assert len(page.dataframe) == 2
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_trace_that_the_address_names_is_shown_whatever_the_selection(
+    open_page: Callable[..., AppTest], demo_store: Path, tab: str
+) -> None:
+    name = _named(open_page(demo_store, PAGE, period="all"), "slow worker")
+    within = open_page(demo_store, PAGE, period="all", trace=name)
+    period = {"period": "custom", "from": "1990-01-01T00:00", "to": "1990-01-02T00:00"}
+    page = open_page(demo_store, PAGE, trace=name, tab=tab, **period)
+    assert not page.exception
+    assert page.title[0].value == within.title[0].value
+    assert _says(page, "outside the selection")
+    assert not _says(within, "outside the selection")
+
+
+def test_a_trace_that_is_not_stored_is_not_another_one(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", trace="nope")
+    assert not page.exception
+    assert _says(page, "holds no trace nope")
