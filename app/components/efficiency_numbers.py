@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def large_runs(scope: Scope) -> list[Headline]:
-    """ETTR of runs of 129 GPUs and more; nothing where the ledger is not built, or none ran.
+    """ETTR of runs of 129 GPUs and more, or as many as the reader says, where any ran.
 
     The page does not wait for the ledger: it is built by the pages that are about it.
     """
     if not loaders.has_ledger():
         return []
     chosen = scope.selection
-    least = max(chosen.min_gpus, loaders.MTTF_MIN_GPUS)
+    least = chosen.by_size_min_gpus or loaders.MTTF_MIN_GPUS
     wide = replace(scope, selection=replace(chosen, min_gpus=least))
     report = loaders.ettr(wide.selection)
     if not report.n_runs:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import verbatim
+from app.components import command_lines, verbatim
 from app.figures.failures import domains
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def show(finding: str, *, remedy: str, commands: Sequence[str] = ()) -> None:
     """Says what is missing, what would fill it, and which commands to run."""
     st.markdown(f"**{finding}** {remedy}")
-    _commands(commands)
+    if commands:
+        command_lines.show(commands)
 
 
 def no_store() -> None:
@@ -28,19 +29,13 @@ def no_store() -> None:
         "Your scheduler's accounting records are enough for failure rate and MTTF: export them, "
         "ingest them, and this page follows by itself. Or look at the demo cluster."
     )
-    _commands(
+    command_lines.show(
         (
             "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
             "faultline ingest sacct sacct.txt --cluster NAME --timezone Europe/Berlin",
             "faultline demo && faultline serve --store demo-store",
         )
     )
-
-
-def _commands(commands: Sequence[str]) -> None:
-    """Commands to copy."""
-    if commands:
-        st.code("\n".join(commands), language=None, wrap_lines=True)
 
 
 def nothing_ran(filters: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.components import command_lines
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -120,4 +122,4 @@ def show(*, start: date, end: date, cluster: str, timezone: str) -> None:
     st.caption("Export")
     st.code(export.export.format(**values), language=None, wrap_lines=True)
     st.caption("Ingest")
-    st.code(export.ingest.format(**values), language=None, wrap_lines=True)
+    command_lines.show(export.ingest.format(**values).split("\n"))

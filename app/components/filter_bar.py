@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from app import loaders
-from app.components import copy_link, follow_theme
+from app.components import copy_link, follow_theme, verbatim
 from app.components.scope import Scope
 from app.figures import numbers
 
@@ -83,8 +83,12 @@ def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scop
 
 
 def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
-    """One of the values in the store, or all of them."""
-    return st.selectbox(
+    """One of the values in the store, or all of them; says where an address names another."""
+    absent = f"absent_{name}"
+    named = st.query_params.get(name)
+    if named and name not in st.session_state and named not in options:
+        st.session_state[absent] = named
+    chosen = st.selectbox(
         name.capitalize(),
         options,
         index=None,
@@ -92,6 +96,10 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
         key=name,
         bind="query-params",
     )
+    if chosen is None and absent in st.session_state:
+        unknown = verbatim.escaped(st.session_state[absent])
+        st.warning(f"No {name} {unknown} in this store: shown are {everything}.")
+    return chosen
 
 
 def _min_gpus(page_default: int) -> int | None:

@@ -125,7 +125,8 @@ LOST_GPU_HOURS = Term(
     "GPU-hours lost",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
     "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
-    "The second-order part is that of the preempted attempts.",
+    "The second-order part is that of the preempted attempts. All failures of an incident count, "
+    "those of a crash loop whatever their verdict; the Ledger counts what infrastructure ended.",
 )
 OPEN_INCIDENTS = Term(
     "Open incidents",
@@ -134,8 +135,8 @@ OPEN_INCIDENTS = Term(
 )
 CRASH_LOOPS = Term(
     "Crash loops",
-    "Incidents in which one job failed several times in a row, soon after each start: each round "
-    "takes its nodes again and may preempt other jobs.",
+    "Incidents in which one job failed at least 3 times in a row within 24 hours, whatever the "
+    "verdicts: each round takes its nodes again and may preempt other jobs.",
 )
 INCIDENT_CONFIDENCE = Term(
     "Confidence",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 import streamlit as st
 
 from app import actions, loaders
-from app.components import verbatim
+from app.components import command_lines, verbatim
 from app.loaders import DataError
 
 TITLE = "Building the ledger of GPU-hours"
@@ -46,17 +44,17 @@ def build() -> bool:
             actions.build_ledger(root, lambda step: status.update(label=f"{TITLE}: {step}"))
     except (DataError, OSError) as error:
         place.empty()
-        _say_why(error, f"faultline ledger --store {shlex.quote(str(root))}")
+        _say_why(error)
         return False
     place.empty()
     return True
 
 
-def _say_why(error: Exception, command: str) -> None:
+def _say_why(error: Exception) -> None:
     """What kept the ledger from being built, and the command that builds it elsewhere."""
     st.warning(
         f"The ledger of GPU-hours could not be built: {verbatim.escaped(str(error))}",
         icon=":material/warning:",
     )
     st.markdown("Reload the page to try again, or run, as a user who may write to the store:")
-    st.code(command, language=None, wrap_lines=True)
+    command_lines.show(["faultline ledger"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import loaders
+from app.components import command_lines
 from app.reports import writers
 
 if TYPE_CHECKING:
@@ -59,11 +60,8 @@ def command(choice: Choice, scope: Scope) -> None:
     if choice.redact:
         options.append("--redact")
     with st.expander("The same on the command line"):
-        st.code(
-            shlex.join(["faultline", "report", *options, "--as", "html,pdf", "--out", "report"]),
-            language=None,
-            wrap_lines=True,
-        )
+        line = shlex.join(["faultline", "report", *options, "--as", "html,pdf", "--out", "report"])
+        command_lines.show([line])
 
 
 def preview(report: Report) -> None:

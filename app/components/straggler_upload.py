@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import actions, loaders
-from app.components import notice, verbatim
+from app.components import command_lines, notice, verbatim
 from app.figures import numbers
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ COMMANDS = (
 
 def commands() -> None:
     """What stores a trace, and what analyses one without storing it."""
-    st.code("\n".join(COMMANDS), language=None, wrap_lines=True)
+    command_lines.show(COMMANDS)
 
 
 def answer() -> None:

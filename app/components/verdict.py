@@ -47,7 +47,8 @@ def ettr(report: EttrReport, min_gpus: int) -> str:
         return f"No run{of} on several nodes ran in this selection."
     bounds = f" ({numbers.percent_interval(found)})" if _apart(found) else ""
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
-    text = f"{runs} trained {numbers.percent(found.value)} of their time{bounds}"
+    whose = "its" if report.n_runs == 1 else "their"
+    text = f"{runs} trained {numbers.percent(found.value)} of {whose} time{bounds}"
     part, share = max(report.shares.items(), key=lambda each: each[1])
     return f"{text}; {_SPENT[part]} took {numbers.percent(share)}." if share > 0 else f"{text}."
 

@@ -113,11 +113,15 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
 
 
 def run_rows(store: Store, selection: Selection, columns: Sequence[str] = ("*",)) -> pd.DataFrame:
-    """Runs on several nodes that ran in the period, whole; those of one node are left out."""
+    """Runs on several nodes that ran in the period, whole; those of one node are left out.
+
+    A run that has not ended ran until the records of its cluster end.
+    """
     return store.frame(
         f"""SELECT {", ".join(columns)} FROM job_runs
            WHERE n_nodes > 1 AND scheduled_s > 0 AND n_gpus >= greatest($min_gpus, 1)
-             AND ($from_at IS NULL OR last_end_at IS NULL OR last_end_at >= $from_at)
+             AND ($from_at IS NULL OR $from_at <= coalesce(last_end_at, (
+               SELECT as_of_at FROM clusters WHERE clusters.cluster = job_runs.cluster)))
              AND ($to_at IS NULL OR first_start_at < $to_at)
              AND ($cluster IS NULL OR cluster = $cluster)
              AND ($partition IS NULL OR partition = $partition)

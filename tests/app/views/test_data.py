@@ -72,7 +72,8 @@ def test_commands_are_shown_for_the_period_and_cluster(
     assert not page.exception
     export, ingest = (block.value for block in page.code)
     assert "-S 2025-12-27 -E 2026-01-03" in export
-    assert ingest == "faultline ingest sacct sacct.txt --cluster c --timezone UTC"
+    command = "faultline ingest sacct sacct.txt --cluster c --timezone UTC"
+    assert ingest == f"{command} --store {own_store}"
 
 
 def test_a_file_that_is_uploaded_is_in_the_store(

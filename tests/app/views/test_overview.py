@@ -129,3 +129,14 @@ def test_a_broken_store_is_a_notice_not_a_crash(
     page = open_page(tmp_path)
     assert not page.exception
     assert "restore it from a backup" in page.warning[0].value
+
+
+@pytest.mark.parametrize("name", ["cluster", "partition", "account"])
+def test_a_value_that_the_store_does_not_hold_is_named(
+    open_page: Callable[..., AppTest], demo_store: Path, name: str
+) -> None:
+    page = open_page(demo_store, **{name: "nope"})
+    assert not page.exception
+    assert any(f"No {name} nope in this store" in each.value for each in page.warning)
+    page = open_page(demo_store)
+    assert not page.warning
