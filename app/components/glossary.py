@@ -268,8 +268,8 @@ WORKER_SLOWDOWN = Term(
     "worker; `min` is the paper's approximation, the smaller of its rank's and its stage's.",
 )
 CHANGE = (
-    "The change is on the preceding period of the same length; it is coloured only where the two "
-    "intervals do not overlap: else the numbers show no change."
+    "Before is the preceding period of the same length. A change is clear where the two intervals "
+    "do not overlap."
 )
 PROJECTION = Term(
     "Projection",

@@ -123,11 +123,11 @@ def _unbroken(text: str) -> str:
 
 
 def _change(was: Change, higher_is_better: bool) -> str:
-    """The change in words, coloured only where it is more than chance."""
-    text = f"{numbers.percent(was.ratio, signed=True)}"
-    if was.certain:
-        better = (was.ratio > 0) == higher_is_better
-        text = f":{'green' if better else 'red'}[**{text}**]"
+    """The change in words; a number of it only where it is more than chance."""
+    if not was.certain:
+        return f"{was.before} before: no clear change"
+    better = (was.ratio > 0) == higher_is_better
+    text = f":{'green' if better else 'red'}[**{numbers.percent(was.ratio, signed=True)}**]"
     return f"{text} on {was.before} before"
 
 

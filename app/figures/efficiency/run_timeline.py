@@ -26,7 +26,7 @@ RATIO_PX = 190
 FRAME_PX = 166
 MAX_ATTEMPTS = 24
 """Attempts drawn, the latest."""
-NAMES_PX = 230
+NAMES_PX = 300
 NARROW = 0.36
 WIDE = 0.68
 CLOSE, SHIFT_PX = 0.1, 9

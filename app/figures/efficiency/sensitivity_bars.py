@@ -25,7 +25,7 @@ WORDS: Final = {
 }
 """Parameter -> what it is called, and its unit."""
 ROW_PX, FRAME_PX = 34, 112
-ROOM = 0.4
+ROOM = 1.0
 """Of the axis, beyond the longest bar: its number stands there."""
 
 

@@ -105,8 +105,9 @@ def frame(
 def _write(
     chart: go.Figure, slowdown: Sequence[Sequence[float]], *, most: float, mode: Mode
 ) -> None:
-    """Slowdowns with two significant digits in their cells."""
+    """Slowdowns in their cells, with as many digits as have room."""
     palette = template.PALETTES[mode]
+    digits = 2 if len(slowdown) <= MOST_TICKS else 1
     for strong, colour in ((True, palette.background), (False, palette.text)):
         cells = [
             (dp, stage, value)
@@ -117,7 +118,7 @@ def _write(
         chart.add_scatter(
             x=[dp for dp, _, _ in cells],
             y=[stage for _, stage, _ in cells],
-            text=[f"{value:.1f}" for _, _, value in cells],
+            text=[f"{value:.{digits}f}" for _, _, value in cells],
             mode="text",
             textfont={"color": colour},
             hoverinfo="skip",

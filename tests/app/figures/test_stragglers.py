@@ -37,7 +37,7 @@ def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(mode: Mode) -> Non
         for trace in drawn["data"][1:]
         for x, y, text in zip(trace["x"], trace["y"], trace["text"], strict=True)
     }
-    assert written[1, 0] == "1.6"
+    assert written[1, 0] == "1.60"
     assert len(written) == 6
     assert drawn["layout"]["yaxis"]["range"] == [1.5, -0.5]
 
