@@ -71,7 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the process's exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     asked = [name for name in given[:1] if name in COMMANDS]
-    parsed = parser(asked or COMMANDS).parse_args(given)
+    wrong = next((text for text in given if not _is_text(text)), None)
+    if wrong is not None:
+        print(f"faultline: {os.fsencode(wrong)!r} is not UTF-8: rename the file", file=sys.stderr)
+        return 2
+    try:
+        parsed = parser(asked or COMMANDS).parse_args(given)
+    except OSError as error:  # a folder that may not be looked into
+        print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
+        return 2
     try:
         return int(parsed.run(parsed) or 0)
     except (DataError, AnalysisError) as error:
@@ -80,9 +88,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(_one_line(f"faultline {parsed.command}: {_reason(error)}"), file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(f"faultline {parsed.command}: stopped", file=sys.stderr)
         return 130
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument is UTF-8, as all names in a store are."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _reason(error: OSError) -> str:
+    """What the system refused, of which file."""
+    name = "" if error.filename is None else f"{error.filename}: "
+    return f"{name}{error.strerror or error}: check the path, access to it and room on the disk"
 
 
 def _one_line(text: str) -> str:

@@ -93,6 +93,10 @@ def _options(arguments: argparse.Namespace) -> Any:
     from app.actions import Options, checked_zone
 
     columns = arguments.columns
+    for name in ("cluster", "job_id", "run_id", "node"):
+        if getattr(arguments, name) == "":
+            option = name.replace("_", "-")
+            raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
         cluster=arguments.cluster,
         timezone=checked_zone(arguments.timezone),

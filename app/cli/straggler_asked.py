@@ -75,6 +75,14 @@ class Asked:
             )
         return cls(fixes, timeline, of, tuple(arguments.step) if arguments.step else None)
 
+    def refuse_overwriting(self, trace: str) -> None:
+        """Refuses a timeline in place of the trace that it draws."""
+        if self.timeline is None:
+            return
+        target, given = Path(self.timeline), Path(trace)
+        if target.exists() and given.exists() and target.samefile(given):
+            raise DataError(f"--timeline {target} is the trace itself: name another file")
+
     def answers(self, model: WhatIf, n_gpus: int | None) -> output.Row:
         """Keys that the record of a trace gains; writes the timeline."""
         found: output.Row = {}

@@ -28,19 +28,25 @@ def print_records(records: list[output.Row], form: str) -> None:
     )  # fmt: skip
 
 
-def print_fixes(records: list[output.Row]) -> None:
-    """Before and after, where it was asked for."""
+def print_fixes(records: list[output.Row], form: str) -> None:
+    """Before and after of each part that is fixed."""
+    names = ["trace", "fixed", "original_seconds", "fixed_seconds", "saved_ratio",
+             "saved_gpu_hours_per_day"]  # fmt: skip
     rows = [
-        [fix["part"], fix["original_seconds"], fix["fixed_seconds"],
-         f"{100 * fix['saved_ratio'].value:.1f} %", _hours(fix["saved_gpu_hours_per_day"])]
+        [record["trace"], fix["part"], fix["original_seconds"], fix["fixed_seconds"],
+         fix["saved_ratio"].value, _hours(fix["saved_gpu_hours_per_day"])]
         for record in records
         for fix in record.get("fixes", ())
     ]  # fmt: skip
-    if rows:
+    if form == "csv":
+        output.print_csv(names, rows)
+    elif rows:
         print()
         output.print_table(
-            ["fixed", "step s", "step s fixed", "gives back", "GPU-hours a day"], rows
-        )
+            ["fixed", "step s", "step s fixed", "gives back", "GPU-hours a day"],
+            [[part, own, fixed, f"{100 * saved:.1f} %", hours]
+             for _, part, own, fixed, saved, hours in rows],
+        )  # fmt: skip
 
 
 def _hours(saved: Any) -> float | None:

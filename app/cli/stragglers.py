@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -70,10 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
                           f"{dropped['reason']}")  # fmt: skip
     if form == "json":
         output.print_json(records[0] if len(names) == 1 else records)
-    else:
+    elif form == "table" or not asked.fixes:
         straggler_table.print_records(records, form)
-    if form == "table":
-        straggler_table.print_fixes(records)
+    if form == "table" or (form == "csv" and asked.fixes):
+        straggler_table.print_fixes(records, form)
     return 2 if errors else 0
 
 
@@ -112,11 +113,15 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
         times.append(time.perf_counter())
         found = findings_record(analysis)
         times.append(time.perf_counter())
+        asked.refuse_overwriting(name)
         answers = asked.answers(analysis.what_if, meta.world_size if meta is not None else None)
     except DataError as error:
         return None, str(error)
     except AnalysisError as error:
         return None, f"{name}: {error}"
+    except OSError as error:
+        reason = error.strerror or error
+        return None, f"{name}: cannot be read ({reason}): check the path and access"
     named = {"trace": name, "job_meta": _job_meta(rows, name, meta)}
     spent = (round(after - before, 4) for before, after in pairwise(times))
     taken = dict(zip(("read_seconds", "seconds", "findings_seconds"), spent, strict=True))
@@ -134,10 +139,20 @@ def _all_what_ifs(
     from concurrent.futures import ProcessPoolExecutor
 
     context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for n_done, result in enumerate(pool.map(what_if, names, metas, repeat(asked)), 1):
+    pool = ProcessPoolExecutor(workers, mp_context=context)
+    handled = signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # workers inherit it: this one stops them
+    try:
+        results = pool.map(what_if, names, metas, repeat(asked))
+    finally:
+        signal.signal(signal.SIGINT, handled)
+    try:
+        for n_done, result in enumerate(results, 1):
             output.progress(f"{n_done} of {len(names)} traces")
             yield result
+    finally:
+        pool.shutdown(cancel_futures=True)
     output.progress_done()
 
 
@@ -167,7 +182,10 @@ def _rows(name: str) -> TraceRows:
     from data.ingest.source import opened
 
     with TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
-        return read_rows(found.source.path, name)
+        rows = read_rows(found.source.path, name)
+        for text in found.notices():
+            output.notice(f"{name}: {text}")
+    return rows
 
 
 def _meta(rows: TraceRows, name: str, meta_name: str | None) -> TraceMeta | None:

@@ -124,8 +124,11 @@ def _read(
 
 def _folder_reader(source: str, name: str) -> ModuleType | None:
     """The reader of a folder; None where `name` is none, or the source reads files only."""
-    if not Path(name).is_dir():
-        return None
+    try:
+        if not Path(name).is_dir():
+            return None
+    except OSError as error:
+        raise SourceError(f"{name}: cannot be read ({error.strerror}): check the path") from None
     known = readers()
     modules = known.values() if source == "auto" else filter(None, [known.get(source)])
     return next((module for module in modules if hasattr(module, "read_folder")), None)

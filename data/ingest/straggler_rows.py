@@ -96,8 +96,14 @@ class _Parquet:
         try:
             with pq.ParquetFile(self.path) as file:
                 wanted = _wanted(self.name, file.schema_arrow.names)
-            with pq.ParquetFile(self.path, read_dictionary=["optype"]) as file:
-                return file.read(columns=wanted)
+                kind = file.schema_arrow.field("optype").type
+            encoded = [] if pa.types.is_nested(kind) else ["optype"]
+            try:
+                with pq.ParquetFile(self.path, read_dictionary=encoded) as file:
+                    return file.read(columns=wanted)
+            except (pa.ArrowException, OSError):  # some encodings cannot be read so
+                with pq.ParquetFile(self.path) as file:
+                    return file.read(columns=wanted)
         except (pa.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SourceError(
@@ -114,6 +120,8 @@ class _Csv:
 
     def __init__(self, path: Path, name: str, delimiter: str | None) -> None:
         self.path, self.name = path, name
+        if delimiter is not None and len(delimiter) != 1:
+            raise SourceError(f"{name}: --delimiter must be one character, got {delimiter!r}")
         with path.open(encoding="utf-8-sig", newline="") as stream:
             head = stream.readline()
         self.delimiter = delimiter or max(DELIMITERS, key=head.count)
@@ -256,6 +264,8 @@ def _codes(column: pa.ChunkedArray, file: _File) -> Array:
     """Operation types as codes into `OPTYPES`."""
     import pyarrow as pa
 
+    if pa.types.is_string(column.type):
+        column = column.dictionary_encode()
     if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
         raise SourceError(
             f"{file.name}: column optype must hold text, got {column.type}: write the names of "

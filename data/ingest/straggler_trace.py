@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.training.stragglers.operations import OPTYPES
+from analytics.training.stragglers.operations import COMPUTES, OPTYPES, among
 from analytics.training.stragglers.rows import check
 from data.errors import SourceError
 from data.ingest.reader import Batch, Options, Source
@@ -88,8 +88,9 @@ def read(
 
 def trace_sizes(found: TraceRows) -> TraceSizes:
     """The sizes that a trace shows."""
-    dp, pp, vpp = (int(column.max()) + 1 for column in (found.dp_rank, found.stage, found.mc))
-    return TraceSizes(dp, pp, max(vpp, 1))
+    chunks = found.mc[among(found.optype, COMPUTES)]
+    dp, pp = (int(column.max()) + 1 for column in (found.dp_rank, found.stage))
+    return TraceSizes(dp, pp, int(chunks.max(initial=0)) + 1)
 
 
 def refuse_other_sizes(found: TraceRows, meta: TraceMeta, name: str) -> None:

@@ -36,6 +36,8 @@ def opened_table(
     SourceError
         Where the file has no header or is broken Parquet.
     """
+    if len(delimiter) != 1:
+        raise SourceError(f"{source.name}: --delimiter must be one character, got {delimiter!r}")
     with source.path.open("rb") as stream:
         is_parquet = stream.read(len(_PARQUET)) == _PARQUET
     return _parquet(source) if is_parquet else _csv(source, delimiter, columns)

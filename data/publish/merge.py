@@ -27,7 +27,8 @@ class Rule:
     derived: tuple[str, ...] = ()
     """Columns set at publish: they do not tell rows apart."""
     stated: tuple[str, ...] = ()
-    """Before `later`, one wins that states these columns, the first of them above all."""
+    """Before `later`, one wins that states these columns, the first of them above all; of two
+    statements the one that came last, so that a person can correct it."""
     derived_with: tuple[str, str] | None = None
     """A column of the key that is set at publish where the second column holds a value."""
 
@@ -54,9 +55,8 @@ RULES = {
     ),
     "straggler_traces": Rule(
         ("trace_id",),
-        stated=("job_id", "n_gpus"),
+        stated=("job_id", "n_gpus", "cluster"),
         derived=(
-            "cluster",
             "run_id",
             "n_steps",
             "n_dropped_steps",
@@ -131,17 +131,23 @@ def _drop_superseded(
 ) -> None:
     """Keeps the best row of each key that got a new one."""
     key = ", ".join(rule.value(name) for name in rule.key)
-    later = "".join(f'"{name}" IS NULL, ' for name in rule.stated)
+    last = "".join(
+        f""", last_value("{name}" IGNORE NULLS) OVER (PARTITION BY {key} ORDER BY rowid
+              ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS "last_{name}" """
+        for name in rule.stated
+    )
+    later = "".join(f'"{name}" IS NULL, "{name}" <> "last_{name}", ' for name in rule.stated)
     later += f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
     connection.execute(
         f"""DELETE FROM {table} WHERE rowid IN (
               SELECT id FROM (
-                SELECT rowid AS id, row_number() OVER (
-                  PARTITION BY {key} ORDER BY {later} {_content_hash(table, rule)} DESC, rowid
+                SELECT id, row_number() OVER (
+                  PARTITION BY {key} ORDER BY {later} {_content_hash(table, rule)} DESC, id
                 ) AS place
-                FROM {table} WHERE hash({key}) IN (
-                  SELECT hash({key}) FROM {table} GROUP BY 1
-                  HAVING count(*) > 1 AND max(rowid) > {top}))
+                FROM (
+                  SELECT rowid AS id, *{last} FROM {table} WHERE hash({key}) IN (
+                    SELECT hash({key}) FROM {table} GROUP BY 1
+                    HAVING count(*) > 1 AND max(rowid) > {top})))
               WHERE place > 1)"""
     )
 

@@ -177,7 +177,7 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
         Where the folder cannot be written.
     """
     with locked(root):
-        current = read_current(root)
+        current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
         try:
             _prune(root, current)
@@ -189,6 +189,33 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
                 _discard(building.new_files, root)
         finally:
             _prune(root, read_current(root))
+
+
+def _adopted(root: Path) -> Current | None:
+    """The newest snapshot of a store without CURRENT, published again; None where there is none.
+
+    A writer killed before its first CURRENT leaves one, and so does a backup without that file.
+    """
+    found = sorted(
+        (int(number), path)
+        for path in root.glob("warehouse-*.duckdb")
+        if (number := path.stem.removeprefix("warehouse-")).isdigit()
+    )
+    if not found:
+        return None
+    snapshot, path = found[-1]
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            row = connection.execute(
+                "SELECT schema_version, CAST(published_at AS VARCHAR), synthetic FROM store_meta"
+            ).fetchone()
+    except duckdb.Error as error:
+        raise damaged(path, error) from None
+    if row is None:
+        return None
+    current = Current(snapshot, path.name, _sha256(path), row[0], row[1], row[2])
+    _replace(root / "CURRENT", current.to_json())
+    return current
 
 
 def migrate(root: Path) -> Current:

@@ -94,3 +94,12 @@ def test_a_failed_ingest_leaves_the_store_untouched(tmp_path: Path) -> None:
 def test_a_store_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no store: `faultline ingest` or `faultline demo`"):
         Store.open(tmp_path)
+
+
+def test_a_store_that_lost_its_current_is_taken_up_again(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    for n in (1, 2):
+        ingest_files(root, "sacct", [_file(tmp_path / f"{n}.txt", 10 * n, 3)], Options())
+    (root / "CURRENT").unlink()
+    ingest_files(root, "sacct", [_file(tmp_path / "3.txt", 30, 3)], Options())
+    assert _count(root) == 9

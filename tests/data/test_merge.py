@@ -166,6 +166,18 @@ def test_of_one_trace_the_row_that_states_job_and_sizes_stays() -> None:
         assert merged.rows("straggler_traces", "name", "job_id", "n_gpus") == [("a", "7", 64)]
 
 
+def test_what_was_said_of_a_trace_can_be_corrected() -> None:
+    said = {"trace_id": "1", "name": "a", "job_id": "7", "n_gpus": 64, "cluster": "c"}
+    for name, value in (("job_id", "8"), ("n_gpus", 8), ("cluster", "d")):
+        corrected = said | {name: value}
+        merged = Merged(*(("straggler_traces", [row]) for row in (said, corrected)))
+        assert merged.rows("straggler_traces", name) == [(value,)]
+        back = Merged(*(("straggler_traces", [row]) for row in (said, corrected, said)))
+        assert back.rows("straggler_traces", name) == [(said[name],)]
+        unsaid = Merged(*(("straggler_traces", [row]) for row in (said, said | {name: None})))
+        assert unsaid.rows("straggler_traces", name) == [(said[name],)]
+
+
 @pytest.mark.parametrize("table", OTHERS)
 def test_the_order_of_other_records_does_not_matter(table: str) -> None:
     rows = OTHERS[table]

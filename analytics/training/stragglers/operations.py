@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def optype_codes(names: Sequence[str]) -> NDArray[np.int8]:
     return np.array([OPTYPES.index(name) for name in names], dtype=np.int8)
 
 
-def among(optype: NDArray[np.int8], types: Sequence[int]) -> NDArray[np.bool_]:
+def among(optype: NDArray[np.integer[Any]], types: Sequence[int]) -> NDArray[np.bool_]:
     """Whether each type is one of some; np.isin takes ten times as long for so few.
 
     Examples
@@ -105,7 +105,8 @@ def among(optype: NDArray[np.int8], types: Sequence[int]) -> NDArray[np.bool_]:
     """
     chosen = np.zeros(len(OPTYPES), dtype=np.bool_)
     chosen[list(types)] = True
-    return chosen[optype]
+    found: NDArray[np.bool_] = chosen[optype]
+    return found
 
 
 @dataclass(frozen=True)

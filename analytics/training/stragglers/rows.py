@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 COARSEST_S: Final = 1e-3
 """Resolution that times must have, seconds: transfers are told apart below 10 ms."""
+LARGEST: Final = {"dp_rank": 1 << 24, "stage": 1 << 24, "mc": 1 << 24, "seq_id": 1 << 32}
+"""Least number that no rank, stage, chunk or operation has."""
+LATEST_S, LONGEST_S = 1e11, 1e7
+"""Times beyond are no seconds: since 1970 the year 5138, in one operation four months."""
 
 
 @dataclass(frozen=True)
@@ -81,21 +85,41 @@ def check(rows: TraceRows) -> None:
         raise ShapeError(f"columns of a trace differ in length ({found}): align them")
     if len(rows) == 0:
         raise AnalysisError("the trace holds no operation: give one row an operation")
-    for name in ("dp_rank", "stage", "seq_id"):
-        _refuse(rows, name, getattr(rows, name) < 0, rule="0 or more", remedy="number from 0 on")
+    _check_numbers(rows)
     codes = rows.optype
     if int(codes.min()) < 0 or int(codes.max()) >= len(OPTYPES):
         outside = (codes < 0) | (codes >= len(OPTYPES))
         _refuse(rows, "optype", outside, rule="a code of OPTYPES", remedy="use optype_codes")
+    _check_seconds(rows)
+    _refuse_coarse(rows)
+
+
+def _check_numbers(rows: TraceRows) -> None:
+    """Refuses ranks, stages, chunks and operations out of range."""
+    for name, largest in LARGEST.items():
+        values = getattr(rows, name)
+        if name != "mc" and int(values.min()) < 0:
+            _refuse(rows, name, values < 0, rule="0 or more", remedy="number from 0 on")
+        if int(values.max()) >= largest:
+            remedy = "number from 0 on"
+            _refuse(rows, name, values >= largest, rule=f"below {largest:,}", remedy=remedy)
+
+
+def _check_seconds(rows: TraceRows) -> None:
+    """Refuses times that are no seconds."""
     for name in ("start_ts", "duration"):
         values = getattr(rows, name)
-        if not np.isfinite(values.min() + values.max()):
+        if not (np.isfinite(values.min()) and np.isfinite(values.max())):
             rule, remedy = "finite seconds", "mend the row, or leave its step out"
             _refuse(rows, name, ~np.isfinite(values), rule=rule, remedy=remedy)
     if rows.duration.min() < 0:
         remedy = "mend the row, or leave its step out"
         _refuse(rows, "duration", rows.duration < 0, rule="0 seconds or more", remedy=remedy)
-    _refuse_coarse(rows)
+    for name, most in (("start_ts", LATEST_S), ("duration", LONGEST_S)):
+        values = getattr(rows, name)
+        if max(abs(float(values.min())), abs(float(values.max()))) > most:
+            rule, remedy = f"seconds up to {most:g}", "divide milli- or microseconds"
+            _refuse(rows, name, np.abs(values) > most, rule=rule, remedy=remedy)
 
 
 def _refuse(rows: TraceRows, name: str, bad: NDArray[np.bool_], *, rule: str, remedy: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from analytics import validate
 from analytics.errors import AnalysisError
-from analytics.training.stragglers.alignment import align
+from analytics.training.stragglers.alignment import align, distinct
 from analytics.training.stragglers.operations import CHUNKED, COMPUTES, SEPARATE, Operations, among
 from analytics.training.stragglers.order import reordered_steps
 from analytics.training.stragglers.rows import check
@@ -120,7 +120,8 @@ class Trace:
     @cached_property
     def n_chunks(self) -> int:
         """Model chunks in a stage (virtual pipeline size)."""
-        return max(int(self.operations.chunk.max()) + 1, 1)
+        chunks = self.operations.chunk[among(self.operations.optype, COMPUTES)]
+        return int(chunks.max(initial=0)) + 1
 
     @property
     def shares_gradients(self) -> bool:
@@ -162,6 +163,13 @@ def _operations(rows: TraceRows, cells: Cells) -> Operations:
         raise AnalysisError(
             f"mc of row {rows.number(row)} must be the model chunk of its compute, from 0, got "
             f"{rows.mc[row]}: write 0 where a stage is one chunk"
+        )
+    present, _ = distinct(chunk[computes])
+    if len(present) and len(present) <= int(present[-1]):
+        gap = int(np.flatnonzero(present != np.arange(len(present)))[0])
+        raise AnalysisError(
+            f"mc of computes must be numbered from 0 to {present[-1]} without gaps, got none of "
+            f"{gap}: number the model chunks of each stage anew"
         )
     counted = np.where(chunk >= 0, chunk * (int(stage.max()) + 1) + stage, -1)
     stated = counted if rows.gmc is None else rows.gmc[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from functools import cache
 from pathlib import Path
@@ -256,3 +257,45 @@ def test_meta_files_are_as_many_as_traces(
     assert "--meta is given 2 times for 3 traces" in message
     both = faultline("stragglers", trace, trace, "--meta", meta, "--workers", 1).json
     assert [one["job_meta"]["trial_name"] for one in both] == ["T", "T"]
+
+
+def test_fixes_are_a_table_of_their_own_in_csv(faultline: Callable[..., Any], trace: Path) -> None:
+    said = faultline(
+        "stragglers", trace, "--fix", "stage:1", "--fix", "worker:0,0", "--format", "csv"
+    )
+    header, *lines = said.out.splitlines()
+    assert header.split(",")[:4] == ["trace", "fixed", "original_seconds", "fixed_seconds"]
+    assert [line.count("stage:1") + 2 * line.count("worker:0,0") for line in lines] == [1, 2]
+
+
+def test_a_timeline_never_takes_the_place_of_its_trace(
+    refused: Callable[..., str], trace: Path
+) -> None:
+    before = trace.read_bytes()
+    assert "is the trace itself" in refused("stragglers", trace, "--timeline", trace)
+    assert trace.read_bytes() == before
+
+
+def test_a_file_that_ends_early_is_told(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    table = pq.ParquetFile(write(tmp_path / "t.parquet")).read()
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    packed = gzip.compress((tmp_path / "t.csv").read_bytes())
+    (tmp_path / "t.csv.gz").write_bytes(packed[:-4])
+    said = faultline("stragglers", tmp_path / "t.csv.gz")
+    assert said.code == 0
+    assert "ends early or is broken" in said.err
+
+
+@pytest.mark.parametrize("name", ["a" * 300 + ".parquet", "tr\udcff.parquet"])
+def test_a_name_that_cannot_be_is_one_line(refused: Callable[..., str], name: str) -> None:
+    refused("stragglers", name)
+    refused("ingest", "straggler-trace", name)
+
+
+def test_a_trace_that_cannot_be_opened_does_not_stop_the_others(
+    faultline: Callable[..., Any], trace: Path
+) -> None:
+    said = faultline("stragglers", trace, "a" * 300, "--workers", "1", "--format", "csv")
+    assert said.code == 2
+    assert len(said.out.splitlines()) == 2
+    assert "cannot be read" in said.err

@@ -96,6 +96,32 @@ def test_operation_types_may_be_plain_text(
     assert_same(read(written(tmp_path, cast(trace, "optype", kind))), trace)
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN"])
+def test_operation_types_may_be_encoded_in_any_way(
+    tmp_path: Path, trace: pa.Table, encoding: str
+) -> None:
+    plain = cast(trace, "optype", pa.string())
+    path = written(tmp_path, plain, use_dictionary=False, column_encoding={"optype": encoding})
+    assert_same(read(path), trace)
+
+
+@pytest.mark.parametrize("kind", ["list", "struct"])
+def test_nested_operation_types_are_refused(tmp_path: Path, trace: pa.Table, kind: str) -> None:
+    texts = trace.column("optype").to_pylist()
+    nested = [[text] if kind == "list" else {"name": text} for text in texts]
+    at = trace.column_names.index("optype")
+    path = written(tmp_path, trace.set_column(at, "optype", pa.array(nested)))
+    with pytest.raises(SourceError, match="column optype must hold text, got"):
+        read(path)
+
+
+def test_a_delimiter_is_one_character(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("step;;dp_rank\n")
+    with pytest.raises(SourceError, match="--delimiter must be one character, got ';;'"):
+        read(path, delimiter=";;")
+
+
 def test_types_that_the_dictionary_names_and_no_row_has_do_not_matter(
     tmp_path: Path, trace: pa.Table
 ) -> None:

@@ -137,6 +137,14 @@ def test_what_was_said_later_of_a_trace_completes_it(root: Path, trace: Path, me
     ]
 
 
+def test_what_was_said_of_a_trace_can_be_corrected(root: Path, trace: Path) -> None:
+    for job in ("7", "8", "7", "9"):
+        ingest(root, trace, job_id=job, cluster=f"c{job}")
+        assert rows(root, "SELECT job_id, cluster FROM straggler_traces") == [(job, f"c{job}")]
+    ingest(root, trace)
+    assert rows(root, "SELECT job_id, cluster FROM straggler_traces") == [("9", "c9")]
+
+
 def test_a_trace_is_linked_to_its_job_in_any_order(root: Path, tmp_path: Path) -> None:
     trace, jobs = tmp_path / "slow.parquet", tmp_path / "sacct.txt"
     pq.write_table(operations(since_s=TRACED_S), trace)

@@ -238,3 +238,31 @@ def test_operations_numbered_through_all_steps_are_refused(rows_of):
 def test_an_unknown_operation_type_is_refused_with_the_known_ones():
     with pytest.raises(AnalysisError, match=r"optype must be one of .*, got 'warp'"):
         kind.optype_codes(["gc", "warp"])
+
+
+@pytest.mark.parametrize("name", ["dp_rank", "stage", "seq_id", "mc"])
+def test_a_number_that_no_job_has_is_refused(rows_of, name):
+    rows = rows_of()
+    columns = {name: getattr(rows, name).astype(np.int64)}
+    with pytest.raises(AnalysisError, match=f"{name} of row 4 must be below"):
+        Trace.of_columns(changed(replace(rows, **columns), name, 4, np.iinfo(np.int64).max))
+
+
+@pytest.mark.parametrize(("name", "value"), [("start_ts", 1.7e12), ("duration", 1e30)])
+def test_times_that_are_no_seconds_are_refused(rows_of, name, value):
+    with pytest.raises(AnalysisError, match=f"{name} of row 4 must be seconds up to"):
+        Trace.of_columns(changed(rows_of(), name, 4, value))
+
+
+def test_chunks_are_numbered_without_gaps(rows_of):
+    rows = rows_of()
+    with pytest.raises(AnalysisError, match=r"mc of computes must be numbered from 0 to 1 .* of 0"):
+        Trace.of_columns(changed(rows, "mc", np.isin(rows.optype, kind.COMPUTES), 1))
+
+
+def test_the_chunk_of_what_has_none_does_not_matter(rows_of):
+    rows = replace(rows_of(), mc=rows_of().mc.astype(np.int64))
+    at = first(rows, step=3, optype=kind.BACKWARD_RECV)
+    found = analyse(Trace.of_columns(changed(rows, "mc", at, 1000)))
+    assert found.what_if.trace.n_chunks == 1
+    assert found.slowdown == analyse(Trace.of_columns(rows)).slowdown
