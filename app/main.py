@@ -5,6 +5,8 @@ import streamlit as st
 from app import loaders
 from app.components import follow_store, notice, style
 
+st.set_page_config(page_icon=style.ICON, layout="wide")  # else a page's icon is fetched as favicon
+style.apply()
 page = st.navigation(
     {
         "Fleet": [
@@ -44,8 +46,7 @@ page = st.navigation(
     },
     expanded=True,
 )
-st.set_page_config(page_title=f"{page.title} · Faultline", page_icon=style.ICON, layout="wide")
-style.apply()
+st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
     follow_store.follow(loaders.snapshot())
     page.run()
