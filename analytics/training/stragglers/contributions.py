@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from analytics.training.stragglers.scenarios import Workers
+from analytics.training.stragglers.simulation import simulate
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -95,9 +98,10 @@ def worker_curve(model: WhatIf, by_worker: Times, *, original: float, ideal: flo
     masks = np.zeros((len(numbers) + 1, n_dp, n_stages), dtype=np.bool_)
     for mask, k in zip(masks, [*numbers, n_slowest], strict=True):
         mask[order[:k, 0], order[:k, 1]] = True
-    operations = np.stack([model.workers(mask) for mask in masks])
-    operations[:-1] = ~operations[:-1]
-    seconds = model.keep(operations).mean(axis=-1).tolist()
+    masks[:-1] = ~masks[:-1]  # all but the last say what is fixed
+    batch = Workers(masks, n_steps=len(model.trace.steps))
+    last = simulate(model.plan, model.costs, batch).last.max(axis=-1)
+    seconds = last.mean(axis=-1).tolist()
     points = {
         k: Contribution(original, ideal, fixed, seconds[-1] if k == n_slowest else None)
         for k, fixed in zip(numbers, seconds[:-1], strict=True)

@@ -119,6 +119,38 @@ class Masks:
         ready[:] = ready.max(axis=-1, keepdims=True)
 
 
+@dataclass
+class Workers:
+    """Scenarios in which any set of workers keeps its own costs.
+
+    Attributes
+    ----------
+    kept
+        Shape (scenarios, ranks, stages).
+    n_steps
+        Steps simulated.
+    """
+
+    kept: NDArray[np.bool_]
+    n_steps: int
+    n_blocks: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_blocks = len(self.kept)
+        # For every step, not broadcast: a choice among rows that lie in one piece is twice as fast.
+        wide = np.repeat(self.kept[:, None], self.n_steps, axis=1)
+        self._of_stage = [wide[..., stage].copy() for stage in range(wide.shape[-1])]
+
+    def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:
+        """Own costs where the worker is kept, ideal ones elsewhere."""
+        kept = self._of_stage[member.stage][:, : len(own)]
+        np.add(ready, np.where(kept, own, ideal), out=end)
+
+    def join(self, ready: Times) -> None:
+        """All ranks of a scenario wait for the last one."""
+        ready[:] = ready.max(axis=-1, keepdims=True)
+
+
 def _over_ranks(ends: Times) -> Times:
     """A step ends with its last rank."""
     times: Times = ends.max(axis=-1)

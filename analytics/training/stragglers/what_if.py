@@ -82,11 +82,6 @@ class WhatIf:
             )
         return chosen
 
-    def workers(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """All operations of workers, given as (ranks, stages); shape (operations, ranks)."""
-        operations: NDArray[np.bool_] = chosen.T[self.trace.operations.stage]
-        return operations
-
     def fix(self, operations: ArrayLike) -> Times:
         """Step times, seconds, if operations took their ideal costs and all others their own.
 
@@ -115,7 +110,7 @@ class WhatIf:
         except ValueError:
             raise ShapeError(
                 f"operations must broadcast to {shape} (operations, ranks), got {kept.shape}: "
-                "build them with operations_of or workers"
+                "build them with operations_of"
             ) from None
         masks = whole.reshape(-1, *shape)
         last = simulate(self.plan, self.costs, Masks(masks)).last.max(axis=-1)
