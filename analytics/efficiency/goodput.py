@@ -90,15 +90,14 @@ class GoodputLedger:
     runtime_goodput: Estimate
     known: bool
     """Whether the selection holds any GPU-time: else every bucket is unknown, not empty."""
+    clusters: tuple[str, ...]
+    """Clusters with time."""
     without_states: tuple[str, ...]
-    """Clusters with time of which no record says when nodes were out of service."""
+    """Those of which no record says when nodes were out of service."""
     currency: str | None
     conf_level: float
     notes: tuple[str, ...]
     """What the estimates take for granted and the records leave open."""
-
-    clusters: tuple[str, ...]
-    """Clusters with time."""
 
     @property
     def total_gpu_hours(self) -> float | None:
@@ -186,6 +185,7 @@ def goodput_ledger(
         rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
         known=not rows.empty,
+        clusters=tuple(sorted(held_by)),
         without_states=unstated,
         currency=currency,
         conf_level=conf_level,
@@ -194,7 +194,6 @@ def goodput_ledger(
             *record_sentences(notes),
             *no_state_sentences(unstated, several=len(held_by) > len(unstated)),
         ),
-        clusters=tuple(sorted(held_by)),
     )  # fmt: skip
 
 

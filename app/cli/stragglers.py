@@ -104,6 +104,7 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
 
     times = [time.perf_counter()]
     try:
+        asked.refuse_overwriting(name)
         rows = _rows(name)
         meta = _meta(rows, name, meta_name)
         times.append(time.perf_counter())
@@ -113,7 +114,6 @@ def what_if(name: str, meta_name: str | None, asked: Asked) -> tuple[output.Row 
         times.append(time.perf_counter())
         found = findings_record(analysis)
         times.append(time.perf_counter())
-        asked.refuse_overwriting(name)
         answers = asked.answers(analysis.what_if, meta.world_size if meta is not None else None)
     except DataError as error:
         return None, str(error)
@@ -140,9 +140,8 @@ def _all_what_ifs(
 
     context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
     pool = ProcessPoolExecutor(workers, mp_context=context)
-    handled = signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # workers inherit it: this one stops them
+    # Workers inherit that they ignore Ctrl-C: one that dies of it may leave the others waiting.
+    handled = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         results = pool.map(what_if, names, metas, repeat(asked))
     finally:

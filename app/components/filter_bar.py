@@ -96,7 +96,9 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
         key=name,
         bind="query-params",
     )
-    if chosen is None and absent in st.session_state:
+    if chosen is not None:
+        st.session_state.pop(absent, None)
+    elif absent in st.session_state:
         unknown = verbatim.escaped(st.session_state[absent])
         st.warning(f"No {name} {unknown} in this store: shown are {everything}.")
     return chosen
@@ -176,3 +178,4 @@ def _reset() -> None:
     """Every filter back to its default."""
     for name, value in DEFAULTS.items():
         st.session_state[name] = value
+        st.session_state.pop(f"absent_{name}", None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions, loaders
-from app.components import notice, verbatim
+from app.components import command_lines, notice, verbatim
 from app.figures import numbers
 from app.figures.failures import domains
 
@@ -67,9 +67,8 @@ def history(target: str, scope: Scope) -> None:
     for each in found[:SHOWN]:
         _line(each, scope)
     if len(found) > SHOWN:
-        st.caption(
-            f"{len(found) - SHOWN:,} more: " + verbatim.code(f"faultline annotate {target} --list")
-        )
+        line = command_lines.of_store(f"faultline annotate {target} --list")
+        st.caption(f"{len(found) - SHOWN:,} more: {verbatim.code(line)}")
 
 
 def _known(cause: str) -> bool:

@@ -42,8 +42,10 @@ def choose(traces: pd.DataFrame) -> str | None:
             named |= {wanted: every[wanted]}
             st.caption("This trace lies outside the selection of the sidebar.")
         else:
+            instead = ": shown is the newest of the selection" if named else ""
             st.warning(
-                f"The store holds no trace {verbatim.escaped(wanted)}.", icon=":material/warning:"
+                f"The store holds no trace {verbatim.escaped(wanted)}{instead}.",
+                icon=":material/warning:",
             )
     if not named:
         return None

@@ -154,6 +154,8 @@ def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> s
     >>> begin, end = datetime(2026, 10, 15, tzinfo=UTC), datetime(2026, 11, 12, tzinfo=UTC)
     >>> period(begin, end, "UTC"), period(begin, None, "UTC")
     ('15 Oct 2026 00:00 to 12 Nov 2026 00:00 UTC', 'from 15 Oct 2026 00:00 UTC on')
+    >>> period(None, end, "UTC"), period(None, None, "UTC")
+    ('until 12 Nov 2026 00:00 UTC', 'all time')
     """
     zone = ZoneInfo(timezone)
     ends = [None if at is None else at.astimezone(zone) for at in (from_at, to_at)]

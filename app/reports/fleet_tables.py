@@ -192,7 +192,11 @@ def projection(mttf: MttfReport) -> Table:
 
 def out_of_service(fleet: Fleet, names: Names) -> Table:
     """Nodes out of service, the latest first."""
-    unknown = fleet.n_out_of_service is None
+    nothing = "None."
+    if fleet.n_out_of_service is None:
+        nothing = "No source says which nodes are out of service."
+    elif fleet.without_states:
+        nothing = f"None known; no record says it of {', '.join(fleet.without_states)}."
     rows = names.frame(fleet.out_of_service)
     shown = rows.head(NODES)
     return Table(
@@ -208,7 +212,7 @@ def out_of_service(fleet: Fleet, names: Names) -> Table:
             (_text(row["node"]), _text(row["state"]), row["since_at"], _text(row["reason"]))
             for row in shown.to_dict("records")
         ),
-        "No source says which nodes are out of service." if unknown else "None.",
+        nothing,
         f"The latest {len(shown):,} of {len(rows):,}." if len(shown) < len(rows) else "",
     )
 

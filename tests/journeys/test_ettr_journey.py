@@ -51,6 +51,8 @@ def test_a_calculation_is_shared_by_its_link(link: str, browser: BrowserContext)
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
+    assert "gpus=12000" in copied
+    assert "write=5" in copied
 
     other = browser.new_page()
     other.goto(copied)

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 COARSEST_S: Final = 1e-3
 """Resolution that times must have, seconds: transfers are told apart below 10 ms."""
-LARGEST: Final = {"dp_rank": 1 << 24, "stage": 1 << 24, "mc": 1 << 24, "seq_id": 1 << 32}
+LARGEST: Final = {
+    "dp_rank": 1 << 24, "stage": 1 << 24, "mc": 1 << 24, "gmc": 1 << 24, "seq_id": 1 << 32,
+}  # fmt: skip
 """Least number that no rank, stage, chunk or operation has."""
+MAY_LACK: Final = ("mc", "gmc")
+"""Columns in which a number below 0 says that none applies."""
 LATEST_S, LONGEST_S = 1e11, 1e7
 """Times beyond are no seconds: since 1970 the year 5138, in one operation four months."""
 
@@ -98,7 +102,9 @@ def _check_numbers(rows: TraceRows) -> None:
     """Refuses ranks, stages, chunks and operations out of range."""
     for name, largest in LARGEST.items():
         values = getattr(rows, name)
-        if name != "mc" and int(values.min()) < 0:
+        if values is None:
+            continue
+        if name not in MAY_LACK and int(values.min()) < 0:
             _refuse(rows, name, values < 0, rule="0 or more", remedy="number from 0 on")
         if int(values.max()) >= largest:
             remedy = "number from 0 on"

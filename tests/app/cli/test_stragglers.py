@@ -286,10 +286,16 @@ def test_a_file_that_ends_early_is_told(faultline: Callable[..., Any], tmp_path:
     assert "ends early or is broken" in said.err
 
 
-@pytest.mark.parametrize("name", ["a" * 300 + ".parquet", "tr\udcff.parquet"])
-def test_a_name_that_cannot_be_is_one_line(refused: Callable[..., str], name: str) -> None:
-    refused("stragglers", name)
-    refused("ingest", "straggler-trace", name)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("a" * 300 + ".parquet", "File name too long"), ("tr\udcff.parquet", "is not UTF-8")],
+    ids=["too long", "not UTF-8"],
+)
+@pytest.mark.parametrize("command", [["stragglers"], ["ingest", "straggler-trace"]], ids=" ".join)
+def test_a_name_that_cannot_be_is_one_line(
+    refused: Callable[..., str], command: list[str], name: str, why: str
+) -> None:
+    assert why in refused(*command, name)
 
 
 def test_a_trace_that_cannot_be_opened_does_not_stop_the_others(

@@ -56,3 +56,12 @@ def test_a_download_says_on_every_row_what_it_was_filtered_by() -> None:
 def test_the_name_of_a_download_says_whether_data_are_synthetic(synthetic: bool) -> None:
     stem = _scope(synthetic=synthetic).file_stem("failures")
     assert stem == f"faultline-failures{'-synthetic' if synthetic else ''}-snapshot7"
+
+
+def test_a_day_is_written_as_a_day_and_a_time_with_its_hours() -> None:
+    days = pd.Series(pd.to_datetime(["2026-01-05", None]))
+    column = table._column(days, "UTC")
+    assert column["type_config"]["type"] == "datetime"
+    assert column["type_config"]["format"] == "D MMM YYYY"
+    times = table._column(days + pd.Timedelta(hours=1), "UTC")
+    assert times["type_config"]["format"] == "D MMM YYYY HH:mm"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from app.actions import build_ledger
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from streamlit.testing.v1 import AppTest
 
@@ -140,3 +143,26 @@ def test_a_value_that_the_store_does_not_hold_is_named(
     assert any(f"No {name} nope in this store" in each.value for each in page.warning)
     page = open_page(demo_store)
     assert not page.warning
+
+
+def test_a_change_is_a_number_only_where_it_is_clear(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, period="7d")
+    said = [each.value for each in page.caption if " before" in each.value]
+    assert said
+    for text in said:
+        assert text.endswith("before: no clear change") or text.startswith((":red[", ":green["))
+
+
+def test_the_ettr_is_that_of_the_size_asked_for(
+    open_page: Callable[..., AppTest], tmp_path: Path, demo_store: Path
+) -> None:
+    store = Path(shutil.copytree(demo_store, tmp_path / "store"))
+    build_ledger(store)
+    shown = {
+        metric.label: metric.value
+        for metric in open_page(store, period="all", min_gpus="64").metric
+    }
+    alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
+    assert shown["ETTR, 64 GPUs and more"] == alone.metric[0].value

@@ -240,9 +240,11 @@ def test_an_unknown_operation_type_is_refused_with_the_known_ones():
         kind.optype_codes(["gc", "warp"])
 
 
-@pytest.mark.parametrize("name", ["dp_rank", "stage", "seq_id", "mc"])
+@pytest.mark.parametrize("name", ["dp_rank", "stage", "seq_id", "mc", "gmc"])
 def test_a_number_that_no_job_has_is_refused(rows_of, name):
     rows = rows_of()
+    if rows.gmc is None:
+        rows = replace(rows, gmc=rows.mc)
     columns = {name: getattr(rows, name).astype(np.int64)}
     with pytest.raises(AnalysisError, match=f"{name} of row 4 must be below"):
         Trace.of_columns(changed(replace(rows, **columns), name, 4, np.iinfo(np.int64).max))
