@@ -137,6 +137,7 @@ def _all_what_ifs(
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")  # libraries with threads do not survive a fork
     pool = ProcessPoolExecutor(workers, mp_context=context)
@@ -146,10 +147,15 @@ def _all_what_ifs(
         results = pool.map(what_if, names, metas, repeat(asked))
     finally:
         signal.signal(signal.SIGINT, handled)
+    n_done = 0
     try:
-        for n_done, result in enumerate(results, 1):
+        for result in results:
+            n_done += 1
             output.progress(f"{n_done} of {len(names)} traces")
             yield result
+    except BrokenProcessPool:  # out of memory, most often: one at a time needs less
+        output.notice("a process ended before its time: the other traces follow one by one")
+        yield from map(what_if, names[n_done:], metas[n_done:], repeat(asked))
     finally:
         pool.shutdown(cancel_futures=True)
     output.progress_done()

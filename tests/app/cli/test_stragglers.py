@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -305,3 +306,27 @@ def test_a_trace_that_cannot_be_opened_does_not_stop_the_others(
     assert said.code == 2
     assert len(said.out.splitlines()) == 2
     assert "cannot be read" in said.err
+
+
+def test_a_process_that_dies_costs_no_trace(
+    faultline: Callable[..., Any], trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dying:
+        """Gives one result, as a pool does whose process is killed then."""
+
+        def __init__(self, *_: Any, **__: Any) -> None:
+            pass
+
+        def map(self, function: Callable[..., Any], *columns: Any) -> Any:
+            yield function(*next(zip(*columns, strict=False)))
+            raise BrokenProcessPool
+
+        def shutdown(self, **_: Any) -> None:
+            pass
+
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Dying)
+    said = faultline("stragglers", trace, trace, trace, "--workers", "2")
+    assert said.code == 0
+    assert "a process ended before its time" in said.err
+    assert len(said.json) == 3
+    assert len({found["S"] for found in said.json}) == 1
