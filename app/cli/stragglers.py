@@ -156,6 +156,10 @@ def _all_what_ifs(
     except BrokenProcessPool:  # out of memory, most often: one at a time needs less
         output.notice("a process ended before its time: the other traces follow one by one")
         yield from map(what_if, names[n_done:], metas[n_done:], repeat(asked))
+    except KeyboardInterrupt:
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
     output.progress_done()
