@@ -47,9 +47,9 @@ def serve(
         The Streamlit script.
     """
     host = host.strip("[]")
-    os.environ["FAULTLINE_STORE"] = str(store.resolve())
-    script = script.resolve()
+    store, script = store.resolve(), script.resolve()
     with contextlib.closing(listen(host, port)) as listener:
+        os.environ["FAULTLINE_STORE"] = str(store)
         _configure(host, listener.getsockname()[1])
         access = _access(listener, host, auth)
         dashboard = st.App(script, middleware=[Middleware(Gate, access=access)])

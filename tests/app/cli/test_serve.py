@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -51,5 +52,7 @@ def test_where_it_cannot_listen_it_says_so(
     refused: Callable[..., str], demo_store: Path, case: tuple[list[str], str]
 ) -> None:
     options, message = case
+    before = dict(os.environ)
     store = [] if "--store" in options else ["--store", demo_store]
     assert message in refused("serve", *store, *options)
+    assert dict(os.environ) == before

@@ -294,9 +294,10 @@ def test_a_file_that_ends_early_is_told(faultline: Callable[..., Any], tmp_path:
 )
 @pytest.mark.parametrize("command", [["stragglers"], ["ingest", "straggler-trace"]], ids=" ".join)
 def test_a_name_that_cannot_be_is_one_line(
-    refused: Callable[..., str], command: list[str], name: str, why: str
+    refused: Callable[..., str], tmp_path: Path, command: list[str], name: str, why: str
 ) -> None:
-    assert why in refused(*command, name)
+    store = ["--store", tmp_path / "store"] if "ingest" in command else []
+    assert why in refused(*command, name, *store)
 
 
 def test_a_trace_that_cannot_be_opened_does_not_stop_the_others(
