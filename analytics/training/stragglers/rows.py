@@ -64,7 +64,7 @@ class TraceRows:
     rank: Integers | None = None
     gmc: Integers | None = None
     mb_id: Integers | None = None
-    row: Integers | None = None
+    row: Integers | range | None = None
 
     def __len__(self) -> int:
         return len(self.step)

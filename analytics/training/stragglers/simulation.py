@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Times: TypeAlias = NDArray[np.float64]
 
-LANE_BYTES: Final = 1 << 18
+LANE_BYTES: Final = 3 << 16
 """Size of one end in all blocks up to which steps are taken together: some ten fit the cache."""
 
 

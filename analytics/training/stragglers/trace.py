@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.alignment import Cells, DroppedStep
+    from analytics.training.stragglers.alignment import Cells, DroppedStep, Places
     from analytics.training.stragglers.rows import TraceRows
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -76,12 +76,13 @@ class Trace:
         validate.positive("dsp_size", dsp_size, "pass the data-sequence-parallel size, 1 for none")
         check(rows)
         cells = align(rows)
+        first = cells.first_rows(rows)
         trace = cls(
-            operations=_operations(rows, cells),
+            operations=_operations(rows, first[rows.dp_rank[first] == 0]),
             steps=cells.steps,
             start=_from_begin(cells.spread(rows.start_ts)),
             duration=cells.spread(rows.duration),
-            ranks=_ranks(rows, cells),
+            ranks=_ranks(rows, first),
             dsp_size=dsp_size,
             dropped_steps=cells.dropped,
         )
@@ -151,9 +152,9 @@ def _from_begin(start: Floats) -> Floats:
     return start - first[:, None] if first.any() else start
 
 
-def _operations(rows: TraceRows, cells: Cells) -> Operations:
-    """The operations, their chunks and micro-batches as rank 0 has them in the first step."""
-    at = cells.first_rows(rows)
+def _operations(rows: TraceRows, at: Places) -> Operations:
+    """The operations, their chunks and micro-batches as rows of one rank in one step have them."""
+    at = at[np.lexsort((rows.seq_id[at], rows.stage[at], rows.optype[at]))]
     stage = rows.stage[at].astype(np.int32)
     chunk = rows.mc[at].astype(np.int32)
     optype = rows.optype[at].astype(np.int8)
@@ -184,11 +185,10 @@ def _operations(rows: TraceRows, cells: Cells) -> Operations:
     )
 
 
-def _ranks(rows: TraceRows, cells: Cells) -> NDArray[np.int64] | None:
-    """Labels of the workers as the first step has them."""
+def _ranks(rows: TraceRows, at: Places) -> NDArray[np.int64] | None:
+    """Labels of the workers as the rows of a step have them."""
     if rows.rank is None:
         return None
-    at = np.flatnonzero(rows.step == cells.steps[0])
     dp_rank, stage = rows.dp_rank[at], rows.stage[at]
     ranks = np.empty((int(dp_rank.max()) + 1, int(stage.max()) + 1), dtype=np.int64)
     ranks[dp_rank, stage] = rows.rank[at]

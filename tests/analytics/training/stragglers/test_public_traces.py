@@ -39,7 +39,9 @@ def test_order_of_rows_and_labels_of_workers_change_nothing(name, public_rows, p
     rows = public_rows(name)
     order = np.random.default_rng(1).permutation(len(rows))
     labels = np.random.default_rng(2).permutation(int(rows.rank.max()) + 1)
-    columns = {key: value[order] for key, value in vars(rows).items() if value is not None}
+    columns = {
+        key: np.array(value)[order] for key, value in vars(rows).items() if value is not None
+    }
     shuffled = replace(rows, **columns | {"rank": labels[columns["rank"]]})
     trace = public_trace(name)
     found = analysis_record(analyse(Trace.of_columns(shuffled, dsp_size=trace.dsp_size)))
