@@ -26,9 +26,13 @@ def show(lines: Sequence[str]) -> None:
 def of_store(line: str) -> str:
     """A command of faultline with the store that is shown, where it names none.
 
-    Nothing is added where that is the one that faultline takes by itself, ./store.
+    Nothing is added where that is the one that faultline takes by itself, ./store. The demo takes
+    no records: they go into a store of their own.
     """
-    root = loaders.store_root().resolve()
-    if not line.startswith(STORED) or "--store" in line or root == Path("store").resolve():
+    if not line.startswith(STORED) or "--store" in line:
         return line
-    return f"{line} --store {shlex.quote(str(root))}"
+    choices = loaders.choices()
+    if line.startswith("faultline ingest ") and choices is not None and choices.synthetic:
+        return f"{line} --store ./store"
+    root = loaders.store_root().resolve()
+    return line if root == Path("store").resolve() else f"{line} --store {shlex.quote(str(root))}"

@@ -43,11 +43,11 @@ def show(scope: Scope) -> None:
     """A form: the trace, its meta file, its job."""
     if scope.synthetic:
         st.markdown(
-            "This store holds the synthetic demo, which never mixes with real data: start the "
-            "dashboard on a store of your own with `faultline serve --store ./store`, or analyse a "
-            "file without storing it:"
+            "This store holds the synthetic demo, which never mixes with real data: store a trace "
+            "in a store of your own and start the dashboard on that, or analyse a file without "
+            "storing it:"
         )
-        commands()
+        command_lines.show([COMMANDS[0], "faultline serve --store ./store", "", COMMANDS[1]])
         return
     with st.form("straggler_upload", border=False):
         files = st.columns(2)

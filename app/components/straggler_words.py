@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 STRAGGLING: Final = 1.1
 """S above which a job is said to straggle (Lin et al.)."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
 MOST_NAMED = 3
 """Workers that a sentence names."""
 CAUSES: Final = {
@@ -29,6 +28,45 @@ CAUSES: Final = {
     "unknown": ("cause not stored", ""),
 }
 """Cause -> its name, and what gives the time back."""
+EVIDENCE: Final = {
+    "time_over_peers_ratio": "computes take {} times as long as those of its peers",
+    "slow_steps_ratio": "slow in {} of steps",
+    "n_slow_workers": "slow workers: {}",
+    "share_of_slowest_ratio": "{} of it by the slowest",
+    "whole_dp_rank": "the whole dp rank",
+    "time_over_usual_stage_ratio": "computes take {} times as long as on the usual stage",
+    "forward_ratio": "forward {} times",
+    "backward_ratio": "backward {} times",
+    "n_dp_ranks": "on {} dp ranks",
+    "last_stage": "the last stage",
+    "correlation_raw": "forward and backward correlate by {}",
+    "correlation_demeaned": "by {} without the means of workers",
+    "correlation_between_stages": "by {} between stages",
+    "coefficient_of_variation": "coefficient of variation {}",
+    "n_pauses": "pauses: {}",
+    "n_workers": "workers: {}",
+    "steps_with_pause_ratio": "in {} of steps",
+    "seconds_per_pause": "{} s each",
+    "share_of_top_worker_ratio": "{} of it on one worker",
+    "steps_between": "every {} steps",
+    "operation": "{}",
+    "seconds_above_usual": "{} s a step above the usual",
+    "time_over_usual_ratio": "{} times the usual",
+    "n_workers_slow": "slow workers: {}",
+    "n_transfers": "transfers a step: {}",
+    "seconds_a_step": "{} s a step",
+    "late_steps_ratio": "late in {} of steps",
+    "longest_seconds": "{} s at most",
+    "slowest_dp_rank": "slowest dp rank {}",
+    "slowest_over_median_rank_ratio": "{} times the median rank",
+    "straggles": "it straggles",
+}
+"""Number by which a cause is recognised -> what is said of it."""
+SHARES: Final = (
+    "slow_steps_ratio", "share_of_slowest_ratio", "steps_with_pause_ratio",
+    "share_of_top_worker_ratio", "late_steps_ratio",
+)  # fmt: skip
+"""Those of them that are shares."""
 
 
 def title(cause: str) -> str:
@@ -54,7 +92,7 @@ def verdict(found: StragglerTrace) -> str:
     fix = CAUSES.get(first["cause"], ("", "fixing it"))[1]
     times = numbers.number(1.0 / (1.0 - first["gain_ratio"]))
     verb = "make" if first["cause"] in ("pause", "sequence_length") else "makes"
-    gain = numbers.percent(first["gain_ratio"]).replace(" ", NO_BREAK)
+    gain = numbers.percent(first["gain_ratio"])
     text = f"{subject} {verb} the run {times} times slower: {fix} gives back {gain} of the time"
     return f"{text}." if straggles else f"{text}; S is {slowdown}, so it does not straggle."
 
@@ -116,21 +154,25 @@ def worker(dp: int, stage: int, node_of: Mapping[tuple[int, int], str]) -> str:
 
 
 def evidence(cause: Mapping[str, Any]) -> str:
-    """Numbers by which a cause was recognised."""
+    """Numbers by which a cause was recognised.
+
+    >>> evidence({"evidence": {"forward_ratio": 1.35, "n_dp_ranks": 8, "last_stage": True}})
+    'forward 1.35 times, on 8 dp ranks, the last stage'
+    >>> evidence({"evidence": {"slow_steps_ratio": 0.5, "steps_between": None, "another_s": 2.0}})
+    'slow in 50 % of steps, another s 2.00'
+    """
     return ", ".join(
-        f"{name.replace('_', ' ')} {_value(name, value)}"
+        EVIDENCE.get(name, f"{name.replace('_', ' ')} {{}}").format(_value(name, value))
         for name, value in cause["evidence"].items()
         if value is not None and value is not False
     )
 
 
 def _value(name: str, value: Any) -> str:
-    if value is True:
-        return "yes"
     if isinstance(value, int):
         return numbers.count(value)
     if isinstance(value, float):
-        return numbers.percent(value) if name.startswith("share") else numbers.number(value)
+        return numbers.percent(value) if name in SHARES else numbers.number(value)
     return str(value)
 
 

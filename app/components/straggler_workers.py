@@ -79,7 +79,7 @@ def evidence(found: StragglerTrace, scope: Scope) -> None:
         ]
     )
     if not frame.empty:
-        table.show(frame, name="straggler_causes", scope=scope)
+        table.show(frame, name="straggler_causes", scope=scope, wrapped=True)
 
 
 def nodes(found: StragglerTrace) -> None:

@@ -20,6 +20,8 @@ ROWS_SHOWN = loaders.ROWS_KEPT
 ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
 SCROLLED_PX = 420
+WRAPPED_PX = 66
+"""Height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
 NARROW, UNKNOWN_PX = 9, 90
 """Letters up to which a column that holds `unknown` has this width: the grid makes room for the
 header and the values alone."""
@@ -33,6 +35,7 @@ def show(
     total: int | None = None,
     everything: Callable[[], pd.DataFrame] | None = None,
     opens: Callable[[pd.Series], None] | None = None,
+    wrapped: bool = False,
 ) -> None:
     """Rows with a search box and a download that says what they were filtered by.
 
@@ -48,6 +51,8 @@ def show(
         Fetches all rows for the download.
     opens
         Shows what is behind a row that the reader picks.
+    wrapped
+        Whether long texts are broken into lines.
     """
     with st.container(gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -56,18 +61,27 @@ def show(
             hint = "; pick one to open it" if opens is not None else ""
             st.caption(_counts(len(found), total or len(frame)) + hint, width="stretch")
         shown = _rounded(found.head(ROWS_SHOWN))
-        picked = _grid(shown, name=name, timezone=scope.timezone, pickable=opens is not None)
+        picked = _grid(
+            shown,
+            name=name,
+            timezone=scope.timezone,
+            pickable=opens is not None,
+            row_height=WRAPPED_PX if wrapped else None,
+        )
     if opens is not None:
         _open_picked(shown, picked, name=name, opens=opens)
 
 
-def _grid(shown: pd.DataFrame, *, name: str, timezone: str, pickable: bool) -> list[int]:
+def _grid(
+    shown: pd.DataFrame, *, name: str, timezone: str, pickable: bool, row_height: int | None
+) -> list[int]:
     """The rows, and which of them the reader picked."""
     state = st.dataframe(
         shown,
         hide_index=True,
         column_config={c: _column(shown[c], timezone) for c in shown.columns},
         height="content" if len(shown) <= ROWS_UNSCROLLED else SCROLLED_PX,
+        row_height=row_height,
         placeholder=numbers.UNKNOWN,
         key=f"table_{name}",
         on_select="rerun" if pickable else "ignore",

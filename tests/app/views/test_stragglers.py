@@ -94,6 +94,17 @@ def test_every_cause_has_its_sentence(
     assert open_page(demo_store, PAGE, period="all", trace=label).title[0].value.startswith(words)
 
 
+def test_commands_never_put_a_trace_into_the_demo(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", tab=TABS[4])
+    ingest, serve, _, alone = page.code[0].value.split("\n")
+    assert ingest.startswith("faultline ingest straggler-trace ")
+    assert ingest.endswith(" --store ./store")
+    assert serve == "faultline serve --store ./store"
+    assert "--store" not in alone
+
+
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
