@@ -24,7 +24,9 @@ WRAPPED_PX = 66
 """Height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
 NARROW, UNKNOWN_PX = 9, 90
 """Letters up to which a column that holds `unknown` has this width: the grid makes room for the
-header and the values alone."""
+header and the first values alone."""
+LETTER_PX, WIDEST_PX = 8, 180
+"""Width of a letter, and of the widest text beside `unknown`."""
 
 
 def show(
@@ -169,18 +171,44 @@ def _column(values: pd.Series, timezone: str) -> object:
     if pd.api.types.is_bool_dtype(values.dtype):
         return st.column_config.CheckboxColumn()
     if pd.api.types.is_numeric_dtype(values.dtype):
-        return st.column_config.NumberColumn(width=_width(values), format="localized")
-    return st.column_config.TextColumn(width=_width(values))
+        return st.column_config.NumberColumn(width=_width(values), format=_format(values))
+    return st.column_config.TextColumn(width=_text_width(values))
+
+
+def _format(values: pd.Series) -> str:
+    """Three decimals where all values have three significant digits so, as ratios do.
+
+    >>> _format(pd.Series([0.9, 0.855])), _format(pd.Series([0.9, 12.0])), _format(pd.Series([1]))
+    ('%.3f', 'localized', 'localized')
+    """
+    ratios = pd.api.types.is_float_dtype(values.dtype) and values.dropna().between(0.1, 1.0).all()
+    return "%.3f" if ratios and values.notna().any() else "localized"
 
 
 def _width(values: pd.Series) -> int | None:
     """Room for the word of what is unknown, where nothing else in a column is as long.
 
-    >>> _width(pd.Series(["gpu", None], name="cause")), _width(pd.Series(["a", "b"], name="x"))
+    >>> _width(pd.Series([1.5, None], name="hours")), _width(pd.Series([1.5, 2.5], name="x"))
     (90, None)
     """
-    known = values.dropna()
-    if len(known) == len(values):
+    return UNKNOWN_PX if values.hasnans and _letters(values) <= NARROW else None
+
+
+def _text_width(values: pd.Series) -> int | None:
+    """Room for texts and the word of what is unknown.
+
+    >>> _text_width(pd.Series(["gpu", None], name="cause"))
+    90
+    >>> _text_width(pd.Series(["a memory error", None], name="cause"))
+    112
+    >>> _text_width(pd.Series(["a", "b"], name="x"))
+    """
+    if not values.hasnans:
         return None
-    longest = known.astype("string").str.len().max() if len(known) else 0
-    return UNKNOWN_PX if max(longest, len(str(values.name))) <= NARROW else None
+    return min(max(LETTER_PX * _letters(values), UNKNOWN_PX), WIDEST_PX)
+
+
+def _letters(values: pd.Series) -> int:
+    """Letters of the longest value that is known, or of the header."""
+    longest = values.dropna().astype("string").str.len().max()
+    return max(0 if pd.isna(longest) else int(longest), len(str(values.name)))
