@@ -37,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="meta YAML of the trace; again for each of several",
     )
     parser.add_argument(
+        "--engine",
+        choices=["local"],
+        default="local",
+        help="where traces are analysed: local is processes of this machine, the only one",
+    )
+    parser.add_argument(
         "--workers",
         type=options.whole,
         metavar="N",

@@ -260,6 +260,13 @@ def test_meta_files_are_as_many_as_traces(
     assert [one["job_meta"]["trial_name"] for one in both] == ["T", "T"]
 
 
+def test_this_machine_is_the_only_engine(
+    refused: Callable[..., str], faultline: Callable[..., Any], trace: Path
+) -> None:
+    assert faultline("stragglers", trace, "--engine", "local").code == 0
+    assert "invalid choice: 'spark'" in refused("stragglers", trace, "--engine", "spark")
+
+
 def test_fixes_are_a_table_of_their_own_in_csv(faultline: Callable[..., Any], trace: Path) -> None:
     said = faultline(
         "stragglers", trace, "--fix", "stage:1", "--fix", "worker:0,0", "--format", "csv"
