@@ -111,14 +111,17 @@ def align(rows: TraceRows) -> Cells:
 
 
 def _placed(rows: TraceRows) -> _Placed:
-    dp_rank, stage, seq = (_signed(column) for column in (rows.dp_rank, rows.stage, rows.seq_id))
+    begins = _run_starts(rows.step)
+    steps, step = distinct(rows.step[begins])
+    alike = len(begins) > 1 and _are_alike(rows, begins)
+    part = slice(begins[1]) if alike else slice(None)
+    columns = (rows.dp_rank[part], rows.stage[part], rows.seq_id[part])
+    dp_rank, stage, seq = (_signed(column) for column in columns)
     n_dp, n_stages, n_seqs = (int(column.max()) + 1 for column in (dp_rank, stage, seq))
-    key = rows.optype.astype(np.int64)
+    key = rows.optype[part].astype(np.int64)
     for count, column in ((n_stages, stage), (n_seqs, seq)):
         key *= count
         key += column
-    begins = _run_starts(rows.step)
-    steps, step = distinct(rows.step[begins])
     n_keys = len(OPTYPES) * n_stages * n_seqs
     if n_keys <= max(_DENSE_KEYS, len(rows)):
         found = np.zeros(n_keys, dtype=np.bool_)
@@ -130,9 +133,21 @@ def _placed(rows: TraceRows) -> _Placed:
     else:
         keys, op = distinct(key)
         place = op * (len(steps) * n_dp)
-    place += np.repeat(step * n_dp, np.diff(begins, append=len(rows)))
     place += dp_rank
+    if alike:
+        place = np.add.outer(step * n_dp, place).ravel()
+    else:
+        place += np.repeat(step * n_dp, np.diff(begins, append=len(rows)))
     return _Placed(steps.astype(np.int64), keys, n_dp, n_stages, n_seqs, place)
+
+
+def _are_alike(rows: TraceRows, begins: Places) -> bool:
+    """Whether the rows of each step stand in the order of those of the first."""
+    n_rows = len(rows) // len(begins)
+    if (np.diff(begins, append=len(rows)) != n_rows).any():
+        return False
+    columns = (rows.dp_rank, rows.stage, rows.optype, rows.seq_id)
+    return all(bool((one.reshape(-1, n_rows) == one[:n_rows]).all()) for one in columns)
 
 
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Places]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +70,30 @@ def test_a_worker_that_is_missing_in_one_step_drops_that_step(rows_of):
     trace = Trace.of_columns(without(rows, gone))
     assert trace.steps.tolist() == [5, 9]
     assert "dp_rank 0 lacks backward-compute 0 of stage 0" in trace.dropped_steps[0].reason
+
+
+@pytest.mark.parametrize("damage", ["none", "lacks a row", "has a row twice", "steps twice"])
+def test_steps_in_one_order_of_rows_are_aligned_as_in_any_other(rows_of, damage):
+    rows = rows_of(dp=3, pp=2)
+    n_rows = len(rows) // 3
+    at = np.arange(len(rows)).reshape(3, n_rows)
+    if damage == "lacks a row":  # of one rank, in all steps
+        at = at[:, np.arange(n_rows) != first(rows, dp_rank=1, optype=kind.FORWARD)]
+    elif damage == "has a row twice":
+        at = np.concatenate((at, at[:, 7:8]), axis=1)
+    elif damage == "steps twice":
+        at = np.concatenate((at, at))
+    alike = chosen(rows, at.ravel())
+    mixed = chosen(alike, np.random.default_rng(0).permutation(len(alike)))
+    results = []
+    for each in (alike, mixed):
+        try:
+            trace = Trace.of_columns(each)
+            results.append((trace.start.tolist(), trace.duration.tolist(), trace.dropped_steps))
+        except AnalysisError as error:
+            results.append(re.sub(r"row \d+", "row", str(error)))
+    assert results[0] == results[1]
+    assert isinstance(results[0], str) == (damage != "none")
 
 
 def test_a_step_with_an_operation_more_or_twice_is_dropped_with_its_row(rows_of):
