@@ -8,7 +8,7 @@ to all of them in a few calls, no scenario has costs of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.costs import Costs
     from analytics.training.stragglers.plan import Member, Plan
 
+    Floats: TypeAlias = NDArray[np.floating[Any]]
     Times: TypeAlias = NDArray[np.float64]
 
 LANE_BYTES: Final = 3 << 16
@@ -67,13 +68,12 @@ def simulate(plan: Plan, costs: Costs, batch: Batch) -> Ends:
     n_parts = -(-n_steps // most)
     for part in range(n_parts):
         steps = slice(part * n_steps // n_parts, (part + 1) * n_steps // n_parts)
-        ends = Ends(np.zeros_like(optimizer[:, steps]), np.zeros_like(last[:, steps]))
-        _sweep(plan, costs.own[:, steps].astype(np.float64), costs.ideal, batch=batch, ends=ends)
-        optimizer[:, steps], last[:, steps] = ends.optimizer, ends.last
+        ends = Ends(optimizer[:, steps], last[:, steps])
+        _sweep(plan, costs.own[:, steps], costs.ideal, batch=batch, ends=ends)
     return Ends(optimizer, last)
 
 
-def _sweep(plan: Plan, own: Times, ideal: NDArray[np.float64], *, batch: Batch, ends: Ends) -> None:
+def _sweep(plan: Plan, own: Floats, ideal: Times, *, batch: Batch, ends: Ends) -> None:
     """Meets every node once and keeps the latest ends."""
     shape = ends.last.shape
     slots = [*np.empty((plan.n_slots, *shape)), np.zeros(shape)]  # the last is BEGIN
@@ -95,7 +95,8 @@ def _sweep(plan: Plan, own: Times, ideal: NDArray[np.float64], *, batch: Batch, 
             batch.join(ready)
         for member in turn.members:
             end = slots[member.slot]
-            batch.add(ready, member, own[member.op], ideal=ideals[member.optype], end=end)
+            cost = own[member.op].astype(np.float64, copy=False)
+            batch.add(ready, member, cost, ideal=ideals[member.optype], end=end)
             if member.last:
                 np.maximum(ends.last, end, out=ends.last)
                 if member.optype == kind.OPTIMIZER:
