@@ -47,8 +47,8 @@ class EttrReport:
     median
         Median over runs, with its distribution-free interval; n = runs.
     by_run
-        One row a run, the most GPU-time first: the columns of `job_runs`, and `ettr`, `lower`,
-        `upper` of each.
+        One row a run, the most GPU-time first, equal ones in the order given: the columns of
+        `job_runs`, and `ettr`, `lower`, `upper` of each.
     by_size, by_week
         By class of GPUs (1, 2-8, 9-16, doubling) and by ISO week of the first start, in order.
     """
@@ -122,7 +122,7 @@ def ettr_report(
     ran = ran[ran["queued_s"].notna()]
     available = ran["queued_s"] + ran["scheduled_s"]
     ran = ran.assign(gpu_s=ran["n_gpus"] * available)
-    ran = ran.sort_values(["gpu_s", "run_id"], ascending=[False, True], kind="stable")
+    ran = ran.iloc[np.argsort(-ran["gpu_s"].to_numpy(), kind="stable")]
     of_each = _of_each(ran, conf_level)
     size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
     classes = np.array([size_label(int(n)) for n in size], dtype=object)[place]

@@ -113,7 +113,7 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
 
 
 def run_rows(store: Store, selection: Selection, columns: Sequence[str] = ("*",)) -> pd.DataFrame:
-    """Runs on several nodes that ran in the period, whole; those of one node are left out.
+    """Runs on several nodes that ran in the period, whole, by name; those of one node are left out.
 
     A run that has not ended ran until the records of its cluster end.
     """
@@ -125,7 +125,8 @@ def run_rows(store: Store, selection: Selection, columns: Sequence[str] = ("*",)
              AND ($to_at IS NULL OR first_start_at < $to_at)
              AND ($cluster IS NULL OR cluster = $cluster)
              AND ($partition IS NULL OR partition = $partition)
-             AND ($account IS NULL OR account = $account)""",
+             AND ($account IS NULL OR account = $account)
+           ORDER BY run_id, cluster""",
         {name: getattr(selection, name) for name in
          ("from_at", "to_at", "cluster", "partition", "account", "min_gpus")},
     )  # fmt: skip

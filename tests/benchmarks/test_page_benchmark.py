@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import questions
+from app import loaders, questions
 from app.actions import build_ledger
 from data.queries.selection import MTTF_MIN_GPUS, Selection
 from data.store import Store
@@ -65,7 +65,7 @@ LEDGER_QUESTIONS: dict[str, Callable[[Store], object]] = {
     "ledger by day": lambda store: questions.ledger_by(store, EVERYTHING, "day"),
     "ledger by account": lambda store: questions.ledger_by(store, EVERYTHING, "account"),
     "ledger by size": lambda store: questions.ledger_by(store, EVERYTHING, "size_class"),
-    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING),
+    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING, limit=loaders.ROWS_KEPT),
 }
 
 
