@@ -19,10 +19,9 @@ run: environment
 	@$(BIN)/faultline report --store $(STORE) --as html --out ./report --format table
 	@test "$(SERVE)" = 0 || exec $(BIN)/faultline serve --store $(STORE) $(ADDRESS)
 
-# Format, lint, types, contracts, doctests and all tests but the slow ones. A file goes to one
-# process, which makes its stores once.
+# Format, lint, types, contracts, doctests and all tests but the slow ones.
 test: lint chromium
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope -m "not slow and not benchmark"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not benchmark"
 
 check: test
 
