@@ -9,10 +9,12 @@ import pytest
 from hypothesis import settings
 
 from app.actions import build_demo
+from data.current import read_current
 from data.publish import writer
 from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 settings.register_profile("quick", max_examples=30)
@@ -30,11 +32,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A small demo store; only to be read."""
     root = tmp_path_factory.mktemp("demo") / "store"
     build_demo(root, DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
-    return root
+    yield root
+    current = read_current(root)
+    assert current is not None
+    assert current.snapshot == 1, "a test wrote to the store of all"
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SUMMED = ["n_gpus", "queued_s", "scheduled_s", "productive_s", "lower_productive_s",
-           "upper_productive_s", "variance_productive_s2", "n_interruptions", "gpu_s"]  # fmt: skip
+           "upper_productive_s", "variance_productive_s2", "n_interruptions"]  # fmt: skip
 """Columns that groups are summed by."""
 
 
@@ -117,12 +117,11 @@ def ettr_report(
     Estimate(value=0.8, lower=0.75, upper=0.85, conf_level=0.9, n=1)
     """
     validate.conf_level(conf_level)
-    ran = runs[runs["scheduled_s"].gt(0)]
-    n_unknown = int(ran["queued_s"].isna().sum())
-    ran = ran[ran["queued_s"].notna()]
-    available = ran["queued_s"] + ran["scheduled_s"]
-    ran = ran.assign(gpu_s=ran["n_gpus"] * available)
-    ran = ran.iloc[np.argsort(-ran["gpu_s"].to_numpy(), kind="stable")]
+    has_run, waited = runs["scheduled_s"].gt(0), runs["queued_s"].notna()
+    n_unknown = int((has_run & ~waited).sum())
+    kept = np.flatnonzero(has_run & waited)
+    gpu_s = _gpu_s(runs).to_numpy(dtype=float)[kept]
+    ran = runs.iloc[kept[np.argsort(-gpu_s, kind="stable")]].reset_index(drop=True)
     of_each = _of_each(ran, conf_level)
     size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
     classes = np.array([size_label(int(n)) for n in size], dtype=object)[place]
@@ -136,12 +135,18 @@ def ettr_report(
         wait_hours=_median(waits, conf_level),
         failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
         shares=_shares(ran),
-        by_run=ran.drop(columns="gpu_s").join(of_each).reset_index(drop=True),
+        by_run=pd.concat([ran, of_each], axis=1),
         by_size=_groups(ran, classes, conf_level),
         by_week=_groups(ran, _weeks(ran["first_start_at"]), conf_level),
         conf_level=conf_level,
         notes=(*habit_sentences(notes), *wait_sentences(n_unknown)),
     )
+
+
+def _gpu_s(runs: pd.DataFrame) -> pd.Series:
+    """GPU-seconds that each run was available, waiting or running."""
+    found: pd.Series = runs["n_gpus"] * (runs["queued_s"] + runs["scheduled_s"])
+    return found
 
 
 def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
@@ -209,7 +214,7 @@ def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tu
         GroupEttr(
             group=str(name),
             n_runs=len(part),
-            gpu_hours=float(part["gpu_s"].sum()) / 3600,
+            gpu_hours=float(_gpu_s(part).sum()) / 3600,
             ettr=_together(part, conf_level),
         )
         for name, part in ran[_SUMMED].groupby(by, sort=False)

@@ -65,7 +65,10 @@ LEDGER_QUESTIONS: dict[str, Callable[[Store], object]] = {
     "ledger by day": lambda store: questions.ledger_by(store, EVERYTHING, "day"),
     "ledger by account": lambda store: questions.ledger_by(store, EVERYTHING, "account"),
     "ledger by size": lambda store: questions.ledger_by(store, EVERYTHING, "size_class"),
-    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING, limit=loaders.ROWS_KEPT),
+    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING),
+    "ettr of the largest runs": lambda store: questions.ettr(
+        store, EVERYTHING, limit=loaders.ROWS_KEPT
+    ),
 }
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.cli import main
+from data.current import read_current
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 SACCT = """JobID|Cluster|Partition|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
@@ -68,13 +69,16 @@ def refused(faultline: Callable[..., Said]) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def sacct_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sacct_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A store of three real-looking attempts; only to be read."""
     folder = tmp_path_factory.mktemp("sacct")
     (folder / "sacct.txt").write_text(SACCT, encoding="utf-8")
     root = folder / "store"
     assert main(["ingest", "sacct", str(folder / "sacct.txt"), "--store", str(root)]) == 0
-    return root
+    yield root
+    current = read_current(root)
+    assert current is not None
+    assert current.snapshot == 1, "a test wrote to the store of all"
 
 
 @pytest.fixture

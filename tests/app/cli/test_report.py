@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +87,14 @@ def test_the_json_holds_the_numbers_of_the_other_commands(
 def test_last_week_is_the_last_whole_one(
     faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
 ) -> None:
+    store = shutil.copytree(sacct_store, tmp_path / "store")  # a report builds the ledger
     said = faultline(
-        "report", "--store", sacct_store, "--out", tmp_path, "--as", "json", "--last", "week"
+        "report", "--store", store, "--out", tmp_path, "--as", "json", "--last", "week"
     )
     report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
     assert report["period"] == "29 Dec 2025 00:00 to 5 Jan 2026 00:00 UTC"
     said = faultline(
-        "report", "--store", sacct_store, "--out", tmp_path, "--as", "json", "--last", "month"
+        "report", "--store", store, "--out", tmp_path, "--as", "json", "--last", "month"
     )
     report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
     assert report["period"] == "1 Dec 2025 00:00 to 1 Jan 2026 00:00 UTC"
