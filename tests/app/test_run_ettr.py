@@ -114,6 +114,13 @@ def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -
         assert np.nanmax(found.over_time.sliding) <= 1.0
 
 
+def test_runs_of_equal_gpu_time_stand_in_order_of_their_names(tmp_path: Path) -> None:
+    one = row(FIRST, "COMPLETED")
+    rows = [one.replace("7|c|llm", f"{job}|c|llm{job}", 1) for job in (9, 8, 7)]
+    found = questions.ettr(store_of(tmp_path, *rows), Selection()).by_run
+    assert found["run_id"].tolist() == ["7", "8", "9"]
+
+
 def test_the_list_of_the_largest_runs_is_the_head_of_all(demo_store: Path) -> None:
     store, selection = Store.open(demo_store), Selection()
     every, ten = questions.ettr(store, selection), questions.ettr(store, selection, limit=10)

@@ -70,6 +70,11 @@ def test_sizes_and_weeks_stand_in_their_order() -> None:
     ]
 
 
+def test_the_largest_run_stands_first_and_equal_ones_as_given() -> None:
+    found = report(run("c"), run("a"), run("b", n_gpus=32), run("d", queued_s=None))
+    assert found.by_run["run_id"].tolist() == ["b", "c", "a"]
+
+
 def test_runs_that_never_ran_do_not_count() -> None:
     found = report(run("1"), run("2", scheduled_s=0, productive_s=0))
     assert found.n_runs == 1
