@@ -11,6 +11,9 @@ WORKERS := 2
 # Only as `make run HOST=...`: some shells and conda export a HOST that means something else.
 ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(if $(PORT),--port $(PORT))
 
+# Python keeps what it compiled: the tests start it hundreds of times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test check lint test-slow sample lock environment environment-dev chromium
 
 run: environment

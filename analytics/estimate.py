@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CONF_LEVEL = 0.90
+"""Level of intervals where none is asked for."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -18,6 +21,28 @@ class Estimate:
     upper: float | None
     conf_level: float
     n: int
+
+    def apart_from(self, other: Estimate) -> bool:
+        """Whether the two intervals do not overlap; one that lacks a bound overlaps all."""
+        if self.lower is None or self.upper is None or other.lower is None or other.upper is None:
+            return False
+        return self.lower > other.upper or other.lower > self.upper
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a value, or a bound below which it cannot lie."""
+        return self.value is not None or self.lower is not None
+
+    @property
+    def has_width(self) -> bool:
+        """Whether both bounds are known and differ: what records fix has none.
+
+        Examples
+        --------
+        >>> Estimate(2.0, 1.0, 4.0, 0.9, 7).has_width, Estimate(2.0, 2.0, 2.0, 0.9, 0).has_width
+        (True, False)
+        """
+        return self.lower is not None and self.upper is not None and self.lower != self.upper
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit: value and bounds times `factor` > 0."""

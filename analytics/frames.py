@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
-    import pandas as pd
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Columns: TypeAlias = Mapping[str, NDArray[Any]]
+    """Arrays of one length by name: a table that needs no pandas."""
+
+LedgerGroup: TypeAlias = Literal["day", "partition", "account", "size_class"]
+"""What the ledger of GPU-hours can be divided by."""
+LEDGER_GROUPS: Final[tuple[LedgerGroup, ...]] = get_args(LedgerGroup)
+RateGroup: TypeAlias = Literal["week", "partition", "rack", "node_age"]
+"""What the failure rate can be divided by."""
+RATE_GROUPS: Final[tuple[RateGroup, ...]] = get_args(RateGroup)
+GPUS_PER_NODE = 8.0
+"""GPUs of one node, taken where no record says how many."""
 
 
 @dataclass(frozen=True)
 class FailureCounts:
     """What the rate is computed from: counts and exposure by UTC day, and single failures."""
 
-    by_day: pd.DataFrame
-    """Columns day, failures, incidents, exposure_node_days; one row a day."""
-    by_size: pd.DataFrame
+    by_day: Columns
+    """Columns day (midnight UTC), failures, incidents, exposure_node_days; a row for each day."""
+    by_size: Columns
     """Columns n_gpus, day, failures, running_days of attempts; of all sizes."""
-    starts_hours: pd.Series
+    starts_hours: NDArray[np.float64]
     """Time of each failure, hours from any origin."""
-    repair_minutes: pd.Series
+    repair_minutes: NDArray[np.float64]
     """Minutes down of each failure whose repair is known."""
     exposure_known: bool
     """False where failures are known but not the nodes that could have failed."""
@@ -39,3 +53,28 @@ class FailureCounts:
     """Of the failed attempts counted, those whose verdict is hardware; None without attempts."""
     by_lost_node: int | None = None
     """Of them, those whose node the scheduler lost, whatever the verdict."""
+
+
+def sums_by_group(
+    group: NDArray[np.intp], values: NDArray[np.float64], n_groups: int
+) -> list[float]:
+    """Sum of the values of each group in their order, compensated after Kahan.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (n,)
+        Ordinal of the group that each value belongs to, from 0.
+    values : ndarray, shape (n,)
+        NaN counts nowhere.
+    n_groups : int
+        Number of groups; one without values has the sum 0.
+    """
+    totals, lost = [0.0] * n_groups, [0.0] * n_groups
+    for place, value in zip(group.tolist(), values.tolist(), strict=True):
+        if value != value:
+            continue
+        term = value - lost[place]
+        total = totals[place] + term
+        lost[place] = (total - totals[place]) - term
+        totals[place] = total
+    return totals

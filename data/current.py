@@ -11,8 +11,8 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 4
-"""Version of schema.sql."""
+SCHEMA_VERSION = 5
+"""Version of what data.tables declares."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from data.definitions import INFRASTRUCTURE
 from data.said import VERDICTS
 
 
@@ -14,7 +15,7 @@ def interrupted(jobs: str = "jobs") -> str:
 struck AS (
   SELECT jobs.rowid AS id, 'lost_work' AS bucket, nullif(cause, 'unknown') AS cause
   FROM {jobs} jobs JOIN (
-    FROM verdict WHERE domain IN ('hardware', 'system_software') OR node_lost
+    FROM verdict WHERE {INFRASTRUCTURE}
   ) counted USING (cluster, attempt_key)),
 made_room AS (
   SELECT incidents.cluster, key AS attempt_key, min(cause) AS cause

@@ -45,6 +45,14 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
     return path
 
 
+def current_model(root: Path) -> str:
+    """Name of the site's model, as its pointer says; empty where there is none."""
+    try:
+        return (root / _FOLDER / _POINTER).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
 def load_model(root: Path, training_sha256: str | None = None) -> dict[str, Any] | None:
     """The document of the site's model, or of the one of that hash; None where there is none.
 

@@ -21,6 +21,13 @@ class Said:
     """Changes with every annotation and undo."""
     parameters: dict[str, list[str]] = field(default_factory=lambda: _columns([]))
 
+    def decided(self) -> list[tuple[str, str]]:
+        """Attempts whose cause a person decided, each with it; in order of the attempts."""
+        names = ("said_kind", "said_key", "said_field", "said_value")
+        rows = zip(*(self.parameters[name] for name in names), strict=True)
+        return sorted((key, value) for kind, key, field, value in rows
+                      if (kind, field) == ("attempt", "cause"))  # fmt: skip
+
 
 def read_said(root: Path) -> Said:
     """What people said about a store, up to now."""

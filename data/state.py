@@ -1,4 +1,4 @@
-"""state.sqlite: what people and rules said. Never rebuilt, opened only here."""
+"""state.sqlite: what people said. Never rebuilt, no row of it is ever dropped; opened only here."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ CREATE TABLE IF NOT EXISTS saved_queries (
 CREATE TABLE IF NOT EXISTS past_queries (
   past_id INTEGER PRIMARY KEY AUTOINCREMENT, asked_at TEXT NOT NULL, author TEXT NOT NULL,
   sql TEXT NOT NULL, outcome TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS alerts (
-  alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL, made_at TEXT NOT NULL,
-  field TEXT NOT NULL, value TEXT);
-CREATE TABLE IF NOT EXISTS mutes (
-  mute_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL, made_at TEXT NOT NULL,
-  until_at TEXT, reason TEXT);
 CREATE TABLE IF NOT EXISTS keys (
   name TEXT PRIMARY KEY, made_at TEXT NOT NULL, value BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS audit (

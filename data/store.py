@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from analytics.frames import Columns
+
+_PARAMETER = re.compile(r"\$(\w+)")
 READ_MEMORY = "4GB"
 """Memory of the queries of one process; larger ones spill to disk."""
 
@@ -86,6 +91,12 @@ class Store:
         with self._cursor() as cursor:
             return cursor.execute(sql, self._named(sql, parameters)).df()
 
+    def columns(self, sql: str, parameters: dict[str, Any] | None = None) -> Columns:
+        """Columns of a query as arrays, made without pandas: NaN, NaT or None where unknown."""
+        with self._cursor() as cursor:
+            columns = cursor.execute(sql, self._named(sql, parameters)).fetchnumpy()
+        return {name: _filled(column) for name, column in columns.items()}
+
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query as tuples; the parameters that it names are bound."""
         with self._cursor() as cursor:
@@ -103,4 +114,14 @@ class Store:
     def _named(self, sql: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
         """The parameters that a statement names: DuckDB refuses any other."""
         known = {**self.said.parameters, **(parameters or {})}
-        return {name: value for name, value in known.items() if f"${name}" in sql}
+        named = set(_PARAMETER.findall(sql))
+        return {name: value for name, value in known.items() if name in named}
+
+
+def _filled(column: Any) -> NDArray[Any]:
+    """A column of DuckDB's with what its mask hides; whole numbers become floats for it."""
+    values: NDArray[Any] = column
+    if hasattr(column, "mask"):
+        values = column.data.astype("f8" if column.dtype.kind in "iu" else column.dtype)
+        values[column.mask] = None  # of floats NaN, of times NaT
+    return values

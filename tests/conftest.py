@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-settings.register_profile("quick", max_examples=30)
-settings.register_profile("thorough", max_examples=200)
+settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""
 
@@ -35,11 +37,24 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A small demo store; only to be read."""
     root = tmp_path_factory.mktemp("demo") / "store"
-    build_demo(root, DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
+    shutil.copytree(_built_demo(tmp_path_factory), root)
     yield root
     current = read_current(root)
     assert current is not None
     assert current.snapshot == 1, "a test wrote to the store of all"
+
+
+def _built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo store, built once for all processes that run tests: each copies it."""
+    own = tmp_path_factory.getbasetemp()
+    folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    built = folder / "built-demo"
+    with (folder / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not built.exists():
+            build_demo(folder / "demo-to-be", DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
+            (folder / "demo-to-be").rename(built)
+    return built
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app import cli, questions
+from analytics.reliability.failure_rate import projection_of_rate
+from app import cli
 from app.actions import sources
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +27,7 @@ ETTR_ROWS = re.findall(r"\| ETTR (\w+), .*?\| (0\.\d+) \| `faultline (ettr .*?)`
 def test_the_table_of_the_paper_holds(gpus: str, value: str, unit: str, arguments: str) -> None:
     size = int(gpus.replace(",", ""))
     assert f"--gpus {size}" in arguments
-    (point,) = questions.projection(6.5, [size])
+    (point,) = projection_of_rate(6.5, [size])
     hours = point.mttf_hours.value
     assert hours is not None
     decimals = len(value.split(".")[1])

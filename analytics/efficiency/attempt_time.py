@@ -1,11 +1,12 @@
-"""Where the running time of attempts went: start-up, checkpoints, lost work, productive."""
+"""Where the running time of attempts went: its parts, and their GPU-seconds day by day."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,15 +107,15 @@ def attempt_time(
         every.append({"startup": parts.startup, "checkpoint": parts.checkpoint, "lost": lost})
     if measured is not None:
         variance = _measured(every, ran_s, interrupted, shown=measured, variance=variance)
-    for found in every:
-        kept = ran_s - found["startup"] - found["checkpoint"] - found["lost"]
+    for parts_s in every:
+        kept = ran_s - parts_s["startup"] - parts_s["checkpoint"] - parts_s["lost"]
         waste = np.zeros(len(kept)) if wasted_ratio is None else np.rint(kept * wasted_ratio)
-        found["straggler"] = waste.astype(np.int64)
-        found["productive"] = kept - found["straggler"]
+        parts_s["straggler"] = waste.astype(np.int64)
+        parts_s["productive"] = kept - parts_s["straggler"]
     return AttemptTime(
         value={part: every[0][part] for part in PARTS},
-        lower={part: np.minimum.reduce([found[part] for found in every]) for part in PARTS},
-        upper={part: np.maximum.reduce([found[part] for found in every]) for part in PARTS},
+        lower={part: np.minimum.reduce([parts_s[part] for parts_s in every]) for part in PARTS},
+        upper={part: np.maximum.reduce([parts_s[part] for parts_s in every]) for part in PARTS},
         variance_s2=np.where(interrupted, variance, 0.0),
     )
 
@@ -187,7 +188,7 @@ def _measured(
     variance: Floats,
 ) -> Floats:
     """Lays what an attempt's own metrics show over its habit; the variance that remains."""
-    for found in every:
+    for parts_s in every:
         left = ran_s.copy()
         for part, column in (
             ("startup", "startup_s"),
@@ -195,8 +196,148 @@ def _measured(
             ("lost", "unsaved_s"),
         ):
             own = shown[column]
-            seconds = np.where(np.isnan(own), found[part], np.rint(np.nan_to_num(own)))
+            seconds = np.where(np.isnan(own), parts_s[part], np.rint(np.nan_to_num(own)))
             seconds = np.clip(seconds.astype(np.int64), 0, left)
-            found[part] = np.where(interrupted, seconds, 0) if part == "lost" else seconds
-            left -= found[part]
+            parts_s[part] = np.where(interrupted, seconds, 0) if part == "lost" else seconds
+            left -= parts_s[part]
     return np.where(np.isnan(shown["unsaved_s"]), variance, 0.0)
+
+
+DAY_S = 86_400
+RULE_S = 1_800
+"""Work that the RSC paper takes an interrupted attempt to lose at most: half of an hourly
+checkpoint interval (papers.md A7)."""
+
+COUNTS = (
+    *("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "variance_gpu_s2"),
+    *("n_attempts", "rule_gpu_seconds"),
+)
+COLUMNS = ["group", "day", "loss", "part", *COUNTS]
+"""Columns of the rows."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """Attempts that held GPUs; arrays of one length."""
+
+    start_s: Ints
+    """Start, seconds since the epoch."""
+    ran_s: Ints
+    """Running time, seconds."""
+    n_gpus: Ints
+    group: Ints
+    """Code of what rows are told apart by, beside the day; >= 0."""
+    loss: Ints
+    """Code of the bucket and cause of what it lost; -1 where nothing interrupted it."""
+    counted_from_s: Ints
+    """Time from which records are complete, seconds since the epoch: what is before is left out."""
+
+
+def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
+    """GPU-seconds by group, day and part of the running time.
+
+    An attempt's parts lie in time as they happen: start-up first, checkpoints spread evenly over
+    the rest, lost work at the end; so the parts of all days sum to those of the attempt, to the
+    second. Bounds are spread evenly.
+
+    Returns
+    -------
+    DataFrame
+        One row for each `group`, `day` (days since the epoch), `part` and `loss` (-1 but for
+        lost work): `gpu_seconds`, `lower_gpu_seconds`, `upper_gpu_seconds`, `variance_gpu_s2`;
+        `n_attempts` on the day on which they end; of lost work `rule_gpu_seconds` on that day.
+    """
+    first = held.start_s // DAY_S
+    end_s = held.start_s + held.ran_s
+    n_days = np.maximum(end_s - 1, held.start_s) // DAY_S - first + 1
+    row = np.repeat(np.arange(len(first)), n_days)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(n_days) - n_days, n_days)
+    day = first[row] + place
+    start = held.start_s[row]
+    since = np.maximum(start, held.counted_from_s[row])
+    until = np.minimum((day + 1) * DAY_S, end_s[row]) - start
+    begin = np.minimum(np.maximum(day * DAY_S, since) - start, until)
+    last = place == n_days[row] - 1
+    if not (held.loss >= 0).any() and not any(
+        time.upper[part].any() for part in PARTS if part != "productive"
+    ):
+        return _undisturbed_days(held, row, {"day": day, "seconds": until - begin, "last": last})
+    ran = held.ran_s[row]
+    counted = (until > begin) | ((ran == 0) & (since == start))
+    value = {part: seconds[row] for part, seconds in time.value.items()}
+    done, before = (_so_far(at, value, ran) for at in (until, begin))
+    share = (until - begin) / np.maximum(ran, 1) * held.n_gpus[row]
+    frames = []
+    for part in PARTS:
+        struck = part == "lost"
+        of_part = held.loss[row] >= 0 if struck else time.upper[part][row] > 0
+        kept = np.flatnonzero(of_part & counted)
+        chosen = row[kept]
+        counts = {
+            "gpu_seconds": (done[part] - before[part])[kept] * held.n_gpus[chosen],
+            "lower_gpu_seconds": time.lower[part][chosen] * share[kept],
+            "upper_gpu_seconds": time.upper[part][chosen] * share[kept],
+        }
+        if part in ("productive", "lost"):
+            by_chance = time.variance_s2[chosen] * held.n_gpus[chosen].astype(float) ** 2
+            counts["variance_gpu_s2"] = np.where(last[kept], by_chance, 0.0)
+        counts["n_attempts"] = last[kept]
+        if struck:
+            by_rule = np.minimum(ran[kept], RULE_S) * held.n_gpus[chosen]
+            counts["rule_gpu_seconds"] = np.where(last[kept], by_rule, 0)
+        keys = {
+            "group": held.group[chosen],
+            "day": day[kept],
+            "loss": held.loss[chosen] if struck else np.full(len(kept), -1),
+        }
+        frames.append(_sums(keys, counts).assign(part=part))
+    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _undisturbed_days(held: Held, row: Ints, pieces: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """Rows of attempts that were productive throughout."""
+    keys = {"group": held.group[row], "day": pieces["day"], "loss": np.full(len(row), -1)}
+    counts = {
+        "gpu_seconds": pieces["seconds"] * held.n_gpus[row],
+        "n_attempts": pieces["last"] & (pieces["seconds"] > 0),
+    }
+    rows = _sums(keys, counts).assign(part="productive")
+    bounds = {f"{side}_gpu_seconds": rows["gpu_seconds"] for side in ("lower", "upper")}
+    return rows.assign(**bounds, variance_gpu_s2=0.0).reindex(columns=COLUMNS)
+
+
+def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]:
+    """Seconds of each part up to a time since the start."""
+    startup = np.minimum(at, value["startup"])
+    after, in_all = at - startup, ran_s - value["startup"]
+    checkpoint = value["checkpoint"] * after // np.maximum(in_all, 1)
+    worked = after - checkpoint
+    in_kept = value["productive"] + value["straggler"]
+    kept = np.minimum(worked, in_kept)
+    straggler = value["straggler"] * kept // np.maximum(in_kept, 1)
+    return {
+        "startup": startup,
+        "checkpoint": checkpoint,
+        "straggler": straggler,
+        "productive": kept - straggler,
+        "lost": worked - kept,
+    }
+
+
+def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """Sums of counts by key; whole numbers below 2^53 stay exact."""
+    joint = np.zeros(len(keys["group"]), dtype=np.int64)
+    sizes = {}
+    for name, values in keys.items():
+        least = int(values.min(initial=0))
+        sizes[name] = (least, int(values.max(initial=0)) - least + 1)
+        joint = joint * sizes[name][1] + (values - least)
+    code, distinct = pd.factorize(joint)
+    columns: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    for name in reversed(list(keys)):
+        least, size = sizes[name]
+        distinct, rest = np.divmod(np.asarray(distinct), size)
+        columns[name] = rest + least
+    for name, values in counts.items():
+        columns[name] = np.bincount(code, weights=values, minlength=len(columns["group"]))
+    return pd.DataFrame(columns)

@@ -110,3 +110,18 @@ BUCKETS: Final[Mapping[str, BucketKind]] = {
     ),
 }  # fmt: skip
 """The buckets, productive first."""
+STACK: Final = (
+    "productive",
+    "startup",
+    "checkpoint",
+    "straggler",
+    "lost_work_preempted",
+    "lost_work",
+    "other",
+    "queue_hold",
+    "idle",
+    "drained",
+    "down_planned",
+    "down_unplanned",
+)
+"""From the bottom of a stack up: what was kept, what jobs spent and lost, what was free or out."""

@@ -11,12 +11,12 @@ import pandas as pd
 from scipy import special
 
 from analytics import validate
-from analytics.efficiency.ledger_notes import habit_sentences, wait_sentences
-from analytics.estimate import Estimate, unknown
+from analytics.efficiency.habits import habit_sentences
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.failure_rate import poisson_rate, size_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -73,9 +73,14 @@ class EttrReport:
     notes: tuple[str, ...]
     """What the estimates take for granted."""
 
+    @property
+    def gpu_hours(self) -> float:
+        """GPU-hours that all runs waited and ran."""
+        return sum(group.gpu_hours for group in self.by_size)
+
 
 def ettr_report(
-    runs: pd.DataFrame, *, notes: Mapping[str, Any], conf_level: float = 0.90
+    runs: pd.DataFrame, *, notes: Mapping[str, Any], conf_level: float = CONF_LEVEL
 ) -> EttrReport:
     """Effective training time ratio of runs: ETTR = R / (Q + S).
 
@@ -91,7 +96,7 @@ def ettr_report(
         Rows of `job_runs` with columns as there, of runs that ran: `scheduled_s` > 0. Those whose
         `queued_s` is not known are left out, and the notes say how many.
     notes
-        What the derivation took for granted, as `store_meta.ledger_notes` holds it.
+        What the derivation took for granted, as `stage_runs.notes` holds it.
     conf_level
         Of the intervals.
 
@@ -139,14 +144,30 @@ def ettr_report(
         by_size=_groups(ran, classes, conf_level),
         by_week=_groups(ran, _weeks(ran["first_start_at"]), conf_level),
         conf_level=conf_level,
-        notes=(*habit_sentences(notes), *wait_sentences(n_unknown)),
+        notes=(*habit_sentences(notes), *_wait_sentences(n_unknown)),
     )
+
+
+def run_gpu_hours(runs: pd.DataFrame) -> pd.Series:
+    """GPU-hours of each run, queued and scheduled."""
+    return _gpu_s(runs) / 3600
+
+
+def in_hours(rows: pd.DataFrame, parts: Iterable[str]) -> pd.DataFrame:
+    """Runs or attempts with the time of these parts in hours too: `lost_h` beside `lost_s`.
+
+    Examples
+    --------
+    >>> in_hours(pd.DataFrame({"lost_s": [1800]}), ["lost"])["lost_h"].tolist()
+    [0.5]
+    """
+    return rows.assign(**{f"{part}_h": rows[f"{part}_s"] / 3600 for part in parts})
 
 
 def _gpu_s(runs: pd.DataFrame) -> pd.Series:
     """GPU-seconds that each run was available, waiting or running."""
-    found: pd.Series = runs["n_gpus"] * (runs["queued_s"] + runs["scheduled_s"])
-    return found
+    seconds: pd.Series = runs["n_gpus"] * (runs["queued_s"] + runs["scheduled_s"])
+    return seconds
 
 
 def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
@@ -210,7 +231,7 @@ def _median(values: pd.Series, conf_level: float) -> Estimate:
 
 def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tuple[GroupEttr, ...]:
     """ETTR of groups of runs, by size or time."""
-    found = [
+    groups = [
         GroupEttr(
             group=str(name),
             n_runs=len(part),
@@ -219,7 +240,7 @@ def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tu
         )
         for name, part in ran[_SUMMED].groupby(by, sort=False)
     ]
-    return tuple(sorted(found, key=lambda each: _order(each.group)))
+    return tuple(sorted(groups, key=lambda each: _order(each.group)))
 
 
 def _weeks(moments: pd.Series) -> NDArray[np.object_]:
@@ -239,3 +260,18 @@ def _order(group: str) -> tuple[int, str]:
 def _quantile(conf_level: float) -> float:
     """Two-sided quantile of the normal distribution."""
     return float(special.ndtri((1 + conf_level) / 2))
+
+
+def _wait_sentences(n_runs: int) -> tuple[str, ...]:
+    """Runs whose waiting is not known; nothing where there are none.
+
+    Examples
+    --------
+    >>> _wait_sentences(0), _wait_sentences(1)
+    ((), ('1 run is left out: its records do not say since when it waited.',))
+    """
+    if not n_runs:
+        return ()
+    runs = "1 run is left out: its" if n_runs == 1 else f"{n_runs:,} runs are left out: their"
+    waited = "it waited" if n_runs == 1 else "they waited"
+    return (f"{runs} records do not say since when {waited}.",)

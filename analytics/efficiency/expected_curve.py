@@ -6,22 +6,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from analytics.efficiency.ettr import run_gpu_hours
 from analytics.efficiency.ettr_forms import ettr_exact, ettr_exact_run
-from analytics.efficiency.ettr_settings import EttrSettings
+from analytics.efficiency.expected_ettr import EttrSettings
+from analytics.frames import GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.efficiency.habits import Habit
+    from analytics.efficiency.ettr import EttrReport
+    from analytics.efficiency.habits import Habit, Habits
     from analytics.estimate import Estimate
+    from analytics.reliability.mttf import MttfReport
 
     Floats = NDArray[np.float64]
 
-GPUS_PER_NODE = 8.0
-"""Taken where no record says how many."""
+
+CURVE_POINTS = 60
+"""Sizes at which the expected ETTR of runs is computed."""
+BEYOND = 4.0
+"""How far beyond the largest run, as a factor."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,14 @@ class ExpectedCurve:
     """Of a run of `settings.run_days`, its first wait and start-up included, exact form."""
     of_run_lower: Floats
     of_run_upper: Floats
+
+    @property
+    def lines(self) -> dict[str, tuple[Floats, Floats, Floats]]:
+        """The two expectations, each with its bounds."""
+        return {
+            "expected_long_run": (self.long_run, self.long_run_lower, self.long_run_upper),
+            "expected_of_median_run": (self.of_run, self.of_run_lower, self.of_run_upper),
+        }
 
 
 def expected_curve(
@@ -114,6 +130,39 @@ def expected_curve(
         *(of_sizes[side][0] for side in ("value", "lower", "upper")),
         *(of_sizes[side][1] for side in ("value", "lower", "upper")),
     )
+
+
+def expected_curve_of_runs(
+    runs: EttrReport, failures: MttfReport, habits: Habits
+) -> ExpectedCurve | None:
+    """Expected ETTR of runs like these, by size, at the measured failure rate.
+
+    A run of the curve waits and trains as long as the median one did. None without runs, without
+    work that one got done, or where the failure rate is not known.
+    """
+    wait, hours = runs.wait_hours.value, runs.productive_hours
+    if wait is None or not hours:
+        return None
+    least, most = runs.gpus
+    return expected_curve(
+        failures.rate.rate_per_1000_node_days,
+        habit=habits.central,
+        queue_hours=wait,
+        run_hours=hours,
+        gpus=np.geomspace(least, most * BEYOND, CURVE_POINTS).tolist(),
+        gpus_per_node=failures.gpus_per_node,
+    )
+
+
+def measured_and_expected(report: EttrReport, curve: ExpectedCurve | None) -> pd.DataFrame:
+    """One row a run as measured, then the expected ETTR by size; `series` tells them apart."""
+    runs = report.by_run[["cluster", "run_id", "n_gpus", "ettr", "lower", "upper", "basis"]]
+    frames = [runs.assign(series="measured", gpu_hours=run_gpu_hours(report.by_run))]
+    if curve is not None:
+        for series, (value, lower, upper) in curve.lines.items():
+            expected = {"n_gpus": curve.gpus, "ettr": value, "lower": lower, "upper": upper}
+            frames.append(pd.DataFrame(expected).assign(series=series))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _per_minute(rate_per_1000_node_days: float, settings: EttrSettings) -> float:

@@ -177,5 +177,5 @@ def _by_day(begin_s: int, there: Floats, waiting: Floats) -> pd.DataFrame:
     freed = np.add.reduceat(free, starts)
     held = np.minimum(free, np.maximum(waiting, 0.0, out=waiting), out=waiting)
     queue_hold = np.add.reduceat(held, starts)
-    found = {"queue_hold": queue_hold, "idle": freed - queue_hold, "excess": freed - level}
-    return pd.DataFrame(found, index=begin_s // DAY_S + np.arange(len(starts))).astype("int64")
+    sums = {"queue_hold": queue_hold, "idle": freed - queue_hold, "excess": freed - level}
+    return pd.DataFrame(sums, index=begin_s // DAY_S + np.arange(len(starts))).astype("int64")

@@ -6,25 +6,27 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from scipy import special
 
 from analytics import validate
-from analytics.efficiency.buckets import BUCKETS, BucketKind
-from analytics.efficiency.ledger_notes import (
-    habit_sentences,
-    no_state_sentences,
-    record_sentences,
-)
-from analytics.estimate import Estimate
+from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
+from analytics.efficiency.fleet_time import OUT_OF_SERVICE
+from analytics.efficiency.habits import habit_sentences
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    import pandas as pd
+    from collections.abc import Collection, Mapping, Sequence
 
 HOUR_S = 3_600
 FREE = ("queue_hold", "idle")
 """Buckets of GPUs that no job held and no record says to be out of service."""
+LOST = ("lost_work", "lost_work_preempted")
+"""Buckets of work lost to failures and to preemption."""
+CAPACITY, HELD = "Capacity", "Held by jobs"
+"""What all GPU-time is called, and that of jobs."""
+OUTSIDE = "none: outside jobs"
+"""What stands for Google's term where it has none: time that no job held."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,17 @@ class Loss:
     gpu_hours: Estimate
     rule_gpu_hours: float
     """Sum of min(running time, 30 min) x GPUs (papers.md A7)."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A bar of the way from all GPU-time down to the productive part: two shares of the total."""
+
+    title: str
+    bucket: Bucket | None
+    """What is taken off, or at last what is left; None for a sum."""
+    from_ratio: float
+    to_ratio: float
 
 
 @dataclass(frozen=True)
@@ -104,9 +117,101 @@ class GoodputLedger:
         """All GPU-hours; None where the records of the selection state none."""
         return self.total_gpu_seconds / HOUR_S if self.known else None
 
+    @property
+    def covers_fleet(self) -> bool:
+        """Whether time that no job held is in it: no filter leaves jobs alone."""
+        return any(not each.kind.of_jobs for each in self.buckets)
+
+    @property
+    def productive_ratio(self) -> Estimate:
+        """Productive share of the total; of the time that jobs held where the bucket is missing."""
+        productive = self.bucket("productive")
+        return self.runtime_goodput if productive is None else productive.ratio
+
+    @property
+    def second_order_gpu_hours(self) -> float:
+        """GPU-hours lost to preemption that the requeue of a failed job caused, as estimated."""
+        return sum(
+            loss.gpu_hours.value or 0.0
+            for loss in self.losses
+            if loss.bucket == "lost_work_preempted" and loss.cause is not None
+        )
+
+    @property
+    def states_known(self) -> bool:
+        """Whether records say of any cluster when its nodes were out of service."""
+        return not self.clusters or self.without_states != self.clusters
+
+    @property
+    def out_of_service_gpu_hours(self) -> float | None:
+        """GPU-hours of nodes drained or down; None where no record says when nodes were."""
+        if not self.states_known:
+            return None
+        return sum(each.gpu_hours.value or 0.0 for each in self._of(OUT_OF_SERVICE))
+
+    @property
+    def out_of_service_ratio(self) -> float | None:
+        """The same as a share of the total."""
+        if not self.states_known:
+            return None
+        return sum(each.ratio.value or 0.0 for each in self._of(OUT_OF_SERVICE))
+
+    @property
+    def losses_cost(self) -> float | None:
+        """Price of lost work and of nodes out of service; None where one of them has none."""
+        costs = [each.cost for each in (*self._of(LOST), *self._of(OUT_OF_SERVICE))]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """From all GPU-time down: what each bucket takes off, last what is productive.
+
+        Time out of service first, then what was free, then, below the sum of what jobs held, what
+        these spent and lost. Buckets that are empty whatever the bound are left out.
+        """
+        there = {each.bucket: each for each in self.buckets if each.gpu_hours.upper}
+        steps, left = [Step(CAPACITY if self.covers_fleet else HELD, None, 0.0, 1.0)], 1.0
+        above_jobs = any(not each.kind.of_jobs for each in there.values())
+        for bucket in (there[name] for name in reversed(STACK[1:]) if name in there):
+            if bucket.kind.of_jobs and above_jobs:
+                steps.append(Step(HELD, None, 0.0, left))
+                above_jobs = False
+            ratio = bucket.gpu_seconds / self.total_gpu_seconds
+            steps.append(Step(bucket.kind.title, bucket, left, left - ratio))
+            left -= ratio
+        if (productive := self.bucket("productive")) is not None:
+            steps.append(Step(productive.kind.title, productive, 0.0, left))
+        return tuple(steps)
+
     def bucket(self, name: str) -> Bucket | None:
         """One bucket; None where the selection leaves it out."""
         return next((each for each in self.buckets if each.bucket == name), None)
+
+    def _of(self, names: Collection[str]) -> list[Bucket]:
+        """The buckets of these names that the selection has."""
+        return [each for each in self.buckets if each.bucket in names]
+
+    def table(self) -> pd.DataFrame:
+        """One row a bucket: GPU-hours and percent with bounds, the cost where a price is known."""
+        percent = {"percent": "value", "percent_lower": "lower", "percent_upper": "upper"}
+        rows = [
+            {
+                "title": each.kind.title,
+                "gpu_hours": each.gpu_hours.value,
+                "gpu_hours_lower": each.gpu_hours.lower,
+                "gpu_hours_upper": each.gpu_hours.upper,
+                **{name: getattr(each.ratio.scaled(100.0), side) for name, side in percent.items()},
+                "estimated": each.kind.estimated,
+                "cost": each.cost,
+                "goodput_term": each.kind.goodput_term or OUTSIDE,
+                "bucket": each.bucket,
+            }
+            for each in self.buckets
+        ]
+        if self.currency is None:
+            return pd.DataFrame(rows).drop(columns="cost")
+        return pd.DataFrame(rows).rename(columns={"cost": f"cost_{self.currency}"})
 
 
 def goodput_ledger(
@@ -115,7 +220,7 @@ def goodput_ledger(
     prices: Mapping[str, tuple[float, str]],
     notes: Mapping[str, Any],
     without_states: Collection[str] = (),
-    conf_level: float = 0.90,
+    conf_level: float = CONF_LEVEL,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
 
@@ -139,7 +244,7 @@ def goodput_ledger(
     prices
         Cluster -> price of a GPU-hour and its currency.
     notes
-        What the derivation took for granted, as `store_meta.ledger_notes` holds it.
+        What the derivation took for granted, as `stage_runs.notes` holds it.
     without_states
         Clusters of which no record says when nodes were out of service.
     conf_level
@@ -183,7 +288,7 @@ def goodput_ledger(
         losses=_losses(rows, total, conf_level),
         rule_first_order_gpu_hours=_by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
-        runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else _nothing(conf_level),
+        runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0),
         known=not rows.empty,
         clusters=tuple(sorted(held_by)),
         without_states=unstated,
@@ -191,30 +296,30 @@ def goodput_ledger(
         conf_level=conf_level,
         notes=(
             *habit_sentences(notes),
-            *record_sentences(notes),
-            *no_state_sentences(unstated, several=len(held_by) > len(unstated)),
+            *_record_sentences(notes),
+            *_no_state_sentences(unstated, several=len(held_by) > len(unstated)),
         ),
     )  # fmt: skip
 
 
-def _bounded(found: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
+def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
     """A bucket with the bounds that missing states of nodes leave.
 
     `open_s`: free seconds, by bucket, that may as well have been out of service.
     """
-    if found.kind.of_jobs:
-        return found
-    lower, upper = found.gpu_seconds, found.gpu_seconds
-    if found.bucket in FREE:
-        lower -= open_s[found.bucket]
+    if bucket.kind.of_jobs:
+        return bucket
+    lower, upper = bucket.gpu_seconds, bucket.gpu_seconds
+    if bucket.bucket in FREE:
+        lower -= open_s[bucket.bucket]
     else:
         upper += sum(open_s.values())
-    level, n = found.gpu_hours.conf_level, found.gpu_hours.n
+    level, n = bucket.gpu_hours.conf_level, bucket.gpu_hours.n
     hours, ratio = (
-        Estimate(found.gpu_seconds / unit, lower / unit, upper / unit, level, n)
+        Estimate(bucket.gpu_seconds / unit, lower / unit, upper / unit, level, n)
         for unit in (HOUR_S, total)
     )
-    return replace(found, gpu_hours=hours, ratio=ratio)
+    return replace(bucket, gpu_hours=hours, ratio=ratio)
 
 
 def _bucket(
@@ -227,14 +332,14 @@ def _bucket(
     conf_level: float,
 ) -> Bucket:
     """One bucket of the ledger."""
-    hours = _estimate(rows, total, conf_level) if total else _nothing(conf_level)
+    hours = _estimate(rows, total, conf_level) if total else unknown(conf_level, 0)
     by_cluster = rows.groupby("cluster")["gpu_seconds"].sum()
     priced = currency is not None and all(c in prices for c in by_cluster.index)
     return Bucket(
         bucket=name,
         gpu_seconds=int(rows["gpu_seconds"].sum()),
         gpu_hours=hours,
-        ratio=hours.scaled(HOUR_S / total) if total else _nothing(conf_level),
+        ratio=hours.scaled(HOUR_S / total) if total else unknown(conf_level, 0),
         cost=float(sum(prices[str(c)][0] * s for c, s in by_cluster.items()) / HOUR_S)
         if priced
         else None,
@@ -244,7 +349,7 @@ def _bucket(
 def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ...]:
     """Lost work by bucket and cause."""
     lost = rows[rows["rule_gpu_seconds"].notna()]
-    found = [
+    losses = [
         Loss(
             bucket=str(bucket),
             cause=None if cause == "" else str(cause),
@@ -256,7 +361,7 @@ def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ..
             ["bucket", "cause"]
         )
     ]
-    return tuple(sorted(found, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
+    return tuple(sorted(losses, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
 
 
 def _by_rule(rows: pd.DataFrame, chosen: pd.Series) -> float | None:
@@ -275,6 +380,44 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, conf_level, n)
 
 
-def _nothing(conf_level: float) -> Estimate:
-    """A share of nothing."""
-    return Estimate(None, None, None, conf_level, 0)
+def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the records leave open: time that could not be counted, causes that are not known."""
+    sentences = []
+    if names := notes.get("clusters_without_gpu_time"):
+        sentences.append(
+            f"No GPU-time is known of {', '.join(names)}: records of its jobs state no GPUs "
+            "(sacct: AllocTRES with gres/gpu)."
+        )
+    if n := notes["attempts_without_gpus"]:
+        sentences.append(f"{n:,} attempts that ran state no GPUs and are not counted.")
+    if n := notes["failures_of_unknown_cause"]:
+        hours = notes["their_rule_gpu_seconds"] / 3600
+        sentences.append(
+            f"{n:,} failed attempts have no known cause; they count as productive. Were "
+            f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
+            "(by the 30-minute rule, all time)."
+        )
+    if seconds := notes["excess_gpu_seconds"]:
+        sentences.append(
+            f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have: "
+            "records of nodes are incomplete, or jobs shared GPUs."
+        )
+    return tuple(sentences)
+
+
+def _no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, ...]:
+    """Clusters of which no record says nodes' states; nothing where there are none.
+
+    `several`: whether other clusters have such records.
+
+    Examples
+    --------
+    >>> _no_state_sentences(["b"], several=True)[0][:53]
+    'No record says when nodes of b were out of service: s'
+    """
+    if not clusters:
+        return ()
+    of = f" of {', '.join(clusters)}" if several else ""
+    said = f"No record says when nodes{of} were out of service"
+    remedy = "`faultline ingest sacctmgr-events` reads it"
+    return (f"{said}: such time is not told from idle time. {remedy}.",)

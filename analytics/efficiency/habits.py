@@ -40,6 +40,14 @@ ONE_NODE: Final = {
 """The same of jobs on one node: what they take to start and to save is not counted."""
 
 
+_BASES: Final = {
+    "observed_runs": "as training metrics of {n} show",
+    "configured": "as [runs] of site.toml states",
+    "assumed": "assumed after published habits: training metrics or [runs] of site.toml say better",
+}
+_CLASSES: Final = {"several_nodes": "Jobs on several nodes", "one_node": "Jobs on one node"}
+
+
 @dataclass(frozen=True)
 class Habit:
     """Times of one habit, whole seconds."""
@@ -134,17 +142,19 @@ def habits(
     >>> habits(runs, stated={}, assumed=SEVERAL_NODES).central
     Habit(interval_s=3600, write_s=60, restart_s=300)
     """
-    found = {
+    quantities = {
         name: _quantity(observed[column], stated.get(name), assumed[name])
         for name, column in QUANTITIES.items()
     }
-    low, high = ({name: bounds[side] for name, (_, bounds, _) in found.items()} for side in (0, 1))
-    bases = {basis for _, _, basis in found.values()}
+    low, high = (
+        {name: bounds[side] for name, (_, bounds, _) in quantities.items()} for side in (0, 1)
+    )
+    bases = {basis for _, _, basis in quantities.values()}
     weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)
     shown = observed[["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = shown.sum(axis=1).to_numpy(dtype=float)
     return Habits(
-        central=_habit({name: value for name, (value, _, _) in found.items()}),
+        central=_habit({name: value for name, (value, _, _) in quantities.items()}),
         corners=_corners(low, high),
         basis=weakest,
         n_runs=len(cycle),
@@ -211,3 +221,42 @@ def _habit(times: Mapping[str, float]) -> Habit:
         write_s=round(times["write_s"]),
         restart_s=round(times["restart_s"]),
     )
+
+
+def habit_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
+    """How jobs are taken to save and start up, one sentence a class.
+
+    Examples
+    --------
+    >>> habit_sentences({"one_node": {"basis": "assumed", "n_runs": 0, "write_s": [0, 0, 0],
+    ...     "interval_s": [3600, 900, 14400], "restart_s": [0, 0, 0]}})[0][:64]
+    'Jobs on one node: a checkpoint every 60 min (15 to 240), no time'
+    """
+    return tuple(
+        f"{title}: {_costs(notes[name])}, {_basis(notes[name])}."
+        for name, title in _CLASSES.items()
+        if name in notes
+    )
+
+
+def _costs(known: Mapping[str, Any]) -> str:
+    """Interval, write and start-up with their ranges."""
+    costs = [
+        f"{_minutes(known[name])} {text}"
+        for name, text in (("write_s", "to write it"), ("restart_s", "to start up"))
+        if any(known[name])
+    ]
+    spent = " and ".join(costs) or "no time counted to write it or to start up"
+    return f"a checkpoint every {_minutes(known['interval_s'])}, {spent}"
+
+
+def _minutes(bounds: list[float]) -> str:
+    """Minutes of a value and, where they differ, its bounds."""
+    value, low, high = (f"{seconds / 60:.3g}" for seconds in bounds)
+    return f"{value} min" if low == high else f"{value} min ({low} to {high})"
+
+
+def _basis(known: Mapping[str, Any]) -> str:
+    """What it rests on."""
+    n = known["n_runs"]
+    return _BASES[known["basis"]].format(n="one run" if n == 1 else f"{n} runs")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from analytics.efficiency.ettr_forms import ettr_v1, ettr_v2
-from analytics.efficiency.ettr_settings import EttrSettings
+from analytics.efficiency.expected_ettr import EttrSettings
+from analytics.reliability.comparisons import RSC1_RATE, RSC2_RATE
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class PublishedInconsistency:
 
 
 def _rsc1(gpus: int) -> EttrSettings:
-    return EttrSettings(gpus=gpus, rate_per_1000_node_days=6.50, restart_min=5.0)
+    return EttrSettings(gpus=gpus, rate_per_1000_node_days=RSC1_RATE, restart_min=5.0)
 
 
 RSC2_AT_100K = EttrSettings(
-    gpus=100_000, rate_per_1000_node_days=2.34, restart_min=5.0, interval_min=21.0
+    gpus=100_000, rate_per_1000_node_days=RSC2_RATE, restart_min=5.0, interval_min=21.0
 )
 PUBLISHED_INCONSISTENCIES = (
     PublishedInconsistency(
@@ -90,15 +91,15 @@ LLAMA_3 = "Llama 3, arXiv 2407.21783, Table 5"
 LLAMA_3_RATE = 419 / (54 * 2048) * 1000
 """Failures per 1,000 node-days: 419 in 54 days of 2,048 nodes."""
 PUBLISHED_WHAT_IFS = (
-    _what_if("v1", 16_000, 6.5, "0.7", interval_min=60.0),
-    _what_if("v1", 16_000, 6.5, "0.93", interval_min=5.0),
-    _what_if("v1", 8_000, 6.5, "0.9", interval_min=30.0, queue_min=1.0),
-    _what_if("v1", 100_000, 6.5, "0.5", interval_min=7.0, queue_min=1.0),
-    _what_if("v1", 100_000, 2.34, "0.9", restart_min=2.0, interval_min=2.0, queue_min=1.0),
+    _what_if("v1", 16_000, RSC1_RATE, "0.7", interval_min=60.0),
+    _what_if("v1", 16_000, RSC1_RATE, "0.93", interval_min=5.0),
+    _what_if("v1", 8_000, RSC1_RATE, "0.9", interval_min=30.0, queue_min=1.0),
+    _what_if("v1", 100_000, RSC1_RATE, "0.5", interval_min=7.0, queue_min=1.0),
+    _what_if("v1", 100_000, RSC2_RATE, "0.9", restart_min=2.0, interval_min=2.0, queue_min=1.0),
     PublishedWhatIf("v1", RSC2_AT_100K, "0.5", follows=False),
-    _what_if("v2", 12_000, 6.5, "below 0.9", write_min=5.0),
+    _what_if("v2", 12_000, RSC1_RATE, "below 0.9", write_min=5.0),
     _what_if("v2", 12_000, 1.0, "0.9", write_min=5.0),
-    _what_if("v2", 12_000, 6.5, "0.9", write_min=1 / 6),
+    _what_if("v2", 12_000, RSC1_RATE, "0.9", write_min=1 / 6),
     replace(
         _what_if("v2", 16_384, LLAMA_3_RATE, "over 0.9", restart_min=10.0, write_min=1 / 6),
         source=LLAMA_3,

@@ -66,15 +66,15 @@ class RunRule:
                 raise OutOfRangeError(key, "a whole number > 0", repr(value), remedy)
         for key in ("arrays", "names"):
             if getattr(self, key) not in CHAINS:
-                found = repr(getattr(self, key))
-                raise OutOfRangeError(key, '"chain" or "apart"', found, "choose one")
+                given = repr(getattr(self, key))
+                raise OutOfRangeError(key, '"chain" or "apart"', given, "choose one")
         if not isinstance(self.after_completed, bool):
-            found = repr(self.after_completed)
-            raise OutOfRangeError("after_completed", "true or false", found, "choose one")
+            given = repr(self.after_completed)
+            raise OutOfRangeError("after_completed", "true or false", given, "choose one")
         names: object = self.generic_names
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-            found = repr(list(names) if isinstance(names, tuple) else names)
-            raise OutOfRangeError("generic_names", "a list of names", found, 'write e.g. ["train"]')
+            given = repr(list(names) if isinstance(names, tuple) else names)
+            raise OutOfRangeError("generic_names", "a list of names", given, 'write e.g. ["train"]')
 
 
 def _number(key: str, value: object, most: float, rule: str, *, zero: bool = False) -> None:

@@ -1,20 +1,26 @@
-"""Job runs: all attempts and jobs of one logical task."""
+"""Job runs: all attempts and jobs of one logical task, chains of jobs among them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from analytics.efficiency.run_chains import array_links, name_links
 from analytics.efficiency.run_rule import RunRule
 from analytics.failures.columns import NEVER, codes, microseconds, require
 
 if TYPE_CHECKING:
-    from analytics.efficiency.run_chains import Ints, Links
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+    Links: TypeAlias = tuple[Ints, Ints]
 
 JOINED_BY: Final = ("single", "lineage", "requeue", "array", "name")
 """Why rows are one run, from the strongest rule to the weakest; single: nothing joined them."""
@@ -24,8 +30,10 @@ COLUMNS: Final = (
     *("n_nodes", "n_gpus"),
 )
 """What `link_runs` reads of each attempt."""
-_DAY = 86_400_000_000
-_LAST = int(np.iinfo(np.int64).max)
+_DAY, _HOUR = 86_400_000_000, 3_600_000_000
+"""Microseconds."""
+_LATEST = int(np.iinfo(np.int64).max)
+"""Beyond any time: unknown times sort behind all others, open ends last."""
 
 
 def link_runs(attempts: pd.DataFrame, rule: RunRule | None = None) -> pd.DataFrame:
@@ -95,12 +103,12 @@ def link_runs(attempts: pd.DataFrame, rule: RunRule | None = None) -> pd.DataFra
     order = _order(attempts)
     rows = attempts.iloc[order].reset_index(drop=True)
     stages = [np.arange(len(rows))]
-    for join in (_lineage, _requeues, array_links, name_links):
+    for join in (_lineage, _requeues, _array_links, _name_links):
         stages.append(_joined(stages[-1], join(rows, stages[-1], rule)))
     _, firsts, run = np.unique(stages[-1], return_index=True, return_inverse=True)
     first = firsts[run]
     by = np.argmax(np.stack([stage == stage[first] for stage in stages]), axis=0)
-    found = pd.DataFrame(
+    joined = pd.DataFrame(
         {
             "run_id": _ids(rows, firsts)[run],
             "joined_by": np.array(JOINED_BY, dtype=object)[by],
@@ -108,17 +116,17 @@ def link_runs(attempts: pd.DataFrame, rule: RunRule | None = None) -> pd.DataFra
     )
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    return found.iloc[back].set_axis(attempts.index)
+    return joined.iloc[back].set_axis(attempts.index)
 
 
 def _order(attempts: pd.DataFrame) -> Ints:
     """Rows in order of time: start, else submission, then end; keys settle what is left."""
     start, submit = microseconds(attempts["start_at"]), microseconds(attempts["submit_at"])
     end = microseconds(attempts["end_at"])
-    at = np.where(start != NEVER, start, np.where(submit != NEVER, submit, _LAST))
+    at = np.where(start != NEVER, start, np.where(submit != NEVER, submit, _LATEST))
     keys = [pd.factorize(attempts[name], sort=True)[0] for name in ("attempt_key", "cluster")]
-    found: Ints = np.lexsort((*keys, np.where(end != NEVER, end, _LAST), at))
-    return found
+    order: Ints = np.lexsort((*keys, np.where(end != NEVER, end, _LATEST), at))
+    return order
 
 
 def _joined(label: Ints, links: Links) -> Ints:
@@ -167,13 +175,13 @@ def _known_user(user: pd.Series, group: Ints) -> Ints:
     number = pd.Series(pd.factorize(user)[0], dtype="float64")
     number = number.where(number >= 0)
     filled = number.groupby(group).ffill()
-    found: Ints = filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64)
-    return found
+    users: Ints = filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64)
+    return users
 
 
-def _neighbours(group: Ints) -> Links:
-    """Pairs of rows that follow each other in one group."""
-    order = np.argsort(group, kind="stable")
+def _neighbours(group: Ints, *by: Ints) -> Links:
+    """Pairs of rows that follow each other in one group, sorted by the last key of `by` first."""
+    order = np.lexsort((*by, group))
     same = (group[order][1:] == group[order][:-1]) & (group[order][1:] >= 0)
     return order[:-1][same], order[1:][same]
 
@@ -185,7 +193,154 @@ def _ids(rows: pd.DataFrame, firsts: Ints) -> np.ndarray[tuple[int], np.dtype[np
     in_time = head.assign(owner=owner).sort_index()
     place = in_time.groupby(["cluster", "owner"], dropna=False).cumcount().loc[head.index]
     again = owner + "#" + (place + 1).astype(str)
-    found: np.ndarray[tuple[int], np.dtype[np.object_]] = owner.where(place == 0, again).to_numpy(
+    ids: np.ndarray[tuple[int], np.dtype[np.object_]] = owner.where(place == 0, again).to_numpy(
         dtype=object
     )
-    return found
+    return ids
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is joined so far, one row each that has started; microseconds."""
+
+    rows: pd.DataFrame
+    """First attempt of each that started."""
+    row: Ints
+    """Its row."""
+    start: Ints
+    end: Ints
+    """Last end; beyond any time while an attempt is pending or running, or its end unknown."""
+    begin: Ints
+    """Submitted, eligible and started: a row each; `NEVER` where unknown."""
+    completed: Bools
+    """Whether its last attempt that started is COMPLETED."""
+
+    def select(self, keep: Bools) -> _Parts:
+        """Those of a mask."""
+        return _Parts(
+            self.rows[keep],
+            self.row[keep],
+            self.start[keep],
+            self.end[keep],
+            self.begin[:, keep],
+            self.completed[keep],
+        )
+
+    @property
+    def in_time(self) -> tuple[Ints, Ints, Ints]:
+        """Keys of `lexsort` by start, then end, then row: it takes the first of them last."""
+        return self.row, self.end, self.start
+
+    def group(self, columns: Sequence[str]) -> Ints:
+        """Code of the values of these columns; unknown is a value."""
+        return codes(self.rows, columns)
+
+
+def _array_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
+    """Tasks of one array that ran one after the other, as `--array=0-9%1` makes them.
+
+    `rows` are in order of time, `label` says what is joined so far; pairs of rows.
+    """
+    tasks = rows["array_job_id"].notna().to_numpy()
+    if rule.arrays == "apart" or not tasks.any():
+        return _none()
+    parts = _parts(rows, label)
+    parts = parts.select(tasks[parts.row] & _large(parts.rows, rule.array_min_gpus))
+    whole = parts.group(("cluster", "user", "array_job_id"))
+    at_once = np.bincount(whole, weights=_crossed(parts, whole), minlength=1)[whole] > 0
+    group = parts.group(("cluster", "user", "array_job_id", "size"))
+    left, right = _neighbours(group, *parts.in_time)
+    good = ~at_once[left] & _goes_on(parts, left, right, rule)
+    return parts.row[left[good]], parts.row[right[good]]
+
+
+def _name_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
+    """Jobs of one user, name and size that ran one after the other: segments and restarts.
+
+    `rows` are in order of time, `label` says what is joined so far; pairs of rows.
+    """
+    if rule.names == "apart" or rows.empty:
+        return _none()
+    parts = _parts(rows, label)
+    parts = parts.select(_large(parts.rows, rule.name_min_gpus) & _named(parts.rows, rule))
+    of_name = parts.group(("cluster", "user", "name"))
+    many = np.bincount(of_name, minlength=1)
+    share = np.bincount(of_name, weights=_crossed(parts, of_name), minlength=1) / many.clip(min=1)
+    group = parts.group(("cluster", "user", "name", "account", "partition", "size"))
+    crossed = _crossed(parts, group)
+    left, right = _neighbours(group, *parts.in_time)
+    array = pd.factorize(parts.rows["array_job_id"])[0]
+    waited_at_once = (parts.begin[1, right] != NEVER) & (parts.begin[1, right] < parts.start[left])
+    good = (
+        _goes_on(parts, left, right, rule)
+        & ~(crossed[left] | crossed[right] | waited_at_once)
+        & (share[of_name[left]] <= rule.max_overlap_ratio)
+        & ((array[left] < 0) | (array[left] != array[right]))
+    )
+    return parts.row[left[good]], parts.row[right[good]]
+
+
+def _none() -> Links:
+    """No pair."""
+    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+
+
+def _parts(rows: pd.DataFrame, label: Ints) -> _Parts:
+    """What is joined so far and has started, with the size of its first attempt that did."""
+    times = {name: microseconds(rows[f"{name}_at"]) for name in ("submit", "eligible", "start")}
+    end = microseconds(rows["end_at"])
+    start = times["start"]
+    until = np.full(int(label.max(initial=0)) + 1, NEVER)
+    np.maximum.at(until, label, np.where(end == NEVER, _LATEST, np.maximum(end, start)))
+    ran = np.flatnonzero(start != NEVER)
+    named, place = np.unique(label[ran], return_index=True)
+    _, from_last = np.unique(label[ran][::-1], return_index=True)
+    first, last = ran[place], ran[::-1][from_last]
+    gpus = pd.to_numeric(rows["n_gpus"]).to_numpy(dtype=float)[first]
+    nodes = pd.to_numeric(rows["n_nodes"]).to_numpy(dtype=float)[first]
+    return _Parts(
+        rows=rows.iloc[first].assign(
+            size=np.where(gpus > 0, gpus, -nodes), n_gpus=gpus, n_nodes=nodes
+        ),
+        row=first,
+        start=start[first],
+        end=until[named],
+        begin=np.stack([values[first] for values in times.values()]),
+        completed=rows["state"].eq("COMPLETED").to_numpy(dtype=bool)[last],
+    )
+
+
+def _large(rows: pd.DataFrame, min_gpus: int | None) -> Bools:
+    """On several nodes, or of at least so many GPUs."""
+    large = rows["n_nodes"] > 1 if min_gpus is None else rows["n_gpus"] >= min_gpus
+    return large.to_numpy(dtype=bool)
+
+
+def _named(rows: pd.DataFrame, rule: RunRule) -> Bools:
+    """With a user and a name that says something."""
+    generic = {"", *(name.casefold() for name in rule.generic_names)}
+    name = rows["name"].astype(object)
+    known = name.notna() & rows["user"].notna()
+    plain = name.where(known, "").astype(str).str.strip().str.casefold()
+    return (known & ~plain.isin(generic)).to_numpy(dtype=bool)
+
+
+def _crossed(parts: _Parts, group: Ints) -> Bools:
+    """Which ran while another of their group ran."""
+    order = np.lexsort((*parts.in_time, group))
+    start = parts.start[order]
+    until = pd.Series(parts.end[order]).groupby(group[order]).cummax().to_numpy()
+    same = group[order][1:] == group[order][:-1]
+    crossed = np.zeros(len(order), dtype=bool)
+    crossed[order[1:]] = same & (start[1:] < until[:-1])
+    crossed[order[:-1]] |= same & (start[1:] < parts.end[order][:-1])
+    return crossed
+
+
+def _goes_on(parts: _Parts, left: Ints, right: Ints, rule: RunRule) -> Bools:
+    """Whether the right one may go on where the left one ended."""
+    end = parts.end[left]
+    limit = end + np.minimum(int(rule.gap_hours * _HOUR), _LATEST - end)
+    soon = (parts.begin[:, right] >= end) & (parts.begin[:, right] <= limit)
+    good = (parts.start[right] >= end) & soon.any(axis=0)
+    return good if rule.after_completed else good & ~parts.completed[left]

@@ -11,14 +11,14 @@ from scipy import special
 
 from analytics import validate
 from analytics.efficiency.ettr_forms import ettr_exact, ettr_exact_run, whole_intervals
-from analytics.estimate import Estimate, unknown
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from analytics.efficiency.ettr_settings import EttrSettings
+    from analytics.efficiency.expected_ettr import EttrSettings
 
 BLOCK = 1 << 18
 """Times to failure drawn at a time: what fits a processor's cache."""
@@ -44,7 +44,7 @@ class SimulatedEttr:
 
 
 def simulated_ettr(
-    settings: EttrSettings, simulations: int, *, seed: int = 0, conf_level: float = 0.90
+    settings: EttrSettings, simulations: int, *, seed: int = 0, conf_level: float = CONF_LEVEL
 ) -> SimulatedEttr:
     """Monte Carlo estimate of the expected ETTR.
 
@@ -84,7 +84,7 @@ def simulated_ettr(
 
     Examples
     --------
-    >>> from analytics.efficiency.ettr_settings import EttrSettings
+    >>> from analytics.efficiency.expected_ettr import EttrSettings
     >>> job = EttrSettings(
     ...     gpus=16_000, rate_per_1000_node_days=6.5, restart_min=5.0, interval_min=60.0
     ... )

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.training_course import RunHabit, courses, runs
 from analytics.efficiency.training_rows import rows_by_attempt
-from analytics.failures.columns import require
+from analytics.failures.columns import NEVER, SECOND, microseconds, require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.efficiency.training_rows import AttemptRows
+
+    Floats = NDArray[np.float64]
 
 STEP_COLUMNS = (
     *("cluster", "attempt_key", "step", "rank", "logged_at"),
@@ -16,6 +27,27 @@ STEP_COLUMNS = (
 """Columns of the steps, as the table training_metrics holds them."""
 ATTEMPT_COLUMNS = ("cluster", "attempt_key", "run_id", "start_at", "end_at")
 """Columns of the attempts, as the table jobs holds them."""
+_COLUMNS = (
+    *("cluster", "attempt_key", "run_id", "n_rows", "startup_s", "checkpoint_s", "unsaved_s"),
+    *("n_saves", "silent_s", "n_intervals", "interval_s", "interval_s2"),
+    *("n_writes", "write_s", "write_s2"),
+)
+_KINDS = {
+    name: "object"
+    if name in ("cluster", "attempt_key", "run_id")
+    else ("int64" if name.startswith("n_") else "float64")
+    for name in _COLUMNS
+}
+_HABITS = (
+    ("checkpoint_interval_s", "interval_s", "n_intervals"),
+    ("checkpoint_write_s", "write_s", "n_writes"),
+    ("restart_s", "restart_s", "n_restarts"),
+)
+_SUMS = tuple(column for _, total, count in _HABITS for column in (total, f"{total}2", count))
+SILENCE_S = 3600.0
+"""A log that ends this long before its attempt, and longer than a save cycle, missed saves."""
+_REGULAR_RATIO = 0.8
+_REGULAR_SLACK = 0.02
 
 
 def attempt_progress(steps: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
@@ -87,17 +119,17 @@ def attempt_progress(steps: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFram
     require("steps", steps, STEP_COLUMNS)
     require("attempts", attempts, ATTEMPT_COLUMNS)
     logs = rows_by_attempt(steps)
-    found: list[tuple[object, ...]] = []
-    for run in runs(attempts):
-        listed = dict(courses(run, logs))
+    progress: list[tuple[object, ...]] = []
+    for run in _runs(attempts):
+        listed = dict(_courses(run, logs))
         if not listed:
             continue
         habit = RunHabit.of(list(listed.values()))
         for attempt in run:
             facts = habit.facts(listed.get(attempt), attempt)
             if facts is not None:
-                found.append((attempt.cluster, attempt.key, attempt.run, *facts))
-    return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_KINDS)
+                progress.append((attempt.cluster, attempt.key, attempt.run, *facts))
+    return pd.DataFrame(progress, columns=list(_COLUMNS)).astype(_KINDS)
 
 
 def run_habits(progress: pd.DataFrame) -> pd.DataFrame:
@@ -144,31 +176,167 @@ def run_habits(progress: pd.DataFrame) -> pd.DataFrame:
     own.loc[logged.index, "restart_s"] = logged["startup_s"]
     own.loc[logged.index, "restart_s2"] = logged["startup_s"] ** 2
     sums = own.groupby(["cluster", "run_id"], sort=True)[list(_SUMS)].sum().reset_index()
-    found = sums[["cluster", "run_id"]].copy()
+    habits = sums[["cluster", "run_id"]].copy()
     for name, total, count in _HABITS:
         n, s, squares = (sums[column].to_numpy(float) for column in (count, total, f"{total}2"))
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = np.sqrt(np.maximum(squares - s * s / n, 0.0) / (n - 1))
-            found[name] = np.where(n > 0, s / n, np.nan)
-        found[count] = sums[count]
-        found[f"sd_{total}"] = np.where(n > 1, spread, np.nan)
-    return found
+            habits[name] = np.where(n > 0, s / n, np.nan)
+        habits[count] = sums[count]
+        habits[f"sd_{total}"] = np.where(n > 1, spread, np.nan)
+    return habits
 
 
-_COLUMNS = (
-    *("cluster", "attempt_key", "run_id", "n_rows", "startup_s", "checkpoint_s", "unsaved_s"),
-    *("n_saves", "silent_s", "n_intervals", "interval_s", "interval_s2"),
-    *("n_writes", "write_s", "write_s2"),
-)
-_KINDS = {
-    name: "object"
-    if name in ("cluster", "attempt_key", "run_id")
-    else ("int64" if name.startswith("n_") else "float64")
-    for name in _COLUMNS
-}
-_HABITS = (
-    ("checkpoint_interval_s", "interval_s", "n_intervals"),
-    ("checkpoint_write_s", "write_s", "n_writes"),
-    ("restart_s", "restart_s", "n_restarts"),
-)
-_SUMS = tuple(column for _, total, count in _HABITS for column in (total, f"{total}2", count))
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt; times in microseconds."""
+
+    cluster: str
+    key: str
+    run: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """What the rows of one attempt say; times in seconds from its start."""
+
+    n_rows: int
+    begin: float
+    """First step begun; NaN where unknown."""
+    saved: Floats
+    """Saves done."""
+    writes: Floats
+    """How long each stopped the run; NaN where unknown."""
+    last_step: float
+    """Last plain step logged; 0 where there is none."""
+    last: float
+    """Last row."""
+    step_s: float
+    """Usual duration of a step; NaN where unknown."""
+
+    @property
+    def intervals(self) -> Floats:
+        """Working time before each save; NaN where unknown."""
+        return self.saved - self.writes - np.concatenate(([self.begin], self.saved))[:-1]
+
+
+def _runs(attempts: pd.DataFrame) -> Iterator[list[Attempt]]:
+    """Attempts that started, run by run, in order of start."""
+    own = attempts["attempt_key"].astype(object)
+    run = attempts["run_id"].astype(object)
+    frame = pd.DataFrame(
+        {
+            "cluster": attempts["cluster"].astype(object),
+            "key": own,
+            "run": run.where(run.notna(), own),
+            "start": microseconds(attempts["start_at"]),
+            "end": microseconds(attempts["end_at"]),
+        }
+    )
+    frame = frame[frame["start"] != NEVER].drop_duplicates(["cluster", "key"])
+    frame = frame.sort_values(["cluster", "run", "start", "key"])
+    for _, group in frame.groupby(["cluster", "run"], sort=False):
+        yield [Attempt(*row) for row in group.itertuples(index=False, name=None)]
+
+
+def _courses(
+    run: Sequence[Attempt], logs: dict[tuple[str, str], AttemptRows]
+) -> Iterator[tuple[Attempt, Course]]:
+    """The courses of a run's attempts; each hands the last step it saved to the next."""
+    resumed: float | None = 0.0
+    for attempt in run:
+        rows = logs.get((attempt.cluster, attempt.key))
+        if rows is None:
+            continue
+        rows = rows.since(attempt.start)
+        yield attempt, _course(rows, resumed)
+        resumed = rows.last_saved_step() if len(rows.saved_at) else None
+
+
+def _course(rows: AttemptRows, resumed: float | None) -> Course:
+    """The course that rows tell; a save before the first step is a part of the start-up."""
+    begin = max(rows.begin(resumed), 0.0)
+    counted = ~(rows.saved_at <= begin)
+    return Course(
+        n_rows=rows.n_rows,
+        begin=begin,
+        saved=rows.saved_at[counted],
+        writes=rows.writes()[counted],
+        last_step=float(rows.step_at[-1]) if len(rows.step_at) else 0.0,
+        last=rows.last_at,
+        step_s=rows.pace,
+    )
+
+
+@dataclass(frozen=True)
+class RunHabit:
+    """How one run saves, over all its attempts."""
+
+    saves: bool
+    """It logs saves."""
+    cycle: float
+    """Usual time from save to save; NaN where unknown."""
+    interval: float
+    """Usual working time between saves, where they come regularly; else NaN."""
+    longest_write: float
+    longest_startup: float
+
+    @classmethod
+    def of(cls, courses: Sequence[Course]) -> RunHabit:
+        """What the courses of one run have in common."""
+        intervals = np.concatenate([course.intervals for course in courses])
+        writes = np.concatenate([course.writes for course in courses])
+        startups = [course.begin for course in courses if course.begin == course.begin]
+        known, cost = intervals[np.isfinite(intervals)], writes[np.isfinite(writes)]
+        usual = float(np.median(known)) if len(known) else np.nan
+        step_s = max((course.step_s for course in courses if course.step_s > 0), default=0.0)
+        near = np.abs(known - usual) <= max(_REGULAR_SLACK * usual, step_s)
+        regular = len(known) >= 2 and near.mean() >= _REGULAR_RATIO
+        longest = float(cost.max()) if len(cost) else 0.0
+        return cls(
+            saves=any(len(course.saved) for course in courses),
+            cycle=usual + longest,
+            interval=usual if regular else np.nan,
+            longest_write=longest,
+            longest_startup=max(startups, default=0.0),
+        )
+
+    def facts(self, course: Course | None, attempt: Attempt) -> tuple[float, ...] | None:
+        """The numbers of one attempt, from n_rows on; None where nothing is known of it."""
+        ran = (attempt.end - attempt.start) / SECOND if attempt.end != NEVER else np.nan
+        if course is None:
+            if not 0 <= ran <= self.longest_startup:
+                return None
+            return 0, ran, 0.0, 0.0, 0, ran, 0, 0.0, 0.0, 0, 0.0, 0.0
+        end = course.last if np.isnan(ran) else ran
+        unfinished = self._unfinished_write(course, end)
+        intervals = course.intervals[np.isfinite(course.intervals)]
+        writes = course.writes[np.isfinite(course.writes)]
+        return (
+            course.n_rows,
+            min(course.begin, end) if course.begin == course.begin else np.nan,
+            float(course.writes.sum()) + unfinished if self.saves else np.nan,
+            self._unsaved(course, end) - unfinished,
+            len(course.saved),
+            max(end - course.last, 0.0),
+            *(len(intervals), float(intervals.sum()), float((intervals**2).sum())),
+            *(len(writes), float(writes.sum()), float((writes**2).sum())),
+        )
+
+    def _unsaved(self, course: Course, end: float) -> float:
+        """From the last save, or the first step, to the end."""
+        missed = SILENCE_S if np.isnan(self.cycle) else max(SILENCE_S, self.cycle)
+        if not self.saves or end - course.last > missed:
+            return np.nan
+        since = course.saved[-1] if len(course.saved) else course.begin
+        return float(max(end - since, 0.0))
+
+    def _unfinished_write(self, course: Course, end: float) -> float:
+        """Time in a save that the end of the attempt cut off, where the run saves regularly."""
+        since = float(course.saved[-1]) if len(course.saved) else course.begin
+        due = since + self.interval
+        excess = end - due
+        stopped = course.last_step <= due + min(1.0, self.longest_write)
+        return excess if 0 < excess <= self.longest_write and stopped else 0.0

@@ -116,10 +116,10 @@ class AttemptRows:
 
         That of several saves between the same two steps counts once, with the last of them.
         """
-        found = self.write.copy()
-        for place in np.flatnonzero(~np.isfinite(found)):
-            found[place] = self._gap(int(place))
-        return found
+        seconds = self.write.copy()
+        for place in np.flatnonzero(~np.isfinite(seconds)):
+            seconds[place] = self._gap(int(place))
+        return seconds
 
     def _gap(self, save: int) -> float:
         """Time from the step before a save to the step behind it, less the steps between."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics.failures.claims import claim_processes, dismiss
+from analytics.failures.evidence import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +98,9 @@ def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) ->
     attempts = attempts.reset_index(drop=True)
     place = pd.Series(attempts.index, index=attempts["attempt"])
     stated = _of_state(attempts, table)
-    rows = pd.concat([part for part in (evidence, stated) if len(part)] or [evidence])
+    if evidence.empty and stated.empty:
+        return _bare(attempts, table)
+    rows = pd.concat([part for part in (evidence, stated) if len(part)])
     rows = rows.reset_index(drop=True)
     rows["row"] = rows["attempt"].map(place).astype("int64")
     rows = _weighed(rows, attempts, table)
@@ -216,6 +219,27 @@ def _verdicts(
     rows.loc[beside, ["role", "why"]] = ["other", "speaks for another cause"]
     others = _alternatives(attempts, rows, shares, best["cause"])
     return Verdicts(verdicts, rows.drop(columns=["row"]), others)
+
+
+def _bare(attempts: pd.DataFrame, table: Weights) -> Verdicts:
+    """Verdicts on attempts of which nothing at all is known beyond their state."""
+    cause = _without_evidence(attempts)
+    verdicts = pd.DataFrame(
+        {
+            "attempt": attempts["attempt"],
+            "symptom": cause.map(_symptoms(table)),
+            "domain": "unknown",
+            "cause": cause,
+            "confidence": 0.0,
+            "method": "none",
+            "node": _first_known(
+                attempts["failed_node"], attempts["only_node"].where(cause.eq("node_lost"))
+            ),
+        }
+    )
+    nothing = pd.DataFrame(columns=[*COLUMNS, "domain", "weight", "role", "why"])
+    others = pd.DataFrame(columns=["attempt", "cause", "confidence", "reason"])
+    return Verdicts(verdicts, nothing, others)
 
 
 def _best(shares: pd.DataFrame) -> pd.DataFrame:

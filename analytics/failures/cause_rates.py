@@ -61,6 +61,15 @@ class CausesByWeek:
     to_at: pd.Timestamp | None
     """Its end in the last week."""
 
+    @property
+    def ranked(self) -> tuple[tuple[CauseSeries, int], ...]:
+        """Each series with its place in its domain, from 0."""
+        domains = [series.domain for series in self.series]
+        return tuple(
+            (series, domains[:place].count(series.domain))
+            for place, series in enumerate(self.series)
+        )
+
 
 def causes_by_week(
     by_week: pd.DataFrame,

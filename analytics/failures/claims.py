@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def dismiss(rows: pd.DataFrame, which: NDArray[np.bool_] | pd.Series, role: str, why: str) -> None:
     """Takes rows that still count as a cause out of the weighing."""
     chosen = np.asarray(which, dtype=bool) & rows["role"].eq("cause").to_numpy()
-    rows.loc[chosen, ["role", "why"]] = [role, why]
-    rows.loc[chosen, "weight"] = 0.0
+    if chosen.any():
+        rows.loc[chosen, ["role", "why"]] = [role, why]
+        rows.loc[chosen, "weight"] = 0.0
 
 
 def claim_processes(rows: pd.DataFrame, table: Weights) -> None:

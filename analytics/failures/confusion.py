@@ -54,6 +54,19 @@ class ConfusionMatrix:
     user_called_hardware_ratio: Estimate
     """Of the failures of user programs: verdict hardware."""
 
+    @property
+    def n_by_actual(self) -> tuple[int, ...]:
+        """Attempts of each right cause."""
+        return tuple(sum(row) for row in self.counts)
+
+    @property
+    def shares_of_actual(self) -> tuple[tuple[float, ...], ...]:
+        """One row a right cause: share of its attempts by the cause that was found."""
+        return tuple(
+            tuple(n / max(of, 1) for n in row)
+            for row, of in zip(self.counts, self.n_by_actual, strict=True)
+        )
+
 
 def confusion_matrix(rows: pd.DataFrame, *, conf_level: float = 0.90) -> ConfusionMatrix:
     """Counts of right against found causes, with precision, recall and shares.

@@ -151,8 +151,20 @@ def _linked(streak: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_
     return np.asarray(np.cumsum(change)[:-1] > 0, dtype=bool)
 
 
+_LOOPS = {
+    "loop": "int64", "cluster": "object", "run": "object", "job_id": "object",
+    "start_at": "datetime64[us, UTC]", "first_failed_at": "datetime64[us, UTC]",
+    "end_at": "datetime64[us, UTC]", "n_failures": "int64", "n_requeues": "int64",
+    "n_gpus": "float64", "n_preempted": "int64", "n_preempted_jobs": "int64",
+    "preempted_gpus": "float64",
+}  # fmt: skip
+"""Columns of the loops, and their types where there is none."""
+
+
 def _loops(failures: pd.DataFrame, number: Ints, preempted: pd.DataFrame | None) -> pd.DataFrame:
     """The row of each loop, from the failures in loops alone."""
+    if failures.empty:
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _LOOPS.items()})
     restarted = restarts(failures)
     again = (restarted != NEVER) | failures["state"].eq("REQUEUED").to_numpy()
     job = failures["job_id"].astype(object)

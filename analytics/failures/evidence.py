@@ -1,4 +1,4 @@
-"""What a piece of evidence says: the cause it names, and how strongly."""
+"""Evidence on failed attempts: its shape, the cause that a piece names, and how strongly."""
 
 from __future__ import annotations
 
@@ -8,12 +8,87 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from analytics.errors import ShapeError
+from analytics.failures.columns import codes
 from analytics.failures.xid import sxid_causes, xid_causes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analytics.failures.precedence import Weights
+
+COLUMNS = {
+    "attempt": "int64",  # number of the attempt
+    "cluster": "object",  # whose clock told the time
+    "kind": "object",  # health_event, node_event, job_log, scheduler
+    "key": "object",
+    "node": "object",
+    "offset_s": "float64",  # time of the evidence minus end of the attempt; NaN unknown
+    "check_name": "object",
+    "severity": "object",
+    "xid": "float64",
+    "cause": "object",  # None: names none
+    "odds": "float64",  # >= 0
+    "scope": "object",  # node or process
+    "job_named": "object",  # True: names this attempt's job; False: another; None: none
+    "causal_ratio": "float64",  # in [0, 1]; NaN unknown
+    "text": "object",
+    "log_method": "object",  # log_rule or log_model; None for other kinds
+}
+"""Columns of evidence and their types; one row for each piece of evidence and attempt."""
+_NEEDED = ("attempt", "kind", "key", "node", "offset_s", "cause", "odds", "scope", "job_named",
+           "causal_ratio")  # fmt: skip
+
+
+def evidence_frame(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Pieces of evidence as one frame of the columns and types in `COLUMNS`.
+
+    Parameters
+    ----------
+    parts : sequence of DataFrame
+        Rows from several sources, each with at least attempt, kind, key, node, offset_s, cause,
+        odds, scope, job_named and causal_ratio. A further column that a source lacks is null;
+        columns that are not in `COLUMNS` are left out.
+
+    Raises
+    ------
+    ShapeError
+        Where a column is missing or cannot have its type.
+
+    Examples
+    --------
+    >>> piece = pd.DataFrame({"attempt": [0], "kind": "scheduler", "key": "", "node": "a1",
+    ...     "offset_s": 0, "cause": None, "odds": 0, "scope": "node", "job_named": None,
+    ...     "causal_ratio": 1})
+    >>> frame = evidence_frame([piece])
+    >>> frame["offset_s"].dtype, list(frame.columns) == list(COLUMNS)
+    (dtype('float64'), True)
+    """
+    for part in parts:
+        missing = [name for name in _NEEDED if name not in part.columns]
+        if missing:
+            raise ShapeError(
+                f"evidence must have the columns {', '.join(_NEEDED)}, got none named "
+                f"{', '.join(missing)}: add them"
+            )
+    kept = [part for part in parts if len(part)]
+    columns = {name: _column(name, kind, kept) for name, kind in COLUMNS.items()}
+    return pd.DataFrame(columns)
+
+
+def _column(name: str, kind: str, parts: Sequence[pd.DataFrame]) -> np.ndarray[Any, Any]:
+    """One column of all parts, in its type."""
+    empty = np.nan if kind == "float64" else None
+    try:
+        pieces = [
+            part[name].to_numpy(dtype=kind)
+            if name in part.columns
+            else np.full(len(part), empty, kind)
+            for part in parts
+        ]
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype=kind)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"evidence: {name} must be {kind} ({error}): convert it") from None
 
 
 def of_events(events: pd.DataFrame, table: Weights) -> pd.DataFrame:
@@ -37,14 +112,21 @@ def of_events(events: pd.DataFrame, table: Weights) -> pd.DataFrame:
         Columns cause (None where nothing names one), odds (>= 0) and scope (node or process),
         with the index of `events`.
     """
-    group = events.groupby(_KEYS, dropna=False, sort=False).ngroup().to_numpy()
-    firsts = events[_KEYS].iloc[np.unique(group, return_index=True)[1]].astype(object)
-    found = [
-        _of_event({key: None if pd.isna(value) else value for key, value in one.items()}, table)
-        for one in firsts.to_dict("records")
-    ]
-    said = pd.DataFrame(found, columns=["cause", "odds", "scope"], dtype=object)
-    return said.iloc[group].set_index(events.index).astype({"odds": "float64"})
+    group = codes(events, _KEYS)
+    first = np.unique(group, return_index=True)[1]
+    values = [events[name].to_numpy(dtype=object)[first] for name in _KEYS]
+    read = [
+        _of_event({key: None if pd.isna(value) else value
+                   for key, value in zip(_KEYS, one, strict=True)}, table)
+        for one in zip(*values, strict=True)
+    ]  # fmt: skip
+    columns = {
+        name: np.array([one[place] for one in read], dtype=kind)[group]
+        for place, (name, kind) in enumerate(
+            (("cause", object), ("odds", float), ("scope", object))
+        )
+    }
+    return pd.DataFrame(columns, index=events.index)
 
 
 _KEYS = ["check_name", "severity", "xid", "sxid", "source", "message"]

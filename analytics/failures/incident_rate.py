@@ -46,6 +46,14 @@ class IncidentSummary:
     n_unmeasured: int
     """Attempts whose loss is not known."""
     by_cause: tuple[IncidentCause, ...]
+    """What cost most first."""
+
+    @property
+    def costliest_ratio(self) -> float | None:
+        """Share of the GPU-hours lost that the costliest cause took; None where none was lost."""
+        if not self.by_cause or not self.lost_gpu_hours:
+            return None
+        return self.by_cause[0].lost_gpu_hours / self.lost_gpu_hours
 
 
 def incident_summary(

@@ -126,9 +126,10 @@ def weights(site: Mapping[str, Any] | None = None, causes: Taxonomy | None = Non
     >>> weights().odds["fatal"] > weights().odds["critical"] > weights().odds["process"]
     True
     """
-    if not site and causes is None:
+    own = {key: value for key, value in (site or {}).items() if value}
+    if not own and (causes is None or causes is taxonomy()):
         return _default()
-    return _weights(site or {}, causes or taxonomy())
+    return _weights(own, causes or taxonomy())
 
 
 @cache

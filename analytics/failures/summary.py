@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analytics.failures.cause_rates import CausesByWeek, causes_by_week
 from analytics.failures.taxonomy import DOMAINS
 from analytics.proportion import proportion
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from datetime import datetime
 
     from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause
@@ -45,6 +47,11 @@ class CauseCount:
     rate_per_1000_node_days: Estimate
     owner: str
     action: str
+
+    def frequency(self, *, as_rate: bool) -> float:
+        """The rate per 1,000 node-days; the number of attempts where no rate is known or wanted."""
+        rate = self.rate_per_1000_node_days.value
+        return rate if as_rate and rate is not None else float(self.n_attempts)
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,25 @@ class FailureSummary:
     def n_failed_attempts(self) -> int:
         """Those of `n_failed` that are attempts."""
         return self.n_failed - self.n_logged
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Cause -> its title."""
+        return {cause.cause: cause.title for cause in self.by_cause}
+
+    def causes_of(self, domains: Collection[str]) -> tuple[CauseCount, ...]:
+        """Causes of some domains, the most frequent first."""
+        return tuple(cause for cause in self.by_cause if cause.domain in domains)
+
+    def n_failed_of(self, domains: Collection[str]) -> int:
+        """Failed attempts of some domains."""
+        return sum(each.n_attempts for each in self.by_domain if each.domain in domains)
+
+    def rates_by_week(
+        self, domains: Collection[str], *, period: tuple[datetime | None, datetime | None]
+    ) -> CausesByWeek:
+        """Rates of the causes of some domains in each week of a period."""
+        return causes_by_week(self.by_week, domains, period=period)
 
 
 def failure_summary(

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import special
 
 from analytics import validate
-from analytics.estimate import Estimate, unknown
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.frames import GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,8 +68,14 @@ class Projection:
     gpus: int
     mttf_hours: Estimate
 
+    @property
+    def drawn_hours(self) -> float:
+        """Hours at which it is drawn: its value, else its lower bound; 0 without either."""
+        mttf = self.mttf_hours
+        return (mttf.lower or 0.0) if mttf.value is None else mttf.value
 
-def poisson_rate(n: int, exposure: float, conf_level: float = 0.90) -> Estimate:
+
+def poisson_rate(n: int, exposure: float, conf_level: float = CONF_LEVEL) -> Estimate:
     """Rate of a Poisson process from a count, with Garwood's exact interval.
 
     .. math:: \\hat r = n / T, \\quad
@@ -118,7 +125,7 @@ def failure_rate(
     failures_by_day: ArrayLike,
     exposure_by_day: ArrayLike,
     *,
-    conf_level: float = 0.90,
+    conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> RateEstimate:
     """Failure rate over a period, its interval widened where failures come in clusters.
@@ -174,13 +181,13 @@ def failure_rate(
     return RateEstimate(n, total, garwood.widened(low, high), dispersion)
 
 
-def unknown_exposure(failures: int, conf_level: float = 0.90) -> RateEstimate:
+def unknown_exposure(failures: int, conf_level: float = CONF_LEVEL) -> RateEstimate:
     """Failures that are counted although nothing is known of the exposure: the rate is unknown."""
     return RateEstimate(failures, None, unknown(conf_level, failures), None)
 
 
 def projected_mttf(
-    rate_per_node_day: Estimate, gpus: Sequence[int], *, gpus_per_node: float = 8
+    rate_per_node_day: Estimate, gpus: Sequence[int], *, gpus_per_node: float = GPUS_PER_NODE
 ) -> tuple[Projection, ...]:
     """MTTF that a rate per node-day implies for jobs of given sizes.
 
@@ -211,6 +218,26 @@ def projected_mttf(
         )
         for size in gpus
     )
+
+
+def projection_of_rate(
+    rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: float = GPUS_PER_NODE
+) -> tuple[Projection, ...]:
+    """MTTF that a stated rate, without interval, implies for jobs of given sizes.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a rate that is negative, and a size or number of GPUs per node that is not > 0.
+
+    Examples
+    --------
+    >>> round(projection_of_rate(6.5, [16384])[0].mttf_hours.value, 3)
+    1.803
+    """
+    validate.nonnegative("rate_per_1000_node_days", rate_per_1000_node_days, "pass e.g. 6.5")
+    rate = Estimate(rate_per_1000_node_days / 1000.0, None, None, CONF_LEVEL, 0)
+    return projected_mttf(rate, gpus, gpus_per_node=gpus_per_node)
 
 
 def size_class(gpus: int) -> tuple[int, int]:

@@ -8,13 +8,13 @@ import numpy as np
 from scipy import special
 
 from analytics import validate
-from analytics.estimate import Estimate, unknown
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def mean_gap_hours(starts_hours: ArrayLike, *, conf_level: float = 0.90) -> Estimate:
+def mean_gap_hours(starts_hours: ArrayLike, *, conf_level: float = CONF_LEVEL) -> Estimate:
     """Mean time between failures: (last start - first start) / (n - 1), hours.
 
     The interval is on each side the wider of the exact one for exponential gaps,
@@ -48,7 +48,7 @@ def mean_gap_hours(starts_hours: ArrayLike, *, conf_level: float = 0.90) -> Esti
     return Estimate(mean, lower, upper, conf_level, n).widened(student.lower, student.upper)
 
 
-def mean_estimate(values: ArrayLike, *, conf_level: float = 0.90) -> Estimate:
+def mean_estimate(values: ArrayLike, *, conf_level: float = CONF_LEVEL) -> Estimate:
     """Mean of a sample of durations with Student's t interval, cut off at 0.
 
     .. math:: \\bar x \\pm t_{1-\\alpha/2}(n - 1) \\, s / \\sqrt n

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analytics import validate
-from analytics.estimate import Estimate, unknown
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.frames import sums_by_group
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.frames import FailureCounts
+    from analytics.frames import Columns, FailureCounts
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,14 @@ class MttfReport:
         return self.by_size[-1] if self.by_size else None
 
     @property
+    def has_mttf(self) -> bool:
+        """Whether a measured class or a projected size has a value or a bound."""
+        measured = [each.mttf_hours for each in self.by_size]
+        return any(
+            mttf.is_known for mttf in (*measured, *(each.mttf_hours for each in self.projection))
+        )
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, in plain words."""
         notes = []
@@ -102,7 +113,7 @@ class MttfReport:
 def mttf_report(
     counts: FailureCounts,
     *,
-    conf_level: float = 0.90,
+    conf_level: float = CONF_LEVEL,
     seed: int = 0,
     gpus: Sequence[int] = PROJECTION_GPUS,
 ) -> MttfReport:
@@ -130,9 +141,7 @@ def mttf_report(
         rate=rate,
         incident_rate=incidents,
         mean_time_between_failures_hours=mean_gap_hours(counts.starts_hours, conf_level=conf_level),
-        mean_repair_hours=mean_estimate(
-            counts.repair_minutes.to_numpy() / 60.0, conf_level=conf_level
-        ),
+        mean_repair_hours=mean_estimate(counts.repair_minutes / 60.0, conf_level=conf_level),
         by_size=_by_size(counts.by_size, conf_level, seed),
         projection=_projection(rate.rate, gpus, counts.gpus_per_node),
         basis=counts.basis,
@@ -146,7 +155,7 @@ def mttf_report(
 
 
 def group_rates(
-    groups: pd.DataFrame, *, conf_level: float = 0.90, seed: int = 0
+    groups: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = 0
 ) -> tuple[GroupRate, ...]:
     """Failure rate of each group, in the order of first appearance.
 
@@ -175,20 +184,34 @@ def group_rates(
     )
 
 
+def with_known_rate(groups: Sequence[GroupRate], *, sort: bool) -> list[GroupRate]:
+    """Groups whose rate is known; where `sort`, from the highest rate down."""
+    known = [group for group in groups if group.estimate.rate.value is not None]
+    if sort:
+        known.sort(key=lambda group: group.estimate.rate.value or 0.0, reverse=True)
+    return known
+
+
 def _p_value(p: float) -> str:
     """A p-value as it is read aloud."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _by_size(sizes: pd.DataFrame, conf_level: float, seed: int) -> tuple[SizeClass, ...]:
+def _by_size(sizes: Columns, conf_level: float, seed: int) -> tuple[SizeClass, ...]:
     """MTTF of each size class that ran; its sizes are added up by day."""
+    n_gpus, day, failures, running_days = (
+        np.asarray(sizes[name]) for name in ("n_gpus", "day", "failures", "running_days")
+    )
+    rows: dict[tuple[int, int], list[int]] = {}
+    for row in np.lexsort((day, n_gpus)):  # or sums would depend on the order of rows
+        rows.setdefault(size_class(int(n_gpus[row])), []).append(row)
     classes = []
-    sizes = sizes.sort_values(["n_gpus", "day"])  # or sums would depend on the order of rows
-    labels = sizes["n_gpus"].map(size_class)
-    for (first, last), rows in sizes.groupby(labels, sort=True):
-        days = rows.groupby("day")[["failures", "running_days"]].sum()
+    for (first, last), its_rows in sorted(rows.items()):
+        days, place = np.unique(day[its_rows], return_inverse=True)
         estimate = failure_rate(
-            days["failures"], days["running_days"], conf_level=conf_level, seed=seed
+            *(sums_by_group(place, each[its_rows], len(days)) for each in (failures, running_days)),
+            conf_level=conf_level,
+            seed=seed,
         )
         running_hours = 24.0 * (estimate.exposure or 0.0)
         classes.append(SizeClass(first, last, running_hours, estimate.mttf_hours))

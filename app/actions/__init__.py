@@ -3,30 +3,40 @@
 from app.actions.ledger import build_ledger, names_ledger
 from app.actions.people import FIELDS, STATUSES, annotate, undo
 from app.actions.queries import (
+    PAGE_LIMITS,
+    ask_sql,
     delete_query,
+    kept_queries,
+    prepare_queries,
     remember_query,
     rename_query,
     restore_query,
     save_query,
 )
 from app.actions.records import DemoBuilt, build_demo, checked_zone, ingest_files, sources
+from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.state import Annotation
 
 __all__ = [
     "FIELDS",
+    "PAGE_LIMITS",
     "STATUSES",
     "Annotation",
+    "DataError",
     "DemoBuilt",
     "IngestResult",
     "Options",
     "annotate",
+    "ask_sql",
     "build_demo",
     "build_ledger",
     "checked_zone",
     "delete_query",
     "ingest_files",
+    "kept_queries",
     "names_ledger",
+    "prepare_queries",
     "remember_query",
     "rename_query",
     "restore_query",

@@ -1,18 +1,43 @@
-"""Queries that people keep."""
+"""Ad hoc queries: run beside the page, and kept."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.actions.login import login
 from data.errors import DataError
+from data.queries.parameters import values
+from data.sandbox import QueryLimits, RunningQuery, keep_spares, start_query
 from data.saved_queries import SavedQueries, SavedQuery
+from data.store import require_current
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from data.filters import Selection
+
+PAGE_LIMITS = QueryLimits(max_bytes=8 * 2**20)
+"""Of a query on the page: a browser and other sessions wait for what comes back."""
+SPARE_QUERIES = 2
+"""Processes kept ready for ad hoc queries, once somebody opened the page."""
 LONGEST_NAME = 80
 """Characters of the name of a saved query."""
+
+
+def prepare_queries() -> None:
+    """Starts processes ahead of the queries that they will run."""
+    keep_spares(SPARE_QUERIES)
+
+
+def ask_sql(root: Path, sql: str, selection: Selection) -> tuple[RunningQuery, dict[str, Any]]:
+    """Starts a query of the published snapshot; the filters are its parameters, told beside it."""
+    bound = values(selection)
+    return start_query(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
+
+
+def kept_queries(root: Path) -> SavedQueries:
+    """Queries that people saved, and the last ones that each asked."""
+    return SavedQueries(root)
 
 
 def save_query(root: Path, name: str, sql: str, *, author: str | None = None) -> SavedQuery:

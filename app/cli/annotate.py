@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options
+from app.show import terminal
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes it down and prints the annotation, or lists them."""
     from app import actions
 
-    form = output.chosen(arguments.format)
+    form = terminal.chosen(arguments.format)
     if arguments.list:
         _print_history(arguments, form)
         return 0
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         field = next(name for name in actions.FIELDS if getattr(arguments, name) is not None)
         value = getattr(arguments, field)
         made = actions.annotate(arguments.store, arguments.target, field, value)
-    output.print_record(output.plain(made), form)
+    terminal.print_record(terminal.plain(made), form)
     return 0
 
 
@@ -68,4 +69,4 @@ def _print_history(arguments: argparse.Namespace, form: str) -> None:
         [getattr(made, name) for name in columns]
         for made in State(arguments.store).history(arguments.target)
     ]
-    output.print_rows(columns, rows, form)
+    terminal.print_rows(columns, rows, form)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options
+from app.show import terminal
 from data.errors import SiteError
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise SiteError(f"{arguments.store}: is no folder: make it, its site.toml goes there")
     site = load_site(arguments.store)
     for text in site.notices:
-        output.notice(text)
-    output.print_record(
+        terminal.notice(text)
+    terminal.print_record(
         {
             "valid": True,
             "path": str(arguments.store / "site.toml"),
@@ -43,6 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
             "runs_one_node": site.runs.one_node.minutes,
             "notices": list(site.notices),
         },
-        output.chosen(arguments.format),
+        terminal.chosen(arguments.format),
     )
     return 0

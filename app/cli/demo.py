@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options
+from app.show import terminal
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     if truth is not None and (truth.is_dir() or not truth.parent.is_dir()):
         raise DataError(f"--truth {truth}: is no file in a folder that exists: name one")
     spec = DemoSpec.of(arguments.jobs, arguments.nodes, arguments.days, arguments.seed)
-    built = build_demo(arguments.store, spec, output.progress)
-    output.progress_done()
+    built = build_demo(arguments.store, spec, terminal.progress)
+    terminal.progress_done()
     if truth is not None:
         truth.write_text(json.dumps(built.truth.as_dict()), encoding="utf-8")
     result = {
@@ -55,5 +56,5 @@ def run(arguments: argparse.Namespace) -> int:
         "store": str(arguments.store),
         "synthetic": True,
     }
-    output.print_record(result, output.chosen(arguments.format))
+    terminal.print_record(result, terminal.chosen(arguments.format))
     return 0

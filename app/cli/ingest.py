@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from app.cli import options, output
+from app.cli import options
+from app.show import terminal
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -68,23 +69,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints what became of their records."""
     from app import actions
 
-    form = output.chosen(arguments.format)
+    form = terminal.chosen(arguments.format)
     if arguments.list:
         rows = list(actions.sources().items())
-        output.print_rows(["source", "reads"], rows, form)
+        terminal.print_rows(["source", "reads"], rows, form)
         return 0
     if arguments.source is None or not arguments.files:
         raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
     results, errors = actions.ingest_files(
         arguments.store, arguments.source, arguments.files, _options(arguments)
     )
-    output.progress_done()
+    terminal.progress_done()
     for error in errors:
-        output.notice(f"faultline ingest: {error}")
+        terminal.notice(f"faultline ingest: {error}")
     for result in results:
         for text in result.notices:
-            output.notice(f"{result.path}: {text}")
-    output.print_record(_record(results), form)
+            terminal.notice(f"{result.path}: {text}")
+    terminal.print_record(_record(results), form)
     return 2 if errors else 0
 
 
@@ -112,11 +113,11 @@ def _options(arguments: argparse.Namespace) -> Any:
         job_id=arguments.job_id,
         run_id=arguments.run_id,
         meta=arguments.meta,
-        progress=output.progress,
+        progress=terminal.progress,
     )
 
 
-def _record(results: list[IngestResult]) -> output.Row:
+def _record(results: list[IngestResult]) -> terminal.Row:
     """Totals over the files; `files` lists each where there are several."""
 
     def total(name: str) -> dict[str, int]:
@@ -125,7 +126,7 @@ def _record(results: list[IngestResult]) -> output.Row:
             counts.update(getattr(result, name))
         return dict(counts)
 
-    record: output.Row = {
+    record: terminal.Row = {
         "ingest_id": results[0].ingest_id,
         "source": results[0].source,
         "rows_read": sum(result.rows_read for result in results),

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analytics.estimate import CONF_LEVEL
 from data.errors import DataError
-from data.queries.selection import Selection
+from data.filters import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,13 +72,22 @@ def add_redact(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_estimate(parser: argparse.ArgumentParser) -> None:
-    """--conf-level and --seed."""
+def add_conf_level(parser: argparse.ArgumentParser) -> None:
+    """--conf-level."""
     parser.add_argument(
-        "--conf-level", type=float, default=0.90, metavar="P", help="of intervals (default 0.90)"
+        "--conf-level",
+        type=float,
+        default=CONF_LEVEL,
+        metavar="P",
+        help=f"of intervals (default {CONF_LEVEL:.2f})",
     )
+
+
+def add_estimate(parser: argparse.ArgumentParser, *, seeded: str = "bootstrap") -> None:
+    """--conf-level and --seed."""
+    add_conf_level(parser)
     parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="of the bootstrap (default 0)"
+        "--seed", type=whole, default=0, metavar="N", help=f"of the {seeded} (default 0)"
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options
+from app.show import terminal
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from app.reports.kinds import Kind
     from app.reports.mail import Mail
-    from data.queries.selection import Selection
+    from data.filters import Selection
     from data.store import Store
 
 HELP = "write a failure report of the fleet, an incident or a node; mail it"
@@ -59,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
-    from app.reports import kinds, writers
+    from app.reports import kinds
+    from app.show import files
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
@@ -77,14 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     try:
-        paths = [writers.write(report, form, arguments.out) for form in forms]
+        paths = [files.write(report, form, arguments.out) for form in forms]
     except OSError as error:
         raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
     said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}
     if mail is not None:
         mail.send(report, paths)
         said["mailed_to"] = list(mail.to)
-    output.print_record(said, output.chosen(arguments.format))
+    terminal.print_record(said, terminal.chosen(arguments.format))
     return 0
 
 
@@ -95,18 +97,19 @@ def _build_ledger(root: Path) -> None:
 
     require_current(root)
     try:
-        build_ledger(root, output.progress)
+        build_ledger(root, terminal.progress)
     except StoreError as error:
-        output.notice(f"{error}; the report goes without the ledger")
-    output.progress_done()
+        terminal.notice(f"{error}; the report goes without the ledger")
+    terminal.progress_done()
 
 
 def _kind(arguments: argparse.Namespace) -> Kind:
     """The kind asked for: --incident and --node name theirs."""
-    named = [kind for kind in ("incident", "node") if getattr(arguments, kind) is not None]
+    kinds: tuple[Kind, ...] = ("incident", "node")
+    named = [kind for kind in kinds if getattr(arguments, kind) is not None]
     if len(named) > 1:
         raise DataError("--incident and --node are two reports: ask for one at a time")
-    kind = arguments.kind or (named[0] if named else "fleet")
+    kind: Kind = arguments.kind or (named[0] if named else "fleet")
     if kind != "fleet" and kind not in named:
         raise DataError(f"--kind {kind} needs --{kind}: {_where(kind)}")
     if named and kind != named[0]:
@@ -144,7 +147,7 @@ def _selection(store: Store, arguments: argparse.Namespace) -> Selection:
         return selection
     if arguments.from_at is not None or arguments.to_at is not None:
         raise DataError("--last stands in place of --from and --to: leave one of them out")
-    from app import questions
+    from app.answers.fleet.choices import last_whole
 
-    from_at, to_at = questions.last_whole(store, arguments.last)
+    from_at, to_at = last_whole(store, arguments.last)
     return replace(selection, from_at=from_at, to_at=to_at)

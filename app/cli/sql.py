@@ -7,15 +7,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.cli import options, output
+from app.cli import options
 from app.reports.query_files import WRITERS, Asked, plain
+from app.show import terminal
 from data.errors import DataError
 from data.queries.parameters import parameters, values
 
 if TYPE_CHECKING:
     import argparse
 
-    from data.queries.selection import Selection
+    from data.filters import Selection
 
 HELP = "run one SELECT or EXPLAIN on the store, in a sandbox"
 EXAMPLE = (
@@ -54,22 +55,21 @@ def run(arguments: argparse.Namespace) -> int:
         raise DataError("--as and --out go together: name the kind of the file and the file")
     sql = sys.stdin.read() if arguments.query == "-" else arguments.query
     if names_ledger(sql):
-        build_ledger(arguments.store, output.progress)
-        output.progress_done()
+        build_ledger(arguments.store, terminal.progress)
+        terminal.progress_done()
     current = require_current(arguments.store)
     selection = _selection(arguments)
     bound = values(selection)
     result = run_query(arguments.store / current.file, sql, parameters=bound)
     if arguments.kind is None:
-        form = output.chosen(arguments.format)
-        output.print_rows(result.columns, result.rows, form)
+        form = terminal.chosen(arguments.format)
+        terminal.print_rows(result.columns, result.rows, form)
     else:
-        about = {"parameters": bound, "snapshot": current.snapshot}
-        asked = Asked(sql, _said(selection), **about, synthetic=current.synthetic)
+        asked = Asked(sql, _said(selection), bound, current.snapshot, current.synthetic)
         _write(arguments.out, WRITERS[arguments.kind](result, asked))
-        output.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
+        terminal.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
     if result.truncated:
-        output.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
+        terminal.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
     return 0
 
 

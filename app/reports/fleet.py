@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app import questions
-from app.components import glossary
-from app.figures import numbers
-from app.reports import (
-    cells,
-    content,
-    coverage,
-    fleet_ledger,
-    fleet_summary,
-    fleet_tables,
-    redaction,
-)
-from app.reports.charts import causes as causes_chart
-from app.reports.charts import mttf_by_size, rate_by_week
-from app.reports.content import Headline, Report, Section
+from app.answers.content import Number, Table
+from app.answers.failures import incidents, summary, verdicts
+from app.answers.fleet import coverage, nodes
+from app.answers.reliability import mttf, rate_by_group
+from app.ask import of_store, once
+from app.reports import fleet_ledger, redaction
+from app.reports.report import Report, Section, basis, defined, digest, rests_on, section
+from app.words import numbers, terms
 
 if TYPE_CHECKING:
-    from analytics.estimate import Estimate
+    import pandas as pd
+
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import FailureSummary
-    from analytics.reliability.mttf import GroupRate, MttfReport
-    from app.components.glossary import Term
-    from app.questions import Coverage, Fleet
-    from app.reports.cells import Kind
-    from app.reports.content import Chart, Table
+    from analytics.reliability.mttf import MttfReport
+    from app.answers.content import Answer, Missing
+    from app.answers.fleet.nodes import Fleet
+    from app.ask import Ask
     from app.reports.redaction import Names
-    from data.queries.selection import Selection
+    from data.filters import Selection
     from data.store import Store
 
 TERMS = (
-    glossary.FAILED_ATTEMPTS,
-    glossary.UNKNOWN_CAUSE,
-    *glossary.DOMAINS,
-    glossary.PROJECTION,
-    glossary.LOST_GPU_HOURS,
+    terms.FAILED_ATTEMPTS,
+    terms.UNKNOWN_CAUSE,
+    *terms.DOMAINS,
+    terms.PROJECTION,
+    terms.LOST_GPU_HOURS,
     *fleet_ledger.TERMS,
-    glossary.COVERAGE,
+    terms.COVERAGE,
 )
 """Defined in the report besides its headline numbers."""
 METHOD = (
@@ -50,21 +43,27 @@ METHOD = (
     "Attempts of one incident fail together: intervals by cause are then too narrow.",
     "A change on the preceding period is named only where the two intervals do not overlap.",
 )
+INCIDENTS = 20
+"""Incidents listed, the costliest."""
+NODES = 40
+"""Nodes out of service that are listed, the latest."""
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _Parts:
     """What the report is made of."""
 
+    selection: Selection
     mttf: MttfReport
     before: MttfReport | None
-    weeks: tuple[GroupRate, ...]
+    rate: Answer
+    weeks: Answer
     failures: FailureSummary
     incidents: IncidentSummary
     costliest: Table
     fleet: Fleet
     gpu_hours: Section
-    coverage: Coverage
+    coverage: Answer
 
 
 def report(
@@ -77,166 +76,146 @@ def report(
 ) -> Report:
     """How often did jobs of the selection fail, of what, and what does that rest on?"""
     names = redaction.names(store, redact=redact)
-    found = _answers(store, selection, conf_level=conf_level, seed=seed)
-    mttf, headlines = found.mttf, _headlines(found)
+    parts = _parts(store, selection, names, conf_level=conf_level, seed=seed)
+    headlines = _headlines(parts)
     made = Report(
         kind="fleet",
         stem="fleet",
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
-        period=numbers.period(mttf.from_at, mttf.to_at, "UTC"),
+        period=numbers.period(parts.mttf.from_at, parts.mttf.to_at, "UTC"),
         filters=_filters(selection, names),
-        answer=fleet_summary.answer(mttf),
-        summary=_summary(found),
+        answer=mttf.fleet_sentence(parts.mttf),
+        summary=_summary(parts),
         headlines=headlines,
-        notes=mttf.notes,
-        sections=_sections(found, names),
-        definitions=content.defined(headlines, TERMS),
-        missing=found.coverage.missing,
+        notes=parts.mttf.notes,
+        sections=_sections(parts),
+        definitions=defined(headlines, TERMS),
+        missing=parts.coverage.record["missing"],
         conf_level=conf_level,
         synthetic=store.current.synthetic,
-        basis=content.basis(store),
+        basis=basis(store),
     )
-    return replace(made, content_sha256=content.digest(made))
+    return replace(made, content_sha256=digest(made))
 
 
-def _answers(store: Store, selection: Selection, *, conf_level: float, seed: int) -> _Answers:
+def _parts(
+    store: Store, selection: Selection, names: Names, *, conf_level: float, seed: int
+) -> _Parts:
     """Asks everything."""
-    estimate = {"conf_level": conf_level, "seed": seed}
-    incidents = questions.incidents(store, selection, conf_level=conf_level)
-    rows = questions.incident_rows(store, selection, first="largest", limit=fleet_tables.INCIDENTS)
-    return _Answers(
-        mttf=questions.mttf(store, selection, **estimate),
-        before=questions.mttf_before(store, selection, **estimate),
-        weeks=questions.rates_by(store, selection, "week", **estimate),
-        failures=questions.failures(store, selection, conf_level=conf_level),
-        incidents=incidents,
-        costliest=fleet_tables.costliest(rows, incidents.n_incidents),
-        fleet=questions.fleet(store, selection),
-        gpu_hours=fleet_ledger.section(store, selection, conf_level=conf_level),
-        coverage=questions.coverage(store, selection),
+    ask: Ask = once(redaction.redacting(of_store(store), names))
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    every = incidents.Kind()
+    counted = ask(incidents.summarised, selection, every, conf_level=conf_level)
+    rows = ask(incidents.rows, selection, every, first="largest", limit=INCIDENTS)
+    return _Parts(
+        selection=selection,
+        mttf=ask(mttf.measured, selection, **chance),
+        before=ask(mttf.measured_before, selection, **chance),
+        rate=mttf.answer(ask, selection, **chance),
+        weeks=rate_by_group.answer(ask, selection, "week", **chance),
+        failures=ask(verdicts.summarised, selection, conf_level=conf_level),
+        incidents=counted,
+        costliest=_costliest(rows, counted.n_incidents),
+        fleet=ask(nodes.nodes, selection),
+        gpu_hours=fleet_ledger.section(ask, selection, conf_level=conf_level),
+        coverage=coverage.answer(ask, selection),
     )
 
 
-def _summary(found: _Answers) -> tuple[str, ...]:
+def _costliest(rows: pd.DataFrame, total: int) -> Table:
+    """Incidents with the largest loss; `total`: how many there are."""
+    title = "Incidents with the largest loss"
+    note = f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else ""
+    return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
+
+
+def _summary(parts: _Parts) -> tuple[str, ...]:
     """What else there is to say, most important first."""
-    now, before = found.mttf.rate.rate_per_1000_node_days, found.before
     sentences = [
-        fleet_summary.change(now, before and before.rate.rate_per_1000_node_days),
-        fleet_summary.largest_jobs(found.mttf),
-        *fleet_summary.causes(found.failures),
-        fleet_summary.incidents(found.incidents, _costliest(found.costliest)),
-        fleet_summary.fleet(found.fleet),
+        mttf.change_in_words(parts.mttf, parts.before),
+        summary.sentence(parts.failures),
+        *summary.details(parts.failures),
+        _incidents(parts),
+        nodes.sentence(parts.fleet),
     ]
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _sections(found: _Answers, names: Names) -> tuple[Section, ...]:
+def _incidents(parts: _Parts) -> str:
+    """How many incidents, at what cost, and which cost most."""
+    sentence = incidents.sentence(parts.incidents)
+    if not len(parts.costliest):
+        return sentence
+    return f"{sentence} The costliest: {parts.costliest.values[0][2]}."
+
+
+def _sections(parts: _Parts) -> tuple[Section, ...]:
     """Tables with their pictures, by subject."""
-    mttf, weeks = found.mttf, found.weeks
+    chart, by_week = parts.weeks.blocks
+    several = isinstance(by_week, Table) and len(by_week) > 1
     return (
-        _section(
-            "Failure rate",
-            rate_by_week.chart(weeks, mttf.rate.rate_per_1000_node_days),
-            fleet_tables.by_week(weeks),
-        ),
-        _causes(found.failures),
-        Section("Incidents", (found.costliest, fleet_tables.incident_causes(found.incidents))),
-        _section(
-            "Time to failure by job size",
-            mttf_by_size.chart(mttf),
-            fleet_tables.by_size(mttf),
-            fleet_tables.projection(mttf),
-        ),
-        found.gpu_hours,
-        Section("Nodes", (fleet_tables.out_of_service(found.fleet, names),)),
-        coverage.section(found.coverage, mttf.from_at, mttf.to_at),
+        section("Failure rate", (chart if several else None, by_week)),
+        _causes(parts.failures, parts.selection),
+        Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
+        section("Time to failure by job size", parts.rate.blocks),
+        parts.gpu_hours,
+        section("Nodes", (_out_of_service(parts.fleet),)),
+        rests_on(parts.coverage),
         Section("Method", (), METHOD),
     )
 
 
-def _section(title: str, chart: Chart | None, *tables: Table) -> Section:
-    """Tables, with their picture where there is something to draw."""
-    return Section(title, tables if chart is None else (chart, *tables))
-
-
-def _causes(failures: FailureSummary) -> Section:
+def _causes(failures: FailureSummary, selection: Selection) -> Section:
     """What failed, and whose fault it was."""
-    known = failures.exposure_node_days is not None
-    return _section(
+    return section(
         "Causes",
-        causes_chart.chart(failures.by_cause, exposure_known=known),
-        fleet_tables.by_domain(failures),
-        fleet_tables.by_cause(failures),
-        fleet_tables.by_state(failures),
-    )
-
-
-def _costliest(table: Table) -> str | None:
-    """What happened in the incident with the largest loss."""
-    return str(table.rows[0][2]) if table.rows else None
-
-
-def _headlines(found: _Answers) -> tuple[Headline, ...]:
-    """The numbers of the report's head."""
-    mttf, failures, incidents = found.mttf, found.failures, found.incidents
-    largest = mttf.largest_class
-    of_largest = () if largest is None else (
-        _duration(glossary.largest_jobs(largest.gpus_from, largest.gpus_to), largest.mttf_hours),
-    )  # fmt: skip
-    out = found.fleet.n_out_of_service
-    return (
-        _rate(glossary.FAILURE_RATE, mttf.rate.rate_per_1000_node_days),
-        _rate(glossary.INCIDENT_RATE, mttf.incident_rate.rate_per_1000_node_days),
-        *of_largest,
-        _duration(glossary.NODE_MTTF, mttf.rate.mttf_hours),
-        _duration(glossary.BETWEEN_FAILURES, mttf.mean_time_between_failures_hours),
-        _duration(glossary.REPAIR, mttf.mean_repair_hours),
-        _share(glossary.UNKNOWN_CAUSE, failures.unknown_ratio),
-        _lost(incidents, known=bool(failures.n_ended or incidents.n_incidents)),
-        Headline(
-            glossary.OUT_OF_SERVICE.label,
-            numbers.count(out),
-            f"of {found.fleet.n_nodes:,} nodes",
-            "",
-            glossary.OUT_OF_SERVICE.definition,
-            out,
-            "nodes",
+        (
+            *summary.ranking(failures),
+            summary.by_domain(failures),
+            summary.by_cause(failures, selection),
+            summary.by_state(failures),
         ),
     )
 
 
-def _rate(term: Term, found: Estimate) -> Headline:
-    return _estimate(term, "rate", found, "per 1,000 node-days")
+def _out_of_service(fleet: Fleet) -> Table | Missing:
+    """The nodes out of service, as many as a document lists."""
+    shown = nodes.out_of_service(fleet)
+    if not isinstance(shown, Table):
+        return shown
+    title = "Nodes out of service at the end of the period"
+    note = f"The latest {NODES:,} of {len(shown):,}." if len(shown) > NODES else ""
+    return replace(shown, title=title, rows=shown.rows[:NODES], note=note)
 
 
-def _duration(term: Term, found: Estimate) -> Headline:
-    return _estimate(term, "mttf", found, "h")
+def _headlines(parts: _Parts) -> tuple[Number, ...]:
+    """The numbers of the report's head."""
+    now, before, selection = parts.mttf, parts.before, parts.selection
+    sized = (mttf.largest_jobs(now, before, selection),) if now.largest_class else ()
+    return (
+        mttf.failure_rate(now, before, selection),
+        mttf.incident_rate(now, before, selection),
+        *sized,
+        mttf.node_mttf(now, before, selection),
+        mttf.between_failures(now, before, selection),
+        mttf.repair(now, before, selection),
+        summary.unknown_cause(parts.failures, selection),
+        _lost(parts),
+        nodes.number(parts.fleet, selection),
+    )
 
 
-def _share(term: Term, found: Estimate) -> Headline:
-    return _estimate(term, "share", found, "ratio")
-
-
-def _estimate(term: Term, kind: Kind, found: Estimate, unit: str) -> Headline:
-    """An estimate as it is printed; no interval stands beside what is unknown."""
-    value, interval = cells.estimate(kind, found)
-    shown = "" if interval == numbers.UNKNOWN else interval
-    return Headline(term.label, value, shown, numbers.count(found.n), term.definition, found, unit)
-
-
-def _lost(incidents: IncidentSummary, *, known: bool) -> Headline:
-    """GPU-hours lost in incidents; a sum, so without an interval."""
-    term, lost = glossary.LOST_GPU_HOURS, incidents.lost_gpu_hours if known else None
-    least = "at least " if incidents.n_unmeasured else ""
-    return Headline(term.label, f"{least}{numbers.number(lost)}", "",
-                    numbers.count(incidents.n_incidents), term.definition, lost,
-                    "GPU-hours")  # fmt: skip
+def _lost(parts: _Parts) -> Number:
+    """GPU-hours lost in incidents; unknown where nothing is."""
+    if parts.failures.n_ended or parts.incidents.n_incidents:
+        return incidents.lost(parts.incidents)
+    return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, unit="GPU-hours")
 
 
 def _filters(selection: Selection, names: Names) -> str:
     """The filters in words."""
     account = selection.account and names.account(selection.account)
-    said = [
+    named = [
         f"{name} {value}"
         for name, value in (
             ("cluster", selection.cluster),
@@ -246,5 +225,5 @@ def _filters(selection: Selection, names: Names) -> str:
         if value is not None
     ]
     if selection.min_gpus:
-        said.append(f"jobs of {selection.min_gpus:,} GPUs and more")
-    return ", ".join(said) or "all jobs"
+        named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
+    return ", ".join(named) or "all jobs"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from app.reports import fleet, incident, node
 
 if TYPE_CHECKING:
-    from app.reports.content import Report
-    from data.queries.selection import Selection
+    from app.reports.report import Report
+    from data.filters import Selection
     from data.store import Store
 
 Kind = Literal["fleet", "incident", "node"]

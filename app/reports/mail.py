@@ -8,9 +8,9 @@ import ssl
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from email.utils import make_msgid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from app.reports.writers import MIME
+from app.show.files import MIME
 from data.errors import DataError
 from data.site import load_site
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from app.reports.content import Report
+    from app.reports.report import Report
     from data.site import Smtp
 
 WAIT_S = 30.0
@@ -81,12 +81,15 @@ def mail(root: Path, to: str, environment: Mapping[str, str] = os.environ) -> Ma
     addresses = tuple(one.strip() for one in to.split(",") if one.strip())
     wrong = [one for one in addresses if "@" not in one.strip("@") or any(c.isspace() for c in one)]
     if wrong or not addresses:
-        found = wrong[0] if wrong else to
-        raise DataError(f"--mail-to must be addresses, got {found!r}: e.g. ops@example.org")
+        named = wrong[0] if wrong else to
+        raise DataError(f"--mail-to must be addresses, got {named!r}: e.g. ops@example.org")
     smtp = load_site(root).smtp
-    for name in _SETTINGS:
-        if value := environment.get(f"FAULTLINE_SMTP_{name.upper()}"):
-            smtp = replace(smtp, **{name: smtp.checked(name, value)})
+    stated: dict[str, Any] = {
+        name: smtp.checked(name, value)
+        for name in _SETTINGS
+        if (value := environment.get(f"FAULTLINE_SMTP_{name.upper()}"))
+    }
+    smtp = replace(smtp, **stated)
     if not smtp.host:
         raise DataError(
             "--mail-to: no mail server is named: set host in [reports.smtp] of site.toml, or "
@@ -99,25 +102,25 @@ def message(
     report: Report, paths: Sequence[Path], *, sender: str, to: Sequence[str]
 ) -> EmailMessage:
     """The answer as text, the files attached."""
-    found = EmailMessage()
-    found["Subject"] = f"{report.title}, {report.period}" + (
+    mailed = EmailMessage()
+    mailed["Subject"] = f"{report.title}, {report.period}" + (
         " (synthetic)" if report.synthetic else ""
     )
-    found["From"], found["To"] = sender, ", ".join(to)
-    found["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    mailed["From"], mailed["To"] = sender, ", ".join(to)
+    mailed["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
     lines = [report.answer, "", *(f"- {one}" for one in report.summary), "",
              f"{report.period}; {report.filters}", f"content {report.content_sha256}"]  # fmt: skip
-    found.set_content("\n".join(lines) + "\n")
+    mailed.set_content("\n".join(lines) + "\n")
     for path in paths:
         main, _, sub = MIME[path.suffix.removeprefix(".")].partition("/")
-        found.add_attachment(
+        mailed.add_attachment(
             path.read_bytes(),
             maintype=main,
             subtype=sub,
             filename=path.name,
             params={"charset": "utf-8"} if main == "text" else None,
         )
-    return found
+    return mailed
 
 
 def _said(error: Exception) -> str:

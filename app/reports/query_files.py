@@ -5,6 +5,7 @@ Text that a spreadsheet would run as a formula is marked as text. Numbers stay n
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import io
@@ -15,11 +16,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from app.reports.cells import neutral
+from app.words.cells import neutral
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     import pyarrow as pa
 
     from data.sandbox import QueryResult
@@ -28,6 +30,12 @@ LARGEST_EXACT = 2**53
 """Whole numbers that a spreadsheet holds to the last digit."""
 LONGEST_CELL = 32_767
 """Characters that a cell of a spreadsheet holds."""
+WHOLE = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
+    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+)  # fmt: skip
+LARGEST = 2**63 - 1
+"""Whole number that a column of them holds; a column with a larger one holds 16 digits."""
 _DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _ARROW = {
     "BOOLEAN": "bool_",
@@ -89,6 +97,37 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     return str(value)
+
+
+def frame_of(result: QueryResult) -> pd.DataFrame:
+    """The rows as a frame: times, numbers and words as such, what is nested as JSON."""
+    import pandas as pd
+
+    columns = {}
+    for index, (name, type_) in enumerate(zip(result.names, result.types, strict=True)):
+        columns[name] = _series([row[index] for row in result.rows], type_)
+    return pd.DataFrame(columns)
+
+
+def _series(values: list[Any], type_: str) -> pd.Series:
+    """One column; text where its values fit no type of a frame."""
+    import pandas as pd
+
+    known = [value for value in values if value is not None]
+    one = not type_.endswith("]")  # else a list of them
+    if type_ in WHOLE and all(abs(value) <= LARGEST for value in known):
+        return pd.Series(values, dtype="Int64")
+    if type_ in ("DOUBLE", "FLOAT", *WHOLE) or (one and type_.startswith("DECIMAL")):
+        return pd.Series([None if v is None else float(v) for v in values], dtype="float64")
+    if type_ == "BOOLEAN":
+        return pd.Series(values, dtype="boolean")
+    # A time outside the years 1 to 9999 came as text; one outside pandas' years stays text, too.
+    if type_ == "DATE" or (one and type_.startswith("TIMESTAMP")):
+        with contextlib.suppress(ValueError, OverflowError):
+            if not any(isinstance(value, str) for value in known):
+                return pd.to_datetime(pd.Series(values, dtype="object"), utc="ZONE" in type_)
+    texts = [None if value is None else text_of(value) for value in values]
+    return pd.Series(texts, dtype="string")
 
 
 def as_csv(result: QueryResult, asked: Asked) -> bytes:

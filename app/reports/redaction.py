@@ -9,19 +9,21 @@ from __future__ import annotations
 import hmac
 import re
 from base64 import b32encode
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
-from app import questions
+from data.queries import people as stored
+from data.state import Annotation, State
+from data.tables import people
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pandas as pd
 
-    from app.questions import Hidden, Incident, Node
-    from data.state import Annotation
+    from app.ask import Ask
     from data.store import Store
+    from data.tables import People
 
 LETTERS = 10
 """Of a pseudonym: 50 bits, so that a million names hardly ever share one."""
@@ -32,14 +34,16 @@ _HOME = re.compile(
 )
 """Owners of home folders, known or not."""
 _PIECE = re.compile(r"[^\W_]+")
-_COLUMNS = {
-    "user": "user", "author": "user", "reason_user": "user", "undone_by": "user",
-    "account": "account", "name": "job",
-    "text": "text", "reason": "text", "message": "text", "note": "text", "value": "text",
-    "submit_line": "text", "raw": "text", "path": "text", "file": "text",
-    "evidence": "nested", "alternatives": "nested",
-}  # fmt: skip
-"""What the columns of the store's frames hold that names people."""
+_STATE_COLUMNS: dict[str, People] = {"undone_by": "user", "note": "text"}
+"""What columns that state.sqlite adds to the store's frames hold that names people."""
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Names, and the key by which they are replaced."""
+
+    people: stored.People
+    key: bytes
 
 
 class Names:
@@ -63,46 +67,39 @@ class Names:
 
     def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows of the store."""
-        writers: dict[str, Callable[[Any], Any]] = {
-            "user": self.user, "account": self.account, "job": self.job, "text": self.text,
-            "nested": self.nested,
-        }  # fmt: skip
-        changed = {
-            column: rows[column].map(_of_text(writers[kind], nested=kind == "nested"))
-            for column, kind in _COLUMNS.items()
-            if column in rows
-        }
-        return rows.assign(**changed)
+        return rows.assign(**{c: rows[c].map(write) for c, write in self._writers(rows)})
 
-    def incident(self, found: Incident) -> Incident:
-        """An incident with its members and verdicts."""
-        row = {
-            key: self.text(value) if key == "note" and isinstance(value, str) else value
-            for key, value in found.row.items()
-        }
-        return replace(
-            found,
-            row=row,
-            members=self.frame(found.members),
-            verdicts=self.frame(found.verdicts),
-        )
+    def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of the store by column."""
+        return {**row, **{column: write(row[column]) for column, write in self._writers(row)}}
 
-    def node(self, found: Node) -> Node:
-        """What was recorded of a node."""
-        return replace(
-            found,
-            history=self.frame(found.history),
-            attempts=self.frame(found.attempts),
-            said=self.frame(found.said),
-        )
+    def result(self, value: Any) -> Any:
+        """What a question returned: frames, rows (they name their cluster) and annotations in it.
 
-    def annotation(self, said: Annotation) -> Annotation:
+        Other texts are the words of analytics, such as titles of causes: they name nobody.
+        """
+        if hasattr(value, "assign"):
+            return self.frame(value)
+        if isinstance(value, Annotation):
+            return self.annotation(value)
+        if isinstance(value, dict):
+            known = self.row(value) if "cluster" in value else value
+            return {key: self.result(each) for key, each in known.items()}
+        if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+            return type(value)(self.result(each) for each in value)
+        if is_dataclass(value) and not isinstance(value, type):
+            before = {field.name: getattr(value, field.name) for field in fields(value)}
+            after = {name: self.result(each) for name, each in before.items()}
+            return replace(value, **{n: v for n, v in after.items() if v is not before[n]})
+        return value
+
+    def annotation(self, one: Annotation) -> Annotation:
         """What a person said."""
         return replace(
-            said,
-            author=self.user(said.author),
-            undone_by=said.undone_by and self.user(said.undone_by),
-            value=self.text(said.value),
+            one,
+            author=self.user(one.author),
+            undone_by=one.undone_by and self.user(one.undone_by),
+            value=self.text(one.value),
         )
 
     def nested(self, value: Any) -> Any:
@@ -115,6 +112,16 @@ class Names:
             return {key: self.nested(each) for key, each in value.items()}
         return value
 
+    def _writers(self, columns: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+        """The columns there are that name people, and what writes their values."""
+        writers: dict[str, Callable[[Any], Any]] = {
+            "user": self.user, "account": self.account, "job": self.job, "text": self.text,
+            "nested": self.nested,
+        }  # fmt: skip
+        for column, kind in (people() | _STATE_COLUMNS).items():
+            if column in columns:
+                yield column, _of_text(writers[kind], nested=kind == "nested")
+
 
 class Pseudonyms(Names):
     """Keyed hashes in place of names."""
@@ -122,11 +129,11 @@ class Pseudonyms(Names):
     def __init__(self, hidden: Hidden) -> None:
         self._key = hidden.key
         self._known: dict[str, tuple[str, str]] = {}
-        found = hidden.people
+        known = hidden.people
         for kind, names in (
-            ("job", found.jobs),
-            ("account", found.accounts),
-            ("user", found.users),
+            ("job", known.jobs),
+            ("account", known.accounts),
+            ("user", known.users),
         ):
             self._known |= {part: (kind, name) for part, name in _findable(names, SHORTEST[kind])}
         self._lengths: dict[str, set[int]] = {}
@@ -149,10 +156,10 @@ class Pseudonyms(Names):
     def text(self, text: str) -> str:
         """A record without the names of the store, and without the owners of home folders."""
         parts, done = [], 0
-        for found in _HOME.finditer(text):
-            kind, name = self._known.get(found[1], ("user", found[1]))
-            parts += [self._without_names(text[done : found.start(1)]), self._of(kind, name)]
-            done = found.end(1)
+        for home in _HOME.finditer(text):
+            kind, name = self._known.get(home[1], ("user", home[1]))
+            parts += [self._without_names(text[done : home.start(1)]), self._of(kind, name)]
+            done = home.end(1)
         return "".join([*parts, self._without_names(text[done:])])
 
     def _without_names(self, text: str) -> str:
@@ -179,9 +186,27 @@ class Pseudonyms(Names):
         return f"{kind}-{b32encode(digest)[:LETTERS].decode().lower()}"
 
 
+def hidden(store: Store) -> Hidden:
+    """Names of users, accounts and jobs, with the store's key; made where there is none yet."""
+    state, known = State(store.root), stored.people(store)
+    authors = {name for one in state.history() for name in (one.author, one.undone_by) if name}
+    return Hidden(replace(known, users=known.users | authors), state.redaction_key())
+
+
 def names(store: Store, *, redact: bool) -> Names:
     """Names as they are, or their pseudonyms."""
-    return Pseudonyms(questions.hidden(store)) if redact else Names()
+    return Pseudonyms(hidden(store)) if redact else Names()
+
+
+def redacting(ask: Ask, names: Names) -> Ask:
+    """Asks likewise, and writes the names in what a question returns as `names` says."""
+    if not isinstance(names, Pseudonyms):
+        return ask
+
+    def written(question: Any, *args: Any, **kwargs: Any) -> Any:
+        return names.result(ask(question, *args, **kwargs))
+
+    return cast("Ask", written)
 
 
 def _findable(names: Iterable[str], shortest: int) -> Iterator[tuple[str, str]]:

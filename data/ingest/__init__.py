@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from data.errors import DataError, SourceError
 from data.ingest.reader import Options
 from data.ingest.source import opened
+from data.metrics_files import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from data.ingest.source import Opened
     from data.publish import StoreWriter
 
-__all__ = ["METRICS", "IngestResult", "Options", "ingest", "readers", "store_files"]
-
-METRICS = "metrics"
-"""Folder of a store's Parquet files."""
+__all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
 
 _MODULES = (
     *("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from data.ingest.hostlist import MAX_HOSTS
+from data.hostlist import MAX_HOSTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.fabric_line import switch_error
-from data.ingest.kernel_line import LineError
+from data.ingest.kernel_line import LineError, pci_address, prefix_of
 from data.ingest.kernel_log import KernelLog, may_matter
-from data.ingest.kernel_process import process_of
 from data.ingest.reader import RAW_LIMIT, Rejected
 from data.ingest.source import opened
 
@@ -18,7 +17,26 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from data.ingest.health_rows import HealthRow
+    from data.ingest.kernel_line import Prefix
     from data.ingest.reader import Options
+
+_PID = re.compile(
+    r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
+)
+_PROCESS_NAME = re.compile(r", name='?(?P<rest>.*)$")
+_LONGEST_PROCESS_NAME = 15
+"""The kernel cuts the name of a process to so many bytes."""
+_DRIVERS_WORDS = re.compile(
+    r"Ch(?:annel|ID)? |channel 0x|GPU has fallen|Timeout after|Graphics |MMU Fault|Shader|intr |"
+    r"Engine |GPC |ESR 0x|errorString|SKED|CE\d|Contained|Uncontained|"
+    r"[A-Z][A-Z0-9_/]+ (?:Nonf|F)atal"
+)
+_NO_PROCESS = frozenset({"", "<unknown>", "unknown"})
+_SWITCH_ERROR = re.compile(
+    r"(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
+    r"(?P<message>detected NVSwitch (?:non-)?fatal error (?P<code>\d{1,6}) on .*?"
+    r"pci bus id (?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?).*)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +77,11 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
     SourceError
         Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
     """
-    with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as found:
-        log = KernelLog(found.source, options)
+    with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as log_file:
+        log = KernelLog(log_file.source, options)
         events: list[KernelEvent] = []
         n_taken = 0
-        with found.source.path.open(encoding="utf-8-sig", newline="\n") as lines:
+        with log_file.source.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
                 if may_matter(line):
                     log.take(line_no, line)
@@ -71,7 +89,7 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
                     n_taken = len(log.rows)
                 elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
                     events.append(event)
-    notices = (*log.times.notices(), *found.notices())
+    notices = (*log.times.notices(), *log_file.notices())
     return KernelEvents(tuple(events), tuple(log.rejected), notices)
 
 
@@ -95,22 +113,99 @@ def _event(line_no: int, row: HealthRow) -> KernelEvent:
 def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
     """A switch error of a fabric manager's log; None where the line holds none."""
     try:
-        found = switch_error(text)
-        observed_at = log.times.instant(found.prefix) if found else None
+        fault = switch_error(text)
+        observed_at = log.times.instant(fault.prefix) if fault else None
     except LineError as error:
         log.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
         return None
-    if found is None:
+    if fault is None:
         return None
     return KernelEvent(
         line=line_no,
         check_name="sxid",
         xid=None,
-        sxid=found.code,
-        pci_bus_id=found.address,
+        sxid=fault.code,
+        pci_bus_id=fault.address,
         pid=None,
         process=None,
         observed_at=observed_at,
-        node=found.prefix.host or log.options.node or None,
-        message=found.message,
+        node=fault.prefix.host or log.options.node or None,
+        message=fault.message,
+    )
+
+
+class Process(NamedTuple):
+    """A process as the driver names it; None for what it does not know."""
+
+    pid: int | None = None
+    name: str | None = None
+
+
+def process_of(message: str) -> Process:
+    """The process in an XID line such as ``NVRM: Xid (...): 31, pid=77, name=python3, Ch 0``.
+
+    A name may hold blanks and commas. It ends before the comma behind which the driver's own
+    words begin, where that leaves it no longer than a name can be, else before the first comma.
+
+    Examples
+    --------
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 119, pid=202, name=nvidia-smi, Timeout after 6s")
+    Process(pid=202, name='nvidia-smi')
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU")
+    Process(pid=None, name=None)
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=7, name=a, b c, Ch 00000008").name
+    'a, b c'
+    """
+    match = _PID.search(message)
+    if match is None:
+        return Process()
+    pid = int(match["pid"]) if match["pid"] and match["pid"].isdigit() else None
+    named = _PROCESS_NAME.match(match["rest"] or match["named"] or "")
+    return Process(pid, _process_name(named["rest"]) if named else None)
+
+
+def _process_name(text: str) -> str | None:
+    """The name at the beginning of what follows `name=`."""
+    parts = text.split(", ")
+    ends = range(1, len(parts))
+    end = next((end for end in ends if _DRIVERS_WORDS.match(", ".join(parts[end:]))), 1)
+    name = ", ".join(parts[:end])
+    if len(name.encode()) > _LONGEST_PROCESS_NAME:  # not the driver's words
+        name = parts[0]
+    name = name.strip().removesuffix("'").removesuffix(",")
+    return None if name in _NO_PROCESS else name
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchError:
+    """A switch error (SXid) as the fabric manager reports it."""
+
+    code: int
+    address: str
+    """Of the switch, e.g. ``0000:86:00``."""
+    message: str
+    prefix: Prefix
+
+
+def switch_error(text: str) -> SwitchError | None:
+    """The switch error on a line; None where there is none.
+
+    Raises
+    ------
+    LineError
+        Where what stands before the message is none of the known forms.
+
+    Examples
+    --------
+    >>> line = "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on "
+    >>> error = switch_error(line + "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3")
+    >>> error.code, error.address
+    (12028, '0000:86:00')
+    """
+    match = _SWITCH_ERROR.match(text)
+    prefix = prefix_of(match["before"]) if match else None
+    if match is None or prefix is None:
+        return None
+    return SwitchError(
+        int(match["code"]), pci_address(match["address"]), match["message"].strip(), prefix
     )

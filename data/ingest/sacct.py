@@ -18,11 +18,10 @@ import numpy as np
 import pyarrow as pa
 
 from data.errors import SourceError
-from data.ingest import sacct_typed
 from data.ingest.delimited import MAX_LINE_BYTES, Scan, repaired, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 from data.ingest.sacct_fields import Shape
-from data.ingest.sacct_sql import literal
+from data.ingest.sacct_sql import broken, literal, typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 NAME = "sacct"
 HELP = "Slurm accounting: sacct -P text, with header or --columns"
 DELIMITER = "|"
+FEW = 10_000
+"""Lines below which the records are held in memory rather than read again."""
 MAX_DOUBTED = 200_000
 """Whole lines with an impossible value up to which they are held against their neighbours."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -128,9 +129,9 @@ class _Reading:
         self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
         self._create_whole()
         self._connection.register("sacct_mended", self._mended())
-        batch = sacct_typed.typed(self._layout.columns, self._options, self._connection)
+        batch = typed(self._layout.columns, self._options, self._connection, few=len(odd) < FEW)
         n_good = batch.rows_kept + sum(batch.skipped_by_reason.values())
-        self._broken = sacct_typed.broken(self._connection) if batch.rows_read > n_good else []
+        self._broken = broken(self._connection) if batch.rows_read > n_good else []
         return batch
 
     def doubted(self) -> NDArray[np.bool_] | None:
@@ -138,11 +139,11 @@ class _Reading:
         places = np.flatnonzero(self._whole)
         numbers = np.array([number for number, _ in self._records], dtype=np.int64)
         places = np.concatenate((places, numbers - 1))  # whole lines, then mended ones
-        found = [places[at] for at, _ in self._broken if self._scan.whole[places[at]]]
-        if not 0 < len(found) <= MAX_DOUBTED:
+        impossible = [places[at] for at, _ in self._broken if self._scan.whole[places[at]]]
+        if not 0 < len(impossible) <= MAX_DOUBTED:
             return None
         doubted = np.zeros_like(self._whole)
-        doubted[found] = True
+        doubted[impossible] = True
         beside = ~self._scan.whole | doubted
         beside[: self._layout.first] = False
         touching = bool((beside[1:] & beside[:-1]).any())
@@ -154,7 +155,7 @@ class _Reading:
         whole = {int(places[at]): reason for at, reason in self._broken if at < len(places)}
         chosen = np.zeros_like(self._whole)
         chosen[list(whole)] = True
-        found = [
+        rejected = [
             Rejected(line.number, whole[line.number - 1], line.text[:RAW_LIMIT])
             for line in self._scan.lines(chosen)
         ]
@@ -162,8 +163,8 @@ class _Reading:
             if at >= len(places):
                 number, fields = self._records[at - len(places)]
                 raw = self._layout.delimiter.join(fields)
-                found.append(Rejected(number, reason, raw[:RAW_LIMIT]))
-        return found + self._lost
+                rejected.append(Rejected(number, reason, raw[:RAW_LIMIT]))
+        return rejected + self._lost
 
     def notices(self) -> list[str]:
         """What the user should know."""
@@ -265,8 +266,8 @@ def _delimiter(options: Options) -> str:
 def _advice(first: str) -> str:
     """What to do about a file without a header that can be read."""
     pattern = r"jobid(?:raw)?([^\w%.]+)(?=\w)|(?<=\w)([^\w%.]+)jobid"
-    found = re.search(pattern, first.lower())
-    divider = (found[1] or found[2]) if found else None
+    beside_id = re.search(pattern, first.lower())
+    divider = (beside_id[1] or beside_id[2]) if beside_id else None
     if divider is not None and divider.isspace() and divider != "\t":
         return "give the output of sacct -P"
     if divider is not None and divider != DELIMITER:

@@ -8,24 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from data.ingest.delimited import LINE_BREAK, Doubtful
+from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-STATES = frozenset(
-    ("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL",
-     "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED", "GETENV_FAILED",
-     "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESIZING", "CONFIGURING", "COMPLETING", "STOPPED",
-     "RECONFIG_FAIL", "POWER_UP_NODE", "REVOKED", "REQUEUE_FED", "RESV_DEL_HOLD", "SIGNALING",
-     "STAGE_OUT", "EXPEDITING")
-)  # fmt: skip
-"""Job states and state flags of Slurm 26.11 (slurm.h)."""
-
-FINAL_STATES = (
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "GETENV_FAILED",
-    "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REQUEUED", "REVOKED", "TIMEOUT",
-)  # fmt: skip
-"""States after which an attempt does not change any more."""
 
 NO_TIME = ("", "Unknown", "None", "N/A", "NONE", "unknown")
 NO_TEXT = ("", "None", "(null)", "Unknown", "N/A")

@@ -1,13 +1,17 @@
-"""Expressions that turn text columns of sacct into the columns of the table jobs."""
+"""The view sacct_typed: text columns of sacct as rows of the table jobs, and their summary."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from data.ingest import sacct_fields as known
+from data.ingest.reader import Batch
+from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import duckdb
 
     from data.ingest.reader import Options
 
@@ -15,7 +19,8 @@ _NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
 _COUNT = r"([0-9.]+[KMG]?)?"
 _TIMES = ("submit", "eligible", "start", "end")
 _FREQUENT = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED")
-_STATES = (*_FREQUENT, *sorted(known.STATES.difference(_FREQUENT)))
+_STATES = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
+_KEPT = "skip IS NULL AND broken IS NULL"
 _CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
 """Columns that tell whether a record is one; the others are read where it is taken."""
 
@@ -91,15 +96,16 @@ class Fields:
         column = self.has(name)
         if column is None:
             return "CAST(NULL AS TIMESTAMPTZ)"
+        rest = f"substr({column}, 20)"  # behind the seconds; a pattern over all takes long to plan
         return f"""CASE
             WHEN length({column}) = 19 THEN {self._instant(column)}
             WHEN {_one_of(column, known.NO_TIME)} THEN NULL
             WHEN regexp_full_match({column}, '[0-9]{{9,11}}')
               THEN to_timestamp(TRY_CAST({column} AS BIGINT))
-            WHEN regexp_full_match({column}, '.{{19}}(\\.[0-9]+)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)')
+            WHEN regexp_full_match({rest}, '(\\.[0-9]+)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)')
               THEN TRY_CAST(regexp_replace({column}, '([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')
                             AS TIMESTAMPTZ)
-            WHEN regexp_full_match({column}, '.{{19}}\\.[0-9]+') THEN {self._instant(column)} END"""
+            WHEN regexp_full_match({rest}, '\\.[0-9]+') THEN {self._instant(column)} END"""
 
     def _instant(self, column: str) -> str:
         """A local time as an instant; of an hour that comes twice the first, as elsewhere."""
@@ -132,8 +138,8 @@ class Fields:
         chosen = self._columns if self._whole_headers else self._columns & _CHECKED
         names = sorted(name for name in chosen if name.isidentifier())
         columns = ", ".join(f'"{name}"' for name in names)
-        found = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
-        return f"{found} = {literal('|'.join(names))}"
+        values = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
+        return f"{values} = {literal('|'.join(names))}"
 
     def state(self) -> str:
         """The state without who cancelled the job and without the sign that it was cut."""
@@ -243,7 +249,89 @@ def _comes_twice(column: str) -> str:
 
 
 _LAG = "date_diff('second', start_at, end_at) - elapsed_s"
-END = f"""CASE WHEN {_LAG} = -3600 AND {_comes_twice("end_at")}
+_END = f"""CASE WHEN {_LAG} = -3600 AND {_comes_twice("end_at")}
     THEN end_at + INTERVAL 1 HOUR ELSE end_at END"""
-START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
+_START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
     THEN start_at + INTERVAL 1 HOUR ELSE start_at END"""
+
+
+def typed(
+    columns: Sequence[str], options: Options, connection: duckdb.DuckDBPyConnection, *, few: bool
+) -> Batch:
+    """View sacct_typed over sacct_whole and sacct_mended, and the summary of its records.
+
+    Headers are told by the columns that are checked anyway; only where that finds some are all
+    columns looked at. Of a few records the view is of a table: to plan the query, which is done
+    anew at every reading, costs more than to hold them.
+    """
+    _create_typed(Fields(columns, options, whole_headers=False), connection, few=few)
+    batch = _summary(options, connection)
+    if "header" in batch.skipped_by_reason:
+        _create_typed(Fields(columns, options), connection, few=few)
+        batch = _summary(options, connection)
+    return batch
+
+
+def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool) -> None:
+    """View sacct_typed: columns of jobs, skip, broken, is_local."""
+    typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
+    shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
+    query = f"""
+            WITH raw AS NOT MATERIALIZED (FROM sacct_whole UNION ALL FROM sacct_mended),
+            text AS NOT MATERIALIZED (
+              SELECT *, {fields.kind()} AS "#kind", {fields.cluster()} AS "#cluster",
+                {fields.state()} AS "#state" FROM raw),
+            timed AS NOT MATERIALIZED (SELECT *, {fields.times()} FROM text),
+            typed AS NOT MATERIALIZED (
+              SELECT CASE WHEN "#kind" <> 'broken' THEN "#kind" END AS skip,
+                {fields.reason()} AS broken, {fields.is_local()} AS is_local, {typed}
+              FROM timed)
+            SELECT {shifted if fields.may_repeat() else "*"} FROM typed"""
+    if few:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_few AS {query}")
+        query = "FROM sacct_few"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
+
+
+def _summary(options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
+    """Counts of the records in sacct_typed, what was assumed, and the good ones as a relation."""
+    row = connection.execute(
+        f"""SELECT count(*), count(*) FILTER (skip = 'job_step'), count(*) FILTER (skip = 'header'),
+             count(*) FILTER ({_KEPT}),
+             min(least(submit_at, start_at, end_at)) FILTER ({_KEPT}),
+             max(greatest(submit_at, start_at, end_at)) FILTER ({_KEPT}),
+             list(DISTINCT cluster ORDER BY cluster) FILTER ({_KEPT}),
+             list(DISTINCT cluster) FILTER (is_local AND {_KEPT}),
+             count(*) FILTER (NOT regexp_full_match(node_list, {literal(known.CHECKS["nodelist"])})
+               AND {_KEPT})
+           FROM sacct_typed"""
+    ).fetchall()[0]
+    unzoned = set(row[7] or ()) - options.timezones.keys() if options.timezone is None else ()
+    notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
+    if row[8]:
+        notices.append(f"node lists that cannot be expanded, kept as text: {row[8]:,}")
+    return Batch(
+        tables={
+            "jobs": connection.sql(
+                f"SELECT * EXCLUDE (skip, broken, is_local) FROM sacct_typed WHERE {_KEPT}"
+            )
+        },
+        rows_read=row[0],
+        rows_kept=row[3],
+        skipped_by_reason={
+            reason: n for reason, n in (("job_step", row[1]), ("header", row[2])) if n
+        },
+        first_at=row[4],
+        last_at=row[5],
+        clusters=tuple(row[6] or ()),
+        notices=notices,
+    )
+
+
+def broken(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+    """Of each record that does not fit: its place among all, from 0, and the reason."""
+    return connection.execute(
+        """SELECT place, broken FROM (
+             SELECT row_number() OVER () - 1 AS place, skip, broken FROM sacct_typed)
+           WHERE skip IS NULL AND broken IS NOT NULL"""
+    ).fetchall()

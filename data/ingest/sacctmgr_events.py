@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from data.errors import SourceError
+from data.hostlist import HostListError, expand
 from data.ingest.delimited import LINE_BREAK, Line, repaired
-from data.ingest.hostlist import HostListError, expand
 from data.ingest.local_time import LocalClock
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 

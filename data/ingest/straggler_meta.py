@@ -23,14 +23,14 @@ _WHOLE = re.compile(r"\+?\d{1,10}")
 
 @dataclass(frozen=True)
 class TraceMeta:
-    """What a meta file says of a trace; None where it says nothing.
+    """What is known of the job of a trace; None where its meta file, or the trace, says nothing.
 
     Attributes
     ----------
     trial_name, run_id
         Names of the trial and its run, for people; a `run_id` that is a number is one.
     dp_size, pp_size, tp_size, dsp_size, vpp_size
-        Sizes, each at least 1.
+        Sizes, each at least 1; a trace without a meta file shows only dp, pp and vpp.
     world_size
         dp x pp x tp x dsp: GPUs of the job.
     """
@@ -39,10 +39,10 @@ class TraceMeta:
     run_id: str | int | None
     dp_size: int
     pp_size: int
-    tp_size: int
-    dsp_size: int
+    tp_size: int | None
+    dsp_size: int | None
     vpp_size: int
-    world_size: int
+    world_size: int | None
 
 
 def read_meta(path: Path, name: str) -> TraceMeta:
@@ -65,17 +65,17 @@ def read_meta(path: Path, name: str) -> TraceMeta:
         raise SourceError(
             f"{name}: cannot be read ({error}): give the meta file of the trace"
         ) from None
-    found = _pairs(text, name)
-    sizes = {key: _size(found, key, name) for key in SIZES}
+    pairs = _pairs(text, name)
+    sizes = {key: _size(pairs, key, name) for key in SIZES}
     world_size = math.prod(sizes[key] for key in _IN_WORLD)
-    if "world_size" in found and (stated := _size(found, "world_size", name)) != world_size:
+    if "world_size" in pairs and (stated := _size(pairs, "world_size", name)) != world_size:
         raise SourceError(
             f"{name}: world_size must be dp_size x pp_size x tp_size x dsp_size = {world_size:,}, "
             f"got {stated:,}: correct the size that is wrong"
         )
-    run_id = _text(found.get("run_id"))
+    run_id = _text(pairs.get("run_id"))
     return TraceMeta(
-        trial_name=_text(found.get("trial_name")),
+        trial_name=_text(pairs.get("trial_name")),
         run_id=int(run_id) if run_id is not None and _WHOLE.fullmatch(run_id) else run_id,
         **sizes,
         world_size=world_size,
@@ -84,7 +84,7 @@ def read_meta(path: Path, name: str) -> TraceMeta:
 
 def _pairs(text: str, name: str) -> dict[str, str]:
     """Keys and values of the lines."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for line_no, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#") or line.strip() in ("---", "..."):
             continue
@@ -94,10 +94,10 @@ def _pairs(text: str, name: str) -> dict[str, str]:
                 f"{name}: line {line_no} must be `key: value`, got {line.strip()[:60]!r}: write "
                 "one size a line"
             )
-        if match["key"] in found:
+        if match["key"] in pairs:
             raise SourceError(f"{name}: line {line_no} states {match['key']} again: keep one")
-        found[match["key"]] = _value(match["value"] or "")
-    return found
+        pairs[match["key"]] = _value(match["value"] or "")
+    return pairs
 
 
 def _value(text: str) -> str:
@@ -110,9 +110,9 @@ def _text(value: str | None) -> str | None:
     return None if value in (None, "", "null", "~") else value
 
 
-def _size(found: dict[str, str], key: str, name: str) -> int:
+def _size(pairs: dict[str, str], key: str, name: str) -> int:
     """A size: a positive whole number."""
-    value = _text(found.get(key))
+    value = _text(pairs.get(key))
     if value is None:
         raise SourceError(f"{name}: states no {key}: add a line `{key}: N`")
     if not _WHOLE.fullmatch(value) or not 1 <= int(value) <= _LARGEST:

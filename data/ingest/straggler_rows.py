@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
-from analytics.training.stragglers.rows import TraceRows
+from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
 
 if TYPE_CHECKING:
@@ -186,23 +186,23 @@ def _wanted(name: str, present: Sequence[str]) -> list[str]:
 
 def _whole(column: pa.ChunkedArray, file: _File, name: str) -> Array:
     """A column of whole numbers; floating-point ones that are whole are taken."""
-    found = _numbers(column, file, name, wanted="a whole number")
-    if found.dtype.kind == "f" or found.dtype == np.uint64:
-        bad = ~(np.abs(found) <= _MOST_WHOLE) | (found != np.rint(found))
+    values = _numbers(column, file, name, wanted="a whole number")
+    if values.dtype.kind == "f" or values.dtype == np.uint64:
+        bad = ~(np.abs(values) <= _MOST_WHOLE) | (values != np.rint(values))
         if bad.any():
             at = int(bad.argmax())
-            rule = f"must be a whole number, got {found[at]}: write -1 where it does not apply"
-            raise _refusal(file, at, name, rule=rule, n_rows=len(found))
-        found = found.astype(np.int64)
-    return found
+            rule = f"must be a whole number, got {values[at]}: write -1 where it does not apply"
+            raise _refusal(file, at, name, rule=rule, n_rows=len(values))
+        values = values.astype(np.int64)
+    return values
 
 
 def _seconds(column: pa.ChunkedArray, file: _File, name: str) -> Array:
     """A column of seconds."""
-    found = _numbers(column, file, name, wanted="a number of seconds")
-    if found.dtype in (np.float32, np.float64):
-        return found
-    return found.astype(np.float64)
+    values = _numbers(column, file, name, wanted="a number of seconds")
+    if values.dtype in (np.float32, np.float64):
+        return values
+    return values.astype(np.float64)
 
 
 def _numbers(column: pa.ChunkedArray, file: _File, name: str, *, wanted: str) -> Array:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers.operations import COMPUTES, OPTYPES, among
-from analytics.training.stragglers.rows import check
+from analytics.training.stragglers.trace import check
 from data.errors import SourceError
 from data.ingest.reader import Batch, Options, Source
 from data.ingest.straggler_meta import TraceMeta, read_meta
 from data.ingest.straggler_rows import COLUMNS, DELIMITERS, LABELS, SECONDS, read_rows
+from data.metrics_files import TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,30 +26,14 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from analytics.training.stragglers.rows import TraceRows
+    from analytics.training.stragglers.trace import TraceRows
     from data.ingest.straggler_rows import Array
 
 NAME = "straggler-trace"
 HELP = "operations of training steps on every worker (NDTimeline trace, Parquet or CSV)"
 
-FOLDER: Final = "straggler_traces"
-"""Folder of the stored traces below metrics/."""
 _ID_DIGITS = 24
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: times since a step lie outside
-
-
-@dataclass(frozen=True)
-class TraceSizes:
-    """Sizes that a trace shows: one more than the largest index."""
-
-    dp: int
-    pp: int
-    vpp: int
-
-    @property
-    def n_workers(self) -> int:
-        """Workers traced, one for each data-parallel rank and stage."""
-        return self.dp * self.pp
 
 
 def sniff(head: str) -> bool:
@@ -73,42 +57,49 @@ def read(
     SourceError
         Where the trace or the meta file is broken, they disagree, or the trace cannot be analysed.
     """
-    found = read_rows(source.path, source.name, options.delimiter)
+    rows = read_rows(source.path, source.name, options.delimiter)
     try:
-        check(found)
-        meta = None
-        if options.meta is not None:
-            meta = read_meta(Path(options.meta), options.meta)
-            refuse_other_sizes(found, meta, source.name)
-        named = meta.trial_name if meta is not None else None
-        return trace_batch(found, meta, name=named or Path(source.name).stem, options=options)
+        check(rows)
+        meta = trace_meta(rows, source.name, options.meta)
+        name = meta.trial_name or Path(source.name).stem
+        return trace_batch(rows, meta, name=name, options=options)
     except AnalysisError as error:
         raise SourceError(f"{source.name}: {error}") from None
 
 
-def trace_sizes(found: TraceRows) -> TraceSizes:
-    """The sizes that a trace shows."""
-    chunks = found.mc[among(found.optype, COMPUTES)]
-    dp, pp = (int(column.max()) + 1 for column in (found.dp_rank, found.stage))
-    return TraceSizes(dp, pp, int(chunks.max(initial=0)) + 1)
+def trace_meta(rows: TraceRows, name: str, meta_path: str | None) -> TraceMeta:
+    """Sizes of the job: as its meta file states them, else what the trace shows.
 
-
-def refuse_other_sizes(found: TraceRows, meta: TraceMeta, name: str) -> None:
-    """Refuses a meta file that is of another job."""
-    sizes = trace_sizes(found)
-    for size, stated, shown, column in (
-        ("dp_size", meta.dp_size, sizes.dp, "dp_rank"),
-        ("pp_size", meta.pp_size, sizes.pp, "stage"),
-        ("vpp_size", meta.vpp_size, sizes.vpp, "mc"),
-    ):
-        if stated != shown:
+    Raises
+    ------
+    SourceError
+        Where the meta file is broken or of another job.
+    """
+    chunks = rows.mc[among(rows.optype, COMPUTES)]
+    shown = TraceMeta(
+        trial_name=Path(name).stem,
+        run_id=None,
+        dp_size=int(rows.dp_rank.max()) + 1,
+        pp_size=int(rows.stage.max()) + 1,
+        tp_size=None,
+        dsp_size=None,
+        vpp_size=int(chunks.max(initial=0)) + 1,
+        world_size=None,
+    )
+    if meta_path is None:
+        return shown
+    meta = read_meta(Path(meta_path), meta_path)
+    for size, column in (("dp_size", "dp_rank"), ("pp_size", "stage"), ("vpp_size", "mc")):
+        stated, seen = getattr(meta, size), getattr(shown, size)
+        if stated != seen:
             raise SourceError(
-                f"{name}: holds {column} 0 to {shown - 1:,}, so {size} is {shown:,}, but the meta "
+                f"{name}: holds {column} 0 to {seen - 1:,}, so {size} is {seen:,}, but the meta "
                 f"file states {stated:,}: give the meta file of this job, and all its workers"
             )
+    return meta
 
 
-def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options: Options) -> Batch:
+def trace_batch(rows: TraceRows, meta: TraceMeta, *, name: str, options: Options) -> Batch:
     """A trace as the store takes it in, with its results.
 
     Raises
@@ -116,10 +107,9 @@ def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options:
     AnalysisError
         Where it cannot be analysed.
     """
-    columns = _in_order(found)
+    columns = _in_order(rows)
     trace_id = _trace_id(columns)
-    sizes = trace_sizes(found)
-    path = f"{FOLDER}/{trace_id}.parquet"
+    path = f"{TRACES}/{trace_id}.parquet"
     traced_at = _traced_at(columns["start_ts"])
     row = {
         "trace_id": trace_id,
@@ -128,42 +118,39 @@ def trace_batch(found: TraceRows, meta: TraceMeta | None, *, name: str, options:
         "name": name,
         "path": path,
         "traced_at": traced_at,
-        "n_rows": len(found),
-        "n_workers": sizes.n_workers,
-        "n_gpus": meta.world_size if meta is not None else None,
-        "dp": sizes.dp,
-        "pp": sizes.pp,
-        "vpp": sizes.vpp,
-        "tp": meta.tp_size if meta is not None else None,
-        **_results(found, 1 if meta is None else meta.dsp_size),
+        "n_rows": len(rows),
+        "n_workers": meta.dp_size * meta.pp_size,
+        "n_gpus": meta.world_size,
+        "dp": meta.dp_size,
+        "pp": meta.pp_size,
+        "vpp": meta.vpp_size,
+        "tp": meta.tp_size,
+        **_results(rows, meta.dsp_size or 1),
     }
     return Batch(
         tables={"straggler_traces": _one_row(row)},
         files={path: lambda target: write_trace(target, columns)},
-        rows_read=len(found),
-        rows_kept=len(found),
+        rows_read=len(rows),
+        rows_kept=len(rows),
         first_at=traced_at,
         last_at=traced_at,
         clusters=() if options.cluster is None else (options.cluster,),
     )
 
 
-def _results(found: TraceRows, dsp_size: int) -> dict[str, object]:
+def _results(rows: TraceRows, dsp_size: int) -> dict[str, object]:
     """What the what-if says of a trace, as columns of its row."""
-    from analytics.training.stragglers.findings_record import findings_record
-    from analytics.training.stragglers.record import analysis_record
-    from analytics.training.stragglers.slowdown import analyse
-    from analytics.training.stragglers.trace import Trace
+    from analytics.training.stragglers.analysis import analyse_trace, analysis_record
+    from analytics.training.stragglers.what_if import WhatIf
 
-    analysis = analyse(Trace.of_columns(found, dsp_size=dsp_size))
-    record = analysis_record(analysis) | findings_record(analysis)
+    analysis = analyse_trace(WhatIf.of_rows(rows, dsp_size=dsp_size))
     return {
-        "n_steps": len(record["per_step_S"]),
-        "n_dropped_steps": len(record["dropped_steps"]),
-        "slowdown": record["S"],
-        "wasted_ratio": record["gpu_hours_wasted_ratio"],
-        "cause": record["causes"][0]["cause"],
-        "results": json.dumps(record),
+        "n_steps": len(analysis.slowdowns.steps),
+        "n_dropped_steps": len(analysis.slowdowns.dropped_steps),
+        "slowdown": analysis.slowdowns.slowdown,
+        "wasted_ratio": analysis.slowdowns.wasted_ratio,
+        "cause": None if analysis.strongest is None else analysis.strongest.cause,
+        "results": json.dumps(analysis_record(analysis)),
     }
 
 
@@ -188,11 +175,11 @@ def _one_row(row: Mapping[str, object]) -> pa.Table:
     return pa.table({name: pa.array([value], kinds.get(name)) for name, value in row.items()})
 
 
-def _in_order(found: TraceRows) -> dict[str, Array]:
+def _in_order(rows: TraceRows) -> dict[str, Array]:
     """The columns in an order that does not depend on that of the file."""
     keys = ("duration", "start_ts", "seq_id", "optype", "stage", "dp_rank", "step")
-    order = np.lexsort([getattr(found, name) for name in keys])
-    columns = {name: getattr(found, name) for name in (*COLUMNS, *LABELS)}
+    order = np.lexsort([getattr(rows, name) for name in keys])
+    columns = {name: getattr(rows, name) for name in (*COLUMNS, *LABELS)}
     return {name: values[order] for name, values in columns.items() if values is not None}
 
 

@@ -7,15 +7,19 @@ import os
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
+from data import stages
 from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
+from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
+from data.said import read_said
 from data.site import load_site
 from data.state import State
 
@@ -44,11 +48,14 @@ class StoreWriter:
         self.building = root / f"building-{self.snapshot}.duckdb"
         self._scratch = root / "scratch"
         self._scratch.mkdir(exist_ok=True)
-        self.changed = False
+        self.changed: set[str] = set()
+        """Tables whose rows this writer changed."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         if current is not None and not fresh:
             shutil.copyfile(root / current.file, self.building)
+        else:
+            self.building.write_bytes(schema.empty_snapshot())
         try:
             self.connection = duckdb.connect(
                 str(self.building),
@@ -57,10 +64,9 @@ class StoreWriter:
         except duckdb.Error as error:
             raise damaged(root / current.file if current else self.building, error) from None
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
-        version_found = current.schema_version if current and not fresh else 0
-        if version_found < SCHEMA_VERSION:
-            schema.update(self.connection, from_version=version_found)
-            self.changed = True
+        if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
+            schema.update(self.connection, from_version=current.schema_version)
+            self.connection.execute("DELETE FROM stage_runs")
 
     @property
     def workdir(self) -> Path:
@@ -73,8 +79,12 @@ class StoreWriter:
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
-                counts |= merge(self.connection, table, relation)
+                before = self._n_rows(table)
+                merged = merge(self.connection, table, relation)
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
+                if any(merged.values()) or self._n_rows(table) != before:
+                    self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
+                counts |= merged
         return counts
 
     def load(self, tables: Mapping[str, Rows]) -> None:
@@ -88,10 +98,11 @@ class StoreWriter:
                 )
                 self.connection.execute(f"INSERT INTO {table} ({names}) FROM {relation}")
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
+                self.changed.add(table)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing; marks the snapshot as changed."""
+        """All or nothing."""
         self.connection.execute("BEGIN")
         try:
             yield
@@ -99,41 +110,36 @@ class StoreWriter:
             self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
-        self.changed = True
 
     def publish(
         self, progress: Callable[[str], None] = lambda message: None, *, ledger: bool = False
     ) -> Current:
-        """Derives, checkpoints, hashes and publishes what was built; the ledger where asked for."""
-        from data import derive  # only here: it needs pandas and SciPy, which take a second
-
+        """Derives what changed, and publishes it; the ledger too where it is asked for."""
         progress("deriving")
-        site, said = load_site(self.root), State(self.root).annotations()
-        derive.derive(self.connection, self.root, site, said)
-        return self.publish_ledger(progress) if ledger else self._published(progress)
+        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        stages.derive(self.connection, context, self.changed)
+        if ledger:
+            stages.derive(self.connection, context, (), on_demand=True)
+        return self._published(progress)
 
     def publish_ledger(self, progress: Callable[[str], None] = lambda message: None) -> Current:
         """Derives the ledger and the runs of the records as they are, and publishes them."""
-        from data.derive.ledger.build import derive_ledger
-        from data.said import read_said
+        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        stages.derive(self.connection, context, self.changed, on_demand=True)
+        return self._published(progress)
 
-        site, said = load_site(self.root), read_said(self.root)
-        return self._published(progress, derive_ledger(self.connection, site, said, progress))
-
-    def _published(
-        self,
-        progress: Callable[[str], None],
-        ledger: tuple[str | None, str | None] = (None, None),
-    ) -> Current:
-        """Checkpoints, hashes and publishes what was derived; `ledger` is its key and notes."""
+    def _published(self, progress: Callable[[str], None]) -> Current:
+        """Checkpoints, hashes and publishes what was derived."""
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
         self.connection.execute("DELETE FROM store_meta")
+        ((synthetic,),) = self.connection.execute(
+            "SELECT coalesce(bool_or(synthetic), false) FROM clusters"
+        ).fetchall()
         self.connection.execute(
-            """INSERT INTO store_meta SELECT ?, ?, ?, ?::TIMESTAMPTZ,
-               coalesce((SELECT bool_or(synthetic) FROM clusters), false), ?, ?""",
-            [SCHEMA_VERSION, self.snapshot, version("faultline"), published_at, *ledger],
+            "INSERT INTO store_meta VALUES (?, ?, ?, ?, ?)",
+            [SCHEMA_VERSION, self.snapshot, _product_version(), published_at, synthetic],
         )
-        ((synthetic,),) = self.connection.execute("SELECT synthetic FROM store_meta").fetchall()
+        remove_unnamed(self.connection, self.root)
         progress("publishing")
         self.connection.execute("CHECKPOINT")
         self.connection.close()
@@ -152,6 +158,11 @@ class StoreWriter:
         self.new_files.clear()
         _prune(self.root, current)
         return current
+
+    def _n_rows(self, table: str) -> int:
+        """Rows of a table."""
+        ((n_rows,),) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        return int(n_rows)
 
     def _relation(self, rows: Rows) -> str:
         """A name under which SQL reads the rows."""
@@ -244,6 +255,12 @@ def _discard(files: Sequence[Path], root: Path) -> None:
             if folder == root or any(folder.iterdir()):
                 break
             folder.rmdir()
+
+
+@cache
+def _product_version() -> str:
+    """Version of this program; read from its metadata once in a process."""
+    return version("faultline")
 
 
 def _sha256(path: Path) -> str:

@@ -20,5 +20,5 @@ class Example:
 def examples() -> tuple[Example, ...]:
     """The queries of examples.sql: each begins with `-- # Title` and ends with a semicolon."""
     text = files("data.queries").joinpath("examples.sql").read_text(encoding="utf-8")
-    found = re.findall(r"^-- # (.+)\n((?:.*\n)+?.*);$", text, re.MULTILINE)
-    return tuple(Example(title, sql.strip()) for title, sql in found)
+    blocks = re.findall(r"^-- # (.+)\n((?:.*\n)+?.*);$", text, re.MULTILINE)
+    return tuple(Example(title, sql.strip()) for title, sql in blocks)

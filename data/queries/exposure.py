@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
+from data.definitions import HARDWARE_OR_LOST_NODE
+from data.filters import Filter
 from data.queries.kept import kept
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import numpy as np
+    from numpy.typing import NDArray
 
-    from data.queries.selection import Selection
+    from analytics.frames import Columns
+    from data.filters import Selection
     from data.store import Store
 
 DAY_US = 86_400_000_000
 
-ATTEMPTS = """
+_RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
+_FAILED = Filter(within="end_at", of="jobs")
+_OF_NODES = Filter(columns=("cluster",), lacking=("partition", "account"))
+_NODES_FAILED = replace(_OF_NODES, within="start_at")
+_WITHOUT_JOBS = """start_at IS NOT NULL
+  AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures')"""
+
+
+def attempts_of(selection: Selection) -> str:
+    """Common table `attempt`: attempts with their running time cut to the period; units are GPUs
+    or nodes.
+
+    One that failed at once, or as the period began, has no running time but is of the selection.
+    DuckDB's greatest and least ignore NULL, so an open side of the period cuts nothing.
+    """
+    return f"""
 attempt AS (
   SELECT jobs.rowid AS id, jobs.cluster, attempt_key,
     coalesce(partition, 'unknown') AS partition, n_nodes,
@@ -26,18 +43,10 @@ attempt AS (
     epoch_us(greatest(start_at, $from_at)) AS begin_us,
     epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us
   FROM jobs JOIN clusters USING (cluster)
-  WHERE start_at IS NOT NULL AND ($to_at IS NULL OR start_at < $to_at)
-    AND ($from_at IS NULL OR end_at IS NULL OR end_at >= $from_at)
-    AND ($cluster IS NULL OR jobs.cluster = $cluster)
-    AND ($partition IS NULL OR partition = $partition)
-    AND ($account IS NULL OR account = $account)
+  WHERE start_at IS NOT NULL AND {_RAN.where(selection)}
     AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE n_nodes > 0 END)
 """
-"""Attempts of a selection with their running time cut to the period; units are GPUs or nodes.
 
-One that failed at once, or as the period began, has no running time but is of the selection.
-DuckDB's greatest and least ignore NULL, so an open side of the period cuts nothing.
-"""
 
 SPANS = f"""
 span AS (SELECT *, begin_us // {DAY_US} AS first_day, (end_us - 1) // {DAY_US} AS last_day
@@ -45,40 +54,42 @@ span AS (SELECT *, begin_us // {DAY_US} AS first_day, (end_us - 1) // {DAY_US} A
 """
 """Attempts that ran, with the days on which they did."""
 
-FAILURES = f"""{VERDICTS},
+
+def failures_of(selection: Selection) -> str:
+    """Common tables up to `failure`: attempts that count as failed.
+
+    They count by their end, which spares reading other periods.
+    """
+    return f"""{VERDICTS},
 failure AS (
   SELECT counted.cluster, counted.attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
     basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, counted.node,
     counted.domain = 'hardware' AS by_hardware, counted.node_lost AS by_lost_node
-  FROM (FROM verdict WHERE domain = 'hardware' OR node_lost) counted
+  FROM (FROM verdict WHERE {HARDWARE_OR_LOST_NODE}) counted
   JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-  WHERE end_at IS NOT NULL AND ($to_at IS NULL OR end_at < $to_at)
-    AND ($from_at IS NULL OR end_at >= $from_at)
-    AND ($cluster IS NULL OR counted.cluster = $cluster)
-    AND ($partition IS NULL OR partition = $partition)
-    AND ($account IS NULL OR account = $account)
+  WHERE end_at IS NOT NULL AND {_FAILED.where(selection)}
     AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END)
 """
-"""Attempts of a selection that count as failed: verdict hardware, or a node lost whatever it is.
 
-They count by their end, which spares reading other periods.
-"""
 
-_OF_NODES = """($cluster IS NULL OR cluster = $cluster) AND $partition IS NULL
-  AND $account IS NULL AND start_at IS NOT NULL"""
-_STARTED = """($from_at IS NULL OR start_at >= $from_at)
-  AND ($to_at IS NULL OR start_at < $to_at)"""
-_WITHOUT_JOBS = "cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures')"
+def node_failures_of(selection: Selection) -> str:
+    """Condition for the node failures that count: of clusters without jobs, in the period."""
+    return f"{_NODES_FAILED.where(selection)} AND {_WITHOUT_JOBS}"
 
-LOGGED = f"{_OF_NODES} AND {_STARTED} AND {_WITHOUT_JOBS}"
-"""Condition for the node failures that count: of clusters without jobs, in the period."""
 
-LOGGED_DAYS = f"""
+def node_days_of(selection: Selection) -> str:
+    """Common tables up to `logged_day`: the period of clusters whose failures are known without
+    jobs, day by day.
+
+    It runs from `from_at`, else the first failure, to `to_at`, else the last one. Days are counted
+    by the calendar here: DuckDB's // truncates, which before 1970 is the wrong day.
+    """
+    return f"""
 logged_span AS (
   SELECT cluster, coalesce($from_at, min(start_at)) AS begin_at,
     greatest(begin_at, coalesce($to_at, max(start_at))) AS end_at
-  FROM node_failures WHERE {_OF_NODES} AND {_WITHOUT_JOBS} GROUP BY cluster),
+  FROM node_failures WHERE {_OF_NODES.where(selection)} AND {_WITHOUT_JOBS} GROUP BY cluster),
 logged_day AS (
   SELECT cluster, day, greatest(0, least(epoch_us(end_at), (day + 1) * {DAY_US})
     - greatest(epoch_us(begin_at), day * {DAY_US})) / {DAY_US} AS days
@@ -86,27 +97,10 @@ logged_day AS (
       CAST(end_at AS DATE) - DATE '1970-01-01' + 1)) AS day FROM logged_span)
   WHERE day * {DAY_US} < epoch_us(end_at) OR begin_at = end_at)
 """
-"""The period of clusters whose failures are known without jobs, day by day.
-
-It runs from `from_at`, else the first failure, to `to_at`, else the last one. Days are counted by
-the calendar here: DuckDB's // truncates, which before 1970 is the wrong day.
-"""
-
-
-def parameters(selection: Selection, *, min_gpus: int | None = None) -> dict[str, Any]:
-    """A selection as bound parameters; of jobs of other sizes where `min_gpus` is given."""
-    return {
-        "cluster": selection.cluster,
-        "from_at": selection.from_at,
-        "to_at": selection.to_at,
-        "partition": selection.partition,
-        "account": selection.account,
-        "min_gpus": selection.min_gpus if min_gpus is None else min_gpus,
-    }
 
 
 @kept
-def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> pd.DataFrame:
+def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> Columns:
     """Exposure of all sizes by cluster, number of GPUs and day; by partition where asked for.
 
     Columns partition, n_gpus, node_time, day, running_days, exposure_node_days; the exposure is
@@ -114,8 +108,8 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> p
     before they are split into days, of which there are then few.
     """
     partition = "partition" if by_partition else "NULL"
-    frame = store.frame(
-        f"""WITH {ATTEMPTS}, {SPANS},
+    columns = store.columns(
+        f"""WITH {attempts_of(selection)}, {SPANS},
             alike AS (
               SELECT cluster, {partition} AS partition, units, first_day, last_day,
                 sum(end_us - begin_us) AS whole_us, count(*) * {DAY_US} AS full_us,
@@ -129,80 +123,82 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> p
                 AS running_days
               FROM (SELECT *, unnest(range(first_day, last_day + 1)) AS day FROM alike)
               GROUP BY ALL)
-            SELECT partition, units AS n_gpus, basis <> 'gpu_time' AS node_time, day, running_days,
+            SELECT partition, units AS n_gpus, coalesce(basis <> 'gpu_time', false) AS node_time,
+              day, running_days,
               running_days * units / CASE WHEN basis = 'gpu_time' THEN gpus_per_node ELSE 1 END
                 AS exposure_node_days
             FROM held JOIN clusters USING (cluster) ORDER BY cluster, partition, units, day""",
-        parameters(selection, min_gpus=0),
+        selection.rows.parameters,
     )
-    return frame.assign(day=as_day(frame["day"]))
+    return {**columns, "day": _midnight(columns["day"])}
 
 
 @kept
-def job_failures(store: Store, selection: Selection) -> pd.DataFrame:
+def job_failures(store: Store, selection: Selection) -> Columns:
     """Failed attempts of all sizes, one row each, with the incident that each belongs to."""
-    frame = store.frame(
-        f"""WITH {FAILURES} SELECT cluster, attempt_key AS key, partition, units AS n_gpus,
-              node_time, failed_at, node, incident_id, by_hardware, by_lost_node
+    columns = store.columns(
+        f"""WITH {failures_of(selection)}
+            SELECT cluster, attempt_key AS key, partition, units AS n_gpus, node_time, failed_at,
+              node, incident_id, coalesce(by_hardware, false) AS by_hardware,
+              coalesce(by_lost_node, false) AS by_lost_node
             FROM failure LEFT JOIN (
               SELECT incidents.cluster, key AS attempt_key, incident_id
               FROM incident_members JOIN incidents USING (incident_id) WHERE kind = 'failure'
             ) USING (cluster, attempt_key) ORDER BY failed_at, attempt_key""",
-        parameters(selection, min_gpus=0),
+        selection.rows.parameters,
     )
-    return frame.assign(day=frame["failed_at"].dt.floor("D"))
+    return {**columns, "day": _midnight(columns["failed_at"])}
 
 
-def of_size(rows: pd.DataFrame, min_gpus: int) -> pd.DataFrame:
+def of_size(rows: Columns, min_gpus: int) -> Columns:
     """Rows of jobs of that many GPUs and more; where no attempt has GPUs, all of them."""
-    return rows[rows["n_gpus"].ge(min_gpus) | rows["node_time"]]
+    return chosen(rows, (rows["n_gpus"] >= min_gpus) | rows["node_time"])
 
 
-def node_failures(store: Store, selection: Selection) -> pd.DataFrame:
+def chosen(rows: Columns, which: NDArray[np.bool_]) -> Columns:
+    """Some of the rows."""
+    return {name: column[which] for name, column in rows.items()}
+
+
+def node_failures(store: Store, selection: Selection) -> Columns:
     """Failures of nodes known without jobs, one row each."""
-    frame = store.frame(
+    columns = store.columns(
         f"""SELECT cluster, failure_key AS key, start_at AS failed_at, node, repair_minutes,
               CAST(NULL AS VARCHAR) AS incident_id
-            FROM node_failures WHERE {LOGGED} ORDER BY start_at, failure_key""",
-        parameters(selection),
+            FROM node_failures WHERE {node_failures_of(selection)}
+            ORDER BY start_at, failure_key""",
+        selection.parameters,
     )
-    return frame.assign(day=frame["failed_at"].dt.floor("D"))
+    return {**columns, "day": _midnight(columns["failed_at"])}
 
 
-def node_failure_days(store: Store, selection: Selection) -> pd.DataFrame:
+def node_failure_days(store: Store, selection: Selection) -> Columns:
     """Exposure by day of clusters whose failures are known without jobs: known nodes x period.
 
     It is NaN where no inventory says which nodes there are.
     """
-    frame = store.frame(
-        f"""WITH {LOGGED_DAYS},
+    columns = store.columns(
+        f"""WITH {node_days_of(selection)},
             known AS (SELECT cluster, count(DISTINCT node) AS n_nodes FROM nodes
                       WHERE source = 'inventory' GROUP BY cluster)
             SELECT day, n_nodes * days AS exposure_node_days
             FROM logged_day LEFT JOIN known USING (cluster) ORDER BY cluster, day""",
-        parameters(selection),
+        selection.parameters,
     )
-    return frame.assign(day=as_day(frame["day"]))
+    return {**columns, "day": _midnight(columns["day"])}
 
 
-def repair_minutes(store: Store, selection: Selection) -> pd.Series:
+def repair_minutes(store: Store, selection: Selection) -> NDArray[np.float64]:
     """Minutes down of each failure of a node in the period whose repair is known."""
-    frame = store.frame(
+    columns = store.columns(
         f"""SELECT repair_minutes FROM node_failures
-            WHERE {_OF_NODES} AND {_STARTED} AND repair_minutes >= 0
+            WHERE {_NODES_FAILED.where(selection)} AND start_at IS NOT NULL AND repair_minutes >= 0
             ORDER BY start_at, failure_key""",
-        parameters(selection),
+        selection.parameters,
     )
-    return frame["repair_minutes"]
+    return columns["repair_minutes"]
 
 
-def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Frames one above the other; empty ones are left out, since pandas warns of them."""
-    filled = [frame for frame in frames if not frame.empty]
-    return pd.concat(filled, ignore_index=True) if filled else frames[0]
-
-
-def as_day(days: pd.Series) -> pd.Series:
-    """Days since the epoch as UTC times; of any year, which pandas' own conversion is not."""
-    times = days.to_numpy(dtype=np.int64).astype("datetime64[D]").astype("datetime64[us]")
-    return pd.Series(times, index=days.index).dt.tz_localize("UTC")
+def _midnight(times: NDArray[Any]) -> NDArray[np.datetime64]:
+    """Midnight (UTC) at or before each time; of numbers, that many days since the epoch."""
+    return times.astype("datetime64[D]").astype("datetime64[us]")

@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from data.queries.exposure import LOGGED
+from data.definitions import EXPOSED_HARDWARE_OR_LOST_NODE
+from data.filters import Filter, Selection, equal
+from data.queries.exposure import node_failures_of
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from data.queries.selection import Selection
     from data.store import Store
 
-_ENDED = """jobs.end_at IS NOT NULL AND ($from_at IS NULL OR jobs.end_at >= $from_at)
-  AND ($to_at IS NULL OR jobs.end_at < $to_at)
-  AND ($cluster IS NULL OR jobs.cluster = $cluster)
-  AND ($partition IS NULL OR jobs.partition = $partition)
-  AND ($account IS NULL OR jobs.account = $account)
-  AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus OR jobs.cluster IN (
-    SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time'))"""
-"""Condition for attempts of a selection that ended in its period.
+_ENDED = Filter(
+    of="jobs",
+    within="jobs.end_at",
+    n_gpus="jobs.n_gpus",
+    unsized="""jobs.cluster IN (
+      SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time')""",
+)
+"""Attempts by their end; of a cluster without GPUs those of every size, as in its exposure."""
 
-The smallest job is ignored where a cluster has no GPUs, as in its exposure.
-"""
+_OF_CLUSTER = Filter(of="jobs", columns=("cluster",))
+_RAN_THERE = Filter(columns=(), overlaps=("job_nodes.start_at", "job_nodes.end_at"))
+_RECORDED_THEN = Filter(
+    columns=(),
+    overlaps=(
+        "start_at",
+        """CASE WHEN end_at IS NOT NULL OR kind NOT IN ('node_event', 'ticket')
+             THEN coalesce(end_at, start_at) END""",
+    ),
+    undated=True,
+)
+"""Records of a node; an outage or ticket without an end goes on, any other record is a moment."""
 
 _GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
   * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
 """Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown."""
 
-_CHOSEN = f"""{VERDICTS},
+
+def _chosen(selection: Selection) -> str:
+    """Common tables up to `chosen`: verdicts of a selection with the attempts that they are about.
+
+    `exposed` tells those that have exposure: without GPUs an attempt counts in no rate of a
+    cluster that has GPUs.
+    """
+    return f"""{VERDICTS},
 chosen AS (
   SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
     jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
     basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
   FROM verdict JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-  WHERE {_ENDED})
+  WHERE jobs.end_at IS NOT NULL AND {_ENDED.where(selection)})
 """
-"""Verdicts of a selection with the attempts that they are about; `exposed` where these have
-exposure: without GPUs an attempt counts in no rate of a cluster that has GPUs."""
-
-_COUNTED = "exposed AND (domain = 'hardware' OR node_lost)"
-"""Condition of what the failure rate counts."""
-
-
-def _parameters(selection: Selection) -> dict[str, Any]:
-    """A selection as bound parameters."""
-    return {
-        "cluster": selection.cluster,
-        "from_at": selection.from_at,
-        "to_at": selection.to_at,
-        "partition": selection.partition,
-        "account": selection.account,
-        "min_gpus": selection.min_gpus,
-    }
 
 
 def by_state(store: Store, selection: Selection) -> pd.DataFrame:
@@ -63,8 +64,9 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
               CAST(sum({_GPU_SECONDS}) AS BIGINT) AS gpu_seconds
-            FROM jobs WHERE {_ENDED} GROUP BY ALL ORDER BY n_attempts DESC, state""",
-        _parameters(selection),
+            FROM jobs WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
+            GROUP BY ALL ORDER BY n_attempts DESC, state""",
+        selection.parameters,
     )
 
 
@@ -76,13 +78,14 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     x GPUs; null where the GPUs of none are known).
     """
     return store.frame(
-        f"""WITH {_CHOSEN}
+        f"""WITH {_chosen(selection)}
             SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
-              count(*) FILTER (exposed) AS n_exposed, count(*) FILTER ({_COUNTED}) AS n_counted,
+              count(*) FILTER (exposed) AS n_exposed,
+              count(*) FILTER ({EXPOSED_HARDWARE_OR_LOST_NODE}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
-        _parameters(selection),
+        selection.parameters,
     )
 
 
@@ -100,22 +103,21 @@ def verdict_rows(
     `counted` keeps what the failure rate counts: hardware, or a lost node whatever the verdict.
     """
     return store.frame(
-        f"""WITH {_CHOSEN}
+        f"""WITH {_chosen(selection)}
             SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
               symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
-            FROM chosen WHERE ($cause IS NULL OR cause = $cause)
-              AND ($domain IS NULL OR domain = $domain)
-              AND (NOT $counted OR ({_COUNTED}))
+            FROM chosen WHERE {equal(cause=cause, domain=domain)}
+              AND {EXPOSED_HARDWARE_OR_LOST_NODE if counted else "true"}
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
-        _parameters(selection) | {"cause": cause, "domain": domain, "counted": counted},
+        selection.parameters | {"cause": cause, "domain": domain},
     )
 
 
 def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
     """How often each check fires around the end of attempts, as of the last publish."""
     return store.frame(
-        """FROM check_calibration WHERE $cluster IS NULL OR cluster = $cluster
+        f"""FROM check_calibration WHERE {equal(cluster=selection.cluster)}
            ORDER BY n_failed_hits DESC, signal, severity""",
         {"cluster": selection.cluster},
     )
@@ -127,14 +129,14 @@ def confusion(store: Store, selection: Selection) -> pd.DataFrame:
     Right is what `faultline demo` planted (basis planted) or people decided (basis confirmed).
     """
     return store.frame(
-        f"""WITH {_CHOSEN}
+        f"""WITH {_chosen(selection)}
             SELECT 'planted' AS basis, planted.cause AS actual, planted.domain AS actual_domain,
               derived_cause AS found, derived_domain AS found_domain, has_event, count(*) AS n
             FROM chosen JOIN planted_causes planted USING (cluster, attempt_key) GROUP BY ALL
             UNION ALL
             SELECT 'confirmed', cause, domain, derived_cause, derived_domain, NULL, count(*)
             FROM chosen WHERE method = 'human' GROUP BY ALL ORDER BY ALL""",
-        _parameters(selection),
+        selection.parameters,
     )
 
 
@@ -147,7 +149,7 @@ def job_attempts(store: Store, cluster: str | None, job_id: str) -> pd.DataFrame
               verdict.derived_cause
             FROM jobs LEFT JOIN verdict USING (cluster, attempt_key)
             WHERE (jobs.job_id = $job OR jobs.array_job_id = $job)
-              AND ($cluster IS NULL OR jobs.cluster = $cluster)
+              AND {_OF_CLUSTER.where(Selection(cluster))}
             ORDER BY jobs.cluster, jobs.job_id, jobs.attempt LIMIT 1000""",
         {"job": job_id, "cluster": cluster},
     )
@@ -182,17 +184,16 @@ def node_attempts(store: Store, cluster: str, node: str, selection: Selection) -
             FROM job_nodes JOIN jobs USING (cluster, attempt_key)
             LEFT JOIN verdict USING (cluster, attempt_key)
             WHERE job_nodes.cluster = $cluster AND job_nodes.node = $node
-              AND ($from_at IS NULL OR job_nodes.end_at IS NULL OR job_nodes.end_at >= $from_at)
-              AND ($to_at IS NULL OR job_nodes.start_at < $to_at)
+              AND {_RAN_THERE.where(selection)}
             ORDER BY jobs.start_at DESC, attempt_key LIMIT 5000""",
-        _parameters(selection) | {"cluster": cluster, "node": node},
+        selection.parameters | {"cluster": cluster, "node": node},
     )
 
 
 def node_history(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
     """What was recorded of a node: columns kind, key, start_at, end_at, what, severity, text."""
     return store.frame(
-        """SELECT * FROM (
+        f"""SELECT * FROM (
              SELECT 'health_event' AS kind, event_id AS key, observed_at AS start_at,
                CAST(NULL AS TIMESTAMPTZ) AS end_at,
                CASE WHEN xid IS NOT NULL THEN 'xid ' || xid WHEN sxid IS NOT NULL
@@ -211,11 +212,9 @@ def node_history(store: Store, cluster: str, node: str, selection: Selection) ->
              SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,
                concat_ws(': ', subcause, text)
              FROM node_failures WHERE cluster = $cluster AND node = $node)
-           WHERE ($from_at IS NULL OR start_at IS NULL OR coalesce(end_at, start_at) >= $from_at
-               OR (end_at IS NULL AND kind IN ('node_event', 'ticket')))
-             AND ($to_at IS NULL OR start_at IS NULL OR start_at < $to_at)
+           WHERE {_RECORDED_THEN.where(selection)}
            ORDER BY start_at DESC NULLS LAST, kind, key LIMIT 5000""",
-        _parameters(selection) | {"cluster": cluster, "node": node},
+        selection.parameters | {"cluster": cluster, "node": node},
     )
 
 
@@ -247,6 +246,6 @@ def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Failures of nodes known without jobs: columns source, cause, subcause, day, n_failures."""
     return store.frame(
         f"""SELECT source, cause, subcause, CAST(start_at AS DATE) AS day, count(*) AS n_failures
-            FROM node_failures WHERE {LOGGED} GROUP BY ALL ORDER BY ALL""",
-        _parameters(selection),
+            FROM node_failures WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
+        selection.parameters,
     )

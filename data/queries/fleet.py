@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.filters import Filter, equal
+
 if TYPE_CHECKING:
     import pandas as pd
 
-    from data.queries.selection import Selection
+    from data.filters import Selection
     from data.store import Store
 
+_OF_DAY = Filter(columns=("cluster",), within="day")
 SOURCES = (
     "jobs",
     "node_events",
@@ -60,26 +63,26 @@ def is_synthetic(store: Store) -> bool:
 def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
     """Nodes out of service at the end of the period (or of the records)."""
     return store.frame(
-        """WITH moment AS (
+        f"""WITH moment AS (
              SELECT coalesce($to_at, max(last_at)) AS moment_at FROM (
                SELECT max(coalesce(end_at, start_at)) AS last_at FROM node_events
                UNION ALL SELECT max(as_of_at) FROM clusters))
            SELECT cluster, node, state, start_at AS since_at, reason, planned
            FROM node_events, moment
            WHERE start_at <= moment_at AND (end_at IS NULL OR end_at > moment_at)
-             AND ($cluster IS NULL OR cluster = $cluster)
+             AND {equal(cluster=selection.cluster)}
            QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1
            ORDER BY since_at DESC, cluster, node""",
-        {"to_at": selection.to_at, "cluster": selection.cluster},
+        selection.parameters,
     )
 
 
 def node_count(store: Store, selection: Selection) -> int:
     """Nodes known in the selected clusters: of an inventory, or named by records."""
     ((count,),) = store.rows(
-        """SELECT count(DISTINCT (cluster, node)) FROM nodes
-           WHERE ($cluster IS NULL OR cluster = $cluster)""",
-        {"cluster": selection.cluster},
+        f"""SELECT count(DISTINCT (cluster, node)) FROM nodes
+            WHERE {equal(cluster=selection.cluster)}""",
+        selection.parameters,
     )
     return int(count)
 
@@ -87,35 +90,29 @@ def node_count(store: Store, selection: Selection) -> int:
 def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
     """Of each selected cluster whether any record tells nodes out of service."""
     rows = store.rows(
-        """SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
-           WHERE $cluster IS NULL OR cluster = $cluster ORDER BY ALL""",
-        {"cluster": selection.cluster},
+        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
+            WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
+        selection.parameters,
     )
     return dict(rows)
 
 
 def coverage_days(store: Store, selection: Selection) -> pd.DataFrame:
     """Rows by cluster, source and day (UTC) of the selected clusters and period."""
+    days = selection.days
     return store.frame(
-        """SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day, n_rows FROM coverage
-           WHERE day IS NOT NULL AND ($cluster IS NULL OR cluster = $cluster)
-             AND ($from_at IS NULL OR day >= CAST($from_at AS DATE))
-             AND ($to_at IS NULL OR CAST(day AS TIMESTAMPTZ) < $to_at)
-           ORDER BY ALL""",
-        {
-            "cluster": selection.cluster,
-            "from_at": selection.from_at,
-            "to_at": selection.to_at,
-        },
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day, n_rows FROM coverage
+            WHERE day IS NOT NULL AND {_OF_DAY.where(days)} ORDER BY ALL""",
+        days.parameters,
     )
 
 
 def undated(store: Store, selection: Selection) -> pd.DataFrame:
     """Rows without a time of the selected clusters, by source: they count nowhere."""
     return store.frame(
-        """SELECT cluster, source, n_rows FROM coverage
-           WHERE day IS NULL AND ($cluster IS NULL OR cluster = $cluster) ORDER BY ALL""",
-        {"cluster": selection.cluster},
+        f"""SELECT cluster, source, n_rows FROM coverage
+            WHERE day IS NULL AND {equal(cluster=selection.cluster)} ORDER BY ALL""",
+        selection.parameters,
     )
 
 
@@ -129,7 +126,7 @@ def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFra
     return store.frame(
         f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw
             FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
-            WHERE $ingest_id IS NULL OR ingest_id = $ingest_id
+            WHERE {equal(ingest_id=ingest_id)}
             ORDER BY ingested_at DESC, ingest_id DESC, line_no LIMIT {int(limit)}""",
         {"ingest_id": ingest_id},
     )

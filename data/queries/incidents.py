@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.filters import Filter, equal
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from data.queries.selection import Selection
+    from data.filters import Selection
     from data.store import Store
 
 _INCIDENTS = f"""{SAID},
@@ -28,6 +29,8 @@ incident AS (
 """The table `incidents` with what people said over it."""
 
 
+_TOUCHED = Filter(columns=("cluster",), overlaps=("start_at", "end_at"))
+_FAILED = Filter(of="jobs", columns=("partition", "account"), n_gpus="jobs.n_gpus")
 FIRST_BY = {"latest": "start_at DESC", "largest": "lost_gpu_seconds DESC NULLS LAST, start_at DESC"}
 """Words that stand for an incident, with the order in which it is the first."""
 
@@ -46,36 +49,19 @@ def incident_rows(
 
     With a partition, account or size only those in which such an attempt failed.
     """
+    chosen = {"domain": domain, "cause": cause, "status": status}
+    failed = _FAILED.where(selection)
+    touched = f"""incident_id IN (
+                SELECT incident_id FROM incident_members member JOIN incidents USING (incident_id)
+                JOIN jobs ON member.kind = 'failure' AND jobs.attempt_key = member.key
+                  AND jobs.cluster = incidents.cluster
+                WHERE {failed})"""
     return store.frame(
-        f"""WITH {_INCIDENTS},
-            touched AS (
-              SELECT DISTINCT incident_id FROM incident_members member
-              JOIN incidents USING (incident_id)
-              JOIN jobs ON member.kind = 'failure' AND jobs.attempt_key = member.key
-                AND jobs.cluster = incidents.cluster
-              WHERE ($partition IS NULL OR jobs.partition = $partition)
-                AND ($account IS NULL OR jobs.account = $account)
-                AND ($min_gpus = 0 OR jobs.n_gpus >= $min_gpus))
-            SELECT * FROM incident
-            WHERE NOT retired AND ($cluster IS NULL OR cluster = $cluster)
-              AND ($from_at IS NULL OR end_at >= $from_at)
-              AND ($to_at IS NULL OR start_at < $to_at)
-              AND ($domain IS NULL OR domain = $domain) AND ($cause IS NULL OR cause = $cause)
-              AND ($status IS NULL OR status = $status)
-              AND (($partition IS NULL AND $account IS NULL AND $min_gpus = 0)
-                OR incident_id IN (SELECT incident_id FROM touched))
+        f"""WITH {_INCIDENTS} FROM incident
+            WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**chosen)}
+              AND {"true" if failed == "true" else touched}
             ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
-        {
-            "cluster": selection.cluster,
-            "from_at": selection.from_at,
-            "to_at": selection.to_at,
-            "partition": selection.partition,
-            "account": selection.account,
-            "min_gpus": selection.min_gpus,
-            "domain": domain,
-            "cause": cause,
-            "status": status,
-        },
+        selection.parameters | chosen,
     )
 
 

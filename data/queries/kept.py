@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pandas as pd
-
-    from data.queries.selection import Selection
+    from analytics.frames import Columns
+    from data.filters import Selection
     from data.store import Store
 
 P = ParamSpec("P")
@@ -20,13 +19,13 @@ ANSWERS_KEPT = 4
 """Of one store: a page asks of a period and of the one before it."""
 ROWS_KEPT = 200_000
 """Rows up to which an answer is kept."""
-_KEPT: WeakKeyDictionary[Store, dict[tuple[Any, ...], pd.DataFrame]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Store, dict[tuple[Any, ...], Columns]] = WeakKeyDictionary()
 
 
 def kept(
-    query: Callable[Concatenate[Store, Selection, P], pd.DataFrame],
-) -> Callable[Concatenate[Store, Selection, P], pd.DataFrame]:
-    """The query, run once for what is asked again at once; callers leave its frames unchanged.
+    query: Callable[Concatenate[Store, Selection, P], Columns],
+) -> Callable[Concatenate[Store, Selection, P], Columns]:
+    """The query, run once for what is asked again at once; callers leave its columns unchanged.
 
     A snapshot never changes. Rate, weeks and partitions rest on the same two queries, which are
     half of what a page costs on four million attempts.
@@ -34,17 +33,17 @@ def kept(
 
     def answer(
         store: Store, selection: Selection, /, *args: P.args, **options: P.kwargs
-    ) -> pd.DataFrame:
+    ) -> Columns:
         answers = _KEPT.setdefault(store, {})
         key = (query.__name__, selection.rows, args, tuple(sorted(options.items())))
-        frame = answers.get(key)
-        if frame is None:
-            frame = query(store, selection, *args, **options)
-            if len(frame) <= ROWS_KEPT:
-                answers[key] = frame
+        columns = answers.get(key)
+        if columns is None:
+            columns = query(store, selection, *args, **options)
+            if len(next(iter(columns.values()))) <= ROWS_KEPT:
+                answers[key] = columns
             for oldest in list(answers)[:-ANSWERS_KEPT]:
                 answers.pop(oldest, None)
-        return frame
+        return columns
 
     update_wrapper(answer, query)
     return answer

@@ -2,97 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+import numpy as np
 
-from analytics.frames import FailureCounts
-from data.queries import node_groups
+from analytics.frames import FailureCounts, sums_by_group
+from data.filters import Filter, equal
 from data.queries.exposure import (
-    ATTEMPTS,
-    FAILURES,
-    LOGGED,
+    attempts_of,
+    chosen,
+    failures_of,
     job_failures,
     node_failure_days,
     node_failures,
+    node_failures_of,
     of_size,
-    parameters,
     repair_minutes,
     runs,
-    stacked,
 )
 
 if TYPE_CHECKING:
-    from data.queries.selection import Selection
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from analytics.frames import Columns
+    from data.filters import Selection
     from data.store import Store
 
-Grouping = Literal["week", "partition", "rack", "node_age"]
-GROUPINGS: tuple[Grouping, ...] = ("week", "partition", "rack", "node_age")
-
-_SINGLE = ["cluster", "node", "failed_at", "key", "incident_id"]
-_EXPOSURE = ["day", "exposure_node_days"]
+_RAN_WITHIN = Filter(of="jobs", overlaps=("start_at", "end_at - INTERVAL 1 MICROSECOND"))
+"""Attempts that ran in the period; one that ended as it began did not."""
+_SINGLE = ("cluster", "node", "failed_at", "day", "key", "incident_id")
+_SIZE_AND_DAY = [("n_gpus", "i8"), ("day", "M8[us]")]
+_EXPOSURE = ("day", "exposure_node_days")
 
 
 def failure_counts(store: Store, selection: Selection) -> FailureCounts:
     """Failures and exposure of a selection by day and by size, and single failures."""
     ran, failed = runs(store, selection), job_failures(store, selection)
     counted = of_size(failed, selection.min_gpus)
-    singles = stacked([counted[_SINGLE], node_failures(store, selection)[_SINGLE]])
-    exposure = stacked(
-        [
-            of_size(ran, selection.min_gpus)[_EXPOSURE],
-            node_failure_days(store, selection)[_EXPOSURE],
-        ]
+    singles = _together(_SINGLE, counted, node_failures(store, selection))
+    exposure = _together(
+        _EXPOSURE, of_size(ran, selection.min_gpus), node_failure_days(store, selection)
     )
-    origin = singles["failed_at"].min()
+    has_attempts = len(counted["key"]) > 0
     return FailureCounts(
         by_day=_by_day(singles, exposure),
         by_size=_by_size(ran, failed, selection.by_size_min_gpus),
-        starts_hours=(singles["failed_at"] - origin).dt.total_seconds() / 3600.0,
+        starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
-        by_hardware=int(counted["by_hardware"].sum()) if len(counted) else None,
-        by_lost_node=int(counted["by_lost_node"].sum()) if len(counted) else None,
-        exposure_known=bool(exposure["exposure_node_days"].notna().all()),
+        by_hardware=int(counted["by_hardware"].sum()) if has_attempts else None,
+        by_lost_node=int(counted["by_lost_node"].sum()) if has_attempts else None,
+        exposure_known=not np.isnan(exposure["exposure_node_days"]).any(),
         **_about(store, selection),
-    )
-
-
-def groups(store: Store, selection: Selection, by: Grouping) -> pd.DataFrame:
-    """Failures and exposure by group and day: columns group, day, failures, exposure_node_days.
-
-    A week is named by its Monday (UTC). Failures of no known node, time of no named node, nodes
-    of no known rack and nodes whose installation is not known form the group `unknown`, and so
-    does what belongs to no partition. An exposure that is not known is NaN.
-    """
-    if by in ("rack", "node_age"):
-        total = of_size(runs(store, selection), selection.min_gpus)
-        exposure = node_groups.exposure(store, selection, by, total)
-        failures = node_groups.failures(store, selection, by)
-    else:
-        exposure, failures = (
-            frame.assign(group=_week(frame) if by == "week" else frame["partition"])
-            for frame in _ran_and_failed(store, selection, by_partition=by == "partition")
-        )
-    keys = ["group", "day"]
-    counts = failures.groupby(keys).size().rename("failures")
-    days = exposure.groupby(keys)["exposure_node_days"]
-    known = exposure["exposure_node_days"].notna().groupby([exposure[key] for key in keys]).all()
-    table = pd.concat([counts, days.sum()], axis=1).fillna(0.0)
-    table["exposure_node_days"] = table["exposure_node_days"].where(
-        known.reindex(table.index, fill_value=True)
-    )
-    order = {name: place for place, name in enumerate(node_groups.AGES)} if by == "node_age" else {}
-    return (
-        table.reset_index()
-        .sort_values(keys, key=lambda column: column.map(lambda value: order.get(value, value)))
-        .reset_index(drop=True)
     )
 
 
 def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame:
     """The failures that a rate counts, newest first."""
     return store.frame(
-        f"""WITH {FAILURES}
+        f"""WITH {failures_of(selection)}
             SELECT failure.cluster, failed_at, job_id, attempt, jobs.state, n_gpus, n_nodes,
               jobs.partition, "user", account, verdict.node, cause, domain, confidence, method,
               evidence, failure.attempt_key
@@ -101,9 +71,9 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
             UNION ALL BY NAME
             SELECT cluster, start_at AS failed_at, node, cause, subcause, repair_minutes, text,
               'node_failures' AS method, failure_key AS attempt_key
-            FROM node_failures WHERE {LOGGED}
+            FROM node_failures WHERE {node_failures_of(selection)}
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
-        parameters(selection),
+        selection.parameters,
     )
 
 
@@ -115,7 +85,7 @@ def attempt_rows(
     They ran in the period or failed in it; `running_hours` and `failed` say what counts.
     """
     return store.frame(
-        f"""WITH {ATTEMPTS}, {FAILURES},
+        f"""WITH {attempts_of(selection)}, {failures_of(selection)},
             counted AS (
               SELECT *, greatest(0, end_us - begin_us) / 3.6e9 AS running_hours,
                 (cluster, attempt_key) IN (SELECT cluster, attempt_key FROM failure) AS failed
@@ -128,38 +98,16 @@ def attempt_rows(
               running_hours, partition, "user", account, failed, attempt_key
             FROM longest JOIN jobs ON jobs.rowid = longest.id
             ORDER BY running_hours DESC, cluster, attempt_key""",
-        parameters(selection, min_gpus=selection.by_size_min_gpus)
-        | {"first": gpus[0], "last": gpus[1]},
-    )
-
-
-def _ran_and_failed(
-    store: Store, selection: Selection, *, by_partition: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Exposure and failures that count, of jobs and of nodes; nodes are of no known partition."""
-    size = selection.min_gpus
-    return (
-        stacked(
-            [
-                of_size(runs(store, selection, by_partition=by_partition), size),
-                node_failure_days(store, selection).assign(partition="unknown"),
-            ]
-        ),
-        stacked(
-            [
-                of_size(job_failures(store, selection), size),
-                node_failures(store, selection).assign(partition="unknown"),
-            ]
-        ),
+        selection.by_size.parameters | {"first": gpus[0], "last": gpus[1]},
     )
 
 
 def _about(store: Store, selection: Selection) -> dict[str, Any]:
     """Basis, GPUs of a node (None where clusters differ), period, attempts without GPUs."""
     clusters = store.rows(
-        """SELECT basis, CASE WHEN basis = 'gpu_time' THEN gpus_per_node END FROM clusters
-           WHERE basis IS NOT NULL AND ($cluster IS NULL OR cluster = $cluster)""",
-        {"cluster": selection.cluster},
+        f"""SELECT basis, CASE WHEN basis = 'gpu_time' THEN gpus_per_node END FROM clusters
+            WHERE basis IS NOT NULL AND {equal(cluster=selection.cluster)}""",
+        selection.parameters,
     )
     sizes = {size for _, size in clusters} or {None}
     ((first, last, without),) = store.rows(
@@ -167,14 +115,11 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
               SELECT min(start_at) AS first_at, max(coalesce(end_at, as_of_at)) AS last_at,
                 count(*) FILTER (basis = 'gpu_time' AND coalesce(n_gpus, 0) = 0) AS without
               FROM jobs JOIN clusters USING (cluster)
-              WHERE start_at IS NOT NULL AND ($to_at IS NULL OR start_at < $to_at)
-                AND ($from_at IS NULL OR end_at IS NULL OR end_at > $from_at)
-                AND ($cluster IS NULL OR jobs.cluster = $cluster)
-                AND ($partition IS NULL OR partition = $partition)
-                AND ($account IS NULL OR account = $account)
+              WHERE start_at IS NOT NULL AND {_RAN_WITHIN.where(selection)}
               UNION ALL
-              SELECT min(start_at), max(start_at), 0 FROM node_failures WHERE {LOGGED})""",
-        parameters(selection),
+              SELECT min(start_at), max(start_at), 0 FROM node_failures
+              WHERE {node_failures_of(selection)})""",
+        selection.parameters,
     )
     return {
         "basis": "+".join(sorted({basis for basis, _ in clusters})) or "nothing",
@@ -185,40 +130,66 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
     }
 
 
-def _by_day(failures: pd.DataFrame, exposure: pd.DataFrame) -> pd.DataFrame:
-    """Failures, incidents (by their first failure here) and exposure of each day.
+def _together(names: Sequence[str], *tables: Columns) -> Columns:
+    """The rows of tables one below the other."""
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+
+def _hours(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    """Hours since the first of the times."""
+    passed = (times - times.min() if len(times) else times).astype(np.int64)
+    hours: NDArray[np.float64] = passed / 1_000_000 / 3600.0
+    return hours
+
+
+def _by_day(failures: Columns, exposure: Columns) -> Columns:
+    """Failures, incidents (by their first failure here) and exposure of each day."""
+    days = np.unique(np.concatenate([failures["day"], exposure["day"]]))
+    n_days = len(days)
+    exposed = np.searchsorted(days, exposure["day"])
+    return {
+        "day": days,
+        "failures": np.bincount(np.searchsorted(days, failures["day"]), minlength=n_days),
+        "incidents": np.bincount(
+            np.searchsorted(days, _days_of_incidents(failures)), minlength=n_days
+        ),
+        "exposure_node_days": np.array(
+            sums_by_group(exposed, exposure["exposure_node_days"], n_days)
+        ),
+    }
+
+
+def _days_of_incidents(failures: Columns) -> NDArray[np.datetime64]:
+    """The day on which each incident had its first failure.
 
     Where no incident is known, failures of one node within one hour are one.
     """
-    alone = failures["node"].fillna(failures["key"]) + failures["failed_at"].dt.strftime(" %F %H")
-    firsts = (
-        failures.assign(item=failures["incident_id"].fillna(alone))
-        .sort_values("failed_at", kind="stable")
-        .drop_duplicates(["cluster", "item"])
-    )
-    counts = [
-        failures["failed_at"].dt.floor("D").value_counts().rename("failures"),
-        firsts["failed_at"].dt.floor("D").value_counts().rename("incidents"),
-        exposure.groupby("day")["exposure_node_days"].sum(),
-    ]
-    table: pd.DataFrame = pd.concat(counts, axis=1).fillna(0.0)
-    return table.rename_axis("day").sort_index().reset_index()
+    hours = failures["failed_at"].astype("datetime64[h]").astype(np.int64)
+    names = ("cluster", "incident_id", "node", "key")
+    days: dict[tuple[str, Any], int] = {}
+    for cluster, incident, node, key, hour in zip(
+        *(failures[name].tolist() for name in names), hours.tolist(), strict=True
+    ):
+        item = incident or (node or key, hour)
+        days[cluster, item] = min(hour // 24, days.get((cluster, item), hour // 24))
+    return np.array(list(days.values()), np.int64).astype("datetime64[D]").astype("datetime64[us]")
 
 
-def _by_size(ran: pd.DataFrame, failed: pd.DataFrame, min_gpus: int) -> pd.DataFrame:
+def _by_size(ran: Columns, failed: Columns, min_gpus: int) -> Columns:
     """Failures and running days of attempts by number of GPUs and day."""
-    keys = ["n_gpus", "day"]
     ran, failed = (
-        frame[~frame["node_time"] & frame["n_gpus"].ge(min_gpus)] for frame in (ran, failed)
+        chosen(rows, ~rows["node_time"] & (rows["n_gpus"] >= min_gpus)) for rows in (ran, failed)
     )
-    counts = failed.astype({"n_gpus": "int64"}).groupby(keys).size().rename("failures")
-    days = ran.astype({"n_gpus": "int64"}).groupby(keys)["running_days"].sum()
-    return pd.concat([counts, days], axis=1).fillna(0.0).sort_index().reset_index()
-
-
-def _week(frame: pd.DataFrame) -> pd.Series:
-    """Date of the Monday (UTC) on or before each day."""
-    day = frame["day"]
-    monday: pd.Series = day - pd.to_timedelta(day.dt.dayofweek, unit="D")
-    name: pd.Series = monday.dt.strftime("%Y-%m-%d")
-    return name
+    ran_on, failed_on = (
+        np.rec.fromarrays([rows["n_gpus"], rows["day"]], dtype=_SIZE_AND_DAY)
+        for rows in (ran, failed)
+    )
+    keys = np.unique(np.concatenate([ran_on, failed_on]))
+    return {
+        "n_gpus": keys["n_gpus"],
+        "day": keys["day"],
+        "failures": np.bincount(np.searchsorted(keys, failed_on), minlength=len(keys)),
+        "running_days": np.array(
+            sums_by_group(np.searchsorted(keys, ran_on), ran["running_days"], len(keys))
+        ),
+    }

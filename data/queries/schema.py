@@ -23,26 +23,26 @@ UNITS = {
 
 def tables(store: Store) -> pd.DataFrame:
     """Columns table, comment, n_rows; by name."""
-    found = store.frame(
+    held = store.frame(
         'SELECT table_name AS "table", comment FROM duckdb_tables() WHERE NOT internal '
         "ORDER BY table_name"
     )
     # Counted: the catalog's estimated_size still holds rows that a merge or publish deleted.
     counts = " UNION ALL ".join(
-        f"SELECT '{name}' AS name, count(*) AS n FROM \"{name}\"" for name in found["table"]
+        f"SELECT '{name}' AS name, count(*) AS n FROM \"{name}\"" for name in held["table"]
     )
     n_rows = dict(store.rows(counts))
-    return found.assign(n_rows=[n_rows[name] for name in found["table"]])
+    return held.assign(n_rows=[n_rows[name] for name in held["table"]])
 
 
 def columns(store: Store) -> pd.DataFrame:
     """Columns table, column, type, unit, comment; in the tables' order."""
-    found = store.frame(
+    held = store.frame(
         'SELECT table_name AS "table", column_name AS "column", data_type AS "type", comment '
         "FROM duckdb_columns() WHERE NOT internal ORDER BY table_name, column_index"
     )
-    found.insert(3, "unit", [_unit(name) for name in found["column"]])
-    return found
+    held.insert(3, "unit", [_unit(name) for name in held["column"]])
+    return held
 
 
 def sample_rows(store: Store, table: str, limit: int) -> pd.DataFrame:

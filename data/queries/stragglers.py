@@ -6,18 +6,21 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from data.errors import DataError
-from data.ingest import METRICS
+from data.filters import Filter
+from data.metrics_files import METRICS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
 
-    from data.queries.selection import Selection
+    from data.filters import Selection
     from data.store import Store
 
 _COLUMNS = """trace_id, name, cluster, job_id, run_id, traced_at, n_gpus, n_workers, dp, pp, vpp,
   tp, n_rows, n_steps, n_dropped_steps, slowdown, wasted_ratio, path"""
+_TRACED = Filter(columns=("cluster",), within="traced_at", undated=True, n_gpus="n_gpus")
+_OF_JOB = Filter(of="jobs", columns=("partition", "account"))
 _ERROR = "CAST(json_extract(results, '$.simulation_error_ratio') AS DOUBLE)"
 _CAUSE = "coalesce(cause, json_extract_string(results, '$.causes[0].cause'))"
 
@@ -29,6 +32,10 @@ def traces(store: Store, selection: Selection) -> pd.DataFrame:
     as of the table, `cause`, `simulation_error_ratio`, and `gpu_hours`: of all attempts of the run,
     divided evenly over its traces; NULL where the store does not know the run.
     """
+    job = _OF_JOB.where(selection)
+    of_job = f"""EXISTS (
+              SELECT 1 FROM jobs
+              WHERE jobs.cluster = traced.cluster AND jobs.job_id = traced.job_id AND {job})"""
     return store.frame(
         f"""WITH ran AS (
               SELECT cluster, coalesce(run_id, job_id) AS run_id,
@@ -42,24 +49,9 @@ def traces(store: Store, selection: Selection) -> pd.DataFrame:
               FROM straggler_traces)
             SELECT traced.* EXCLUDE (n_of_run), gpu_hours / n_of_run AS gpu_hours
             FROM traced LEFT JOIN ran USING (cluster, run_id)
-            WHERE ($cluster IS NULL OR cluster = $cluster)
-              AND ($from_at IS NULL OR traced_at IS NULL OR traced_at >= $from_at)
-              AND ($to_at IS NULL OR traced_at IS NULL OR traced_at < $to_at)
-              AND ($min_gpus = 0 OR n_gpus >= $min_gpus)
-              AND (($partition IS NULL AND $account IS NULL) OR EXISTS (
-                SELECT 1 FROM jobs WHERE jobs.cluster = traced.cluster
-                  AND jobs.job_id = traced.job_id
-                  AND ($partition IS NULL OR "partition" = $partition)
-                  AND ($account IS NULL OR account = $account)))
+            WHERE {_TRACED.where(selection)} AND {"true" if job == "true" else of_job}
             ORDER BY traced_at DESC NULLS LAST, name, trace_id""",
-        {
-            "cluster": selection.cluster,
-            "from_at": selection.from_at,
-            "to_at": selection.to_at,
-            "min_gpus": selection.min_gpus,
-            "partition": selection.partition,
-            "account": selection.account,
-        },
+        selection.parameters,
     )
 
 
@@ -80,24 +72,24 @@ def traces_of_job(store: Store, cluster: str, job_id: str) -> pd.DataFrame:
 
 
 def trace(store: Store, trace_id: str) -> dict[str, Any]:
-    """One trace: the columns of the table, and `results` as what the what-if found.
+    """One trace: the columns of the table, and `results`, the record of the what-if.
 
     Raises
     ------
     DataError
         Where the store has no such trace.
     """
-    found = store.rows(
+    rows = store.rows(
         f"SELECT {_COLUMNS}, results FROM straggler_traces WHERE trace_id = $trace",
         {"trace": trace_id},
     )
-    if not found:
+    if not rows:
         raise DataError(
             f"the store holds no trace {trace_id!r}: `faultline stragglers --store {store.root}` "
             "lists those it holds"
         )
     names = [name.strip() for name in f"{_COLUMNS}, results".split(",")]
-    row = dict(zip(names, found[0], strict=True))
+    row = dict(zip(names, rows[0], strict=True))
     return row | {"results": json.loads(row["results"])}
 
 

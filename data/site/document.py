@@ -30,9 +30,9 @@ def known_keys(
             raise SiteError(f"{path}: {place}.{key} is unknown: {nearest(key, names)}")
 
 
-def nearest(found: str, known: tuple[str, ...], example: str | None = None) -> str:
+def nearest(stated: str, known: tuple[str, ...], example: str | None = None) -> str:
     """What was probably meant, else what there is."""
-    close = difflib.get_close_matches(found, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(stated, known, n=1, cutoff=0.6)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"e.g. {example!r}" if example else f"there are {', '.join(known)}"

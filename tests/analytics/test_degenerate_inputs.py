@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from analytics.efficiency.ettr_settings import EttrSettings
+from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.simulated_ettr import simulated_ettr
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate

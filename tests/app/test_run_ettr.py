@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app import questions
+from analytics.efficiency.expected_curve import expected_curve_of_runs
 from app.actions import Options, annotate, build_ledger, ingest_files
+from app.answers.efficiency import ettr
+from app.answers.efficiency import run as run_answer
+from app.answers.reliability import mttf
+from app.ask import of_store
 from data.errors import DataError
-from data.queries.selection import Selection
+from data.filters import Selection
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ def store_of(folder: Path, *rows: str) -> Store:
 def test_a_run_of_two_attempts_by_hand(tmp_path: Path) -> None:
     """36,000 s: 300 s start-up, 9 writes of 60 s, 1,830 s of work lost (a uniform phase of an hour);
     43,200 s: 300 s start-up, 11 writes. Waited 7,200 s."""
-    found = questions.run_ettr(
+    found = run_answer.measured(
         store_of(tmp_path, row(FIRST, "NODE_FAIL"), row(SECOND, "COMPLETED")), "7"
     )
     attempts = found.attempts
@@ -65,38 +69,38 @@ def test_a_run_of_two_attempts_by_hand(tmp_path: Path) -> None:
 
 def test_what_people_say_interrupts_a_run_once_the_ledger_is_built_anew(tmp_path: Path) -> None:
     store = store_of(tmp_path, row(FIRST, "FAILED"), row(SECOND, "COMPLETED"))
-    before = questions.run_ettr(store, "7")
+    before = run_answer.measured(store, "7")
     assert before.ettr.n == 0
     key = before.attempts["attempt_key"][0]
     annotate(store.root, f"attempt:c/{key}", "cause", "gpu_memory")
     build_ledger(store.root)
-    after = questions.run_ettr(Store.open(store.root), "7")
+    after = run_answer.measured(Store.open(store.root), "7")
     assert after.ettr.n == 1
     assert after.attempts["cause"][0] == "gpu_memory"
     assert after.ettr.value < before.ettr.value
 
 
 def test_a_run_on_one_node_has_an_ettr_too(tmp_path: Path) -> None:
-    found = questions.run_ettr(store_of(tmp_path, row(SECOND, "COMPLETED", nodes=1)), "7")
+    found = run_answer.measured(store_of(tmp_path, row(SECOND, "COMPLETED", nodes=1)), "7")
     assert found.ettr.value == pytest.approx(12 / 13)
 
 
 def test_what_cannot_be_answered_is_said(tmp_path: Path) -> None:
     store = store_of(tmp_path, row(FIRST, "COMPLETED"), row(FIRST, "COMPLETED", cluster="d"))
     with pytest.raises(DataError, match="is in c, d: choose one"):
-        questions.run_ettr(store, "7")
-    assert questions.run_ettr(store, "7", cluster="d").cluster == "d"
+        run_answer.measured(store, "7")
+    assert run_answer.measured(store, "7", cluster="d").cluster == "d"
     with pytest.raises(DataError, match="'8' is not in the store"):
-        questions.run_ettr(store, "8")
+        run_answer.measured(store, "8")
     with pytest.raises(DataError, match="is not in the store"):
-        questions.run_ettr(store, "7", cluster="e")
+        run_answer.measured(store, "7", cluster="e")
 
 
 def test_a_run_that_never_ran_says_so(tmp_path: Path) -> None:
     waiting = row((*FIRST[:2], "Unknown", "2026-01-05T11:00:00"), "CANCELLED")
     store = store_of(tmp_path, waiting, row(SECOND, "COMPLETED").replace("7|", "8|", 1))
     with pytest.raises(DataError, match="no attempt of it ran with GPUs"):
-        questions.run_ettr(store, "7")
+        run_answer.measured(store, "7")
 
 
 def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -> None:
@@ -106,7 +110,7 @@ def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -
            ORDER BY n_attempts DESC, n_gpus DESC, run_id LIMIT 25"""
     )
     for run in rows.to_dict("records"):
-        found = questions.run_ettr(store, run["run_id"])
+        found = run_answer.measured(store, run["run_id"])
         for ours, theirs in SUMS.items():
             assert found.attempts[ours].sum() == run[theirs], (run["run_id"], ours)
         expected = run["productive_s"] / (run["queued_s"] + run["scheduled_s"])
@@ -117,28 +121,28 @@ def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -
 def test_runs_of_equal_gpu_time_stand_in_order_of_their_names(tmp_path: Path) -> None:
     one = row(FIRST, "COMPLETED")
     rows = [one.replace("7|c|llm", f"{job}|c|llm{job}", 1) for job in (9, 8, 7)]
-    found = questions.ettr(store_of(tmp_path, *rows), Selection()).by_run
+    found = ettr.measured(store_of(tmp_path, *rows), Selection()).by_run
     assert found["run_id"].tolist() == ["7", "8", "9"]
 
 
 def test_the_list_of_the_largest_runs_is_the_head_of_all(demo_store: Path) -> None:
     store, selection = Store.open(demo_store), Selection()
-    every, ten = questions.ettr(store, selection), questions.ettr(store, selection, limit=10)
+    every, ten = ettr.measured(store, selection), ettr.measured(store, selection, limit=10)
     assert ten.n_runs == every.n_runs == len(every.by_run)
     assert ten.ettr == every.ettr
     assert ten.by_run["run_id"].tolist() == every.by_run["run_id"].head(10).tolist()
     assert set(ten.by_run.columns) == set(every.by_run.columns)
-    assert questions.run_rows(store, selection, limit=3)["ettr"].tolist() == (
+    assert list(ettr.runs(of_store(store), selection, limit=3).rows["ettr"]) == (
         every.by_run["ettr"].head(3).tolist()
     )
 
 
 def test_the_curve_is_expected_of_runs_like_these(demo_store: Path) -> None:
     store, selection = Store.open(demo_store), Selection(min_gpus=129)
-    runs, failures = questions.ettr(store, selection), questions.mttf(store, selection)
-    curve = questions.expected_curve(runs, failures, questions.habits(store))
+    runs, failures = ettr.measured(store, selection), mttf.measured(store, selection)
+    curve = expected_curve_of_runs(runs, failures, ettr.habits(store))
     assert curve is not None
     assert curve.gpus[0] == pytest.approx(runs.gpus[0])
     assert curve.settings.run_days * 24 == pytest.approx(runs.productive_hours)
-    nobody = questions.ettr(store, Selection(min_gpus=10**6))
-    assert questions.expected_curve(nobody, failures, questions.habits(store)) is None
+    nobody = ettr.measured(store, Selection(min_gpus=10**6))
+    assert expected_curve_of_runs(nobody, failures, ettr.habits(store)) is None

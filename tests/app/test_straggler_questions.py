@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app import questions
 from app.actions import Options, ingest_files
+from app.answers.training import stragglers
 from data.errors import DataError
-from data.queries.selection import Selection
+from data.filters import Selection
 from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.questions import StragglerTrace
+    from app.answers.training.stragglers import StragglerTrace
 
 SACCT = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList|Restarts\n"
 ROW = "{job}|c|COMPLETED|2026-01-05T00:00:00|{start}|{end}|{n}|gres/gpu={gpus}|{nodes}|{again}\n"
@@ -70,8 +70,8 @@ def _traced(
     options = Options(meta=str(folder / "meta.yaml"), job_id=job)
     ingest_files(store, "straggler-trace", [str(folder / "trace.parquet")], options)
     with contextlib.closing(Store.open(store)) as opened:
-        trace_id = questions.straggler_traces(opened, Selection())["trace_id"][0]
-        return questions.straggler_trace(opened, trace_id)
+        trace_id = stragglers.straggler_traces(opened, Selection())["trace_id"][0]
+        return stragglers.straggler_trace(opened, trace_id)
 
 
 def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> None:
@@ -88,7 +88,9 @@ def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(tmp_path:
     found = _traced(tmp_path, _row(), slow=1.5)
     assert found.node_concentration is not None
     name, spread = found.node_concentration
-    alone = np.maximum(np.array(found.results["S_w_exact"]) - 1, 0).sum(axis=0)  # a node a stage
+    alone = np.maximum(found.analysis.slowdowns.by_worker_exact - 1, 0).sum(
+        axis=0
+    )  # a node a stage
     assert name == "n10"
     assert spread.top_share_ratio == pytest.approx(alone[1] / alone.sum())
     assert spread.top_share_ratio > 0.9
@@ -124,19 +126,19 @@ def test_the_time_of_the_trace_tells_the_attempt(tmp_path: Path) -> None:
 def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
     _traced(tmp_path, _row())
     with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        traces = questions.straggler_traces(store, Selection())
+        traces = stragglers.straggler_traces(store, Selection())
         assert traces["gpu_hours"].tolist() == [16 * 12]
-        assert questions.stragglers_of_fleet(store, Selection()).n_without_gpu_hours == 0
-        assert questions.straggler_traces(store, Selection(partition="x")).empty
-        assert questions.straggler_traces(store, Selection(min_gpus=17)).empty
-        assert len(questions.straggler_traces(store, Selection(cluster="c", min_gpus=16))) == 1
+        assert stragglers.stragglers_of_fleet(store, Selection()).n_without_gpu_hours == 0
+        assert stragglers.straggler_traces(store, Selection(partition="x")).empty
+        assert stragglers.straggler_traces(store, Selection(min_gpus=17)).empty
+        assert len(stragglers.straggler_traces(store, Selection(cluster="c", min_gpus=16))) == 1
 
 
 def test_a_trace_that_is_not_stored_is_refused(empty_store: Path) -> None:
     with contextlib.closing(Store.open(empty_store)) as store:
-        assert questions.n_straggler_traces(store) == 0
+        assert stragglers.n_straggler_traces(store) == 0
         with pytest.raises(DataError, match="holds no trace 'x'"):
-            questions.straggler_trace(store, "x")
+            stragglers.straggler_trace(store, "x")
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -146,4 +148,4 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         contextlib.closing(Store.open(tmp_path / "store")) as store,
         pytest.raises(DataError, match="is missing: ingest the trace trace again"),
     ):
-        questions.straggler_fix(store, found.facts["trace_id"], "stage:0")
+        stragglers.straggler_fix(store, found.facts["trace_id"], "stage:0")

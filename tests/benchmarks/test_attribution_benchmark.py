@@ -21,11 +21,12 @@ EVENTS = 500_000
 SCRIPT = """
 import json, resource, sys, time
 from pathlib import Path
-from data.derive import attributions, incidents
-from data.derive.nearby import find_nearby
-from data.derive.severities import set_severities
 from data.publish import writer
+from data.said import Said
 from data.site import load_site
+from data.stages import Context, incidents, severities
+from data.stages.failures.nearby import find_nearby
+from data.stages.failures.verdicts import attribute_failures
 
 root, n_events = Path(sys.argv[1]), int(sys.argv[2])
 with writer(root) as building:
@@ -53,14 +54,17 @@ with writer(root) as building:
                       WHERE severe = 1) ELSE (SELECT count(*) FROM ends WHERE severe = 0) END
                       AS BIGINT) AS place
                   FROM range({n_events}) t(i)) JOIN ends USING (severe, place)''')
-    set_severities(connection)
+    context = Context(root, site, Said())
+    severities.run(connection, context)
     connection.execute("DROP TABLE IF EXISTS near")
     begin = time.perf_counter()
     find_nearby(connection, 10, 5)
     joined = time.perf_counter()
-    attributions.attribute_failures(connection, site)
+    connection.execute("DELETE FROM failures")
+    connection.execute("DELETE FROM check_calibration")
+    attribute_failures(connection, site)
     attributed = time.perf_counter()
-    incidents.group_incidents(connection, site)
+    incidents.run(connection, context)
     grouped = time.perf_counter()
     ((n_events,),) = connection.execute("SELECT count(*) FROM health_events").fetchall()
     ((failures, named),) = connection.execute(

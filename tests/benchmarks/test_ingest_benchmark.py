@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from app import questions
-from data.queries.selection import MTTF_MIN_GPUS, Selection
+from app.answers.fleet import coverage, nodes
+from app.answers.fleet.choices import choices
+from app.answers.reliability import mttf, rate_by_group
+from app.ask import FEW
+from data.filters import MTTF_MIN_GPUS, Selection
+from data.queries import fleet
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -97,20 +101,20 @@ def test_what_a_page_asks_takes_under_a_second(big_store: Path, page: str) -> No
     everything, large = Selection(), Selection(min_gpus=MTTF_MIN_GPUS)
     asks = {
         "overview": lambda: (
-            questions.mttf(store, everything),
-            questions.fleet(store, everything),
-            questions.coverage(store, everything),
-            questions.choices(store),
+            mttf.measured(store, everything),
+            nodes.nodes(store, everything),
+            coverage.held(store, everything),
+            choices(store),
         ),
         "mttf": lambda: (
-            questions.mttf(store, large),
-            questions.rates_by(store, large, "week"),
-            questions.choices(store),
+            mttf.measured(store, large),
+            rate_by_group.rates(store, large, "week"),
+            choices(store),
         ),
         "data": lambda: (
-            questions.coverage(store, everything),
-            questions.ingests(store),
-            questions.rejected_rows(store),
+            coverage.held(store, everything),
+            fleet.ingests(store),
+            fleet.rejected_rows(store, None, FEW),
         ),
     }
     begin = time.monotonic()

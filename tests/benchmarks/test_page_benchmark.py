@@ -12,9 +12,14 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import loaders, questions
 from app.actions import build_ledger
-from data.queries.selection import MTTF_MIN_GPUS, Selection
+from app.answers.efficiency import ettr, ledger, ledger_by_group
+from app.answers.fleet import contents, coverage, nodes
+from app.answers.fleet.choices import choices
+from app.answers.reliability import mttf, rate_by_group
+from app.ask import FEW
+from data.filters import MTTF_MIN_GPUS, Selection
+from data.queries import reliability
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -38,18 +43,18 @@ PAGES = {
 }
 EVERYTHING, LARGE = Selection(), Selection(min_gpus=MTTF_MIN_GPUS)
 QUESTIONS: dict[str, Callable[[Store], object]] = {
-    "choices": questions.choices,
-    "mttf": lambda store: questions.mttf(store, EVERYTHING),
-    "mttf of large jobs": lambda store: questions.mttf(store, LARGE),
-    "fleet": lambda store: questions.fleet(store, EVERYTHING),
-    "coverage": lambda store: questions.coverage(store, EVERYTHING),
-    "week": lambda store: questions.rates_by(store, EVERYTHING, "week"),
-    "partition": lambda store: questions.rates_by(store, EVERYTHING, "partition"),
-    "rack of large jobs": lambda store: questions.rates_by(store, LARGE, "rack"),
-    "age of large jobs": lambda store: questions.rates_by(store, LARGE, "node_age"),
-    "failures": lambda store: questions.failure_rows(store, EVERYTHING, limit=500),
-    "attempts": lambda store: questions.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
-    "info": lambda store: questions.info(store, EVERYTHING),
+    "choices": choices,
+    "mttf": lambda store: mttf.measured(store, EVERYTHING),
+    "mttf of large jobs": lambda store: mttf.measured(store, LARGE),
+    "fleet": lambda store: nodes.nodes(store, EVERYTHING),
+    "coverage": lambda store: coverage.held(store, EVERYTHING),
+    "week": lambda store: rate_by_group.rates(store, EVERYTHING, "week"),
+    "partition": lambda store: rate_by_group.rates(store, EVERYTHING, "partition"),
+    "rack of large jobs": lambda store: rate_by_group.rates(store, LARGE, "rack"),
+    "age of large jobs": lambda store: rate_by_group.rates(store, LARGE, "node_age"),
+    "failures": lambda store: reliability.failure_rows(store, EVERYTHING, limit=500),
+    "attempts": lambda store: reliability.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
+    "info": contents.contents,
 }
 MAX_LEDGER_SECONDS = 0.3
 LEDGER, ETTR = "views/efficiency/ledger.py", "views/efficiency/ettr.py"
@@ -61,14 +66,12 @@ LEDGER_PAGES = {
     "ettr, all time": (ETTR, {"period": "all"}),
 }  # fmt: skip
 LEDGER_QUESTIONS: dict[str, Callable[[Store], object]] = {
-    "ledger": lambda store: questions.ledger(store, EVERYTHING),
-    "ledger by day": lambda store: questions.ledger_by(store, EVERYTHING, "day"),
-    "ledger by account": lambda store: questions.ledger_by(store, EVERYTHING, "account"),
-    "ledger by size": lambda store: questions.ledger_by(store, EVERYTHING, "size_class"),
-    "ettr of runs": lambda store: questions.ettr(store, EVERYTHING),
-    "ettr of the largest runs": lambda store: questions.ettr(
-        store, EVERYTHING, limit=loaders.ROWS_KEPT
-    ),
+    "ledger": lambda store: ledger.measured(store, EVERYTHING),
+    "ledger by day": lambda store: ledger_by_group.measured(store, EVERYTHING, "day"),
+    "ledger by account": lambda store: ledger_by_group.measured(store, EVERYTHING, "account"),
+    "ledger by size": lambda store: ledger_by_group.measured(store, EVERYTHING, "size_class"),
+    "ettr of runs": lambda store: ettr.measured(store, EVERYTHING),
+    "ettr of the largest runs": lambda store: ettr.measured(store, EVERYTHING, limit=FEW),
 }
 
 

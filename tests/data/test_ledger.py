@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from app import actions, questions
+from app import actions
+from app.answers.efficiency import ettr, ledger
+from app.answers.efficiency import run as run_answer
+from data.filters import Selection
 from data.publish import writer
-from data.publish.schema import tables
+from data.queries import efficiency
 from data.queries.efficiency import LedgerMissingError
-from data.queries.selection import Selection
 from data.store import Store
 from data.synthetic import DemoSpec, DemoTruth
+from data.tables import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +59,7 @@ def store_of(root: Path, **rows: list[Row]) -> Store:
         for table, found in rows.items():
             frame = pd.DataFrame(found, dtype="object")
             for name in frame.columns:
-                if tables()[table].columns[name] == "TIMESTAMPTZ":
+                if tables()[table].columns[name].type == "TIMESTAMPTZ":
                     frame[name] = pd.to_datetime(frame[name], utc=True)
             building.merge({table: frame})
         building.publish(ledger=True)
@@ -65,7 +68,7 @@ def store_of(root: Path, **rows: list[Row]) -> Store:
 
 def hours(store: Store, selection: Selection = ALL) -> dict[str, float]:
     """GPU-hours by bucket, those that are not 0."""
-    found = questions.ledger(store, selection)
+    found = ledger.measured(store, selection)
     return {each.bucket: each.gpu_seconds / 3600 for each in found.buckets if each.gpu_seconds}
 
 
@@ -161,7 +164,7 @@ def test_jobs_that_hold_a_node_out_of_service_twice_are_excess_not_a_negative_bu
     )
     assert hours(store) == {"productive": 44.0, "idle": 4.0}
     assert any(
-        "16 GPU-hours more than the nodes" in each for each in questions.ledger(store, ALL).notes
+        "16 GPU-hours more than the nodes" in each for each in ledger.measured(store, ALL).notes
     )
 
 
@@ -171,7 +174,7 @@ def test_a_bucket_of_jobs_counts_the_attempts_whose_time_it_is(tmp_path: Path) -
         nodes=inventory("n1", "n2", until=48),
         jobs=[job("1", 0, 0.5), job("2", 20, 30, n_nodes=2, n_gpus=16, node_list="n[1-2]")],
     )
-    found = questions.ledger(store, ALL)
+    found = ledger.measured(store, ALL)
     counts = {each.bucket: each.gpu_hours.n for each in found.buckets}
     assert (counts["productive"], counts["startup"], counts["lost_work"], counts["idle"]) == (
         2,
@@ -235,7 +238,7 @@ def test_jobs_that_hold_more_than_the_nodes_known_are_said(tmp_path: Path) -> No
     )
     assert hours(store) == {"productive": 16.0}
     assert any(
-        "8 GPU-hours more than the nodes" in each for each in questions.ledger(store, ALL).notes
+        "8 GPU-hours more than the nodes" in each for each in ledger.measured(store, ALL).notes
     )
 
 
@@ -247,7 +250,7 @@ def test_clusters_without_gpus_have_no_ledger_and_the_others_do(tmp_path: Path) 
     )
     assert hours(store, Selection(cluster="a")) == {"productive": 8.0, "idle": 8.0}
     assert hours(store, Selection(cluster="cpu")) == {}
-    assert any("1 attempt" in each for each in questions.ledger(store, ALL).notes)
+    assert any("1 attempt" in each for each in ledger.measured(store, ALL).notes)
 
 
 def lost_store(root: Path, **more: Any) -> Store:
@@ -260,7 +263,7 @@ def lost_store(root: Path, **more: Any) -> Store:
 
 def test_a_lost_node_loses_the_work_since_the_last_checkpoint(tmp_path: Path) -> None:
     store = lost_store(tmp_path)
-    found = questions.ledger(store, ALL)
+    found = ledger.measured(store, ALL)
     lost = found.bucket("lost_work")
     assert lost is not None
     assert lost.gpu_hours.n == 1
@@ -279,10 +282,10 @@ def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: 
     )
     store = Store.open(tmp_path)
     with pytest.raises(LedgerMissingError, match="`faultline ledger` builds it"):
-        questions.ledger(store, ALL)
+        ledger.measured(store, ALL)
     store.close()
     assert actions.build_ledger(tmp_path)
-    lost = questions.ledger(Store.open(tmp_path), ALL).bucket("lost_work")
+    lost = ledger.measured(Store.open(tmp_path), ALL).bucket("lost_work")
     assert lost is not None
     assert lost.gpu_hours.value == pytest.approx(900 * 16 / 3600)
     assert lost.gpu_hours.lower == pytest.approx(
@@ -293,13 +296,13 @@ def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: 
 
 def test_what_a_person_decides_moves_the_loss(tmp_path: Path) -> None:
     lost_store(tmp_path, state="FAILED", failed_node=None).close()
-    assert questions.ledger(Store.open(tmp_path), ALL).losses == ()
+    assert ledger.measured(Store.open(tmp_path), ALL).losses == ()
     said = actions.annotate(tmp_path, "attempt:a/k1", "cause", "pcie", author="me")
     assert actions.build_ledger(tmp_path)
-    assert [loss.cause for loss in questions.ledger(Store.open(tmp_path), ALL).losses] == ["pcie"]
+    assert [loss.cause for loss in ledger.measured(Store.open(tmp_path), ALL).losses] == ["pcie"]
     actions.undo(tmp_path, said.annotation_id, author="me")
     assert actions.build_ledger(tmp_path)
-    assert questions.ledger(Store.open(tmp_path), ALL).losses == ()
+    assert ledger.measured(Store.open(tmp_path), ALL).losses == ()
 
 
 def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
@@ -311,7 +314,7 @@ def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
         building.merge({"jobs": pd.DataFrame([job("3", 15, 16)])})
         building.publish()
     store = Store.open(tmp_path)
-    assert not questions.has_ledger(store)
+    assert not efficiency.has_ledger(store)
     assert store.rows("SELECT count(*) FROM gpu_time UNION ALL SELECT count(*) FROM job_runs") == [
         (0,),
         (0,),
@@ -345,7 +348,7 @@ def test_a_run_sums_its_attempts(tmp_path: Path) -> None:
             job("2", 20, 21),
         ],
     )  # fmt: skip
-    (run,) = questions.ettr(store, ALL).by_run.to_dict("records")
+    (run,) = ettr.measured(store, ALL).by_run.to_dict("records")
     assert (run["run_id"], run["n_attempts"], run["n_interruptions"], run["n_failures"]) == (
         "1",
         2,
@@ -370,9 +373,9 @@ def test_a_run_that_shrinks_to_one_node_and_waits_still_counts_whole(tmp_path: P
             job("2", 9, 10),
         ],
     )  # fmt: skip
-    (run,) = questions.ettr(store, ALL).by_run.to_dict("records")
+    (run,) = ettr.measured(store, ALL).by_run.to_dict("records")
     assert (run["n_attempts"], run["scheduled_s"], run["queued_s"]) == (3, 7 * 3600, 3 * 3600)
-    assert questions.run_ettr(store, "1").ettr.value == pytest.approx(run["ettr"])
+    assert run_answer.measured(store, "1").ettr.value == pytest.approx(run["ettr"])
 
 
 @pytest.fixture(scope="module")
@@ -386,7 +389,7 @@ def test_what_scheduler_and_node_events_fix_is_the_demos_truth(
     demo: tuple[Store, DemoTruth],
 ) -> None:
     store, truth = demo
-    found = questions.ledger(store, ALL)
+    found = ledger.measured(store, ALL)
     assert found.total_gpu_seconds == pytest.approx(sum(truth.ledger.values()), rel=1e-3)
     for name in FIXED:
         bucket = found.bucket(name)
@@ -396,7 +399,7 @@ def test_what_scheduler_and_node_events_fix_is_the_demos_truth(
 
 def test_the_demos_estimated_buckets_cover_its_truth(demo: tuple[Store, DemoTruth]) -> None:
     store, truth = demo
-    found = questions.ledger(store, ALL)
+    found = ledger.measured(store, ALL)
     for name in (
         "productive",
         "checkpoint",
@@ -413,7 +416,7 @@ def test_runs_with_training_metrics_are_within_one_percent_of_the_truth(
     demo: tuple[Store, DemoTruth],
 ) -> None:
     store, truth = demo
-    runs = questions.ettr(store, ALL).by_run.set_index("run_id")
+    runs = ettr.measured(store, ALL).by_run.set_index("run_id")
     for planted in truth.runs:
         run, wanted = runs.loc[planted["job_id"]], planted["gpu_seconds"]
         lost = sum(wanted[name] for name in ("lost_work", "lost_work_preempted", "other"))
@@ -433,7 +436,7 @@ def covered(root: Path, seed: int, *, metrics: bool) -> dict[str, bool]:
         with writer(root) as building:
             building.connection.execute("DELETE FROM training_metrics")
             building.publish(ledger=True)
-    found = questions.ledger(Store.open(root), ALL)
+    found = ledger.measured(Store.open(root), ALL)
     result = {}
     for name in ("lost_work", "checkpoint", "startup", "productive", "lost_work_preempted"):
         hours_of = found.bucket(name).gpu_hours  # type: ignore[union-attr]
@@ -453,7 +456,7 @@ def test_intervals_cover_the_truth_for_85_of_100_seeds(tmp_path: Path, metrics: 
 
 def test_a_store_without_gpu_time_has_an_unknown_ledger_and_says_why(tmp_path: Path) -> None:
     store = store_of(tmp_path, jobs=[job("1", 0, 5, cluster="cpu", n_gpus=0)])
-    found = questions.ledger(store, ALL)
+    found = ledger.measured(store, ALL)
     assert not found.known
     assert found.total_gpu_hours is found.rule_first_order_gpu_hours is None
     assert {each.gpu_hours.value for each in found.buckets} == {None}

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.publish.merge import RULES, merge
-from data.publish.schema import tables
+from data.publish.merge import merge
+from data.tables import records, tables
 
 BEGIN = datetime(2024, 3, 1, tzinfo=UTC)
 Row = dict[str, Any]
@@ -41,8 +41,10 @@ class Merged:
     def __init__(self, *batches: tuple[str, list[Row]]) -> None:
         self.connection = duckdb.connect()
         self.connection.execute("SET TimeZone='UTC'")
-        for table in (*RULES, "job_nodes"):  # without comments: far sooner
-            columns = (f'"{name}" {kind}' for name, kind in tables()[table].columns.items())
+        for table in (*records(), "job_nodes"):  # without comments: far sooner
+            columns = (
+                f'"{name}" {column.type}' for name, column in tables()[table].columns.items()
+            )
             self.connection.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
         self.counts = [self.merge(table, rows) for table, rows in batches]
 
@@ -50,7 +52,7 @@ class Merged:
         kinds = tables()[table].columns
         frame = pd.DataFrame(rows, dtype="object")
         for name in frame.columns:
-            if kinds[name] == "TIMESTAMPTZ":
+            if kinds[name].type == "TIMESTAMPTZ":
                 frame[name] = pd.to_datetime(frame[name], utc=True)
         self.connection.execute("BEGIN")
         self.connection.register("incoming", frame)
@@ -64,10 +66,10 @@ class Merged:
         return self.connection.execute(f"SELECT {wanted} FROM {table} ORDER BY ALL").fetchall()
 
     def content(self) -> dict[str, list[tuple[Any, ...]]]:
-        return {table: self.rows(table) for table in (*RULES, "job_nodes")}
+        return {table: self.rows(table) for table in (*records(), "job_nodes")}
 
     def assert_keys_are_unique(self) -> None:
-        keys = {table: rule.key for table, rule in RULES.items()}
+        keys = {table: rule.key for table, rule in records().items()}
         keys["job_nodes"] = ("cluster", "attempt_key", "node")
         for table, key in keys.items():
             names = ", ".join(f'"{name}"' for name in key)
@@ -155,7 +157,7 @@ OTHERS: dict[str, list[Row]] = {
 
 
 def test_every_table_with_a_rule_is_tried() -> None:
-    assert {"jobs", *OTHERS} == RULES.keys()
+    assert {"jobs", *OTHERS} == records().keys()
 
 
 def test_of_one_trace_the_row_that_states_job_and_sizes_stays() -> None:

@@ -19,12 +19,16 @@ import pytest
 from data.current import SCHEMA_VERSION, read_current
 from data.errors import StoreBusyError, StoreError
 from data.publish import StoreWriter, migrate, writer
-from data.publish.schema import tables, update
+from data.publish.schema import update
 from data.store import Store
+from data.tables import tables
 
 DATA_MODEL = Path(__file__).resolve().parents[2] / "../shared/design/data-model.md"
-ELSEWHERE = {"node_metrics", "annotations", "saved_queries", "alerts", "mutes", "audit"}
-"""Parquet, and the tables of state.sqlite."""
+ELSEWHERE = {
+    *("node_metrics", "node_metrics_hourly"),
+    *("annotations", "saved_queries", "alerts", "mutes", "audit"),
+}
+"""Node metrics, which nothing reads yet, and the tables of state.sqlite."""
 
 
 def job(job_id: str) -> pd.DataFrame:
@@ -200,9 +204,9 @@ def test_every_table_and_column_has_a_comment(tmp_path: Path) -> None:
 
 def test_every_time_is_a_timestamp_with_zone() -> None:
     for table in tables().values():
-        for column, kind in table.columns.items():
-            if column.endswith("_at"):
-                assert kind == "TIMESTAMPTZ", (table.name, column)
+        for name, column in table.columns.items():
+            if name.endswith("_at"):
+                assert column.type == "TIMESTAMPTZ", (table.name, name)
 
 
 def test_every_table_of_the_data_model_has_its_columns() -> None:
@@ -227,14 +231,14 @@ def test_every_table_of_the_data_model_has_its_columns() -> None:
     assert n_stated > 100
 
 
-def age(root: Path, *statements: str) -> None:
+def age(root: Path, *statements: str, schema_version: int = 0) -> None:
     """Makes the published snapshot look as an older version left it."""
     path = root / "CURRENT"
     current = json.loads(path.read_text())
     with duckdb.connect(str(root / current["file"])) as connection:
         for statement in statements:
             connection.execute(statement)
-    path.write_text(json.dumps(current | {"schema_version": 0}), encoding="utf-8")
+    path.write_text(json.dumps(current | {"schema_version": schema_version}), encoding="utf-8")
 
 
 def test_an_older_store_is_migrated_when_it_is_opened(tmp_path: Path) -> None:
@@ -252,6 +256,22 @@ def test_an_older_store_is_migrated_when_it_is_opened(tmp_path: Path) -> None:
     assert store.rows("SELECT comment IS NULL FROM duckdb_tables() WHERE table_name = 'jobs'") == [
         (False,)
     ]
+    store.close()
+
+
+def test_a_table_that_is_gone_leaves_an_older_store_when_it_is_migrated(tmp_path: Path) -> None:
+    publish(tmp_path, "1")
+    age(
+        tmp_path,
+        "CREATE TABLE node_metrics_hourly (cluster VARCHAR, value DOUBLE)",
+        "INSERT INTO node_metrics_hourly VALUES ('a', 1.5)",
+        schema_version=4,
+    )
+    store = Store.open(tmp_path)
+    assert store.current.schema_version == SCHEMA_VERSION
+    names = {name for (name,) in store.rows("SELECT table_name FROM duckdb_tables()")}
+    assert names == tables().keys()
+    assert store.rows("SELECT job_id FROM jobs") == [("1",)]
     store.close()
 
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,29 @@ def test_it_is_in_wal_mode_with_every_table(tmp_path: Path, state: State) -> Non
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
         }
     connection.close()
-    assert names >= {"annotations", "saved_queries", "alerts", "mutes", "audit"}
+    assert names >= {"annotations", "saved_queries", "past_queries", "keys", "audit"}
+
+
+def test_rows_of_tables_that_this_version_does_not_know_stay(tmp_path: Path, state: State) -> None:
+    earlier = (
+        "CREATE TABLE alerts (alert_id TEXT PRIMARY KEY, target TEXT NOT NULL, value TEXT)",
+        "CREATE TABLE mutes (mute_id TEXT PRIMARY KEY, target TEXT NOT NULL, until_at TEXT)",
+        "INSERT INTO alerts VALUES ('1', 'node:a/n1', 'down'), ('2', 'node:a/n2', NULL)",
+        "INSERT INTO mutes VALUES ('1', 'node:a/n1', NULL)",
+    )
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as connection, connection:
+        for statement in earlier:
+            connection.execute(statement)
+    said = state.annotate(JOB, "cause", "nic", author="ada")
+    with writer(tmp_path) as building:
+        building.publish()
+    Store.open(tmp_path).close()
+    state.undo(said.annotation_id, author="ada")
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as connection:
+        alerts = connection.execute("SELECT * FROM alerts ORDER BY 1").fetchall()
+        mutes = connection.execute("SELECT * FROM mutes").fetchall()
+    assert alerts == [("1", "node:a/n1", "down"), ("2", "node:a/n2", None)]
+    assert mutes == [("1", "node:a/n1", None)]
 
 
 def test_of_a_target_and_field_the_newest_holds(state: State) -> None:

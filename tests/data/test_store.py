@@ -121,6 +121,15 @@ def test_queries_bind_the_parameters_they_name(root: Path) -> None:
     store.close()
 
 
+def test_a_parameter_is_not_taken_for_one_whose_name_begins_so(root: Path) -> None:
+    store = Store.open(root)
+    given = {"first": 1, "first_day": 2, "day": 3, "First": 4}
+    assert store.rows("SELECT $first_day", given) == [(2,)]
+    assert store.rows("SELECT $first + $first_day", given) == [(3,)]
+    assert store.rows("SELECT $first_day||$day||$first", given) == [("231",)]
+    store.close()
+
+
 def test_a_published_snapshot_cannot_be_written(root: Path) -> None:
     store = Store.open(root)
     with pytest.raises(Exception, match="read-only"):

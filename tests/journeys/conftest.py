@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,13 +15,31 @@ from playwright.sync_api import expect, sync_playwright
 from tests.journeys.chromium import find_chromium
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Iterator
 
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Browser, BrowserContext
 
 PATIENCE_MS = 60_000
 """A busy machine may take its time: only a page that never comes fails."""
+
+
+HERE = Path(__file__).parent
+
+
+class _Running:
+    """The Chromium that runs, if any."""
+
+    def __init__(self) -> None:
+        self.browser: Browser | None = None
+        self.stack = ExitStack()
+
+    def end(self) -> None:
+        """Ends it."""
+        self.stack.close()
+        self.browser = None
+
+
+_running = _Running()
 
 
 @contextmanager
@@ -50,16 +69,33 @@ def link(demo_store: Path, serve: Callable[[Path], str]) -> str:
     return serve(demo_store)
 
 
+def _chromium() -> Browser:
+    """One Chromium for all journeys that follow one another: its start costs as much as a test."""
+    if _running.browser is None:
+        playwright = _running.stack.enter_context(sync_playwright())
+        _running.browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox"]
+        )
+        _running.stack.callback(_running.browser.close)
+    return _running.browser
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """The last journey in a row ends the browser: other tests would meet Playwright's event loop."""
+    yield
+    if nextitem is None or not nextitem.path.is_relative_to(HERE):
+        _running.end()
+
+
 @pytest.fixture
 def browser() -> Iterator[BrowserContext]:
     """A browser that knows nothing yet and may use the clipboard."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox"]
-        )
-        context = chromium.new_context(viewport={"width": 1280, "height": 800})
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        yield context
-        chromium.close()
+    context = _chromium().new_context(viewport={"width": 1280, "height": 800})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(PATIENCE_MS)
+    expect.set_options(timeout=PATIENCE_MS)
+    yield context
+    context.close()

@@ -21,7 +21,7 @@ def test_a_run_is_typed_opened_and_left_again(link: str, browser: BrowserContext
     every = page.locator("h1").inner_text()
 
     with page.expect_download() as download:
-        page.locator(".st-key-csv_runs button").click()
+        page.locator(".st-key-csv_table_runs button").click()
     rows = download.value.path().read_text().splitlines()
     run = rows[1].split(",")[0]
 

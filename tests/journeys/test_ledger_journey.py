@@ -41,7 +41,7 @@ def test_a_link_builds_the_ledger_and_leads_to_the_job(
     assert "account=b" in page.url
     losses = page.get_by_test_id("stDataFrame").first
     losses.click(position={"x": 18, "y": 55})
-    expect(page.get_by_role("dialog")).to_contain_text("Pick one to open its job")
+    expect(page.get_by_role("dialog")).to_contain_text("Pick a job to open it")
     attempts = page.get_by_role("dialog").get_by_test_id("stDataFrame").first
     attempts.click(position={"x": 18, "y": 55})
     expect(page.locator("h1")).to_contain_text("Job 2")

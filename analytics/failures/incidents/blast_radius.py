@@ -73,17 +73,14 @@ def accounts(members: Members, group: Ints, options: IncidentOptions) -> pd.Data
     """Of each incident, indexed by group: jobs, attempts, GPUs and what they lost."""
     failures, aside = members.failures, members.preempted
     of_aside = group[members.preempted_by]
-    rows = pd.concat(
-        [
-            _attempts(failures, "failed_at", group[: len(failures)], options),
-            _attempts(aside, "end_at", of_aside, options).assign(second=True),
-        ],
-        ignore_index=True,
-    )
-    rows["second"] = rows["second"].astype("boolean").fillna(False).astype(bool)
-    failed, second = rows[~rows["second"]], rows[rows["second"]]
+    failed = _attempts(failures, "failed_at", group[: len(failures)], options)
+    second = _attempts(aside, "end_at", of_aside, options)
+    rows = pd.concat([failed, second], ignore_index=True) if len(second) else failed
     found = pd.DataFrame({"group": np.unique(group[: members.n_seeds])}).set_index("group")
     for name, part in (("", rows), ("failed_", failed), ("preempted_", second)):
+        if part.empty:
+            found[[f"n_{name}jobs", f"n_{name}gpus"]] = np.nan
+            continue
         jobs = part.groupby(["group", "job"])["n_gpus"].max().groupby("group")
         found[f"n_{name}jobs"] = jobs.size()
         found[f"n_{name}gpus"] = jobs.sum(min_count=1)
@@ -112,7 +109,6 @@ def _attempts(
             "n_gpus": pd.Series(gpus).astype("Int64"),
             "lost": lost,
             "unmeasured": lost.isna(),
-            "second": False,
         }
     )
 

@@ -131,6 +131,8 @@ def _incidents(members: Members, group: Ints, options: IncidentOptions) -> pd.Da
 def _loops(members: Members, group: Ints, index: pd.Index[int]) -> pd.DataFrame:
     """Failures and requeues of the longest crash loop of each incident."""
     inside = members.loop >= 0
+    if not inside.any():
+        return pd.DataFrame({"loop_failures": 0, "loop_requeues": 0}, index=index)
     pairs = pd.DataFrame(
         {"group": group[: len(members.failures)][inside], "loop": members.loop[inside]}
     ).drop_duplicates()
@@ -156,7 +158,8 @@ def _rows(members: Members, group: Ints, options: IncidentOptions) -> pd.DataFra
         _outage_rows(members.outages.iloc[outage], first, late).assign(group=of_outages),
         _preemption_rows(members.preempted).assign(group=group[members.preempted_by]),
     ]
-    return pd.concat([part.astype({"node": object, "severity": object}) for part in parts])
+    filled = [part for part in parts if len(part)] or parts[:1]
+    return pd.concat([part.astype({"node": object, "severity": object}) for part in filled])
 
 
 def _outage_rows(outages: pd.DataFrame, first: Ints, late: NDArray[np.bool_]) -> pd.DataFrame:

@@ -95,6 +95,8 @@ def carry_over(
         require(name, frame, _INCIDENT)
     for name, frame in (("new_members", new_members), ("old_members", old_members)):
         require(name, frame, _MEMBER)
+    if old.empty:
+        return _first_derived(new, new_members)
     gone = old["superseded_by"].notna()
     if "retired" in old.columns:
         gone |= old["retired"].astype("boolean").fillna(False).astype(bool)
@@ -118,6 +120,16 @@ def carry_over(
     members = _renamed(new_members, ids)
     return IncidentTables(
         _stacked(found, kept.reindex(columns=found.columns)),
+        members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
+    )
+
+
+def _first_derived(new: pd.DataFrame, members: pd.DataFrame) -> IncidentTables:
+    """A derivation where there was none before: it has its own ids."""
+    return IncidentTables(
+        new.assign(superseded_by=None, retired=False)
+        .sort_values(["start_at", "incident_id"])
+        .reset_index(drop=True),
         members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
     )
 

@@ -76,6 +76,18 @@ class Timeline:
     first_at: pd.Timestamp
     """The first seed: when the incident began."""
 
+    @property
+    def failures(self) -> tuple[tuple[pd.Timestamp, str], ...]:
+        """When which lane's attempts failed, in order of time."""
+        return tuple(
+            sorted(
+                (mark.start_at, lane.title)
+                for lane in self.lanes
+                for mark in lane.marks
+                if lane.source == "scheduler" and mark.role == "seed" and not mark.lasts
+            )
+        )
+
 
 def timeline(members: pd.DataFrame, log_lines: pd.DataFrame) -> Timeline:
     """Lanes of what was recorded of an incident.
@@ -99,10 +111,27 @@ def timeline(members: pd.DataFrame, log_lines: pd.DataFrame) -> Timeline:
     span = end - begin
     margin = max(span * MARGIN, SHORTEST)
     lanes = tuple(
-        replace(lane, marks=_merged(lane.marks, span / MOMENTS_ACROSS)) for lane in _lanes(rows)
+        replace(lane, marks=merged(lane.marks, span / MOMENTS_ACROSS)) for lane in _lanes(rows)
     )
     seeds = [mark.start_at for mark in moments if mark.role == "seed"]
     return Timeline(lanes, begin - margin, end + margin, min(seeds, default=begin))
+
+
+def merged(marks: Sequence[Mark], width: pd.Timedelta) -> tuple[Mark, ...]:
+    """Moments alike that are closer than `width`, as one mark with their number."""
+    kept: list[Mark] = []
+    last: dict[tuple[str, str], int] = {}
+    for mark in marks:
+        alike = mark.role, mark.signal
+        place = last.get(alike)
+        single = mark.lasts or mark.end_at is not None
+        if not single and place is not None and mark.start_at - kept[place].start_at <= width:
+            kept[place] = replace(kept[place], n=kept[place].n + 1)
+            continue
+        if not single:
+            last[alike] = len(kept)
+        kept.append(mark)
+    return tuple(kept)
 
 
 _Row = tuple[str, str, Mark]
@@ -200,23 +229,6 @@ def _first(marks: Sequence[Mark]) -> tuple[bool, pd.Timestamp]:
     """What stands first: lanes with a seed, then by time."""
     moments = [mark for mark in marks if mark.role != "running"]
     return not any(m.role == "seed" for m in moments), min(m.start_at for m in moments)
-
-
-def _merged(marks: Sequence[Mark], width: pd.Timedelta) -> tuple[Mark, ...]:
-    """Moments alike that are closer than they can be drawn, as one with their number."""
-    merged: list[Mark] = []
-    last: dict[tuple[str, str], int] = {}
-    for mark in marks:
-        alike = mark.role, mark.signal
-        place = last.get(alike)
-        single = mark.lasts or mark.end_at is not None
-        if not single and place is not None and mark.start_at - merged[place].start_at <= width:
-            merged[place] = replace(merged[place], n=merged[place].n + 1)
-            continue
-        if not single:
-            last[alike] = len(merged)
-        merged.append(mark)
-    return tuple(merged)
 
 
 def _text(value: Any) -> str:

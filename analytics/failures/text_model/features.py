@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,24 +183,26 @@ def matrix(rows: Sequence[Terms], known: Lexicon) -> sparse.csr_matrix:
     """
     values: list[float] = []
     columns: list[int] = []
-    ends = [0]
+    ends, lengths, sizes = [0], [], []
     for row in rows:
-        for block, terms in enumerate(row):
-            there = known[block]
-            cells = sorted(
-                (there[term][0], _TIMES[min(n, _MOST_TIMES)] * there[term][1])
-                for term, n in terms.items()
-                if term in there
-            )
-            length = math.sqrt(math.fsum(value * value for _, value in cells))
-            weight = _BLOCK_WEIGHTS[block % len(_BLOCK_WEIGHTS)]
-            columns += [column for column, _ in cells]
-            values += [weight * value / length for _, value in cells]
+        for there, terms in zip(known, row, strict=True):
+            cells = [(there[term], n) for term, n in terms.items() if term in there]
+            columns += [column for (column, _), _ in cells]
+            block = [
+                value if n == 1 else _TIMES[min(n, _MOST_TIMES)] * value for (_, value), n in cells
+            ]
+            values += block
+            lengths.append(math.sqrt(math.fsum(map(mul, block, block))))
+            sizes.append(len(block))
         ends.append(len(columns))
-    return sparse.csr_matrix(
-        (np.array(values), np.array(columns, dtype=np.int64), np.array(ends, dtype=np.int64)),
+    weights = np.tile(np.resize(_BLOCK_WEIGHTS, len(known)), len(rows))
+    scaled = np.repeat(weights, sizes) * np.array(values) / np.repeat(lengths, sizes)
+    features = sparse.csr_matrix(
+        (scaled, np.array(columns, dtype=np.int64), np.array(ends, dtype=np.int64)),
         shape=(len(rows), sum(map(len, known))),
     )
+    features.sort_indices()
+    return features
 
 
 def known_ratios(rows: Sequence[Terms], known: Lexicon) -> NDArray[np.float64]:

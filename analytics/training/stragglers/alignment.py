@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from analytics.errors import AnalysisError
+from analytics.training.stragglers.arrays import distinct
 from analytics.training.stragglers.operations import OPTYPES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.rows import TraceRows
+    from analytics.training.stragglers.trace import TraceRows
 
     Places: TypeAlias = NDArray[np.intp]
 
@@ -124,9 +125,9 @@ def _placed(rows: TraceRows) -> _Placed:
         key += column
     n_keys = len(OPTYPES) * n_stages * n_seqs
     if n_keys <= max(_DENSE_KEYS, len(rows)):
-        found = np.zeros(n_keys, dtype=np.bool_)
-        found[key] = True
-        keys = np.flatnonzero(found)
+        present = np.zeros(n_keys, dtype=np.bool_)
+        present[key] = True
+        keys = np.flatnonzero(present)
         first_place = np.zeros(n_keys, dtype=np.int64)
         first_place[keys] = np.arange(len(keys)) * (len(steps) * n_dp)
         place = first_place[key]
@@ -148,16 +149,6 @@ def _are_alike(rows: TraceRows, begins: Places) -> bool:
         return False
     columns = (rows.dp_rank, rows.stage, rows.optype, rows.seq_id)
     return all(bool((one.reshape(-1, n_rows) == one[:n_rows]).all()) for one in columns)
-
-
-def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Places]:
-    """Distinct values in order, and of each value its place there; np.unique imports numpy.ma."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    new = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(values)]
-    place = np.empty(len(values), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    return ordered[new], place
 
 
 def _signed(column: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.collective_causes import dp_links, optimizers
-from analytics.training.stragglers.compute_causes import compute_candidates, correlations
-from analytics.training.stragglers.computes import take_apart
+from analytics.training.stragglers.arrays import median
+from analytics.training.stragglers.compute_causes import compute_causes
 from analytics.training.stragglers.counterfactual import changed_seconds, most_gained
-from analytics.training.stragglers.data_loading import delayed_seconds, first_delays
-from analytics.training.stragglers.medians import median
-from analytics.training.stragglers.pp_link_causes import pp_links
-from analytics.training.stragglers.slowdown import STRAGGLING
+from analytics.training.stragglers.fixes import Part
+from analytics.training.stragglers.launch import delayed_seconds, first_delays
+from analytics.training.stragglers.transfer_causes import dp_links, optimizers, pp_links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from analytics.training.stragglers.candidates import Candidate, Cause, Number, Target
-    from analytics.training.stragglers.slowdown import StragglerAnalysis
+    from analytics.training.stragglers.counterfactual import Candidate, Cause, Number, Target
+    from analytics.training.stragglers.slowdown import Slowdowns
+    from analytics.training.stragglers.what_if import WhatIf
 
 LEAST_GAIN: Final = 0.01
 """Share of the step time that fixing a cause must give back for it to be named."""
@@ -46,18 +45,53 @@ class StragglerCause:
     evidence: Mapping[str, Number]
     """Numbers by which it was recognised."""
 
+    @property
+    def dp(self) -> int | None:
+        """Data-parallel rank that it is about; None where it is about no single one."""
+        rank: int | None = self._named("dp_rank")
+        return rank
 
-@dataclass(frozen=True)
-class StragglerCauses:
-    """Causes of a job, strongest first, and what they rest on."""
+    @property
+    def stage(self) -> int | None:
+        """Stage that it is about; None where it is about no single one."""
+        stage: int | None = self._named("stage")
+        return stage
 
-    causes: tuple[StragglerCause, ...]
-    sequence_length_correlation: Mapping[str, float]
-    """Pearson correlations of forward and backward computes (`compute_causes.correlations`)."""
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """Both stages of a link between them; empty for other causes."""
+        return tuple(self._named("stages") or ())
+
+    @property
+    def workers(self) -> tuple[tuple[int, int], ...]:
+        """Workers (dp_rank, stage) that it is about, slowest first, eight at most; empty where it
+        is about more than those."""
+        if listed := self._named("workers"):
+            return tuple((worker["dp_rank"], worker["stage"]) for worker in listed)
+        return () if self.dp is None or self.stage is None else ((self.dp, self.stage),)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers that it is about, those included that `workers` leaves out."""
+        n_workers = self._named("n_workers")
+        return len(self.workers) if n_workers is None else n_workers
+
+    @property
+    def slowdown(self) -> float:
+        """How many times slower it makes the run: step time as it is over that without it."""
+        return 1.0 / (1.0 - self.gain_ratio)
+
+    @property
+    def part(self) -> Part | None:
+        """What can be fixed of it, a worker or a stage; None where it is about neither alone."""
+        return None if self.stage is None else Part(dp=self.dp, stage=self.stage)
+
+    def _named(self, name: str) -> Any:
+        return None if self.target is None else self.target.get(name)
 
 
-def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
-    r"""Causes of a job, each by what fixing it alone gives back.
+def causes(model: WhatIf, slow: Slowdowns) -> tuple[StragglerCause, ...]:
+    r"""Causes of a job's stragglers, strongest first; a single `none` where there is none.
 
     .. math:: gain = (\bar T - \bar T_{fix}) / \bar T
 
@@ -75,48 +109,37 @@ def straggler_causes(analysis: StragglerAnalysis) -> StragglerCauses:
     ----------
     Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis, OSDI 2025,
     arXiv 2505.05713, section 5 (causes), whose fixes are ideal costs; evidence and fixes are ours.
-    """
-    model = analysis.what_if
-    parts = take_apart(model)
-    measured = correlations(model, parts) if parts is not None else {}
-    candidates = [] if parts is None else list(compute_candidates(model, parts, measured))
-    candidates += [*dp_links(model), *pp_links(model), *optimizers(model)]
-    found = _weighed(analysis, candidates) + _data_loading(analysis)
-    found.sort(key=lambda cause: -cause.gain_ratio)
-    return StragglerCauses(tuple(found) or (_nothing(analysis),), measured)
-
-
-def causes(analysis: StragglerAnalysis) -> tuple[StragglerCause, ...]:
-    """Causes of a job's stragglers, strongest first; a single `none` where there is none.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from analytics.training.stragglers.rows import TraceRows
-    >>> from analytics.training.stragglers.slowdown import analyse
-    >>> from analytics.training.stragglers.trace import Trace
+    >>> from analytics.training.stragglers.slowdown import slowdowns
+    >>> from analytics.training.stragglers.trace import TraceRows
+    >>> from analytics.training.stragglers.what_if import WhatIf
     >>> codes = np.array([4, 0, 7, 9, 11, 10])  # forward, backward and the tail of a step
     >>> zero, start = np.zeros(6, dtype=np.int64), np.array([0.0, 0.1, 0.3, 0.3, 0.3, 0.3])
     >>> seconds = np.array([0.1, 0.2, 0.0, 0.0, 0.0, 0.1])
-    >>> trace = Trace.of_columns(TraceRows(zero, zero, zero, codes, zero, zero, start, seconds))
-    >>> [found.cause for found in causes(analyse(trace))]
+    >>> model = WhatIf.of_rows(TraceRows(zero, zero, zero, codes, zero, zero, start, seconds))
+    >>> [one.cause for one in causes(model, slowdowns(model))]
     ['none']
     """
-    return straggler_causes(analysis).causes
-
-
-def _weighed(analysis: StragglerAnalysis, candidates: list[Candidate]) -> list[StragglerCause]:
-    """Candidates whose fix gives enough, or that would cost enough were they alone."""
-    original = float(analysis.original_seconds.mean())
     candidates = [
-        one
-        for one in candidates
-        if most_gained(analysis.what_if, one.change) >= LEAST_GAIN * original
+        *compute_causes(model), *dp_links(model), *pp_links(model), *optimizers(model)
+    ]  # fmt: skip
+    named = _weighed(model, slow, candidates) + _data_loading(model, slow)
+    named.sort(key=lambda cause: -cause.gain_ratio)
+    return tuple(named) or (_nothing(slow),)
+
+
+def _weighed(model: WhatIf, slow: Slowdowns, candidates: list[Candidate]) -> list[StragglerCause]:
+    """Candidates whose fix gives enough, or that would cost enough were they alone."""
+    original = float(slow.original_seconds.mean())
+    candidates = [
+        one for one in candidates if most_gained(model, one.change) >= LEAST_GAIN * original
     ]
     if not candidates:
         return []
     changes = [one.change for one in candidates]
-    model = analysis.what_if
     scenarios = [[change] for change in changes] + ([changes] if len(changes) > 1 else [])
     seconds = changed_seconds(model, scenarios).mean(axis=1)
     gains, all_gain = 1.0 - seconds[: len(changes)] / original, 1.0 - float(seconds[-1]) / original
@@ -139,9 +162,9 @@ def _counts(gain: float, alone: float | None) -> bool:
     return alone >= LEAST_ALONE or (gain >= LEAST_GAIN and alone >= LEAST_GAIN / 2)
 
 
-def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
+def _data_loading(model: WhatIf, slow: Slowdowns) -> list[StragglerCause]:
     """The wait for data, which the simulated step leaves out: as a share of the step with it."""
-    model, original = analysis.what_if, float(analysis.original_seconds.mean())
+    original = float(slow.original_seconds.mean())
     delays = first_delays(model)
     if not any(one.max(axis=1).mean() > LEAST_WAIT * original / 2 for one in delays.values()):
         return []
@@ -149,7 +172,7 @@ def _data_loading(analysis: StragglerAnalysis) -> list[StragglerCause]:
     gain = 1.0 - original / float(seconds.mean())
     if gain < LEAST_WAIT:
         return []
-    wait = seconds - analysis.original_seconds
+    wait = seconds - slow.original_seconds
     receives = model.trace.operations.optype == kind.FORWARD_RECV
     by_rank = np.array([d.mean(axis=0) for op, d in delays.items() if not receives[op]]).max(axis=0)
     evidence: dict[str, Number] = {
@@ -166,10 +189,10 @@ def _ratio(one: float, other: float) -> float | None:
     return float(one / other) if other > 0 else None
 
 
-def _nothing(analysis: StragglerAnalysis) -> StragglerCause:
+def _nothing(slow: Slowdowns) -> StragglerCause:
     """No cause was found, be there stragglers or not."""
     evidence: dict[str, Number] = {
-        "S": analysis.slowdown,
-        "straggles": analysis.slowdown > STRAGGLING,
+        "S": slow.slowdown,
+        "straggles": slow.straggles,
     }
     return StragglerCause("none", None, 0.0, None, evidence)

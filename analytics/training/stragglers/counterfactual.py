@@ -1,27 +1,43 @@
-"""Step times of a job some of whose operations cost a given share of what they did."""
+"""What a job would gain without a cause: step times at a given share of some costs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.costs import Costs
-from analytics.training.stragglers.plan import plan_of
-from analytics.training.stragglers.simulation import simulate
+from analytics.training.stragglers.simulation import Batch, plan_of, simulate
+from analytics.training.stragglers.what_if import Costs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.plan import Member
+    from analytics.training.stragglers.simulation import Member
     from analytics.training.stragglers.what_if import WhatIf
 
     Times: TypeAlias = NDArray[np.float64]
     Floats: TypeAlias = NDArray[np.floating[Any]]
+
+
+Cause: TypeAlias = Literal[
+    "worker",
+    "stage",
+    "sequence_length",
+    "pause",
+    "dp_link",
+    "pp_link",
+    "optimizer",
+    "data_loading",
+    "none",
+]
+Number: TypeAlias = int | float | bool | str | None
+Target: TypeAlias = "Mapping[str, Any]"
+"""What is slow: numbers, names and lists of them, None where it is not known or is several."""
+
 
 _COSTS_AT_ONCE: Final = 1 << 22
 _LIFTED: Final = 1e-3
@@ -37,8 +53,19 @@ class Change:
     """At least 0, broadcasts to (operations given, steps, ranks)."""
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A cause with enough evidence to ask what fixing it gives."""
+
+    cause: Cause
+    target: Target | None
+    change: Change
+    """Costs without it."""
+    evidence: Mapping[str, Number]
+
+
 @dataclass
-class _Own:
+class _Own(Batch):
     """One scenario, every operation at the cost given."""
 
     n_blocks: int = 1
@@ -46,10 +73,6 @@ class _Own:
     def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:  # noqa: ARG002 - of `Batch`
         """Ends at the cost given, whatever the type."""
         np.add(ready, own, out=end)
-
-    def join(self, ready: Times) -> None:
-        """All ranks wait for the last one."""
-        ready[:] = ready.max(axis=-1, keepdims=True)
 
 
 def changed_seconds(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Times:
@@ -86,10 +109,10 @@ def most_gained(model: WhatIf, change: Change) -> float:
 
 def _touched(scenarios: Sequence[Sequence[Change]], n_operations: int) -> NDArray[np.intp]:
     """Places of the operations that any change is about."""
-    found = np.zeros(n_operations, dtype=np.bool_)
+    touched = np.zeros(n_operations, dtype=np.bool_)
     for change in (change for changes in scenarios for change in changes):
-        found[change.operations] = True
-    return np.flatnonzero(found)
+        touched[change.operations] = True
+    return np.flatnonzero(touched)
 
 
 def _costs(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Floats:
@@ -115,8 +138,8 @@ def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times
     """
     own, ideal = model.costs.own, model.costs.ideal[model.trace.operations.optype]
     least, most = (
-        pick(found, ideal[touched]).astype(own.dtype)
-        for pick, found in zip((np.minimum, np.maximum), _bounds(own[touched]), strict=True)
+        pick(bound, ideal[touched]).astype(own.dtype)
+        for pick, bound in zip((np.minimum, np.maximum), _bounds(own[touched]), strict=True)
     )
     free = ~kind.among(model.trace.operations.optype[touched], kind.COMPUTES)
     chosen = costs[touched]

@@ -53,12 +53,12 @@ class Part:
         >>> Part.named("type:forward-compute").optype
         'forward-compute'
         """
-        if found := _WORKER.fullmatch(text):
-            return cls(dp=int(found[1]), stage=int(found[2]))
-        if found := _STAGE.fullmatch(text):
-            return cls(stage=int(found[1]))
-        if found := _TYPE.fullmatch(text):
-            return cls(optype=found[1])
+        if match := _WORKER.fullmatch(text):
+            return cls(dp=int(match[1]), stage=int(match[2]))
+        if match := _STAGE.fullmatch(text):
+            return cls(stage=int(match[1]))
+        if match := _TYPE.fullmatch(text):
+            return cls(optype=match[1])
         raise AnalysisError(
             f"a part must be worker:DP,STAGE, stage:N or type:NAME, got {text!r}: "
             "e.g. worker:3,1, stage:0 or type:forward-compute"
@@ -108,6 +108,16 @@ class Fixed:
     saved_ratio: Estimate
     """(T - T_fix) / T, the share of the step time that the fix gives back; n = steps."""
 
+    @property
+    def mean_original_seconds(self) -> float:
+        """Mean step time before."""
+        return float(self.original_seconds.mean())
+
+    @property
+    def mean_fixed_seconds(self) -> float:
+        """Mean step time after."""
+        return float(self.fixed_seconds.mean())
+
     def saved_gpu_hours_per_day(self, n_gpus: int) -> Estimate:
         """GPU-hours a day of training that the fix gives back to a job of so many GPUs."""
         return daily_gpu_hours(self.saved_ratio, n_gpus)
@@ -145,7 +155,7 @@ def fixed(model: WhatIf, parts: Sequence[Part], *, conf_level: float = 0.90) -> 
 
 
 def slowdown_estimate(
-    original_seconds: Sequence[float], ideal_seconds: float, *, conf_level: float = 0.90
+    original_seconds: Sequence[float] | Times, ideal_seconds: float, *, conf_level: float = 0.90
 ) -> Estimate:
     """S = T / T_ideal with an interval over the traced steps; n = steps.
 
@@ -159,10 +169,9 @@ def slowdown_estimate(
     """
     validate.conf_level(conf_level)
     seconds = np.asarray(original_seconds, dtype=np.float64)
-    means = _resampled(seconds)
-    return _between(
-        float(seconds.mean() / ideal_seconds), means / ideal_seconds, seconds, conf_level
-    )
+    value = float(seconds.mean() / ideal_seconds)
+    drawn = _resampled(seconds) / ideal_seconds
+    return resampled_estimate(value, drawn, len(seconds), conf_level=conf_level)
 
 
 def wasted_estimate(slowdown: Estimate) -> Estimate:
@@ -185,19 +194,19 @@ def daily_gpu_hours(ratio: Estimate, n_gpus: int) -> Estimate:
     return ratio.scaled(24.0 * n_gpus)
 
 
+def resampled_estimate(value: float, drawn: Times, n: int, *, conf_level: float) -> Estimate:
+    """A value with percentiles of what resampling n things gave; one thing has no interval."""
+    if n < 2:
+        return Estimate(value, None, None, conf_level, n)
+    tail = 50.0 * (1.0 - conf_level)
+    lower, upper = np.percentile(drawn, [tail, 100.0 - tail]).tolist()
+    return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
+
+
 def _saved(original: Times, after: Times, conf_level: float) -> Estimate:
     ratios = 1.0 - _resampled(after) / _resampled(original)
     value = 1.0 - float(after.mean() / original.mean())
-    return _between(value, ratios, original, conf_level)
-
-
-def _between(value: float, drawn: Times, steps: Times, conf_level: float) -> Estimate:
-    """A value with percentiles of what resampling gave."""
-    if len(steps) < 2:
-        return Estimate(value, None, None, conf_level, len(steps))
-    tail = 50.0 * (1.0 - conf_level)
-    lower, upper = np.percentile(drawn, [tail, 100.0 - tail]).tolist()
-    return Estimate(value, min(lower, value), max(upper, value), conf_level, len(steps))
+    return resampled_estimate(value, ratios, len(original), conf_level=conf_level)
 
 
 def _resampled(seconds: Times) -> Times:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.costs import launch_delay
-from analytics.training.stragglers.launch_by_rank import delayed_rank_seconds
-from analytics.training.stragglers.replay import latest_ends
+from analytics.training.stragglers.what_if import latest_ends, launch_delay, released
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.graph import Graph
     from analytics.training.stragglers.what_if import WhatIf
 
+    Floats: TypeAlias = NDArray[np.floating[Any]]
     Times: TypeAlias = NDArray[np.float64]
+    Cost: TypeAlias = Callable[[int], Times]
+    """Times of an operation, (steps, ranks)."""
 
 GATE: Final = 1.03
 """Launch slowdown from which on it is divided over groups."""
@@ -32,7 +34,8 @@ class LaunchSlowdowns:
     """Mean step time with the launch delays of one group, over that without any."""
 
     by_type: Mapping[str, float]
-    """Of each type; `first-op` is the first forward of stage 0 and the first receive of others."""
+    """By type, slowest first; `first-op` is the first forward of stage 0 and the first receive of
+    others."""
     by_stage: NDArray[np.float64]
     by_dp: NDArray[np.float64]
 
@@ -69,8 +72,9 @@ def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
     groups = latest_ends(model.graph, cost, begin=begin, launch=launch, of=set(last))
     ranks = delayed_rank_seconds(model.graph, cost, delays.__getitem__, last)
     ratios = groups.mean(axis=1) / original_seconds
+    by_type = zip(names, ratios[: len(names)].tolist(), strict=True)
     return LaunchSlowdowns(
-        by_type=dict(zip(names, ratios[: len(names)].tolist(), strict=True)),
+        by_type=dict(sorted(by_type, key=lambda item: -item[1])),
         by_stage=ratios[len(names) :],
         by_dp=ranks.mean(axis=0) / original_seconds,
     )
@@ -78,11 +82,11 @@ def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
 
 def first_operations(model: WhatIf) -> list[int]:
     """The first forward of stage 0 and the first receive of each other: they wait for data."""
-    found = (
+    firsts = (
         model.trace.operations.of(kind.FORWARD if stage == 0 else kind.FORWARD_RECV, stage)
         for stage in range(model.trace.n_stages)
     )
-    return [at.start for at in found if at.start < at.stop]
+    return [at.start for at in firsts if at.start < at.stop]
 
 
 def _types(model: WhatIf) -> list[str]:
@@ -92,3 +96,120 @@ def _types(model: WhatIf) -> list[str]:
     for op in first_operations(model):
         types[op] = FIRST
     return types
+
+
+def first_delays(model: WhatIf) -> dict[int, Floats]:
+    """Delays of the operations that begin a step, by operation; (steps, ranks).
+
+    These are the first forward of stage 0, the first receive of other stages and the first
+    all-gather of each. Seconds between the end of what the operation waits for, else the begin of
+    the step, and its launch; delays at or below -10 ms are 0.
+    """
+    ops = model.trace.operations
+    gathers = [ops.of(kind.ALL_GATHER, stage) for stage in range(model.trace.n_stages)]
+    firsts = first_operations(model) + [at.start for at in gathers if at.start < at.stop]
+    return {op: launch_delay(model.trace, model.graph, op) for op in firsts}
+
+
+def delayed_seconds(model: WhatIf, delays: dict[int, Floats]) -> Times:
+    """Step times if the operations given are launched late, all others at once; (steps,)."""
+    own = model.costs.own.astype(np.float64)
+    begin = np.zeros(own.shape[1:])
+
+    def launch(op: int, start: Times) -> Times:
+        """Most operations are launched at once."""
+        return start + delays[op] if op in delays else start
+
+    every = range(len(own))
+    return latest_ends(model.graph, own.__getitem__, begin=begin, launch=launch, of=every)
+
+
+_BEGIN: Final = -1
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """Longest paths to a place within each rank, from the shared nodes that it can be reached from.
+
+    The begin of the step counts as a shared node.
+    """
+
+    sources: tuple[int, ...]
+    """Places of the shared nodes, ascending."""
+    seconds: Times
+    """Without and with the delays of the rank, (2, sources, steps, ranks)."""
+
+
+def delayed_rank_seconds(graph: Graph, cost: Cost, delay: Cost, last: Sequence[int]) -> Times:
+    """Step times if one rank were delayed, and no other; (steps, ranks), seconds.
+
+    .. math:: g^d_j = \\max_i \\bigl( g^d_i +
+        \\max(\\max_{r \\ne d} A_r[i, j], A'_d[i, j]) \\bigr)
+
+    with g^d_j when the ranks begin shared node j together if rank d is delayed, and A_r[i, j] the
+    longest path of rank r from i to j past no other shared node, A' with delays. Between shared
+    nodes ranks do not meet, so the paths of all are followed once: time and memory grow with the
+    number of operations, not with the square of the ranks.
+
+    Parameters
+    ----------
+    cost, delay
+        What an operation takes, and how long after its last predecessor it is launched.
+    last
+        Operations with which a step ends.
+    """
+    shape = cost(last[0]).shape
+    begins = {_BEGIN: np.zeros(shape)}
+    ends: dict[int, _Paths] = {}
+    at_begin = _Paths((_BEGIN,), np.zeros((2, 1, *shape)))
+    kept = set(last)
+    for at, (node, done) in enumerate(zip(graph.nodes, released(graph), strict=True)):
+        starts = []
+        for op in node.members:
+            before = _latest([ends[pred] for pred in graph.preds[op]] or [at_begin])
+            late = before.seconds.copy()
+            late[1] += delay(op)
+            starts.append(_Paths(before.sources, late))
+        ready = _latest(starts)
+        if node.shared:
+            begins[at] = _together(ready, begins)
+            ready = _Paths((at,), np.zeros((2, 1, *shape)))
+        for op in node.members:
+            ends[op] = _Paths(ready.sources, ready.seconds + cost(op))
+        for op in done:
+            if op not in kept:
+                del ends[op]
+    return _together(_latest([ends[op] for op in last]), begins)
+
+
+def _latest(paths: list[_Paths]) -> _Paths:
+    """The longest of paths to the same place, from each source."""
+    first = paths[0]
+    if len(paths) == 1:
+        return first
+    if all(path.sources == first.sources for path in paths):
+        seconds = first.seconds
+        for path in paths[1:]:
+            seconds = np.maximum(seconds, path.seconds)
+        return _Paths(first.sources, seconds)
+    sources = sorted({source for path in paths for source in path.sources})
+    shape = first.seconds.shape
+    seconds = np.full((2, len(sources), *shape[2:]), -np.inf)
+    for path in paths:
+        at = [sources.index(source) for source in path.sources]
+        seconds[:, at] = np.maximum(seconds[:, at], path.seconds)
+    return _Paths(tuple(sources), seconds)
+
+
+def _together(paths: _Paths, begins: dict[int, Times]) -> Times:
+    """When all ranks have reached a place, by the rank that is delayed; (steps, ranks)."""
+    plain, delayed = paths.seconds
+    others = np.full_like(plain, -np.inf)
+    n_ranks = plain.shape[-1]
+    if n_ranks > 1:
+        second, most = np.moveaxis(np.partition(plain, n_ranks - 2, axis=-1)[..., -2:], -1, 0)
+        slowest = np.arange(n_ranks) == plain.argmax(axis=-1)[..., None]
+        others = np.where(slowest, second[..., None], most[..., None])
+    from_begin = np.stack([begins[source] for source in paths.sources])
+    reached: Times = (from_begin + np.maximum(others, delayed)).max(axis=0)
+    return reached

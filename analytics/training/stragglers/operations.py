@@ -105,8 +105,8 @@ def among(optype: NDArray[np.integer[Any]], types: Sequence[int]) -> NDArray[np.
     """
     chosen = np.zeros(len(OPTYPES), dtype=np.bool_)
     chosen[list(types)] = True
-    found: NDArray[np.bool_] = chosen[optype]
-    return found
+    is_among: NDArray[np.bool_] = chosen[optype]
+    return is_among
 
 
 @dataclass(frozen=True)

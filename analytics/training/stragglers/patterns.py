@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from analytics.training.stragglers.medians import median
+from analytics.training.stragglers.arrays import median
 from analytics.training.stragglers.slowdown import STRAGGLING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.slowdown import StragglerAnalysis
+    from analytics.training.stragglers.slowdown import Slowdowns
 
     Times: TypeAlias = NDArray[np.float64]
 
@@ -36,28 +38,10 @@ class Onset:
 
 
 @dataclass(frozen=True)
-class TemporalPattern:
-    """Slowdown over the steps, arrays in order of `steps`."""
-
-    steps: NDArray[np.int64]
-    slowdown: Times
-    """S of each step."""
-    relative_slowdown: Times
-    """S of each step over that of the job; 1 throughout where slowness persists."""
-    autocorrelation: float | None
-    """Correlation of a step's S with that of the next traced one; None where nothing varies."""
-    straggling_steps_ratio: float
-    """Share of steps whose S exceeds 1.1."""
-    onset: Onset | None
-    """Where slowness begins; None where it is there throughout, comes and goes, or is absent."""
-
-
-@dataclass(frozen=True)
 class Concentration:
     """How unevenly slowdown is spread over parts of a job."""
 
-    excess: Times
-    """S - 1 of each part alone, at least 0; shape of the parts."""
+    n_parts: int
     gini: float | None
     """0 where all are alike, (n - 1) / n where one has all; None where there is none at all."""
     top: tuple[int, ...]
@@ -68,15 +52,20 @@ class Concentration:
 
 @dataclass(frozen=True)
 class StragglerPatterns:
-    """When and where a job straggles."""
+    """When over its steps, and where over its workers, a job straggles."""
 
-    temporal: TemporalPattern
+    autocorrelation: float | None
+    """Correlation of a step's S with that of the next traced one; None where nothing varies."""
+    straggling_steps_ratio: float
+    """Share of steps whose S exceeds 1.1."""
+    onset: Onset | None
+    """Where slowness begins; None where it is there throughout, comes and goes, or is absent."""
     workers: Concentration
     dp_ranks: Concentration
     stages: Concentration
 
 
-def patterns(analysis: StragglerAnalysis) -> StragglerPatterns:
+def patterns(slow: Slowdowns) -> StragglerPatterns:
     """When and where a job straggles.
 
     Over steps by S of each step, over workers, ranks and stages by what each alone costs (S_w
@@ -84,23 +73,35 @@ def patterns(analysis: StragglerAnalysis) -> StragglerPatterns:
     share: a low Gini over ranks and a high one over stages.
     """
     return StragglerPatterns(
-        temporal=_temporal(analysis),
-        workers=concentration(analysis.by_worker_exact - 1.0),
-        dp_ranks=concentration(analysis.by_dp - 1.0),
-        stages=concentration(analysis.by_stage - 1.0),
+        autocorrelation=autocorrelation(slow.step_slowdown),
+        straggling_steps_ratio=float((slow.step_slowdown > STRAGGLING).mean()),
+        onset=onset(slow.steps, slow.original_seconds),
+        workers=concentration(slow.by_worker_exact - 1.0),
+        dp_ranks=concentration(slow.by_dp - 1.0),
+        stages=concentration(slow.by_stage - 1.0),
     )
 
 
-def _temporal(analysis: StragglerAnalysis) -> TemporalPattern:
-    slowdown = analysis.step_slowdown
-    return TemporalPattern(
-        steps=analysis.what_if.trace.steps,
-        slowdown=slowdown,
-        relative_slowdown=slowdown / slowdown.mean(),
-        autocorrelation=autocorrelation(slowdown),
-        straggling_steps_ratio=float((slowdown > STRAGGLING).mean()),
-        onset=onset(analysis.what_if.trace.steps, analysis.original_seconds),
-    )
+def node_concentration(
+    slow: Slowdowns, node_of: Mapping[tuple[int, int], str]
+) -> tuple[str, Concentration] | None:
+    """The node whose workers cost most by themselves, and how unevenly nodes do.
+
+    Parameters
+    ----------
+    slow
+        Slowdowns of the job.
+    node_of
+        Node of each worker (dp_rank, stage); None is returned where it names none.
+    """
+    names = sorted(set(node_of.values()))
+    if not names:
+        return None
+    excess = dict.fromkeys(names, 0.0)
+    for worker, name in node_of.items():
+        excess[name] += max(float(slow.by_worker_exact[worker]) - 1.0, 0.0)
+    spread = concentration(np.array(list(excess.values())))
+    return names[spread.top[0]], spread
 
 
 def concentration(excess: Times) -> Concentration:
@@ -112,18 +113,18 @@ def concentration(excess: Times) -> Concentration:
 
     Examples
     --------
-    >>> found = concentration(np.array([0.0, 0.0, 0.0, 0.4]))
-    >>> found.gini, found.top, found.top_share_ratio
+    >>> spread = concentration(np.array([0.0, 0.0, 0.0, 0.4]))
+    >>> spread.gini, spread.top, spread.top_share_ratio
     (0.75, (3,), 1.0)
     """
     amounts = np.maximum(excess, 0.0)
     flat, n, total = np.sort(amounts, axis=None), amounts.size, float(amounts.sum())
     top = tuple(int(at) for at in np.unravel_index(int(amounts.argmax()), amounts.shape))
     if total <= 0:
-        return Concentration(amounts, None, top, None)
+        return Concentration(n, None, top, None)
     places = np.arange(1, n + 1)
     gini = 2.0 * float((places * flat).sum()) / (n * total) - (n + 1) / n
-    return Concentration(amounts, gini, top, float(flat[-1]) / total)
+    return Concentration(n, gini, top, float(flat[-1]) / total)
 
 
 def autocorrelation(values: Times) -> float | None:

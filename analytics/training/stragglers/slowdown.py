@@ -2,72 +2,156 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.training.stragglers.contributions import (
-    Contribution,
-    WorkerCurve,
-    worker_curve,
-)
-from analytics.training.stragglers.launch import GATE, LaunchSlowdowns, launch_slowdowns
-from analytics.training.stragglers.scenarios import Standard
-from analytics.training.stragglers.simulation import simulate
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.launch import GATE, launch_slowdowns
+from analytics.training.stragglers.simulation import Standard, Workers, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.alignment import DroppedStep
+    from analytics.training.stragglers.launch import LaunchSlowdowns
     from analytics.training.stragglers.simulation import Ends
-    from analytics.training.stragglers.trace import Trace
+    from analytics.training.stragglers.what_if import WhatIf
 
     Times: TypeAlias = NDArray[np.float64]
 
 STRAGGLING: Final = 1.1
 """Slowdown above which a job is said to straggle (Lin et al.)."""
+LARGEST_ERROR: Final = 0.05
+"""Simulation error above which a trace is left out, as Lin et al. do."""
+SLOWEST_RATIO: Final = 0.03
+"""Share of workers that the paper calls the slowest."""
 
 
 @dataclass(frozen=True)
-class StragglerAnalysis:
+class Contribution:
+    """Mean step times, seconds, with and without a part of the job; each up to its last end."""
+
+    original_seconds: float
+    """Every operation takes its own cost."""
+    ideal_seconds: float
+    """Every operation takes its ideal cost."""
+    fixed_seconds: float
+    """Those of the part take their ideal cost, all others their own."""
+    kept_seconds: float | None = None
+    """Those of the part take their own cost, all others the ideal one; None where not asked."""
+
+    @property
+    def fixed_ratio(self) -> float | None:
+        """(T - T_fix) / (T - T_ideal): share of the loss that fixing the part recovers.
+
+        Neither kept above 0 nor below 1 (ideal computes are the mean, which the part may raise or
+        lower); None where there is no loss.
+
+        Examples
+        --------
+        >>> Contribution(3.0, 2.0, 2.25).fixed_ratio
+        0.75
+        """
+        return self._share(self.original_seconds - self.fixed_seconds)
+
+    @property
+    def kept_ratio(self) -> float | None:
+        """(T_keep - T_ideal) / (T - T_ideal): share of the loss that the part alone makes."""
+        if self.kept_seconds is None:
+            return None
+        return self._share(self.kept_seconds - self.ideal_seconds)
+
+    def _share(self, seconds: float) -> float | None:
+        loss = self.original_seconds - self.ideal_seconds
+        return seconds / loss if loss else None
+
+
+class Worker(NamedTuple):
+    """A worker and its label in the trace; None where the trace has none."""
+
+    dp: int
+    stage: int
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class SlowestWorkers:
+    """What fixing the slowest workers gives, for several numbers of them."""
+
+    workers: tuple[Worker, ...]
+    """3 % of the workers, rounded up, S_w descending."""
+    contribution: Contribution
+    """What fixing these gives: the paper's M_W (equation 5)."""
+    fixed_ratio: Mapping[int, float | None]
+    """`Contribution.fixed_ratio` of the k slowest workers, by k: 1, 2, 4, 8, ... and the paper's
+    number, up to half of all."""
+
+
+@dataclass(frozen=True)
+class Slowdowns:
     """Slowdown of a job, by type, stage, data-parallel rank, worker and step.
 
-    Step times are seconds, one a step in order of `what_if.trace.steps`. A part's step times are
-    those of the step in which it alone takes its own costs.
+    Step times are seconds, one a step in order of `steps`. S of a part is the step time where the
+    part alone takes its own costs, over the ideal one.
     """
 
-    what_if: WhatIf
-    """The model, for any other question (`fix`, `keep`, `timeline`)."""
+    steps: NDArray[np.int64]
+    """Numbers of the steps, ascending."""
     traced_seconds: Times
     """As traced: last end - first start."""
     original_seconds: Times
     """Simulated with all own costs, without launch delays: last end."""
-    original_optimizer_seconds: Times
-    """The same up to the last optimizer."""
-    ideal_seconds: Times
-    """Simulated with all ideal costs, up to the last optimizer; the same for every step."""
-    type_seconds: Mapping[str, Times]
-    """By type, (steps,) each."""
-    stage_seconds: Times
-    """(stages, steps)."""
-    dp_seconds: Times
-    """(ranks, steps)."""
-    worker_seconds: Times
-    """(ranks, stages, steps)."""
+    step_slowdown: Times
+    """S of each step."""
+    ideal_seconds: float
+    """Simulated with all ideal costs, up to the last optimizer; mean over the steps."""
+    ideal_spread_seconds: float
+    """Longest less shortest ideal step: about 0, as all are alike."""
+    slowdown: float
+    """S = T / T_ideal, ratio of mean step times (equation 1); about 1 without stragglers."""
+    launch_slowdown: float
+    """Traced over simulated time: what launch delays and the model's errors add."""
+    by_type: Mapping[str, float]
+    """S_t: slowdown where one type alone keeps its costs (equation 2), slowest first."""
+    by_stage: Times
+    """S_pp: slowdown where one stage alone keeps its costs; (stages,)."""
+    by_dp: Times
+    """S_dp: slowdown where one data-parallel rank alone keeps its costs; (ranks,)."""
+    by_worker_exact: Times
+    """S_w where that worker alone keeps its costs (equation 4); (ranks, stages)."""
     stages: tuple[Contribution, ...]
     """What fixing each stage gives; the last is the paper's M_S."""
-    workers: WorkerCurve
-    """What fixing the slowest workers gives, for several numbers of them; the paper's M_W among."""
+    slowest: SlowestWorkers
+    launch: LaunchSlowdowns | None
+    """Launch slowdowns by group; None where all is less than 3 %."""
+    dropped_steps: tuple[DroppedStep, ...]
+    """Steps of the trace left out, ascending."""
 
-    @cached_property
-    def slowdown(self) -> float:
-        """S = T / T_ideal, ratio of mean step times (equation 1); about 1 without stragglers."""
-        return self._ratio(self.original_seconds)
+    @property
+    def by_worker(self) -> Times:
+        """S_w as the paper approximates it, min(S_dp, S_pp); (ranks, stages)."""
+        return np.minimum(self.by_dp[:, None], self.by_stage)
+
+    @property
+    def workers(self) -> list[tuple[int, int]]:
+        """All workers (dp_rank, stage), exact S_w descending."""
+        order = np.argsort(-self.by_worker_exact, axis=None, kind="stable")
+        return [divmod(at, len(self.by_stage)) for at in order.tolist()]
+
+    @property
+    def steps_ranked(self) -> dict[int, float]:
+        """S by the number of the step, slowest first."""
+        return {int(self.steps[at]): s for at, s in ranked(self.step_slowdown).items()}
+
+    @property
+    def straggles(self) -> bool:
+        """Whether S is above 1.1."""
+        return self.slowdown > STRAGGLING
 
     @property
     def wasted_ratio(self) -> float:
@@ -75,65 +159,17 @@ class StragglerAnalysis:
         return 1.0 - 1.0 / self.slowdown
 
     @property
-    def step_slowdown(self) -> Times:
-        """S of each step."""
-        return self.original_seconds / self.ideal_seconds
-
-    @property
-    def by_type(self) -> dict[str, float]:
-        """S_t: slowdown where one type alone keeps its costs (equation 2)."""
-        return {name: self._ratio(seconds) for name, seconds in self.type_seconds.items()}
-
-    @cached_property
-    def by_stage(self) -> Times:
-        """S_pp: slowdown where one stage alone keeps its costs; (stages,)."""
-        return self._ratios(self.stage_seconds)
-
-    @cached_property
-    def by_dp(self) -> Times:
-        """S_dp: slowdown where one data-parallel rank alone keeps its costs; (ranks,)."""
-        return self._ratios(self.dp_seconds)
-
-    @property
-    def by_worker(self) -> Times:
-        """S_w as the paper approximates it, min(S_dp, S_pp); (ranks, stages)."""
-        return np.minimum(self.by_dp[:, None], self.by_stage)
-
-    @cached_property
-    def by_worker_exact(self) -> Times:
-        """S_w where that worker alone keeps its costs (equation 4); (ranks, stages)."""
-        return self._ratios(self.worker_seconds)
-
-    @property
-    def launch_slowdown(self) -> float:
-        """Traced over simulated time: what launch delays and the model's errors add."""
-        return float(self.traced_seconds.mean() / self.original_optimizer_seconds.mean())
-
-    @cached_property
-    def launch(self) -> LaunchSlowdowns | None:
-        """Launch slowdowns by group, computed when asked for; None where all is less than 3 %."""
-        if self.launch_slowdown < GATE:
-            return None
-        return launch_slowdowns(self.what_if, float(self.original_optimizer_seconds.mean()))
-
-    @property
     def simulation_error(self) -> float:
         """Distance of the simulated from the traced time, as a share of the simulated one."""
         return abs(self.launch_slowdown - 1.0)
 
     @property
-    def _ideal(self) -> float:
-        return float(self.ideal_seconds.mean())
-
-    def _ratios(self, seconds: Times) -> Times:
-        ratios: Times = seconds.mean(axis=-1) / self._ideal
-        return ratios
-
-    def _ratio(self, seconds: Times) -> float:
-        return float(seconds.mean()) / self._ideal
+    def inaccurate(self) -> bool:
+        """Whether the simulation is so far off that the paper leaves such a trace out."""
+        return self.simulation_error > LARGEST_ERROR
 
 
-def analyse(trace: Trace) -> StragglerAnalysis:
+def slowdowns(model: WhatIf) -> Slowdowns:
     """Slowdown of a traced job and of each of its parts.
 
     .. math:: S = \\bar T / \\bar T_{ideal}, \\quad S_x = \\bar T_{ideal}^{-x} / \\bar T_{ideal}
@@ -150,7 +186,7 @@ def analyse(trace: Trace) -> StragglerAnalysis:
     Raises
     ------
     AnalysisError
-        Where the operations do not form a step, or an ideal step takes no time.
+        Where an ideal step takes no time.
 
     References
     ----------
@@ -162,8 +198,8 @@ def analyse(trace: Trace) -> StragglerAnalysis:
     Two ranks, forwards of 1 and 3 s, backwards of 2 s: 5 s a step, 4 s if both took the mean.
 
     >>> from analytics.training.stragglers.operations import optype_codes
-    >>> from analytics.training.stragglers.rows import TraceRows
-    >>> from analytics.training.stragglers.trace import Trace
+    >>> from analytics.training.stragglers.trace import TraceRows
+    >>> from analytics.training.stragglers.what_if import WhatIf
     >>> names = ["forward-compute", "backward-compute", "gc", "layernorm-grads-all-reduce",
     ...          "optimizer-clip-main-grad", "optimizer"]
     >>> zero, rank = np.zeros(12, dtype=int), np.repeat([0, 1], 6)
@@ -171,38 +207,62 @@ def analyse(trace: Trace) -> StragglerAnalysis:
     >>> seconds = np.array([1, 2, 0, 0, 2, 0, 3, 2, 0, 0, 0, 0.0])
     >>> codes = np.tile(optype_codes(names), 2)
     >>> rows = TraceRows(zero, rank, zero, codes, zero, zero, start, seconds)
-    >>> found = analyse(Trace.of_columns(rows))
-    >>> found.slowdown, found.by_dp.tolist()
+    >>> two = slowdowns(WhatIf.of_rows(rows))
+    >>> two.slowdown, two.by_dp.tolist()
     (1.25, [1.0, 1.25])
     """
-    model = WhatIf.of(trace)
+    trace = model.trace
     batch = Standard(trace.n_stages, model.labels, trace.n_dp)
     ends = simulate(model.plan, model.costs, batch)
-    ideal = ends.optimizer[batch.ideal].max(axis=-1)
-    if not ideal.mean() > 0:
+    ideal_steps = ends.optimizer[batch.ideal].max(axis=-1)
+    ideal = float(ideal_steps.mean())
+    if not ideal > 0:
         raise AnalysisError(
             "the ideal step takes no time: give durations in seconds, of which some are above 0"
         )
-    original = ends.optimizer[batch.original].max(axis=-1)
     traced = trace.step_seconds.astype(np.float64)
-    stage_seconds = batch.stage(ends.optimizer)
-    dp_seconds = batch.kept_dp(ends.optimizer).T
-    by_worker = np.minimum(dp_seconds.mean(axis=-1)[:, None], stage_seconds.mean(axis=-1))
+    undelayed = float(ends.optimizer[batch.original].max(axis=-1).mean())
+    launch_slowdown = float(traced.mean() / undelayed)
     last, last_ideal = (ends.last[at].max(axis=-1) for at in (batch.original, batch.ideal))
     means = {"original": float(last.mean()), "ideal": float(last_ideal.mean())}
-    return StragglerAnalysis(
-        what_if=model,
+    by_dp = batch.kept_dp(ends.optimizer).T.mean(axis=-1) / ideal
+    by_stage = batch.stage(ends.optimizer).mean(axis=-1) / ideal
+    by_worker = batch.kept_worker(ends.optimizer).transpose(2, 0, 1)
+    return Slowdowns(
+        steps=trace.steps,
         traced_seconds=traced,
         original_seconds=last,
-        original_optimizer_seconds=original,
+        step_slowdown=last / ideal_steps,
         ideal_seconds=ideal,
-        type_seconds=batch.types(ends.optimizer),
-        stage_seconds=stage_seconds,
-        dp_seconds=dp_seconds,
-        worker_seconds=batch.kept_worker(ends.optimizer).transpose(2, 0, 1),
+        ideal_spread_seconds=float(ideal_steps.max() - ideal_steps.min()),
+        slowdown=means["original"] / ideal,
+        launch_slowdown=launch_slowdown,
+        by_type=_by_type(batch.types(ends.optimizer), ideal),
+        by_stage=by_stage,
+        by_dp=by_dp,
+        by_worker_exact=by_worker.mean(axis=-1) / ideal,
         stages=_stages(batch, ends, **means),
-        workers=worker_curve(model, by_worker / ideal.mean(), **means),
+        slowest=_slowest_workers(model, np.minimum(by_dp[:, None], by_stage), **means),
+        launch=launch_slowdowns(model, undelayed) if launch_slowdown >= GATE else None,
+        dropped_steps=trace.dropped_steps,
     )
+
+
+def ranked(by_part: Times) -> dict[int, float]:
+    """Slowdowns by the number of the part, slowest first, ties by number.
+
+    Examples
+    --------
+    >>> ranked(np.array([1.0, 1.5, 1.0]))
+    {1: 1.5, 0: 1.0, 2: 1.0}
+    """
+    return {at: float(by_part[at]) for at in np.argsort(-by_part, kind="stable").tolist()}
+
+
+def _by_type(seconds_of: Mapping[str, Times], ideal: float) -> dict[str, float]:
+    """Slowdowns by type, slowest first."""
+    ratios = {name: float(seconds.mean()) / ideal for name, seconds in seconds_of.items()}
+    return dict(sorted(ratios.items(), key=lambda item: -item[1]))
 
 
 def _stages(
@@ -213,3 +273,45 @@ def _stages(
     kept = batch.stage(ends.last).mean(axis=-1).tolist()
     pairs = zip(fixed, kept, strict=True)
     return tuple(Contribution(original, ideal, *pair) for pair in pairs)
+
+
+def slowest_first(by_worker: Times) -> NDArray[np.int64]:
+    """(dp_rank, stage) of all workers, S_w (ranks, stages) descending, ties by stage, then dp_rank.
+
+    Examples
+    --------
+    >>> slowest_first(np.array([[1.0, 1.2], [1.0, 1.3]])).tolist()
+    [[1, 1], [0, 1], [0, 0], [1, 0]]
+    """
+    dp, stage = (at.ravel() for at in np.indices(by_worker.shape))
+    place = np.lexsort((dp, stage, -by_worker.ravel()))
+    return np.stack((dp[place], stage[place]), axis=1)
+
+
+def _slowest_workers(
+    model: WhatIf, by_worker: Times, *, original: float, ideal: float
+) -> SlowestWorkers:
+    """What fixing the slowest workers gives, by S_w (ranks, stages) and mean step times."""
+    order = slowest_first(by_worker)
+    n_slowest = math.ceil(SLOWEST_RATIO * len(order))
+    doubling = {1 << power for power in range(len(order).bit_length())}
+    numbers = sorted({k for k in doubling if 2 * k <= len(order)} | {n_slowest})
+    masks = np.zeros((len(numbers) + 1, *by_worker.shape), dtype=np.bool_)
+    for mask, k in zip(masks, [*numbers, n_slowest], strict=True):
+        mask[order[:k, 0], order[:k, 1]] = True
+    masks[:-1] = ~masks[:-1]  # all but the last say what is fixed
+    batch = Workers(masks, n_steps=len(model.trace.steps))
+    last = simulate(model.plan, model.costs, batch).last.max(axis=-1)
+    *fixed, kept = last.mean(axis=-1).tolist()
+    points = {
+        k: Contribution(original, ideal, seconds) for k, seconds in zip(numbers, fixed, strict=True)
+    }
+    ranks = model.trace.ranks
+    return SlowestWorkers(
+        workers=tuple(
+            Worker(dp, stage, None if ranks is None else int(ranks[dp, stage]))
+            for dp, stage in order[:n_slowest].tolist()
+        ),
+        contribution=Contribution(original, ideal, points[n_slowest].fixed_seconds, kept),
+        fixed_ratio={k: point.fixed_ratio for k, point in points.items()},
+    )

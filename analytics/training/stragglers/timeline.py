@@ -6,22 +6,27 @@ import heapq
 import json
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.fixes import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.replay import Timeline
     from analytics.training.stragglers.trace import Trace
+    from analytics.training.stragglers.what_if import Timeline, WhatIf
 
     Whole: TypeAlias = NDArray[np.int64]
+
+TimelineOf: TypeAlias = Literal["original", "ideal", "fixed", "traced"]
+"""Simulated with all own costs, with all ideal ones, with one part ideal; or as traced."""
+TIMELINES: Final[tuple[TimelineOf, ...]] = get_args(TimelineOf)
 
 CLASSES: Final = ("compute", "pp", "tp", "dp", "misc")
 """Threads of a worker: computes, sends and receives, tensor- and data-parallel transfers, rest."""
@@ -40,6 +45,39 @@ _CLASSES: Final = np.array(
 _NS: Final = 1e9
 _ROUNDED_NS: Final = 1000
 """Overlap up to which an event is cut short: traced starts and ends are rounded apart."""
+
+
+def drawn_timeline(
+    model: WhatIf, of: TimelineOf, *, part: str | None = None, steps: Sequence[int] | None = None
+) -> str:
+    """A timeline of a job as JSON in the Chrome trace format (`timeline.chrome_trace`).
+
+    Parameters
+    ----------
+    of
+        What is drawn. All but `traced` leave out launch delays.
+    part
+        What is fixed, as `Part.named` reads it; of a fixed timeline alone.
+    steps
+        Numbers of the steps to draw; None for all.
+
+    Raises
+    ------
+    AnalysisError
+        Where a fixed timeline names no part or another one does, or the trace lacks it or a step.
+    """
+    if (of == "fixed") != (part is not None):
+        raise AnalysisError(
+            f"part must be named for a fixed timeline and for no other, got {part!r} for {of}: "
+            "name e.g. worker:3,1 to draw it fixed"
+        )
+    if of == "traced":
+        return chrome_trace(model.trace, model.traced_timeline(), title="as traced", steps=steps)
+    if part is None:
+        return chrome_trace(model.trace, model.timeline(of == "original"), title=of, steps=steps)
+    named = Part.named(part)
+    timeline = model.timeline(~named.operations(model))
+    return chrome_trace(model.trace, timeline, title=f"{named.words} fixed", steps=steps)
 
 
 @dataclass(frozen=True)
@@ -91,9 +129,8 @@ def chrome_trace(
 
     Examples
     --------
-    >>> from analytics.training.stragglers.replay import Timeline
-    >>> from analytics.training.stragglers.rows import TraceRows
-    >>> from analytics.training.stragglers.trace import Trace
+    >>> from analytics.training.stragglers.trace import Trace, TraceRows
+    >>> from analytics.training.stragglers.what_if import Timeline
     >>> one, times = np.zeros(1, dtype=np.int64), np.zeros(1)
     >>> rows = TraceRows(one + 5, one, one, one + 4, one, one, times, times + 0.2)
     >>> trace = Trace.of_columns(rows)
@@ -186,7 +223,7 @@ def _packed(starts: list[int], ends: list[int]) -> list[int]:
     """The lowest lane that is free, of events in order of their begin."""
     free: list[int] = []
     busy: list[tuple[int, int]] = []
-    n_lanes, found = 0, []
+    n_lanes, lanes = 0, []
     for start, end in zip(starts, ends, strict=True):
         while busy and busy[0][0] <= start:
             heapq.heappush(free, heapq.heappop(busy)[1])
@@ -195,29 +232,29 @@ def _packed(starts: list[int], ends: list[int]) -> list[int]:
             n_lanes += 1
         lane = heapq.heappop(free)
         heapq.heappush(busy, (end, lane))
-        found.append(lane)
-    return found
+        lanes.append(lane)
+    return lanes
 
 
 def _n_lanes(trace: Trace, drawn: _Drawn) -> list[int]:
     """Threads that each class needs."""
-    found = [1] * len(CLASSES)
+    n_lanes = [1] * len(CLASSES)
     for at, most in zip(
         _CLASSES[trace.operations.optype].tolist(),
         drawn.lane.max(axis=(1, 2)).tolist(),
         strict=True,
     ):
-        found[at] = max(found[at], most + 1)
-    return found
+        n_lanes[at] = max(n_lanes[at], most + 1)
+    return n_lanes
 
 
 def _metadata(workers: _Workers, n_lanes: Sequence[int], title: str) -> Iterator[str]:
     """Names and order of processes and threads."""
-    said = f", {title}" if title else ""
+    suffix = f", {title}" if title else ""
     n_dp, n_stages = workers.rank.shape
     lanes = [(at, lane) for at in range(len(CLASSES)) for lane in range(n_lanes[at])]
     for dp in range(n_dp):
-        yield _named("process_name", dp, 0, name=f"dp {dp}{said}")
+        yield _named("process_name", dp, 0, name=f"dp {dp}{suffix}")
         yield _named("process_sort_index", dp, 0, sort_index=dp)
         for place, (stage, (at, lane)) in enumerate(product(range(n_stages), lanes)):
             rank = int(workers.rank[dp, stage])

@@ -3,26 +3,114 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.training.stragglers.alignment import distinct
-from analytics.training.stragglers.costs import Costs, costs_of
+from analytics.training.stragglers import operations as kind
+from analytics.training.stragglers.arrays import distinct, median
 from analytics.training.stragglers.graph import Graph, graph_of
-from analytics.training.stragglers.operations import label
-from analytics.training.stragglers.plan import Plan, plan_of
-from analytics.training.stragglers.replay import Timeline, timeline
-from analytics.training.stragglers.scenarios import Masks
-from analytics.training.stragglers.simulation import simulate
+from analytics.training.stragglers.simulation import Masks, Plan, plan_of, simulate
+from analytics.training.stragglers.trace import Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
-    from analytics.training.stragglers.trace import Trace
+    from analytics.training.stragglers.graph import Node
+    from analytics.training.stragglers.trace import TraceRows
 
+    Floats: TypeAlias = NDArray[np.floating[Any]]
     Times: TypeAlias = NDArray[np.float64]
+    Cost: TypeAlias = Callable[[int], Times]
+    """Times of an operation, (..., steps, ranks)."""
+    Launch: TypeAlias = Callable[[int, Times], Times]
+    """Takes an operation and when it can start, gives when it is launched."""
+
+
+SMALLEST_S: Final = -0.010
+"""Transfers and delays at or below this are set to 0, seconds; those above stay as they are."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Own cost of every operation, and the ideal one of its type, seconds."""
+
+    own: Floats
+    """Duration of a local operation, else time of transfer; shape (operations, steps, ranks)."""
+    ideal: NDArray[np.float64]
+    """By type, in order of `OPTYPES`; NaN where the trace holds none."""
+
+
+def costs_of(trace: Trace, graph: Graph) -> Costs:
+    """Costs without waiting, and the cost of each type if no operation were slow.
+
+    .. math:: c(o) = e(o) - \\max_{m \\in G(o)} s(m)
+
+    for communication, with e the end, s the starts of all members of its group G (for gradients
+    and clipping those of all data-parallel ranks as well); the duration for computes, layer norms,
+    gc and optimizer. The ideal is, over all steps, ranks and stages, the mean of computes, gc and
+    optimizer, and the median of all other types.
+
+    References
+    ----------
+    Lin et al., arXiv 2505.05713, section 3.1, and its public artifact, whose arithmetic (32-bit
+    ends and transfers where the trace is 32-bit) is kept.
+    """
+    own = _transfers(trace, graph)
+    ideal = np.full(len(kind.OPTYPES), np.nan)
+    for optype, places in _by_type(trace):
+        if optype in kind.LOCAL:
+            own[places] = trace.duration[places]
+        if optype in kind.AVERAGED:
+            ideal[optype] = own[places].mean(dtype=np.float64)
+        elif optype == kind.LAYERNORM:
+            ideal[optype] = median(own[places].astype(np.float64))
+        else:
+            ideal[optype] = median(own[places])
+    return Costs(own, ideal)
+
+
+def _by_type(trace: Trace) -> Iterator[tuple[int, slice]]:
+    """Each type that the trace holds, with the place of its operations."""
+    bounds = np.searchsorted(trace.operations.optype, np.arange(len(kind.OPTYPES) + 1))
+    for optype in range(len(kind.OPTYPES)):
+        if bounds[optype] < bounds[optype + 1]:
+            yield optype, slice(int(bounds[optype]), int(bounds[optype + 1]))
+
+
+def _transfers(trace: Trace, graph: Graph) -> Floats:
+    """Own end - last start among the members of the group, for every operation."""
+    start = trace.start
+    ready = start.copy()
+    pairs = [node.members for node in graph.nodes if len(node.members) == 2 and not node.shared]
+    if pairs:
+        one, other = np.array(pairs).T
+        ready[one] = ready[other] = np.maximum(start[one], start[other])
+    for node in graph.nodes:
+        if node.shared:
+            members = list(node.members)
+            ready[members] = start[members].max(axis=(0, 2))[:, None]
+    transfer = np.subtract(trace.end, ready, out=ready)
+    transfer[transfer <= SMALLEST_S] = 0
+    return transfer
+
+
+def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
+    """Start - last end of the predecessors, seconds: what no dependency explains; (steps, ranks).
+
+    Without predecessors it counts from the begin of the step. Delays at or below -10 ms are 0.
+    """
+    delay, preds = trace.start[op], graph.preds[op]
+    if preds:
+        ready = trace.end[preds[0]]
+        for pred in preds[1:]:
+            ready = np.maximum(ready, trace.end[pred])
+        delay = delay - ready
+    delays: Floats = np.where(delay <= SMALLEST_S, 0, delay)
+    return delays
 
 
 @dataclass(frozen=True)
@@ -47,11 +135,16 @@ class WhatIf:
         costs = costs_of(trace, graph)
         return cls(trace, graph, costs, plan_of(trace, graph, costs))
 
+    @classmethod
+    def of_rows(cls, rows: TraceRows, *, dsp_size: int = 1) -> WhatIf:
+        """The model that the rows of a trace make (`Trace.of_columns`)."""
+        return cls.of(Trace.of_columns(rows, dsp_size=dsp_size))
+
     @property
     def labels(self) -> tuple[str, ...]:
         """Types of the trace, sends and receives of a direction being one, in order of code."""
         return tuple(
-            dict.fromkeys(label(code) for code in distinct(self.trace.operations.optype)[0])
+            dict.fromkeys(kind.label(code) for code in distinct(self.trace.operations.optype)[0])
         )
 
     def operations_of(
@@ -69,7 +162,7 @@ class WhatIf:
         ops = self.trace.operations
         chosen = np.ones((len(ops), self.trace.n_dp), dtype=np.bool_)
         if optype is not None:
-            chosen &= np.array([label(code) == optype for code in ops.optype])[:, None]
+            chosen &= np.array([kind.label(code) == optype for code in ops.optype])[:, None]
         if stage is not None:
             chosen &= (ops.stage == stage)[:, None]
         if dp is not None:
@@ -142,3 +235,99 @@ class WhatIf:
         """Starts and ends as traced; transfers begin when the last member of the group started."""
         end = self.trace.end.astype(np.float64)
         return Timeline(self.trace.start.astype(np.float64), end - self.costs.own, end)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Times of every operation, (operations, steps, ranks), seconds from the begin of the step."""
+
+    start: Times
+    """When it is launched."""
+    ready: Times
+    """When the last member of its group is launched: from here on a transfer runs."""
+    end: Times
+
+
+def timeline(graph: Graph, cost: Cost, *, shape: tuple[int, int, int]) -> Timeline:
+    """Every time of a step whose operations take given costs."""
+    times = Timeline(np.empty(shape), np.empty(shape), np.empty(shape))
+    for op, start, ready, end in replay(graph, cost, begin=np.zeros(shape[1:])):
+        times.start[op], times.ready[op], times.end[op] = start, ready, end
+    return times
+
+
+def latest_ends(
+    graph: Graph, cost: Cost, *, begin: Times, launch: Launch, of: Container[int]
+) -> Times:
+    """When each step ends with the last of some operations, (..., steps); arguments of `replay`.
+
+    Parameters
+    ----------
+    of
+        The operations that count.
+    """
+    latest = np.zeros(begin.shape[:-1])
+    for op, _, _, end in replay(graph, cost, begin=begin, launch=launch):
+        if op in of:
+            np.maximum(latest, end.max(axis=-1), out=latest)
+    return latest
+
+
+def replay(
+    graph: Graph, cost: Cost, *, begin: Times, launch: Launch | None = None
+) -> Iterator[tuple[int, Times, Times, Times]]:
+    """Plays a step, in many scenarios at once: each operation with its times.
+
+    Parameters
+    ----------
+    cost
+        Cost of an operation, to broadcast with `begin`.
+    begin
+        When the steps begin, (..., steps, ranks): one time a scenario, step and rank.
+    launch
+        None where every operation is launched when its last predecessor has ended.
+
+    Yields
+    ------
+    tuple
+        An operation, when it is launched, when its whole group is, and its end.
+    """
+    ends: dict[int, Times] = {}
+    for node, done in zip(graph.nodes, released(graph), strict=True):
+        starts = [_launched(graph, op, ends, begin=begin, launch=launch) for op in node.members]
+        ready = _ready(node, starts)
+        for op, start in zip(node.members, starts, strict=True):
+            ends[op] = ready + cost(op)
+            yield op, start, ready, ends[op]
+        for op in done:
+            del ends[op]
+
+
+def released(graph: Graph) -> list[list[int]]:
+    """Operations that no later node waits for, by node."""
+    last: dict[int, int] = {}
+    for at, node in enumerate(graph.nodes):
+        for op in node.members:
+            last[op] = at
+            for pred in graph.preds[op]:
+                last[pred] = at
+    done: list[list[int]] = [[] for _ in graph.nodes]
+    for op, at in last.items():
+        done[at].append(op)
+    return done
+
+
+def _launched(
+    graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, launch: Launch | None
+) -> Times:
+    start = begin
+    for at, pred in enumerate(graph.preds[op]):
+        start = np.maximum(start, ends[pred]) if at else ends[pred]
+    return start if launch is None else launch(op, start)
+
+
+def _ready(node: Node, starts: list[Times]) -> Times:
+    ready = starts[0]
+    for start in starts[1:]:
+        ready = np.maximum(ready, start)
+    return np.broadcast_to(ready.max(axis=-1, keepdims=True), ready.shape) if node.shared else ready

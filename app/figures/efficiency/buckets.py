@@ -1,31 +1,20 @@
-"""How the ledger's buckets are named, ordered and coloured in every figure."""
+"""How the ledger's buckets are named, coloured and labelled in every figure."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics.efficiency.buckets import BUCKETS
-from app.figures import numbers, template
+from app.figures import template
 
 if TYPE_CHECKING:
-    from analytics.estimate import Estimate
+    from collections.abc import Mapping, Sequence
+
+    import plotly.graph_objects as go
+
     from app.figures.template import Mode
 
-ORDER = (
-    "productive",
-    "startup",
-    "checkpoint",
-    "straggler",
-    "lost_work_preempted",
-    "lost_work",
-    "other",
-    "queue_hold",
-    "idle",
-    "drained",
-    "down_planned",
-    "down_unplanned",
-)
-"""From the bottom of a stack up: what was kept, what jobs spent and lost, what was free or out."""
 COLOURS: dict[Mode, dict[str, str]] = {
     "light": {
         "productive": "#155fa0",
@@ -58,16 +47,9 @@ COLOURS: dict[Mode, dict[str, str]] = {
 }
 """Blue was kept, teal was spent on the way, red was lost, ochre was free, grey was out of service.
 
-Each stands out from the background by 3:1 at least; neighbours in `ORDER` differ in lightness, so
+Each stands out from the background by 3:1 at least; neighbours in a stack differ in lightness, so
 that they are told apart without seeing hues.
 """
-
-WITHOUT_CAUSE = {
-    "lost_work": "no evidence of a cause",
-    "lost_work_preempted": "not by a failure",
-    "other": "requeued by hand",
-}
-"""What a loss without a cause is."""
 
 
 def colour(bucket: str, mode: Mode) -> str:
@@ -90,18 +72,37 @@ def fill(bucket: str, mode: Mode) -> dict[str, object]:
     return {"color": colour(bucket, mode), "line": edge}
 
 
-def spread(found: Estimate, *, scale: float = 1.0) -> str:
-    """Both bounds of a bucket; empty where records fix it.
-
-    >>> from analytics.estimate import Estimate
-    >>> spread(Estimate(1300.0, 1250.0, 1434.0, 0.9, 14)), spread(Estimate(5.0, 5.0, 5.0, 0.9, 0))
-    ('1,250 to 1,430', '')
-    """
-    if found.lower is None or found.upper is None or found.lower == found.upper:
-        return ""
-    return f"{numbers.number(scale * found.lower)} to {numbers.number(scale * found.upper)}"
-
-
 def swatch(bucket: str, mode: Mode) -> str:
     """A square in the colour of a bucket and its name, as Plotly's markup."""
     return f'<span style="color:{colour(bucket, mode)}">■</span> {title(bucket)}'
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text beside the row `y` of a figure, right of its plot."""
+
+    text: str
+    y: float
+    colour: str
+    place: Mapping[str, object] = field(default_factory=dict)
+    """Further properties of the annotation, in Plotly's words."""
+
+    def annotation(self) -> dict[str, object]:
+        """As Plotly wants it."""
+        return {
+            "text": self.text,
+            "x": 1.0,
+            "y": self.y,
+            "xref": "paper",
+            "yanchor": "middle",
+            "xanchor": "left",
+            "align": "left",
+            "showarrow": False,
+            "font": {"color": self.colour},
+            **self.place,
+        }
+
+
+def add_labels(chart: go.Figure, labels: Sequence[Label]) -> None:
+    """Places the labels of a figure that has none yet."""
+    chart.update_layout(annotations=[label.annotation() for label in labels])

@@ -4,57 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from analytics.efficiency.buckets import BUCKETS
-from app.figures import numbers, template
+from analytics.efficiency.buckets import STACK
+from analytics.efficiency.ledger_groups import DAY
+from app.figures import template
 from app.figures.efficiency import buckets
+from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
 
+    import pandas as pd
     import plotly.graph_objects as go
 
+    from analytics.efficiency.ledger_groups import HoursOverTime
     from app.figures.template import Mode
 
 HEIGHT = 380
 TICKS = 12
-DAY, WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
-MAX_DAYS = 92
-"""Days drawn one by one; longer periods are drawn by week."""
 BAR_WIDTH = 0.9
 NAMES_PX = 190
 
 
-def figure(
-    by_day: pd.DataFrame,
-    *,
-    span: tuple[pd.Timestamp, pd.Timestamp],
-    recorded: Collection[pd.Timestamp],
-    mode: Mode = "light",
-    note: str = "",
-) -> go.Figure:
-    """Does where GPU-hours go change?
-
-    Parameters
-    ----------
-    by_day : DataFrame
-        Columns `day` (UTC), `bucket` and `gpu_hours`.
-    span
-        The first day shown and the one after the last, UTC.
-    recorded
-        Days with a record of a job: one without, on which no job held a GPU either, is a gap.
-    """
-    step = DAY if (span[1] - span[0]) <= MAX_DAYS * DAY else WEEK
-    table = _table(by_day, span=span, recorded=recorded, step=step)
+def figure(over_time: HoursOverTime, *, mode: Mode = "light", note: str = "") -> go.Figure:
+    """Does where GPU-hours go change?"""
+    step, table = over_time.step, over_time.gpu_hours
     word = "day" if step == DAY else "week"
     chart = template.figure(
         title=f"Where did GPU-hours go, {word} by {word}?", note=note, mode=mode, height=HEIGHT
     )
-    drawn = [name for name in buckets.ORDER if name in table and table[name].gt(0).any()]
+    drawn = [name for name in STACK if name in table and table[name].gt(0).any()]
     for name in drawn:
         _add_bucket(chart, table[name], name, step=step, mode=mode)
-    gaps = _add_gaps(chart, table, drawn, step=step, mode=mode)
+    gaps = _add_gaps(chart, over_time, drawn, mode)
     lines = [buckets.swatch(name, mode) for name in reversed(drawn)]
     names = "<br>".join([*lines, *(["▨ no record of a job"] if gaps else [])])
     template.label(
@@ -74,27 +55,9 @@ def figure(
     return chart
 
 
-def _table(
-    by_day: pd.DataFrame,
-    *,
-    span: tuple[pd.Timestamp, pd.Timestamp],
-    recorded: Collection[pd.Timestamp],
-    step: pd.Timedelta,
-) -> pd.DataFrame:
-    """GPU-hours per day of each bucket, a row a mark; NaN where nothing was collected."""
-    days = pd.date_range(span[0], span[1], freq="D", inclusive="left")
-    at = pd.to_datetime(by_day["day"], utc=True)
-    wide = by_day.assign(day=at).pivot_table(
-        index="day", columns="bucket", values="gpu_hours", aggfunc="sum", fill_value=0.0
-    )
-    wide = wide.reindex(days, fill_value=0.0)
-    in_jobs = [name for name in wide.columns if BUCKETS[name].of_jobs]
-    known = wide[in_jobs].sum(axis=1).gt(0) | wide.index.isin(list(recorded))
-    found = wide[known].reindex(days)
-    if step == DAY:
-        return found
-    mondays = days - pd.to_timedelta(days.dayofweek, unit="D")
-    return found.groupby(mondays).mean()
+def frame(over_time: HoursOverTime) -> pd.DataFrame:
+    """GPU-hours of each day and bucket."""
+    return over_time.by_day
 
 
 def _add_bucket(
@@ -115,18 +78,16 @@ def _add_bucket(
     )
 
 
-def _add_gaps(
-    chart: go.Figure, table: pd.DataFrame, drawn: list[str], *, step: pd.Timedelta, mode: Mode
-) -> bool:
+def _add_gaps(chart: go.Figure, over_time: HoursOverTime, drawn: Sequence[str], mode: Mode) -> bool:
     """Marks of which nothing was collected, hatched; whether there are any."""
-    gaps = table.index[table.isna().all(axis=1)]
+    gaps = over_time.gaps
     if gaps.empty:
         return False
-    top = table[drawn].sum(axis=1).max() or 1.0
+    top = over_time.gpu_hours[list(drawn)].sum(axis=1).max() or 1.0
     chart.add_bar(
-        x=gaps + step / 2,
+        x=gaps + over_time.step / 2,
         y=[top] * len(gaps),
-        width=step.total_seconds() * 1000,
+        width=over_time.step.total_seconds() * 1000,
         marker=template.hatched(mode),
         customdata=[["", f"{at:%-d %b %Y}: no record of a job"] for at in gaps],
         hovertemplate="%{customdata[1]}<extra></extra>",

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from analytics.efficiency.goodput import HOUR_S
-from app.figures import numbers, template
-from app.figures.efficiency import buckets, ledger_labels
-from app.figures.efficiency.ledger_labels import Label
+from analytics.efficiency.goodput import CAPACITY, HELD, HOUR_S
+from app.figures import template
+from app.figures.efficiency import buckets
+from app.figures.efficiency.buckets import Label
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     import plotly.graph_objects as go
 
-    from analytics.efficiency.goodput import Bucket, GoodputLedger
+    from analytics.efficiency.goodput import GoodputLedger, Step
     from app.figures.template import Mode
 
 ROW_HEIGHT = 25
@@ -28,22 +27,8 @@ NOTES_PX = 262
 ZOOMED_FROM = 0.3
 """Productive share from which on the axis leaves out the part that all bars would share."""
 STEP = 0.05
-CAPACITY, HELD = "Capacity", "Held by jobs"
 AXIS = {CAPACITY: "Share of capacity", HELD: "Share of the GPU-hours that jobs held"}
 """What shares are of, by what all of it is called."""
-OUTSIDE = "none: outside jobs"
-"""Google's term for time that no job held: there is none."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A bar between two shares of the total."""
-
-    title: str
-    bucket: Bucket | None
-    """None: a sum."""
-    from_ratio: float
-    to_ratio: float
 
 
 def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go.Figure:
@@ -54,8 +39,7 @@ def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go
     ledger
         With time in it.
     """
-    whole = HELD if all(each.kind.of_jobs for each in ledger.buckets) else CAPACITY
-    rows = _rows(ledger, whole)
+    rows = ledger.steps
     start = _start(ledger)
     chart = template.figure(
         title="Where did every GPU-hour go?",
@@ -68,7 +52,7 @@ def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go
     _add_steps(chart, rows, start=start, mode=mode)
     _add_notes(chart, rows, ledger, mode=mode)
     chart.update_xaxes(
-        title=AXIS[whole],
+        title=AXIS[rows[0].title],
         range=[100 * start, 100],
         ticksuffix=" %",
         showgrid=True,
@@ -86,49 +70,8 @@ def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go
 
 
 def frame(ledger: GoodputLedger) -> pd.DataFrame:
-    """One row a bucket, as the table and the download hold it."""
-    found = pd.DataFrame(
-        [
-            {
-                "title": each.kind.title,
-                "gpu_hours": each.gpu_hours.value,
-                "gpu_hours_lower": each.gpu_hours.lower,
-                "gpu_hours_upper": each.gpu_hours.upper,
-                "percent": _percent(each.ratio.value),
-                "percent_lower": _percent(each.ratio.lower),
-                "percent_upper": _percent(each.ratio.upper),
-                "estimated": each.kind.estimated,
-                "cost": each.cost,
-                "goodput_term": each.kind.goodput_term or OUTSIDE,
-                "bucket": each.bucket,
-            }
-            for each in ledger.buckets
-        ]
-    )
-    if ledger.currency is None:
-        return found.drop(columns="cost")
-    return found.rename(columns={"cost": f"cost_{ledger.currency}"})
-
-
-def _rows(ledger: GoodputLedger, whole: str) -> list[Row]:
-    """All of it, what is taken off bucket by bucket, and what is left."""
-    found = {each.bucket: each for each in ledger.buckets if each.gpu_hours.upper}
-    rows, left = [Row(whole, None, 0.0, 1.0)], 1.0
-    of_fleet = any(not each.kind.of_jobs for each in found.values())
-    for name in reversed(buckets.ORDER[1:]):
-        bucket = found.get(name)
-        if bucket is None:
-            continue
-        if bucket.kind.of_jobs and of_fleet:
-            rows.append(Row(HELD, None, 0.0, left))
-            of_fleet = False
-        ratio = bucket.gpu_seconds / ledger.total_gpu_seconds
-        rows.append(Row(bucket.kind.title, bucket, left, left - ratio))
-        left -= ratio
-    productive = ledger.bucket("productive")
-    return rows if productive is None else [
-        *rows, Row(productive.kind.title, productive, 0.0, left)
-    ]  # fmt: skip
+    """GPU-hours and percent of each bucket with bounds, and the cost where a price is known."""
+    return ledger.table()
 
 
 def _start(ledger: GoodputLedger) -> float:
@@ -140,7 +83,7 @@ def _start(ledger: GoodputLedger) -> float:
     return min(math.floor(round((least - 0.15 * (1.0 - least)) / STEP, 6)) * STEP, 1.0 - STEP)
 
 
-def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
+def _add_bars(chart: go.Figure, rows: Sequence[Step], *, start: float, mode: Mode) -> None:
     """The bars; a click on one tells its bucket."""
     palette = template.PALETTES[mode]
     begins = [max(row.from_ratio, start) for row in rows]
@@ -163,7 +106,7 @@ def _add_bars(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode
     )
 
 
-def _add_whiskers(chart: go.Figure, rows: Sequence[Row], *, mode: Mode) -> None:
+def _add_whiskers(chart: go.Figure, rows: Sequence[Step], *, mode: Mode) -> None:
     """Where bars end at the bounds of what is estimated: a loss that is less ends further right."""
     estimated = [(y, row.bucket, row) for y, row in enumerate(rows) if row.bucket]
     drawn = [(y, bucket.ratio, row) for y, bucket, row in estimated if bucket.kind.estimated]
@@ -191,7 +134,7 @@ def _add_whiskers(chart: go.Figure, rows: Sequence[Row], *, mode: Mode) -> None:
     )  # fmt: skip
 
 
-def _add_steps(chart: go.Figure, rows: Sequence[Row], *, start: float, mode: Mode) -> None:
+def _add_steps(chart: go.Figure, rows: Sequence[Step], *, start: float, mode: Mode) -> None:
     """Thin lines from the end of each bar to the next; a cut through bars that begin below."""
     palette, half = template.PALETTES[mode], BAR_WIDTH / 2
     step = {"color": palette.muted, "width": 1, "dash": "dot"}
@@ -215,11 +158,14 @@ def _line(
     return {"type": "line", "x0": x0, "x1": x1, "y0": ends[0], "y1": ends[1], "line": line}
 
 
-def _add_notes(chart: go.Figure, rows: Sequence[Row], ledger: GoodputLedger, *, mode: Mode) -> None:
+def _add_notes(
+    chart: go.Figure, rows: Sequence[Step], ledger: GoodputLedger, *, mode: Mode
+) -> None:
     """GPU-hours with their interval, and the share, right of each bar."""
     palette = template.PALETTES[mode]
-    share, hours = {"xanchor": "right", "xshift": 64}, {"xshift": 76}
-    above = {"yanchor": "bottom"}
+    share: dict[str, object] = {"xanchor": "right", "xshift": 64}
+    hours: dict[str, object] = {"xshift": 76}
+    above: dict[str, object] = {"yanchor": "bottom"}
     level = numbers.percent(ledger.conf_level)
     labels = [
         Label("share", -0.5, palette.muted, share | above),
@@ -227,20 +173,20 @@ def _add_notes(chart: go.Figure, rows: Sequence[Row], ledger: GoodputLedger, *, 
     ]
     for y, row in enumerate(rows):
         ratio = abs(row.to_ratio - row.from_ratio)
-        spread = buckets.spread(row.bucket.gpu_hours) if row.bucket else ""
+        spread = numbers.spread(row.bucket.gpu_hours) if row.bucket else ""
         text = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
         faint = f' <span style="color:{palette.muted}">({spread})</span>' if spread else ""
         labels.append(Label(numbers.percent(ratio), y, palette.text, share))
         labels.append(Label(f"{text}{faint}", y, palette.text, hours))
-    ledger_labels.add(chart, labels)
+    buckets.add_labels(chart, labels)
 
 
-def _says(row: Row) -> str:
+def _says(row: Step) -> str:
     """What a bar says on hover."""
     if row.bucket is None:
         return f"<b>{row.title}</b>: {numbers.percent(row.to_ratio)}"
     bucket = row.bucket
-    spread = buckets.spread(bucket.gpu_hours)
+    spread = numbers.spread(bucket.gpu_hours)
     basis = (
         f"{spread} ({numbers.percent(bucket.gpu_hours.conf_level)})" if spread else "as recorded"
     )
@@ -248,8 +194,3 @@ def _says(row: Row) -> str:
         f"<b>{row.title}</b>: {numbers.number(bucket.gpu_hours.value)} GPU-hours, {basis}<br>"
         f"{numbers.percent(bucket.ratio.value)} · click for its rows"
     )
-
-
-def _percent(ratio: float | None) -> float | None:
-    """A share in percent: small ones stay readable in a table."""
-    return None if ratio is None else 100.0 * ratio

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pandas as pd
 
-from app.figures import numbers, template
-from app.figures.efficiency import buckets, run_parts
+from analytics.efficiency.run_ettr import bucket_of_part, part_spans
+from app.figures import template
+from app.figures.efficiency import buckets
 from app.figures.failures import attempts as attempt_figure
 from app.figures.failures import domains
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ettr_over_time import EttrOverTime
+    from analytics.efficiency.run_ettr import EttrOverTime
     from app.figures.template import Mode, Palette
 
+TITLES: Final = {
+    "queued": "queued",
+    "startup": "start-up",
+    "productive": "productive",
+    "checkpoint": "checkpoints",
+    "lost": "lost work",
+}
+"""Parts of an attempt in words."""
 ROW_PX = 26
 RATIO_PX = 190
 """Height of the lower part, the ETTR."""
@@ -90,28 +100,30 @@ def figure(
     return chart
 
 
-def frame(over_time: EttrOverTime) -> pd.DataFrame:
-    """The curves: ETTR at each moment."""
-    return pd.DataFrame(
-        {
-            "at": pd.to_datetime(over_time.at_s, unit="s", utc=True),
-            "cumulative": over_time.cumulative,
-            "sliding": over_time.sliding,
-            "window_s": over_time.window_s,
-            "productive_over_elapsed": over_time.elapsed,
-        }
-    )
+def frame(
+    attempts: pd.DataFrame,  # noqa: ARG001 - charts list what their figures take
+    over_time: EttrOverTime,
+    *,
+    titles: Mapping[str, str],  # noqa: ARG001
+) -> pd.DataFrame:
+    """ETTR at each moment, up to it and of the window before it."""
+    return over_time.table()
+
+
+def _records(attempts: pd.DataFrame) -> list[dict[str, Any]]:
+    """Attempts one by one."""
+    return cast("list[dict[str, Any]]", attempts.to_dict("records"))
 
 
 def _names(drawn: pd.DataFrame) -> list[str]:
     """Names of the rows."""
     several = {"several_jobs": drawn["job_id"].nunique() > 1, "several_clusters": False}
-    return [attempt_figure.name(row, **several) for row in drawn.to_dict("records")]
+    return [attempt_figure.name(row, **several) for row in _records(drawn)]
 
 
 def _add_attempts(chart: go.Figure, drawn: pd.DataFrame, *, timezone: str, mode: Mode) -> None:
     """Bars of the parts; of what happens by turns each has the height of its share."""
-    for part, spans in run_parts.spans(drawn).items():
+    for part, spans in part_spans(drawn).items():
         chart.add_bar(
             orientation="h",
             y=spans["row"],
@@ -119,18 +131,27 @@ def _add_attempts(chart: go.Figure, drawn: pd.DataFrame, *, timezone: str, mode:
             x=spans["seconds"] * 1000,
             width=(NARROW if part == "queued" else WIDE) * spans["share"],
             offset=(NARROW if part == "queued" else WIDE) * (spans["below"] - 0.5),
-            marker=run_parts.marker(part, spans, mode),
-            customdata=[f"{run_parts.TITLES[part]} {numbers.duration(h)}" for h in spans["hours"]],
+            marker=_marker(part, spans, mode),
+            customdata=[f"{TITLES[part]} {numbers.duration(h)}" for h in spans["hours"]],
             hovertemplate="%{customdata}<extra></extra>",
             name=part,
         )
 
 
+def _marker(part: str, rows: pd.DataFrame, mode: Mode) -> dict[str, object]:
+    """How the bars of a part are filled: waiting is an outline."""
+    colours = [buckets.colour(bucket_of_part(part, lost), mode) for lost in rows["lost_to"]]
+    if part == "queued":
+        background = template.PALETTES[mode].background
+        return {"color": background, "line": {"width": 1, "color": colours}}
+    return {"color": colours, "line": {"width": 0}}
+
+
 def _name_parts(chart: go.Figure, drawn: pd.DataFrame, mode: Mode) -> None:
     """The colours in words, those that occur."""
     held = {
-        run_parts.bucket(part, lost): None
-        for part, spans in run_parts.spans(drawn).items()
+        bucket_of_part(part, lost): None
+        for part, spans in part_spans(drawn).items()
         for lost in spans["lost_to"]
     }
     template.label(
@@ -156,7 +177,7 @@ def _add_ends(
 ) -> None:
     """How each attempt ended, in words at the side; interruptions as a line through both parts."""
     palette = template.PALETTES[mode]
-    for place, row in enumerate(drawn.to_dict("records")):
+    for place, row in enumerate(_records(drawn)):
         template.label(
             chart,
             template.plain(_end(row, titles)),
@@ -183,7 +204,7 @@ def _add_ends(
             )
 
 
-def _end(row: Mapping[str, object], titles: Mapping[str, str]) -> str:
+def _end(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """State, and the cause where one is known."""
     state = row["state"] if isinstance(row["state"], str) else numbers.UNKNOWN
     if pd.isna(row["end_at"]):
@@ -199,7 +220,7 @@ def _add_ratios(
     chart: go.Figure, over_time: EttrOverTime, *, timezone: str, palette: Palette
 ) -> None:
     """Cumulative and sliding ETTR."""
-    utc = pd.to_datetime(over_time.at_s, unit="s", utc=True)
+    utc = pd.DatetimeIndex(over_time.table()["at"])
     at = utc.tz_convert(timezone).tz_localize(None)
     window = numbers.duration(over_time.window_s / 3600)
     lines = (

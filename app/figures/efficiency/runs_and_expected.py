@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from app.figures import numbers, template
+from analytics.efficiency.ettr import run_gpu_hours
+from analytics.efficiency.expected_curve import measured_and_expected
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     import plotly.graph_objects as go
 
     from analytics.efficiency.ettr import EttrReport
@@ -63,22 +68,8 @@ def figure(
 
 
 def frame(report: EttrReport, curve: ExpectedCurve | None) -> pd.DataFrame:
-    """The figure's data: runs as measured, then the expected ETTR by size."""
-    runs = report.by_run[["cluster", "run_id", "n_gpus", "ettr", "lower", "upper", "basis"]]
-    frames = [runs.assign(series="measured", gpu_hours=_gpu_hours(report.by_run))]
-    if curve is not None:
-        for series, (value, lower, upper) in _lines(curve).items():
-            expected = {"n_gpus": curve.gpus, "ettr": value, "lower": lower, "upper": upper}
-            frames.append(pd.DataFrame(expected).assign(series=series))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _lines(curve: ExpectedCurve) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The two expectations, each with its bounds."""
-    return {
-        "expected_long_run": (curve.long_run, curve.long_run_lower, curve.long_run_upper),
-        "expected_of_median_run": (curve.of_run, curve.of_run_lower, curve.of_run_upper),
-    }
+    """Each run as measured, then the expected ETTR by size."""
+    return measured_and_expected(report, curve)
 
 
 def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None:
@@ -88,7 +79,7 @@ def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None
     looks = (("solid", "bottom"), ("dot", "top"))
     known = curve.rate_per_1000_node_days.lower is not None
     for name, (dash, anchor), (value, lower, upper) in zip(
-        names, looks, _lines(curve).values(), strict=True
+        names, looks, curve.lines.values(), strict=True
     ):
         if known:
             chart.add_scatter(
@@ -136,7 +127,7 @@ def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
         y=value,
         mode="markers",
         marker={
-            "size": _diameters(_gpu_hours(drawn).to_numpy(dtype=float)),
+            "size": _diameters(run_gpu_hours(drawn).to_numpy(dtype=float)),
             "color": template.translucent(palette.series, FAINT if len(drawn) > MANY else SOLID),
             "line": {"color": template.translucent(palette.series, 0.7), "width": 1},
         },
@@ -149,18 +140,18 @@ def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
             "width": 0,
             "color": template.translucent(palette.series, 0.6),
         },
-        customdata=[[run_key(row), _says(row)] for row in drawn.to_dict("records")],
+        customdata=[[_key(row), _says(row)] for row in drawn.to_dict("records")],
         hovertemplate="%{customdata[1]}<extra></extra>",
         name="measured",
     )
 
 
-def run_key(row: dict[str, object]) -> str:
+def _key(row: Mapping[Hashable, Any]) -> str:
     """What a point stands for: cluster and run."""
     return f"{row['cluster']}/{row['run_id']}"
 
 
-def _says(row: dict[str, object]) -> str:
+def _says(row: Mapping[Hashable, Any]) -> str:
     """What a point says on hover."""
     name = template.plain(str(row["name"])) if isinstance(row["name"], str) else "run"
     hours = {part: float(str(row[f"{part}_s"])) / 3600 for part in ("queued", "scheduled")}
@@ -175,18 +166,12 @@ def _says(row: dict[str, object]) -> str:
     )
 
 
-def _gpu_hours(runs: pd.DataFrame) -> pd.Series:
-    """GPU-time of runs, queued and scheduled, hours."""
-    hours: pd.Series = runs["n_gpus"] * (runs["queued_s"] + runs["scheduled_s"]) / 3600
-    return hours
-
-
 def _diameters(gpu_hours: np.ndarray) -> np.ndarray:
     """Diameters whose squares are as the GPU-time, the smallest still to be seen."""
     most = gpu_hours.max(initial=0.0)
     if not most:
         return np.full(len(gpu_hours), SMALLEST_PX)
-    return np.maximum(SMALLEST_PX, LARGEST_PX * np.sqrt(gpu_hours / most))
+    return np.asarray(np.maximum(SMALLEST_PX, LARGEST_PX * np.sqrt(gpu_hours / most)))
 
 
 def _spread(gpus: np.ndarray) -> np.ndarray:

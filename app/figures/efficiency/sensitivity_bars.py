@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from app.figures import numbers, template
+from analytics.efficiency.expected_ettr import weakest_first
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ettr_sensitivity import EttrSensitivity
+    from analytics.efficiency.expected_ettr import EttrSensitivity
     from app.figures.template import Mode
 
 WORDS: Final = {
@@ -34,7 +36,7 @@ def figure(
 ) -> go.Figure:
     """By how much does 1 % more of each change the ETTR, all others kept?"""
     palette = template.PALETTES[mode]
-    ordered = sorted(sensitivities, key=lambda each: abs(each.elasticity))
+    ordered = weakest_first(sensitivities)
     chart = template.figure(
         title="1 % more of this changes the ETTR by",
         note=note,
@@ -70,18 +72,8 @@ def figure(
 
 
 def frame(sensitivities: Sequence[EttrSensitivity]) -> pd.DataFrame:
-    """One row a parameter."""
-    return pd.DataFrame(
-        [
-            {
-                "parameter": each.parameter,
-                "value": each.value,
-                "derivative": each.derivative,
-                "elasticity": each.elasticity,
-            }
-            for each in sensitivities
-        ]
-    )
+    """Each parameter with its value, and by how much 1 % more of it changes the ETTR."""
+    return pd.DataFrame(sensitivities)
 
 
 def _named(each: EttrSensitivity) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -98,6 +99,11 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
         order = list(dict.fromkeys(shown[chart.x].astype(str)))
         drawn.update_xaxes(type="category", categoryorder="array", categoryarray=order)
     return drawn
+
+
+def frame(rows: pd.DataFrame, chart: Chart) -> pd.DataFrame:  # noqa: ARG001 - drawn or not
+    """Every column of the rows: what is not drawn goes into the download, too."""
+    return rows
 
 
 def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
 from app.figures.failures import domains
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +73,12 @@ def figure(
     return chart
 
 
-def name(attempt: Mapping[str, object], *, several_jobs: bool, several_clusters: bool) -> str:
+def frame(attempts: pd.DataFrame, **_: object) -> pd.DataFrame:
+    """One row an attempt."""
+    return attempts
+
+
+def name(attempt: Mapping[Any, Any], *, several_jobs: bool, several_clusters: bool) -> str:
     """What an attempt is called beside others."""
     parts = [
         str(attempt["cluster"]) if several_clusters else "",
@@ -85,7 +91,7 @@ def name(attempt: Mapping[str, object], *, several_jobs: bool, several_clusters:
 class _Row:
     """Times of one attempt; an open end is drawn up to the last time that is known."""
 
-    def __init__(self, attempt: dict[str, object], place: int, *, last: pd.Timestamp) -> None:
+    def __init__(self, attempt: dict[Any, Any], place: int, *, last: pd.Timestamp) -> None:
         self.attempt, self.place = attempt, place
         submit, start, end = (attempt[c] for c in ("submit_at", "start_at", "end_at"))
         self.ended = not pd.isna(end)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
 from app.figures.failures import domains
+from app.words import numbers
+from app.words.domains import title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +35,8 @@ def figure(
 
     Bars start at zero, so that lengths compare; on a logarithmic axis, which has no zero, dots.
     """
-    drawn = [c for c in causes if c.n_attempts][:MAX_CAUSES]
-    values = [_value(cause, rates=exposure_known) for cause in drawn]
-    log = bool(values) and max(values) > WIDE * min(values)
+    drawn = [cause for cause in causes if cause.n_attempts][:MAX_CAUSES]
+    log = spans_widely(drawn, rates=exposure_known)
     left_out = len(causes) - len(drawn)
     chart = template.figure(
         title="Which causes fail most?",
@@ -63,13 +64,13 @@ def figure(
     return chart
 
 
-def frame(causes: Sequence[CauseCount]) -> pd.DataFrame:
-    """One row a cause, the most frequent first: what the table and the download show."""
+def frame(causes: Sequence[CauseCount], *, exposure_known: bool = True) -> pd.DataFrame:  # noqa: ARG001
+    """One row a cause, the most frequent first."""
     return pd.DataFrame(
         [
             {
                 "title": cause.title,
-                "domain": domains.TITLES.get(cause.domain, cause.domain),
+                "domain": title(cause.domain),
                 "attempts": cause.n_attempts,
                 "gpu_hours": cause.gpu_hours,
                 "rate_per_1000_node_days": cause.rate_per_1000_node_days.value,
@@ -84,17 +85,17 @@ def frame(causes: Sequence[CauseCount]) -> pd.DataFrame:
     )
 
 
-def _value(cause: CauseCount, *, rates: bool) -> float:
-    """What is drawn: the rate, or the attempts where the exposure is unknown."""
-    rate = cause.rate_per_1000_node_days.value
-    return rate if rates and rate is not None else float(cause.n_attempts)
+def spans_widely(causes: Sequence[CauseCount], *, rates: bool) -> bool:
+    """Whether causes differ so much that the axis is logarithmic."""
+    values = [cause.frequency(as_rate=rates) for cause in causes]
+    return bool(values) and max(values) > WIDE * min(values)
 
 
 def _add_cause(
     chart: go.Figure, cause: CauseCount, *, place: int, rates: bool, log: bool, mode: Mode
 ) -> None:
     """One row: bar or dot with its interval, and what it rests on at the side."""
-    palette, value = template.PALETTES[mode], _value(cause, rates=rates)
+    palette, value = template.PALETTES[mode], cause.frequency(as_rate=rates)
     common = {
         "x": [value],
         "y": [place],
@@ -150,7 +151,7 @@ def _says(cause: CauseCount, *, rates: bool) -> str:
         else ""
     )
     return (
-        f"<b>{cause.title}</b> ({domains.TITLES.get(cause.domain, cause.domain)}){said}<br>"
+        f"<b>{cause.title}</b> ({title(cause.domain)}){said}<br>"
         f"{numbers.counted(cause.n_attempts, 'failed attempt')}, "
         f"{numbers.count(cause.gpu_hours)} GPU-hours"
     )

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
 from app.figures.failures import domains
+from app.words import numbers
+from app.words.domains import title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,18 +58,23 @@ def figure(
         mode=mode,
         height=HEIGHT,
     )
-    for series, rank in _ranked(causes.series):
+    for series, rank in causes.ranked:
         _add_series(chart, series, rank=rank, titles=titles, rates=exposure_known, mode=mode)
     _add_total(chart, causes.total, rates=exposure_known, mode=mode)
     _add_gaps(chart, causes.total, rates=exposure_known, mode=mode)
-    _add_names(chart, causes.series, titles=titles, mode=mode)
+    _add_names(chart, causes, titles=titles, mode=mode)
     chart.update_layout(barmode="stack", margin={"r": NAMES_PX})
     chart.update_xaxes(title="Week beginning (Monday, UTC)", tickangle=0, **_ticks(causes))
     chart.update_yaxes(title=unit, range=[0, 1.06 * _top(causes.total, rates=exposure_known)])
     return chart
 
 
-def frame(causes: CausesByWeek, titles: Mapping[str, str]) -> pd.DataFrame:
+def frame(
+    causes: CausesByWeek,
+    *,
+    titles: Mapping[str, str],
+    exposure_known: bool = True,  # noqa: ARG001
+) -> pd.DataFrame:
     """The figure's data: one row a cause and week."""
     return pd.DataFrame(
         [
@@ -93,18 +100,8 @@ def name(series: CauseSeries, titles: Mapping[str, str]) -> str:
     """What a series is called."""
     if series.cause is not None:
         return titles.get(series.cause, series.cause)
-    domain = domains.TITLES.get(series.domain, series.domain)
+    domain = title(series.domain)
     return f"Other {domain} ({numbers.counted(series.n_causes, 'cause')})"
-
-
-def _ranked(series: Sequence[CauseSeries]) -> list[tuple[CauseSeries, int]]:
-    """Each series with its place in its domain."""
-    seen: dict[str, int] = {}
-    ranked = []
-    for each in series:
-        ranked.append((each, seen.get(each.domain, 0)))
-        seen[each.domain] = seen.get(each.domain, 0) + 1
-    return ranked
 
 
 def _height(week: WeekRate, *, rates: bool) -> float | None:
@@ -191,10 +188,10 @@ def _add_gaps(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode:
 
 
 def _add_names(
-    chart: go.Figure, series: Sequence[CauseSeries], *, titles: Mapping[str, str], mode: Mode
+    chart: go.Figure, causes: CausesByWeek, *, titles: Mapping[str, str], mode: Mode
 ) -> None:
     """The names beside the bars, from the top of the stack down, each with its colour and n."""
-    for place, (each, rank) in enumerate(reversed(_ranked(series))):
+    for place, (each, rank) in enumerate(reversed(causes.ranked)):
         mark = "▨" if each.domain == "unknown" else "■"
         colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
         template.label(

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from analytics.estimate import Estimate
     from analytics.failures.confusion import ConfusionMatrix
     from app.figures.template import Mode
 
@@ -33,11 +33,10 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(matrix.actual), 1),
     )
-    shares = [[n / max(sum(row), 1) for n in row] for row in matrix.counts]
     chart.add_heatmap(
         x=list(range(len(matrix.found))),
         y=list(range(len(matrix.actual))),
-        z=[[share or None for share in row] for row in shares],
+        z=[[share or None for share in row] for row in matrix.shares_of_actual],
         zmin=0,
         zmax=1,
         colorscale=[[0, template.translucent(palette.series, 0.08)], [1, palette.series]],
@@ -51,7 +50,7 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         hovertemplate="%{customdata}<extra></extra>",
         hoverongaps=False,
     )
-    _add_counts(chart, matrix, shares=shares, mode=mode)
+    _add_counts(chart, matrix, mode)
     _name_axes(chart, matrix, mode)
     return chart
 
@@ -60,36 +59,15 @@ def frame(matrix: ConfusionMatrix) -> pd.DataFrame:
     """One row a pair of right and found cause that occurs."""
     return pd.DataFrame(
         [
-            {"actual": actual, "found": found, "attempts": n, "share_of_actual": n / sum(row)}
-            for actual, row in zip(matrix.actual, matrix.counts, strict=True)
-            for found, n in zip(matrix.found, row, strict=True)
+            {"actual": actual, "found": found, "attempts": n, "share_of_actual": share}
+            for actual, row, shares in zip(
+                matrix.actual, matrix.counts, matrix.shares_of_actual, strict=True
+            )
+            for found, n, share in zip(matrix.found, row, shares, strict=True)
             if n
         ],
         columns=["actual", "found", "attempts", "share_of_actual"],
     )
-
-
-def scores(matrix: ConfusionMatrix) -> pd.DataFrame:
-    """One row a cause: how often it is right, found, and both; precision and recall."""
-    return pd.DataFrame(
-        [
-            {
-                "cause": score.cause,
-                "domain": score.domain,
-                "actual": score.n_actual,
-                "found": score.n_found,
-                "right": score.n_right,
-                **_columns("precision", score.precision),
-                **_columns("recall", score.recall),
-            }
-            for score in matrix.scores
-        ]
-    )
-
-
-def _columns(name: str, share: Estimate) -> dict[str, float | None]:
-    """A share and its interval as columns."""
-    return {name: share.value, f"{name}_lower": share.lower, f"{name}_upper": share.upper}
 
 
 def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
@@ -107,8 +85,7 @@ def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
         title="Right cause (attempts)",
         tickvals=list(range(len(matrix.actual))),
         ticktext=[
-            f"{cause} ({sum(row):,})"
-            for cause, row in zip(matrix.actual, matrix.counts, strict=True)
+            f"{cause} ({n:,})" for cause, n in zip(matrix.actual, matrix.n_by_actual, strict=True)
         ],
         tickfont=text,
         autorange="reversed",
@@ -117,11 +94,9 @@ def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
     )
 
 
-def _add_counts(
-    chart: go.Figure, matrix: ConfusionMatrix, *, shares: list[list[float]], mode: Mode
-) -> None:
+def _add_counts(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
     """The number of attempts in every cell that holds some."""
-    palette = template.PALETTES[mode]
+    palette, shares = template.PALETTES[mode], matrix.shares_of_actual
     for strong, colour in ((True, palette.background), (False, palette.text)):
         cells = [
             (column, row, n)
@@ -153,7 +128,7 @@ def _compact(n: int) -> str:
 
 def _says(matrix: ConfusionMatrix, row: int, column: int) -> str:
     """What a cell says on hover."""
-    n, of = matrix.counts[row][column], sum(matrix.counts[row])
+    n, of = matrix.counts[row][column], matrix.n_by_actual[row]
     return (
         f"right: {matrix.actual[row]}<br>found: {matrix.found[column]}<br>"
         f"{n:,} of {numbers.counted(of, 'attempt')} ({numbers.percent(n / of if of else None)})"

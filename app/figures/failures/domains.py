@@ -1,21 +1,15 @@
-"""How the domains of failure are named and coloured in every figure."""
+"""How the domains of failure are coloured in every figure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from app.figures import template
+from app.words.domains import TITLES
 
 if TYPE_CHECKING:
     from app.figures.template import Mode
 
-TITLES = {
-    "hardware": "hardware",
-    "system_software": "system software",
-    "user": "user program",
-    "unknown": "unknown",
-}
-"""In the order in which they are shown."""
 SHADES = (1.0, 0.7, 0.5, 0.38, 0.3, 0.24)
 """Strength of the domain's colour for its first, second, ... cause."""
 LONGEST = 38

@@ -5,15 +5,15 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from app.figures import numbers, template
+from app.figures import template
 from app.figures.failures import domains
 from app.figures.failures.attempts import local, tick_format
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     import plotly.graph_objects as go
 
     from analytics.failures.incident_rate import IncidentCause
@@ -37,6 +37,7 @@ def figure(
     *,
     timezone: str,
     total: int,
+    chosen: str = "",
     mode: Mode = "light",
     note: str = "",
 ) -> go.Figure:
@@ -54,6 +55,8 @@ def figure(
         Zone of the axis.
     total
         Incidents there are, where `rows` holds only the latest.
+    chosen
+        Which kind of incidents it shows, in words.
     """
     drawn = list(causes[:MAX_CAUSES])
     left_out = [
@@ -64,7 +67,7 @@ def figure(
     ]
     chart = template.figure(
         title="When was there which incident, and which causes cost most?",
-        note=" · ".join(part for part in (note, *left_out) if part),
+        note=" · ".join(part for part in (note, chosen, *left_out) if part),
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )
@@ -82,21 +85,9 @@ def figure(
     return chart
 
 
-def frame(causes: Sequence[IncidentCause]) -> pd.DataFrame:
-    """One row a cause, what cost most first: what the table shows."""
-    return pd.DataFrame(
-        [
-            {
-                "title": cause.title,
-                "domain": domains.TITLES.get(cause.domain, cause.domain),
-                "incidents": cause.n_incidents,
-                "jobs": cause.n_jobs,
-                "lost_gpu_hours": cause.lost_gpu_hours,
-                "cause": cause.cause,
-            }
-            for cause in causes
-        ]
-    )
+def frame(rows: pd.DataFrame, *_: object, **__: object) -> pd.DataFrame:
+    """One row an incident that is drawn."""
+    return rows.assign(nodes=rows["nodes"].map(", ".join))
 
 
 def _add_incidents(

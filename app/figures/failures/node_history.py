@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
 from app.figures.failures import domains
 from app.figures.failures.attempts import date_axis, local
+from app.words import numbers
+from app.words.domains import title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +88,11 @@ def figure(
     return chart
 
 
+def frame(history: pd.DataFrame, *_: object, **__: object) -> pd.DataFrame:
+    """One row a record; the attempts have a table of their own."""
+    return history
+
+
 def _rows(history: pd.DataFrame, attempts: pd.DataFrame) -> list[str]:
     """Rows that hold something, in the order in which they are drawn."""
     kinds, events = set(history["kind"]), history[history["kind"].eq("health_event")]
@@ -150,7 +157,7 @@ def _add_failures(
             },
             customdata=[
                 f"job {job_id}, attempt {attempt}: {state}<br>"
-                f"{titles.get(cause, cause)} ({domains.TITLES.get(domain, domain)})<br>"
+                f"{titles.get(cause, cause)} ({title(domain)})<br>"
                 f"{numbers.moment(at, timezone)}"
                 for job_id, attempt, state, cause, domain, at in zip(
                     *(rows[c] for c in ("job_id", "attempt", "state", "cause", "domain", "end_at")),
@@ -202,8 +209,13 @@ def _add_spells(
     palette = template.PALETTES[mode]
     dated = spells[spells["start_at"].notna()]
     planned = dated["what"].fillna("").str.startswith("planned")
-    filled = {"color": palette.critical if row != SPELLS["ticket"] else palette.reference}
-    outline = {"color": palette.background, "line": {"width": 1.5, "color": palette.reference}}
+    filled: dict[str, object] = {
+        "color": palette.critical if row != SPELLS["ticket"] else palette.reference
+    }
+    outline: dict[str, object] = {
+        "color": palette.background,
+        "line": {"width": 1.5, "color": palette.reference},
+    }
     for which, marker in ((~planned, filled), (planned, outline)):
         rows = dated[which]
         _add_bars(

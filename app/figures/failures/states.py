@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,10 +49,10 @@ def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = ""
             hovertemplate="%{customdata}<extra></extra>",
             name="attempts" if axis == "x" else "GPU-time",
         )
-    axis = {"range": [0, 100], "showgrid": True, "ticksuffix": " %"}
+    common = {"range": [0, 100], "showgrid": True, "ticksuffix": " %"}
     chart.update_layout(
-        xaxis=axis | {"domain": [0, 0.46], "title": "Share of attempts that ended"},
-        xaxis2=axis | {"domain": [0.54, 1], "title": "Share of their GPU-time"},
+        xaxis=common | {"domain": [0, 0.46], "title": "Share of attempts that ended"},
+        xaxis2=common | {"domain": [0.54, 1], "title": "Share of their GPU-time"},
         margin={"r": 48},
     )
     chart.update_yaxes(type="category", autorange="reversed", showgrid=False, ticklen=0)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from analytics.fleet.coverage import Coverage
     from app.figures.template import Mode
 
 ROW_HEIGHT = 30
@@ -38,28 +40,22 @@ class Spell:
     says: str
 
 
-def figure(
-    days: pd.DataFrame,
-    *,
-    missing: Sequence[str],
-    from_at: datetime,
-    to_at: datetime,
-    mode: Mode = "light",
-    note: str = "",
-) -> go.Figure:
-    """Which days does each source cover, and what is missing?
+def frame(shown: Coverage, *_: datetime) -> pd.DataFrame:
+    """Records of each source and day; a day without records has no row."""
+    return shown.days
 
-    Parameters
-    ----------
-    days : DataFrame
-        Columns cluster, source, day (UTC), n_rows; only days with rows.
-    missing : sequence of str
-        Sources without any record.
-    """
+
+def figure(
+    shown: Coverage, from_at: datetime, to_at: datetime, *, mode: Mode = "light", note: str = ""
+) -> go.Figure:
+    """Which days does each source cover, and what is missing?"""
     first, last = pd.Timestamp(from_at).floor("D"), pd.Timestamp(to_at).ceil("D")
     step = next(n for n in STEPS if (last - first) / (n * DAY) <= MAX_MARKS or n == max(STEPS))
     span = pd.date_range(first, last, freq=step * DAY, inclusive="left")
-    spells = [*_spells(days, span, step * DAY), *_without_records(missing, span, step)]
+    spells = [
+        *_spells(shown.days, span, step * DAY),
+        *_without_records(shown.missing, span, step),
+    ]
     chart = template.figure(
         title=f"Which {STEPS[step]} does each source cover?",
         note=note,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,12 +73,6 @@ def figure(report: MttfReport, *, mode: Mode = "light", note: str = "") -> go.Fi
     return chart
 
 
-def drawable(report: MttfReport) -> bool:
-    """Whether any measured class or projected size has a value or a bound."""
-    estimates = [c.mttf_hours for c in report.by_size] + [p.mttf_hours for p in report.projection]
-    return any(e.value is not None or e.lower is not None for e in estimates)
-
-
 def frame(report: MttfReport) -> pd.DataFrame:
     """The figure's data: one row a class of sizes or projected size; hours of running time."""
     rows = [
@@ -116,7 +111,7 @@ def _add_projection(
     for part, dash in ((inside, "solid"), (projected[max(0, len(inside) - 1) :], "dot")):
         chart.add_scatter(
             x=[p.gpus for p in part],
-            y=[_drawn_at(p) for p in part],
+            y=[p.drawn_hours for p in part],
             mode="lines",
             line={"color": palette.reference, "width": 1.5, "dash": dash},
             customdata=[_hover(p.mttf_hours) for p in part],
@@ -152,7 +147,7 @@ def _name_projection(chart: go.Figure, last: Projection, palette: Palette) -> No
         chart,
         f"projected: {bound}24 h / (N r<sub>f</sub>)<br>{numbers.level(last.mttf_hours)} interval",
         x=math.log10(last.gpus / LABEL_SHIFT),
-        y=math.log10(_drawn_at(last) * LABEL_SHIFT),
+        y=math.log10(last.drawn_hours * LABEL_SHIFT),
         colour=palette.muted,
         yanchor="bottom",
         yshift=10,
@@ -164,21 +159,15 @@ def _label_projection(chart: go.Figure, point: Projection, palette: Palette) -> 
     bound = "at least " if point.mttf_hours.value is None else ""
     chart.add_scatter(
         x=[point.gpus],
-        y=[_drawn_at(point)],
+        y=[point.drawn_hours],
         mode="markers+text",
         marker={"color": palette.reference, "size": 6},
-        text=[f"{bound}{numbers.duration(_drawn_at(point))} at {point.gpus:,} "],
+        text=[f"{bound}{numbers.duration(point.drawn_hours)} at {point.gpus:,} "],
         textposition="bottom left",
         textfont={"color": palette.muted},
         hoverinfo="skip",
         name="projection",
     )
-
-
-def _drawn_at(point: Projection) -> float:
-    """Hours at which a projected size is drawn: its value, else its lower bound."""
-    mttf = point.mttf_hours
-    return (mttf.lower or 0.0) if mttf.value is None else mttf.value
 
 
 def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palette) -> None:

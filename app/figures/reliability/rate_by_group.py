@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import numbers, template
+from analytics.reliability.mttf import with_known_rate
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,21 +21,21 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 MAX_GROUPS = 30
-"""Groups drawn; the table and the download hold all."""
+"""Groups drawn, ages in their order, others from the highest rate down; the download has all."""
 ROW_HEIGHT = 24
 FRAME_HEIGHT = 150
 
 
 def figure(
     groups: Sequence[GroupRate],
+    overall: RateEstimate,
     *,
     by: str,
-    overall: RateEstimate,
     mode: Mode = "light",
     note: str = "",
 ) -> go.Figure:
     """Which group fails more often than the whole, and is that more than chance?"""
-    drawn = _drawn(groups, by)
+    drawn = with_known_rate(groups, sort=by != "node_age")[:MAX_GROUPS]
     left_out = len(groups) - len(drawn)
     chart = template.figure(
         title=f"Which {by.replace('_', ' ')} fails more often?",
@@ -103,14 +105,6 @@ def frame(groups: Sequence[GroupRate]) -> pd.DataFrame:
             for rate in (group.estimate.rate_per_1000_node_days,)
         ]
     )
-
-
-def _drawn(groups: Sequence[GroupRate], by: str) -> list[GroupRate]:
-    """Groups with a known rate: ages in their order, others from the highest rate down."""
-    known = [g for g in groups if g.estimate.rate.value is not None]
-    if by != "node_age":
-        known.sort(key=lambda g: g.estimate.rate.value or 0.0, reverse=True)
-    return known[:MAX_GROUPS]
 
 
 def _add_overall(chart: go.Figure, overall: Estimate, mode: Mode) -> None:

@@ -5,42 +5,43 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from app.figures import numbers, template
+from analytics.reliability.weekly_rates import WEEK, weekly_rates
+from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     import plotly.graph_objects as go
 
     from analytics.estimate import Estimate
     from analytics.reliability.failure_rate import RateEstimate
     from analytics.reliability.mttf import GroupRate
+    from analytics.reliability.weekly_rates import WeeklyRates
     from app.figures.template import Mode, Palette
 
 HEIGHT = 320
 MAX_TICKS = 7
 MANY_WEEKS = 26
 """Weeks from which on dots are small and ticks stand on months."""
-WEEK = pd.Timedelta(days=7)
 
 
 def figure(
-    weeks: Sequence[GroupRate], *, overall: RateEstimate, mode: Mode = "light", note: str = ""
+    weeks: Sequence[GroupRate], overall: RateEstimate, *, mode: Mode = "light", note: str = ""
 ) -> go.Figure:
     """Is it getting better?"""
     palette = template.PALETTES[mode]
     chart = template.figure(
         title="Failure rate by week: is it getting better?", note=note, mode=mode, height=HEIGHT
     )
-    rates = _by_week(weeks)
-    for run in _runs(rates):
+    rates = weekly_rates(weeks)
+    for run in rates.runs:
         _add_run(chart, run, palette)
     _add_gaps(chart, rates, mode)
     if overall.rate.value is not None:
         _add_overall(chart, overall.rate_per_1000_node_days, palette)
-    chart.update_xaxes(title="Week beginning (date)", tickangle=0, **_ticks(list(rates)))
+    chart.update_xaxes(title="Week beginning (date)", tickangle=0, **_ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
     chart.update_layout(margin={"r": 80})
     return chart
@@ -52,31 +53,6 @@ def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:
         return {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
     step = math.ceil(len(weeks) / MAX_TICKS) * WEEK
     return {"tick0": weeks[0], "dtick": step.total_seconds() * 1000, "tickformat": "%-d %b<br>%Y"}
-
-
-def _by_week(weeks: Sequence[GroupRate]) -> dict[pd.Timestamp, Estimate | None]:
-    """The rate of every week from the first to the last; None where nothing ran."""
-    known = {
-        pd.Timestamp(week.group): week.estimate.rate_per_1000_node_days
-        for week in weeks
-        if week.estimate.rate.value is not None
-    }
-    if not known:
-        return {}
-    return {at: known.get(at) for at in pd.date_range(min(known), max(known), freq=WEEK)}
-
-
-def _runs(
-    rates: dict[pd.Timestamp, Estimate | None],
-) -> list[list[tuple[pd.Timestamp, Estimate]]]:
-    """Weeks without a gap between them."""
-    runs: list[list[tuple[pd.Timestamp, Estimate]]] = [[]]
-    for at, rate in rates.items():
-        if rate is not None:
-            runs[-1].append((at, rate))
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
 
 
 def _add_run(
@@ -124,15 +100,14 @@ def _bars(run: Sequence[tuple[pd.Timestamp, Estimate]]) -> dict[str, object]:
     }
 
 
-def _add_gaps(chart: go.Figure, rates: dict[pd.Timestamp, Estimate | None], mode: Mode) -> None:
+def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
     """Weeks in which nothing ran, hatched."""
-    gaps = [at for at, rate in rates.items() if rate is None]
-    if not gaps:
+    if not rates.gaps:
         return
-    top = max(rate.upper or 0.0 for rate in rates.values() if rate is not None)
+    top = max(rate.upper or 0.0 for rate in rates.by_week.values() if rate is not None)
     chart.add_bar(
-        x=gaps,
-        y=[top] * len(gaps),
+        x=rates.gaps,
+        y=[top] * len(rates.gaps),
         width=WEEK.total_seconds() * 1000,
         marker=template.hatched(mode),
         hovertemplate="week of %{x|%-d %b %Y}: nothing ran<extra></extra>",

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from analytics.training.stragglers.fleet import PUBLISHED_QUANTILES
 from app.figures import template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import plotly.graph_objects as go
 
+    from analytics.training.stragglers.fleet import WastedDistribution
     from app.figures.template import Mode
 
 HEIGHT = 340
-PUBLISHED: Final = ((7.8, 50), (21.3, 90), (45.0, 99))
-"""Wasted share (%) and the percentile that it is of 3,079 jobs (Lin et al.)."""
 
 
-def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> go.Figure:
+def figure(distribution: WastedDistribution, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """What share of traces wastes at most so much?"""
     palette = template.PALETTES[mode]
     chart = template.figure(
@@ -30,30 +26,28 @@ def figure(wasted: Sequence[float], *, mode: Mode = "light", note: str = "") -> 
         mode=mode,
         height=HEIGHT,
     )
-    ordered = np.sort(np.asarray(wasted, dtype=np.float64))
-    n = len(ordered)
-    share = 100 * np.arange(1, n + 1) / max(n, 1)
+    wasted = (100 * distribution.wasted_ratio).tolist()
     chart.add_scatter(
-        x=(100 * ordered).tolist(),
-        y=share.tolist(),
+        x=wasted,
+        y=(100 * distribution.traces_ratio).tolist(),
         mode="lines+markers",
         line={"color": palette.series, "width": 2, "shape": "hv"},
-        marker={"color": palette.series, "size": 6 if n <= 60 else 1},
+        marker={"color": palette.series, "size": 6 if len(wasted) <= 60 else 1},
         hovertemplate="%{y:.3g} % of traces waste at most %{x:.3g} %<extra></extra>",
     )
     chart.add_scatter(
-        x=[each[0] for each in PUBLISHED],
-        y=[each[1] for each in PUBLISHED],
+        x=list(PUBLISHED_QUANTILES.values()),
+        y=[100 * q for q in PUBLISHED_QUANTILES],
         mode="markers+text",
         marker={"color": palette.reference, "symbol": "diamond", "size": 9},
-        text=[f"p{q}" for _, q in PUBLISHED],
+        text=[f"p{100 * q:.0f}" for q in PUBLISHED_QUANTILES],
         textposition="middle right",
         textfont={"color": palette.muted},
         hovertemplate="published: %{y} % of jobs waste at most %{x} %<extra></extra>",
     )
-    most = max([50.0, *(100 * ordered)])
+    most = max([50.0, *wasted])
     chart.update_xaxes(
-        title="GPU-hours wasted, 1 - 1/S (%)", range=[min([0.0, *(100 * ordered)]), most * 1.12]
+        title="GPU-hours wasted, 1 - 1/S (%)", range=[min([0.0, *wasted]), most * 1.12]
     )
     chart.update_yaxes(title="share of traces (%)", range=[0, 104])
     return chart

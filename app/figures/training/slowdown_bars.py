@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ROW_PX, FRAME_PX = 26, 112
 ROOM = 0.25
-"""Of the axis, beyond the longest bar: its number stands there."""
+"""Share of the axis beyond the longest bar, where its number stands."""
 LEAST_SPAN = 0.05
-"""Of the axis: slowdowns of less than a percent do not fill it."""
+"""Least length of the axis: slowdowns of less than a percent do not fill it."""
 
 
 def figure(
@@ -63,6 +63,5 @@ def figure(
 
 
 def frame(slowdown: Mapping[str, float], part: str) -> pd.DataFrame:
-    """One row a part, slowest first."""
-    ordered = sorted(slowdown.items(), key=lambda each: -each[1])
-    return pd.DataFrame(ordered, columns=[part, "slowdown"])
+    """One row a part, in the order given."""
+    return pd.DataFrame(list(slowdown.items()), columns=[part, "slowdown"])

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analytics.training.stragglers.slowdown import STRAGGLING
 from app.figures import template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import plotly.graph_objects as go
 
+    from analytics.training.stragglers.slowdown import Slowdowns
     from app.figures.template import Mode
 
 HEIGHT = 300
-STRAGGLING: Final = 1.1
-"""S above which a job is said to straggle."""
 
 
-def figure(
-    steps: Sequence[int],
-    slowdown: Sequence[float],
-    *,
-    job: float,
-    mode: Mode = "light",
-    note: str = "",
-) -> go.Figure:
+def figure(slow: Slowdowns, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """How slow was each traced step?"""
     palette = template.PALETTES[mode]
+    job, slowdown = slow.slowdown, slow.step_slowdown.tolist()
     chart = template.figure(
         title="Slowdown of each traced step", note=note, mode=mode, height=HEIGHT
     )
     chart.add_scatter(
-        x=list(steps),
-        y=list(slowdown),
+        x=slow.steps.tolist(),
+        y=slowdown,
         mode="markers+lines",
         line={"color": template.translucent(palette.series, 0.4), "width": 1},
         marker={"color": palette.series, "size": 7},
@@ -54,11 +46,12 @@ def figure(
     return chart
 
 
-def frame(per_step: Mapping[str, float], traced: Mapping[str, float]) -> pd.DataFrame:
+def frame(slow: Slowdowns) -> pd.DataFrame:
     """One row a step, in order."""
     return pd.DataFrame(
-        [
-            {"step": int(step), "slowdown": per_step[step], "traced_seconds": seconds}
-            for step, seconds in sorted(traced.items(), key=lambda each: int(each[0]))
-        ]
+        {
+            "step": slow.steps,
+            "slowdown": slow.step_slowdown,
+            "traced_seconds": slow.traced_seconds,
+        }
     )

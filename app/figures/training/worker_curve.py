@@ -31,7 +31,7 @@ def figure(
     Parameters
     ----------
     curve
-        M_W by k; None where nothing is lost.
+        M_W by k, ascending; None where nothing is lost.
     n_slowest
         The paper's k, 3 % of the workers.
     """
@@ -42,7 +42,7 @@ def figure(
         mode=mode,
         height=HEIGHT,
     )
-    known = {k: value for k, value in sorted(curve.items()) if value is not None}
+    known = {k: value for k, value in curve.items() if value is not None}
     chart.add_scatter(
         x=list(known),
         y=[100 * value for value in known.values()],
@@ -75,9 +75,9 @@ def figure(
     return chart
 
 
-def frame(curve: Mapping[int, float | None]) -> pd.DataFrame:
-    """One row a number of workers."""
-    return pd.DataFrame(sorted(curve.items()), columns=["workers_fixed", "recovered_ratio"])
+def frame(curve: Mapping[int, float | None] | Mapping[str, float | None]) -> pd.DataFrame:
+    """One row a number of workers, or another part that is fixed."""
+    return pd.DataFrame(list(curve.items()), columns=["workers_fixed", "recovered_ratio"])
 
 
 def _log(k: int) -> float:

@@ -11,8 +11,11 @@ from app.figures import template
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
+    from analytics.training.stragglers.slowdown import Slowdowns
     from app.figures.template import Mode
 
 LEAST: Final = 1.0
@@ -26,7 +29,7 @@ DARK_FROM: Final = 0.55
 
 
 def figure(
-    slowdown: Sequence[Sequence[float]],
+    by_worker: NDArray[np.float64],
     *,
     node_of: Mapping[tuple[int, int], str],
     mode: Mode = "light",
@@ -36,14 +39,15 @@ def figure(
 
     Parameters
     ----------
-    slowdown
-        S_w by data-parallel rank and stage.
+    by_worker
+        S_w, (data-parallel ranks, stages).
     node_of
         Node by (data-parallel rank, stage), where known.
     """
     palette = template.PALETTES[mode]
-    n_dp, n_stages = len(slowdown), len(slowdown[0])
-    slowest = max(max(stages) for stages in slowdown)
+    slowdown: list[list[float]] = by_worker.tolist()
+    n_dp, n_stages = by_worker.shape
+    slowest = float(by_worker.max())
     most = next((each for each in MOST if slowest <= each), MOST[-1])
     gap = 1 if n_dp <= MOST_WRITTEN else 0
     chart = template.figure(
@@ -55,7 +59,7 @@ def figure(
     chart.add_heatmap(
         x=list(range(n_dp)),
         y=list(range(n_stages)),
-        z=[[slowdown[dp][stage] for dp in range(n_dp)] for stage in range(n_stages)],
+        z=by_worker.T.tolist(),
         zmin=LEAST,
         zmax=most,
         colorscale=[[0, template.translucent(palette.critical, 0.06)], [1, palette.critical]],
@@ -82,22 +86,22 @@ def figure(
 
 
 def frame(
-    slowdown: Sequence[Sequence[float]],
-    paper: Sequence[Sequence[float]],
+    slow: Slowdowns,
+    workers: Sequence[tuple[int, int]],
     node_of: Mapping[tuple[int, int], str],
 ) -> pd.DataFrame:
-    """One row a worker."""
+    """One row a worker (dp_rank, stage), in the order given."""
+    exact, paper = slow.by_worker_exact, slow.by_worker
     return pd.DataFrame(
         [
             {
-                "dp_rank": dp,
-                "stage": stage,
-                "node": node_of.get((dp, stage)),
-                "slowdown_exact": exact,
-                "slowdown_min": paper[dp][stage],
+                "dp_rank": at[0],
+                "stage": at[1],
+                "node": node_of.get(at),
+                "slowdown_exact": float(exact[at]),
+                "slowdown_min": float(paper[at]),
             }
-            for dp, stages in enumerate(slowdown)
-            for stage, exact in enumerate(stages)
+            for at in workers
         ]
     )
 

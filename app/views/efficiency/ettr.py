@@ -2,38 +2,53 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    ettr_calculator,
-    ettr_numbers,
-    ettr_runs,
-    filter_bar,
-    headline,
-    ledger_build,
-    page_head,
-    published_ettr,
-    run_choice,
-    run_detail,
-    verdict,
-)
+from app.answers.efficiency import ettr, published, run
+from app.ask.cached import ask
+from app.show import page
+from app.views.efficiency import calculator, run_choice
+from app.widgets import empty_state, filter_bar, ledger_build, notice, page_head
+from app.words import escaping
+from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=loaders.MTTF_MIN_GPUS)
+scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
 if scope.empty:
     empty_state.no_store()
     st.stop()
 ledger_build.ensure()
 if run_id := run_choice.named():
-    run_detail.show(run_id, scope)
+    head = st.container()
+    run_choice.back()
+    of_run = None
+    with notice.explained():
+        of_run = run.answer(ask, run_id, scope.selection.cluster)
+    with head:
+        if of_run is None:
+            page_head.of_one(f"Run {run_id} has no ETTR.", scope.filters, scope)
+            st.stop()
+        page_head.of_one(of_run.sentence, of_run.about, scope)
+    page.blocks([of_run.chart("run_timeline")], scope)
+    page.notes(of_run.notes)
+    page.blocks([of_run.table("interruptions"), of_run.table("run_attempts")], scope)
     st.stop()
-report, failures = loaders.ettr(scope.selection), loaders.mttf(scope.selection)
-page_head.show(
-    verdict.ettr(report, scope.selection.min_gpus), loaders.coverage(scope.selection), scope
-)
-if report.n_runs:
-    headline.row(ettr_numbers.of_runs(report, scope))
-    ettr_runs.show(report, ettr_runs.curve(report, failures), scope)
-else:
-    empty_state.no_runs(scope.filters)
-ettr_calculator.show(report, failures, scope)
-published_ettr.show()
+answer = ettr.answer_beside_expected(ask, scope.selection)
+page_head.show(answer.sentence, scope)
+if answer.numbers:
+    page.headlines(answer.numbers, scope)
+page.blocks([answer.chart("ettr_runs")], scope)
+page.notes(answer.notes)
+if answer.numbers:
+    size, week = st.columns(2, gap="large")
+    with size:
+        page.blocks([answer.table("ettr_by_gpus")], scope)
+    with week:
+        page.blocks([answer.table("ettr_by_week")], scope)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.header("Runs", anchor=False, width="content")
+        run_choice.box()
+    page.blocks([answer.table("runs")], scope, titled=False)
+calculator.show(scope)
+figures = published.answer()
+with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
+    st.markdown(figures.sentence)
+    page.blocks(figures.blocks, scope, titled=False)
+    st.markdown("\n".join(f"- {escaping.escaped(note)}" for note in figures.notes))

@@ -2,31 +2,23 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    filter_bar,
-    headline,
-    ledger_build,
-    ledger_empty,
-    ledger_figures,
-    ledger_numbers,
-    ledger_tables,
-    page_head,
-)
+from app.answers.efficiency import ledger, ledger_by_group
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import empty_state, filter_bar, ledger_build, page_head
 
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
     st.stop()
 ledger_build.ensure()
-ledger, held = loaders.ledger(scope.selection), loaders.coverage(scope.selection)
-if not ledger.total_gpu_seconds:
-    ledger_empty.show(held, scope)
+answer = ledger.answer(ask, scope.selection)
+page_head.show(answer.sentence, scope)
+if not answer.numbers:
+    page.blocks(answer.blocks, scope)
     st.stop()
-page_head.show(ledger_numbers.verdict(ledger), held, scope)
-headline.row(ledger_numbers.of(ledger, scope))
-ledger_figures.waterfall(ledger, scope)
+page.headlines(answer.numbers, scope)
+page.blocks([answer.chart("ledger")], scope)
 over_time, by_group, lost, buckets = st.tabs(
     ["Over time", "By group", "Lost work", "All buckets"],
     key="tab",
@@ -35,14 +27,27 @@ over_time, by_group, lost, buckets = st.tabs(
 )
 if over_time.open:
     with over_time:
-        ledger_figures.over_time(held, scope)
+        page.blocks([ledger_by_group.chart(ask, scope.selection, "day")], scope)
 if by_group.open:
     with by_group:
-        ledger_figures.by_group(scope)
+        chosen = st.segmented_control(
+            "Losses by",
+            [*ledger_by_group.NAMES],
+            default="size",
+            required=True,
+            key="group",
+            bind="query-params",
+        )
+        page.blocks(
+            [ledger_by_group.chart(ask, scope.selection, ledger_by_group.NAMES[chosen])], scope
+        )
 if lost.open:
     with lost:
-        ledger_tables.losses(ledger, scope)
+        page.blocks([answer.table("lost_work")], scope)
 if buckets.open:
     with buckets:
-        ledger_tables.all_buckets(ledger, scope)
-ledger_tables.basis(ledger)
+        page.blocks([answer.table("gpu_hours")], scope, titled=False)
+        if answer.record["currency"] is None:
+            st.caption(f":material/info: {ledger.NO_PRICE}")
+page.notes(answer.notes)
+page.method(answer.terms)

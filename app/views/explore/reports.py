@@ -2,13 +2,9 @@
 
 import streamlit as st
 
-from app.components import (
-    empty_state,
-    filter_bar,
-    page_head,
-    report_choice,
-    report_files,
-)
+from app.show import page
+from app.views.explore import report_page
+from app.widgets import empty_state, filter_bar, page_head
 
 scope = filter_bar.show()
 if scope.empty:
@@ -17,11 +13,12 @@ if scope.empty:
 page_head.of_one(
     "Reports to hand to others", f"Files that open without this dashboard · {scope.filters}", scope
 )
-choice = report_choice.choose()
-report = report_choice.made(choice, scope)
+choice = report_page.choose()
+report = report_page.made(choice, scope)
 if report is None:
-    empty_state.no_report(choice.kind)
+    if choice.kind in report_page.WHICH:
+        page.missing(report_page.WHICH[choice.kind])
     st.stop()
-report_files.downloads(report, scope)
-report_files.command(choice, scope)
-report_files.preview(report)
+report_page.downloads(report, scope)
+report_page.command(choice, scope)
+report_page.preview(report)

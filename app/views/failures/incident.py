@@ -2,16 +2,13 @@
 
 import streamlit as st
 
-from app.components import (
-    empty_state,
-    filter_bar,
-    headline,
-    incident_detail,
-    incident_report,
-    incident_words,
-    page_head,
-    said,
-)
+from app.answers.failures import incident, incidents, taxonomy
+from app.ask import FEW
+from app.ask.cached import ask
+from app.show import page
+from app.views.failures import attempt_choice, attempt_log, chosen, incident_files
+from app.widgets import empty_state, filter_bar, page_head, said
+from app.words import domains, escaping
 
 scope = filter_bar.show()
 if scope.empty:
@@ -19,26 +16,37 @@ if scope.empty:
     st.stop()
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
-    found = incident_detail.choose()
-    if found is not None:
-        incident_report.show(str(found.row["incident_id"]), scope)
-with head:
-    page_head.of_one(incident_words.one(found), incident_words.basis(found, scope.timezone), scope)
-if found is None:
-    incident_detail.latest(scope)
+    one = chosen.one("Incident", incident.incident, example="40a6bbf68339", width=360)
+    if one is not None:
+        incident_files.show(str(one.row["incident_id"]), scope)
+if one is None:
+    with head:
+        what = "Paste its id, follow a link, or pick one of the latest."
+        page_head.of_one("Which incident?", what, scope)
+    st.header("Latest incidents", anchor=False)
+    latest = incidents.Choice(scope.selection, incidents.Kind(), address=st.context.url or "")
+    page.blocks([incidents.table(ask, latest, limit=FEW)], scope, titled=False)
     st.stop()
-incident_detail.standing(found)
-incident_detail.action(found)
-headline.row(incident_detail.headlines(found, scope))
-incident_detail.timeline(found, scope)
-what, people = st.columns([5, 2], gap="large")
-with what:
-    incident_detail.crash_loop(found, scope)
-    incident_detail.listed(found, scope)
-    incident_detail.behind(found, scope)
+answer = incident.answer(ask, one.asked_id)
+with head:
+    page_head.of_one(answer.sentence, incident.basis(one, scope.timezone), scope)
+for note in incident.standing(one):
+    notice = st.warning if one.row["retired"] else st.info
+    notice(escaping.escaped(note), icon=":material/history:")
+domain = domains.title(str(one.row["domain"]))
+owner, _, action = incident.who_acts(one).partition(": ")
+st.markdown(f"**{escaping.escaped(one.cause.title)}** · {domain}")
+st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
+page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
+page.headlines(incident.blast_radius(one), scope)
+page.blocks([answer.chart("incident_timeline")], scope)
+evidence, people = st.columns([5, 2], gap="large")
+with evidence:
+    page.blocks([*incident.loop(one), answer.table("evidence")], scope)
+    if len(one.verdicts):
+        attempt = attempt_choice.of_incident(one)
+        page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
+        attempt_log.show(attempt, scope)
 with people:
-    target = f"incident:{found.row['incident_id']}"
-    st.header("Confirm or change", anchor=False)
-    said.form(target, with_cause=True, found=incident_detail.to_confirm(found))
-    st.header("What people said", anchor=False)
-    said.history(target, scope)
+    cause = None if one.row["decided"] else str(one.row["cause"])
+    said.show(f"incident:{one.row['incident_id']}", scope, cause=cause)

@@ -1,47 +1,59 @@
 """What happened, and what needs me?"""
 
+from typing import Any
+
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    filter_bar,
-    headline,
-    incident_filters,
-    incident_numbers,
-    incident_overview,
-    incident_rows,
-    incident_signals,
-    incident_words,
-    page_head,
-)
+from app import actions
+from app.answers.failures import incidents, signals
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import empty_state, filter_bar, page_head
+from app.words import domains
 
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
     st.stop()
 head = st.container()
-kind = incident_filters.choose(scope)
-summary = loaders.incidents(scope.selection, **kind)
+of_domain, of_cause, of_status = st.columns([2, 3, 2])
+every = ask(incidents.summarised, scope.selection, incidents.Kind())
+titles = {each.cause: each.title for each in every.by_cause}
+bound: dict[str, Any] = {"index": None, "bind": "query-params", "label_visibility": "collapsed"}
+kind = incidents.Kind(
+    of_domain.selectbox(
+        "Domain", list(domains.TITLES), format_func=domains.title, placeholder="all domains",
+        key="of_domain", **bound,
+    ),
+    of_cause.selectbox(
+        "Cause", sorted(titles, key=titles.__getitem__), placeholder="all causes",
+        format_func=lambda cause: titles.get(cause, cause), key="of_cause", **bound,
+    ),
+    of_status.selectbox(
+        "Status", actions.STATUSES, placeholder="whatever the status", key="of_status", **bound
+    ),
+)  # fmt: skip
+answer = incidents.answer(ask, scope.selection, kind, address=st.context.url or "")
 with head:
-    page_head.show(incident_words.page(summary), loaders.coverage(scope.selection), scope)
-if not summary.n_incidents:
-    incident_overview.none(kind, scope)
+    page_head.show(answer.sentence, scope)
+chart, *tables = answer.blocks
+if not tables:
+    page.blocks([chart], scope)
     st.stop()
-headline.row(incident_numbers.of(summary, kind, scope))
-incident_overview.figure(summary, kind, scope)
-incidents, causes, signals = st.tabs(
+page.headlines(answer.numbers, scope)
+page.blocks([chart], scope)
+listed, causes, together = st.tabs(
     ["Incidents", "Causes", "Signals that come together"],
     key="tab",
     on_change="rerun",
     bind="query-params",
 )
-if incidents.open:
-    with incidents:
-        incident_rows.show(scope, kind, name="incidents", total=summary.n_incidents)
+if listed.open:
+    with listed:
+        page.blocks([answer.table("incidents")], scope, titled=False)
 if causes.open:
     with causes:
-        incident_overview.by_cause(summary, scope)
-if signals.open:
-    with signals:
-        incident_signals.show(scope, kind)
+        page.blocks([answer.table("incident_causes")], scope, titled=False)
+if together.open:
+    with together:
+        page.answered(signals.answer(ask, scope.selection, kind), scope)

@@ -2,27 +2,62 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    filter_bar,
-    job_attempts,
-    job_choice,
-    page_head,
-    verdict,
-)
+from app.answers.failures import incident, job, taxonomy, verdicts
+from app.ask import FEW
+from app.ask.cached import ask
+from app.show import links, page
+from app.views.failures import attempt_choice, attempt_log, chosen, part_of
+from app.widgets import empty_state, filter_bar, page_head, said
+from app.words import escaping, terms
 
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
     st.stop()
 head = st.container()
-job = job_choice.choose(scope)
-with head:
-    page_head.of_one(verdict.job(job, loaders.cause_titles()), verdict.job_basis(job), scope)
-if job is None:
-    job_choice.failed(scope)
+one = chosen.one(
+    "Job", job.job, example="4711, array task 4711_3 or a whole array",
+    cluster=scope.selection.cluster,
+)  # fmt: skip
+if one is None:
+    with head:
+        what = "Type its number, follow a link, or pick a failed attempt."
+        page_head.of_one("Which job?", what, scope)
+    page.blocks([verdicts.attempts(ask, scope.selection, limit=FEW)], scope)
     st.stop()
-job_attempts.axis(job, scope)
-job_attempts.verdict(job_attempts.choose(job), scope)
-job_attempts.listed(job, scope)
+answer = job.answer(ask, one)
+with head:
+    page_head.of_one(answer.sentence, job.basis(one), scope)
+chart, table = answer.blocks
+page.blocks([chart], scope)
+attempt = attempt_choice.choose(one)
+known = ask(taxonomy.taxonomy)
+judged = isinstance(attempt["cause"], str)
+if judged:
+    node = attempt["node"] if isinstance(attempt["node"], str) else attempt["failed_node"]
+    where = f" · {links.node(node, attempt['cluster'])}" if isinstance(node, str) and node else ""
+    st.markdown(f"{job.named_cause(attempt, known)}{where}")
+    st.caption(job.rests_on(attempt, known), help=terms.CONFIDENCE.definition)
+    cause = known.causes.get(attempt["cause"])
+    if cause:
+        st.markdown(f"**{cause.owner[:1].upper()}{cause.owner[1:]}:** {cause.action}")
+else:
+    st.markdown(f"**No verdict.** {escaping.escaped(job.without_verdict(attempt))}")
+part_of.attempt(attempt)
+if judged:
+    page.blocks([job.evidence(attempt)], scope)
+    if attempt["evidence"]:
+        st.caption(" · ".join(f"{role}: {meaning}" for role, meaning in job.ROLES.items()))
+left, right = st.columns([5, 2], gap="large")
+with left:
+    attempt_log.show(attempt, scope)
+    if judged:
+        page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
+with right:
+    decided = not judged or attempt["method"] == "human"
+    said.show(
+        f"attempt:{attempt['cluster']}/{attempt['attempt_key']}",
+        scope,
+        cause=None if decided else attempt["cause"],
+    )
+page.blocks([table], scope)

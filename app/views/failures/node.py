@@ -2,36 +2,52 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    filter_bar,
-    headline,
-    node_choice,
-    node_record,
-    page_head,
-    part_of,
-    verbatim,
-    verdict,
-)
+from app.answers.failures import node
+from app.answers.fleet import nodes
+from app.ask.cached import ask
+from app.show import page
+from app.views.failures import chosen, part_of
+from app.widgets import empty_state, filter_bar, page_head, said
+from app.words import escaping
 
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
     st.stop()
 head = st.container()
-node = node_choice.choose(scope)
-if node is None:
+one = chosen.one("Node", node.node, example="gpu0012", selection=scope.selection)
+if one is None:
     with head:
-        page_head.of_one("Which node?", "Type its name, or pick one that is out of service", scope)
-    node_choice.out_of_service(scope)
+        what = "Type its name, or pick one that is out of service"
+        page_head.of_one("Which node?", what, scope)
+    page.blocks([nodes.out_of_service(ask(nodes.nodes, scope.selection))], scope)
     st.stop()
+answer = node.answer(ask, one.node, scope.selection)
 with head:
-    page_head.show(
-        verdict.node(node, node_record.counts(node)), loaders.coverage(scope.selection), scope
-    )
-    st.caption(verbatim.escaped(node_record.basis(node)))
-headline.row(node_record.headlines(node, scope))
-node_record.axis(node, scope)
-part_of.node(node.cluster, node.node)
-node_record.tables(node, scope)
+    page_head.show(answer.sentence, scope)
+    st.caption(escaping.escaped(node.basis(one)))
+page.headlines(answer.numbers[:4], scope)
+page.notes(answer.notes)
+page.blocks([answer.chart("node_history")], scope)
+if answer.chart("node_history") != node.NO_HISTORY:
+    st.caption(node.MARKS)
+part_of.node(one.cluster, one.node)
+tabs = st.tabs(
+    ["Jobs", "Events", "Outages", "Tickets", "Facts", "What people say"],
+    key="tab",
+    on_change="rerun",
+    bind="query-params",
+)
+tables = (node.jobs, node.events, node.outages, node.tickets, node.facts)
+for tab, table in zip(tabs, tables, strict=False):
+    if tab.open:
+        with tab:
+            page.blocks([table(one)], scope, titled=False)
+if tabs[-1].open:
+    with tabs[-1]:
+        form, told = st.columns([2, 5], gap="large")
+        target = f"node:{one.cluster}/{one.node}"
+        with form:
+            said.form(target, with_cause=False)
+        with told:
+            said.history(target, scope)

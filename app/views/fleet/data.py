@@ -2,27 +2,23 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    add_data,
-    coverage_block,
-    empty_state,
-    filter_bar,
-    ingest_tables,
-    page_head,
-    table,
-    verdict,
-)
+from app.answers.fleet import contents, coverage
+from app.ask.cached import ask
+from app.show import page
+from app.views.fleet import add_data
+from app.widgets import empty_state, filter_bar, page_head
 
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
     add_data.show(scope)
     st.stop()
-held = loaders.coverage(scope.selection)
-page_head.show(verdict.coverage(held), held, scope)
+answer = coverage.answer(ask, scope.selection)
+chart, table = answer.blocks
+page_head.show(answer.sentence, scope)
 add_data.answer()
-coverage_block.show(held, scope)
+page.blocks([chart], scope)
+page.notes(answer.notes)
 sources, ingests, rejected, add = st.tabs(
     ["Sources", "Ingests", "Rejected rows", "Add data"],
     key="tab",
@@ -31,13 +27,13 @@ sources, ingests, rejected, add = st.tabs(
 )
 if sources.open:
     with sources:
-        table.show(held.sources, name="sources", scope=scope)
+        page.blocks([table], scope, titled=False)
 if ingests.open:
     with ingests:
-        ingest_tables.ingests(scope)
+        page.blocks([contents.ingests(ask)], scope, titled=False)
 if rejected.open:
     with rejected:
-        ingest_tables.rejected(scope)
+        page.blocks([contents.rejected(ask)], scope, titled=False)
 if add.open:
     with add:
         add_data.show(scope)

@@ -2,30 +2,45 @@
 
 import streamlit as st
 
-from app import loaders
-from app.components import (
-    empty_state,
-    filter_bar,
-    headline,
-    mttf_by_size,
-    mttf_method,
-    notice,
-    page_head,
-    projection_calculator,
-    rates_by,
-    reliability_numbers,
-    verdict,
-)
+from analytics.frames import GPUS_PER_NODE
+from analytics.reliability.comparisons import RSC1_RATE
+from app.answers.reliability import mttf, projection, published, rate_by_group
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import empty_state, filter_bar, page_head
+from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=loaders.MTTF_MIN_GPUS)
+scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
 if scope.empty:
     empty_state.no_store()
     st.stop()
-report, before = loaders.mttf(scope.selection), loaders.mttf_before(scope.selection)
-page_head.show(verdict.mttf(report), loaders.coverage(scope.selection), scope)
-headline.row(reliability_numbers.of_mttf(report, before, scope))
-notice.notes(report.notes)
-mttf_by_size.show(report, scope)
-rates_by.choose(report, scope)
-projection_calculator.show()
-mttf_method.show(report, scope)
+answer = mttf.answer(ask, scope.selection)
+page_head.show(answer.sentence, scope)
+page.headlines(answer.numbers[:4], scope)
+page.notes(answer.notes)
+page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
+by = st.segmented_control(
+    "Failure rate by",
+    rate_by_group.GROUPINGS,
+    default="week",
+    required=True,
+    key="by",
+    bind="query-params",
+)
+groups = rate_by_group.answer(ask, scope.selection, by)
+page.blocks([groups.chart(f"rate_by_{by}")], scope)
+st.header("Projection from a given rate", anchor=False)
+columns = st.columns(4, vertical_alignment="bottom")
+rate = columns[0].number_input(
+    "Failures per 1,000 node-days", 0.0001, value=RSC1_RATE, key="rate", bind="query-params"
+)
+gpus = columns[1].number_input("GPUs of the job", 1, value=16384, key="gpus", bind="query-params")
+per_node = columns[2].number_input(
+    "GPUs per node", 1, value=int(GPUS_PER_NODE), key="gpus_per_node", bind="query-params"
+)
+projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
+columns[3].metric("Projected MTTF", projected.printed[0][1])
+figures = published.answer()
+with page.method(answer.terms):
+    st.markdown(figures.sentence)
+    page.blocks(figures.blocks, scope, titled=False)

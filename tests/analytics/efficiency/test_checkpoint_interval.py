@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from analytics.efficiency.checkpoint_interval import (
+from analytics.efficiency.ettr_forms import (
     daly_young_interval,
+    ettr_exact,
+    ettr_full,
+    ettr_v2,
     optimal_interval,
     optimal_interval_first_order,
 )
-from analytics.efficiency.ettr_forms import ettr_exact, ettr_full, ettr_v2
 from analytics.errors import AnalysisError
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.efficiency.ettr_over_time import COLUMNS, EttrOverTime, ettr_over_time
+from analytics.efficiency.run_ettr import COLUMNS, EttrOverTime, ettr_over_time
 from analytics.errors import OutOfRangeError, ShapeError
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.efficiency.ettr_settings import EttrSettings
 from analytics.efficiency.expected_curve import expected_curve
-from analytics.efficiency.expected_ettr import expected_ettr
+from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
 from analytics.efficiency.habits import Habit
 from analytics.estimate import Estimate, unknown
 

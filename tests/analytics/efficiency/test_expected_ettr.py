@@ -18,9 +18,7 @@ from analytics.efficiency.ettr_forms import (
     ettr_v2,
     whole_intervals,
 )
-from analytics.efficiency.ettr_sensitivity import ettr_sensitivities
-from analytics.efficiency.ettr_settings import EttrSettings
-from analytics.efficiency.expected_ettr import expected_ettr
+from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities, expected_ettr
 from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES
 from analytics.errors import AnalysisError
 

@@ -116,3 +116,48 @@ def test_what_records_leave_open_is_said() -> None:
     for part in ("60 min (56.7 to 66.7)", "training metrics of 20 runs", "7 attempts", "3 failed",
                  "10 GPU-hours", "2 GPU-hours"):  # fmt: skip
         assert part in text
+
+
+def test_time_out_of_service_is_unknown_where_no_record_says_when_nodes_were() -> None:
+    rows = (row("drained", 3600), row("down_unplanned", 7200), row("productive", 7200))
+    known, unstated = ledger(*rows), ledger(*rows, without_states=["a"])
+    assert (known.out_of_service_gpu_hours, known.out_of_service_ratio) == (3.0, pytest.approx(0.6))
+    assert (unstated.out_of_service_gpu_hours, unstated.out_of_service_ratio) == (None, None)
+    partly = ledger(*rows, row("idle", 1, cluster="b"), without_states=["b"])
+    assert partly.out_of_service_gpu_hours == 3.0
+
+
+def test_only_preemption_with_a_cause_is_of_second_order() -> None:
+    found = ledger(
+        row("lost_work_preempted", 3600, n_attempts=1, rule_gpu_seconds=0, cause="pcie"),
+        row("lost_work_preempted", 7200, n_attempts=1, rule_gpu_seconds=0),
+        row("lost_work", 1800, n_attempts=1, rule_gpu_seconds=0, cause="pcie"),
+        row("productive", 90_000),
+    )
+    assert found.second_order_gpu_hours == 1.0
+
+
+def test_losses_cost_what_is_lost_and_out_of_service_and_nothing_is_known_of_a_part() -> None:
+    rows = (row("lost_work", 3600, n_attempts=1, rule_gpu_seconds=0), row("drained", 7200),
+            row("productive", 36_000), row("idle", 3600))  # fmt: skip
+    assert ledger(*rows, prices={"a": (2.0, "USD")}).losses_cost == 6.0
+    assert ledger(*rows).losses_cost is None
+    other = row("drained", 3600, cluster="b")
+    assert ledger(*rows, other, prices={"a": (2.0, "USD")}).losses_cost is None
+
+
+def test_the_way_down_ends_at_what_was_productive() -> None:
+    found = ledger(
+        row("drained", 100), row("idle", 200), row("startup", 50), row("productive", 650)
+    )
+    assert [(step.title, step.from_ratio, step.to_ratio) for step in found.steps] == [
+        ("Capacity", 0.0, 1.0),
+        ("Drained", 1.0, pytest.approx(0.9)),
+        ("Idle", pytest.approx(0.9), pytest.approx(0.7)),
+        ("Held by jobs", 0.0, pytest.approx(0.7)),
+        ("Start-up", pytest.approx(0.7), pytest.approx(0.65)),
+        ("Productive", 0.0, pytest.approx(0.65)),
+    ]
+    of_jobs = ledger(row("productive", 3600))
+    assert [step.title for step in of_jobs.steps] == ["Held by jobs", "Productive"]
+    assert not of_jobs.covers_fleet

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.efficiency.ettr_settings import EttrSettings
-from analytics.efficiency.expected_ettr import expected_ettr
+from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
 
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "data" / "mlperf"
 MARK = ":::MLLOG "

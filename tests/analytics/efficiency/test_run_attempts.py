@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from analytics.efficiency.habits import ONE_NODE, SEVERAL_NODES, habits
-from analytics.efficiency.run_attempts import run_attempts, run_ettr
+from analytics.efficiency.run_ettr import run_attempts, run_ettr
 
 NOBODY = pd.DataFrame(columns=["checkpoint_interval_s", "checkpoint_write_s", "restart_s"])
 NOTES = {

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from analytics.efficiency.ettr_settings import EttrSettings
-from analytics.efficiency.expected_ettr import expected_ettr
+from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
 from analytics.efficiency.simulated_ettr import BLOCK, MAX_DRAWS, simulated_ettr
 from analytics.errors import AnalysisError
 

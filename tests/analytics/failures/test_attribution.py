@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.errors import AnalysisError
+from analytics.errors import AnalysisError, ShapeError
 from analytics.failures.attribution import Verdicts, attribute
 from analytics.failures.claims import clock_offsets
-from analytics.failures.evidence import of_events, of_reasons
+from analytics.failures.evidence import COLUMNS, evidence_frame, of_events, of_reasons
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import taxonomy
 
@@ -398,3 +398,21 @@ def test_a_site_puts_its_rules_and_weights_before_ours() -> None:
 def test_a_mistake_in_the_table_is_told(section: dict[str, Any], message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         weights(section, taxonomy())
+
+
+def test_evidence_has_one_shape_whatever_its_sources_state() -> None:
+    whole = pd.DataFrame([piece("nvlink", xid=74, severity="fatal"), piece("power")])
+    bare = pd.DataFrame([piece(None)]).drop(columns=["cluster", "text"])
+    for parts in ([], [whole], [bare, whole], [bare.iloc[:0], whole]):
+        frame = evidence_frame(parts)
+        assert {name: str(kind) for name, kind in frame.dtypes.items()} == COLUMNS
+        assert len(frame) == sum(map(len, parts))
+    assert evidence_frame([bare])["cluster"].tolist() == [None]
+
+
+def test_evidence_without_a_needed_column_or_of_another_type_is_refused() -> None:
+    whole = pd.DataFrame([piece("nvlink")])
+    with pytest.raises(ShapeError, match="got none named odds, scope: add them"):
+        evidence_frame([whole.drop(columns=["odds", "scope"])])
+    with pytest.raises(ShapeError, match=r"offset_s must be float64 .*: convert it"):
+        evidence_frame([whole.assign(offset_s="soon")])

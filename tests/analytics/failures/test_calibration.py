@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from analytics.failures.calibration import causal_ratio
+from analytics.failures.calibration import causal_ratio, check_trust
 
 
 def ratio(hits: int, completed: int, failed_hits: int, failed: int) -> float:
@@ -44,3 +44,19 @@ def test_what_cannot_be_said_is_unknown(counts: tuple[int, int, int, int]) -> No
 def test_no_checks_have_no_ratios() -> None:
     columns = ["n_completed_hits", "n_completed", "n_failed_hits", "n_failed"]
     assert causal_ratio(pd.DataFrame(columns=columns, dtype="int64")).empty
+
+
+def test_shares_of_checks_are_unknown_where_nothing_ended() -> None:
+    counts = pd.DataFrame(
+        [("quiet", 1.0, 1, 100, 4, 8), ("loud", 0.5, 2, 100, 2, 8), ("new", math.nan, 0, 0, 0, 0)],
+        columns=["signal", "causal_ratio", "n_completed_attempts_hit", "n_completed_attempts",
+                 "n_failed_hits", "n_failed"],
+    )  # fmt: skip
+    trust = check_trust(counts)
+    checks = trust.checks.set_index("signal")
+    assert checks["percent_of_completed_attempts"].tolist()[:2] == [1.0, 2.0]
+    assert checks["percent_of_failed_nodes"].tolist()[:2] == [50.0, 25.0]
+    assert checks["over_1_percent"].tolist()[:2] == [False, True]
+    assert checks.loc["new", ["percent_of_completed_attempts", "over_1_percent"]].isna().all()
+    assert checks["discounted"].tolist() == [False, True, False]
+    assert (trust.n_over, trust.n_discounted) == (1, 1)

@@ -89,3 +89,10 @@ def test_without_exposure_attempts_are_still_counted() -> None:
 def test_nothing_at_all_has_no_week() -> None:
     causes = causes_by_week(COUNTS.head(0), ["hardware"])
     assert (causes.series, causes.total, causes.from_at) == ((), (), None)
+
+
+def test_a_series_has_its_place_in_its_domain() -> None:
+    causes = causes_by_week(COUNTS, ["hardware", "unknown"], top=2)
+    assert [(series.cause, place) for series, place in causes.ranked] == [
+        ("pcie", 0), (None, 1), ("unknown", 0),
+    ]  # fmt: skip

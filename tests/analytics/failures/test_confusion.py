@@ -63,3 +63,9 @@ def test_the_order_of_rows_is_irrelevant() -> None:
 def test_nothing_to_compare_is_unknown() -> None:
     matrix = confusion_matrix(ROWS.head(0))
     assert (matrix.actual, matrix.counts, matrix.right_ratio.value) == ((), (), None)
+
+
+def test_shares_of_a_right_cause_sum_to_one() -> None:
+    matrix = confusion_matrix(ROWS)
+    assert matrix.n_by_actual == (20, 100)
+    assert matrix.shares_of_actual == ((0.9, 0.0, 0.1), (0.1, 0.2, 0.7))

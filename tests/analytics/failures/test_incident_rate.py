@@ -72,3 +72,10 @@ def test_no_incident_costs_nothing() -> None:
     found = summed()
     assert (found.n_incidents, found.lost_gpu_hours, found.by_cause) == (0, 0.0, ())
     assert found.rate_per_1000_node_days.value == 0.0
+
+
+def test_the_costliest_cause_has_a_share_where_anything_was_lost() -> None:
+    dear = incident(cause="nvlink", lost_gpu_seconds=10_800)
+    assert summed(incident(), dear).costliest_ratio == 0.75
+    assert summed(incident(lost_gpu_seconds=0)).costliest_ratio is None
+    assert summed().costliest_ratio is None

@@ -76,3 +76,23 @@ def test_nothing_is_summarised_as_nothing() -> None:
     assert found.unknown_ratio.value is None
     assert found.by_cause == ()
     assert [domain.gpu_hours for domain in found.by_domain] == [0.0] * 4
+
+
+def test_causes_of_some_domains_are_the_same_numbers() -> None:
+    summary = failure_summary(STATES, VERDICTS, DAYS, causes=taxonomy().causes)
+    causes = summary.causes_of(["hardware", "user"])
+    assert [cause.cause for cause in causes] == ["key_error", "gpu_memory"]
+    assert summary.n_failed_of(["hardware", "user"]) == sum(cause.n_attempts for cause in causes)
+    assert summary.n_failed_of([]) == 0
+    weeks = summary.rates_by_week(["hardware"], period=(None, None))
+    assert [series.cause for series in weeks.series] == ["gpu_memory"]
+    assert weeks.series[0].n_attempts == 3
+    assert summary.titles["gpu_memory"] == taxonomy().causes["gpu_memory"].title
+
+
+def test_a_cause_is_as_frequent_as_its_rate_or_else_its_attempts() -> None:
+    cause = failure_summary(STATES, VERDICTS, DAYS, causes=taxonomy().causes).by_cause[1]
+    assert (cause.frequency(as_rate=True), cause.frequency(as_rate=False)) == (3.0, 3.0)
+    nothing = DAYS.assign(exposure_node_days=float("nan"))
+    bare = failure_summary(STATES, VERDICTS, nothing, causes=taxonomy().causes).by_cause[0]
+    assert bare.frequency(as_rate=True) == 4.0

@@ -14,7 +14,13 @@ from analytics.errors import OutOfRangeError
 from analytics.frames import FailureCounts
 from analytics.reliability.failure_rate import failure_rate, projected_mttf
 from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
-from analytics.reliability.mttf import group_rates, mttf_report
+from analytics.reliability.mttf import (
+    GroupRate,
+    group_rates,
+    mttf_report,
+    with_known_rate,
+)
+from analytics.reliability.weekly_rates import weekly_rates
 
 BURSTS = FailureCounts(
     by_day=pd.DataFrame(
@@ -90,7 +96,7 @@ def test_the_default_projection_runs_to_131072_gpus() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 def test_the_order_of_rows_does_not_matter(random) -> None:
     def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
         order = list(range(len(frame)))
@@ -166,3 +172,26 @@ def test_the_projection_agrees_with_jobs_that_fail_at_the_rate_of_their_nodes() 
     assert size.mttf_hours.value == pytest.approx(point.mttf_hours.value)
     assert size.mttf_hours.lower < 24 / (64 * 0.0065) < size.mttf_hours.upper
     assert math.isclose(point.mttf_hours.value, 24 / (64 * 0.0065), rel_tol=0.1)
+
+
+def groups_of(*rows: tuple[str, int, float]) -> tuple[GroupRate, ...]:
+    """Groups of one day each: name, failures, exposure."""
+    days = [(name, 0, failures, exposure) for name, failures, exposure in rows]
+    columns = ["group", "day", "failures", "exposure_node_days"]
+    return group_rates(pd.DataFrame(days, columns=columns))
+
+
+def test_weeks_between_the_first_and_the_last_are_gaps_where_nothing_ran() -> None:
+    weeks = groups_of(("2026-01-05", 1, 10.0), ("2026-01-12", 2, 10.0), ("2026-01-26", 0, 10.0),
+                      ("2026-02-02", 0, 0.0))  # fmt: skip
+    rates = weekly_rates(weeks)
+    assert [str(week.date()) for week in rates.gaps] == ["2026-01-19"]
+    assert [[rate.n for _, rate in run] for run in rates.runs] == [[1, 2], [0]]
+    assert rates.n_known == 3
+    assert weekly_rates(groups_of(("2026-01-05", 0, 0.0))).runs == []
+
+
+def test_groups_of_unknown_rate_are_left_out_and_the_highest_rate_comes_first() -> None:
+    groups = groups_of(("a", 1, 10.0), ("b", 3, 10.0), ("c", 0, 0.0))
+    assert [group.group for group in with_known_rate(groups, sort=True)] == ["b", "a"]
+    assert [group.group for group in with_known_rate(groups, sort=False)] == ["a", "b"]

@@ -109,14 +109,15 @@ def test_csv_holds_a_row_a_quantity(faultline: Callable[..., Any]) -> None:
 def test_a_table_says_forms_intervals_and_what_moves_them(faultline: Callable[..., Any]) -> None:
     said = faultline(*JOB, "--write-min", 5, "--simulate", 5000, "--run-days", 30,
                      "--format", "table")  # fmt: skip
-    assert "ETTR, exact (a long run)               0.736" in said.out
-    assert "Daly-Young interval                    38.4 min" in said.out
-    assert "n 5,000)" in said.out
-    assert "MTTF of the job                        2.46 h" in said.out
-    assert "write_min" in said.out
+    lines = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert any(line.startswith("exact 0.736") for line in lines)
+    assert "Daly-Young interval 38.4 min" in lines
+    assert any(line.startswith("ETTR, simulated") and "n = 5,000)" in line for line in lines)
+    assert "MTTF of the job 2.46 h" in lines
+    assert any(line.startswith("write_min") for line in lines)
     none = faultline(*JOB[:3], "--rate-per-1000-node-days", 0, "--restart-min", 5,
                      "--write-min", 5, "--format", "table")  # fmt: skip
-    assert "Daly-Young interval                    none" in none.out
+    assert "Daly-Young interval none" in " ".join(none.out.split())
 
 
 REFUSED = {
@@ -182,7 +183,7 @@ def test_one_run_as_table_and_csv_and_without_names(
     faultline: Callable[..., Any], run_store: Path
 ) -> None:
     given = ("ettr", "--store", run_store, "--run", "7")
-    assert "productive over elapsed" in faultline(*given, "--format", "table").out
+    assert "Productive over elapsed" in faultline(*given, "--format", "table").out
     rows = list(csv.DictReader(io.StringIO(faultline(*given, "--format", "csv").out)))
     assert [row["productive_s"] for row in rows] == ["33330", "42240"]
     assert {row["name"] for row in rows} == {"llm"}

@@ -72,8 +72,9 @@ def test_the_forms_agree_and_a_limit_keeps_the_latest(
     keys = [row["attempt_key"] for row in faultline(*asked, "json").json]
     rows = list(csv.DictReader(faultline(*asked, "csv").out.splitlines()))
     assert [row["attempt_key"] for row in rows] == keys
-    header, _, *lines = faultline(*asked, "table").out.splitlines()
-    assert header.split()[-2:] == ["cluster", "attempt_key"]  # what `annotate` asks for
+    _, title, header, _, *lines = faultline(*asked, "table").out.splitlines()
+    assert title == "Failed attempts"
+    assert header.endswith("Cluster  Attempt key")  # what `annotate` asks for
     assert [line.split()[-2:] for line in lines] == [["demo", key] for key in keys]
 
 

@@ -40,10 +40,10 @@ def test_a_table_names_what_is_there_and_what_is_missing(
 ) -> None:
     said = faultline("info", "--store", demo_store, "--format", "table")
     assert said.code == 0
-    assert said.out.startswith("snapshot 1 (synthetic), published ")
+    assert said.out.startswith("Snapshot 1 (synthetic), published ")
     assert "\njobs " in said.out
     assert "\ntickets " in said.out
-    assert said.out.endswith("no rows of: node_failures\n")
+    assert said.out.splitlines()[0].endswith("no rows of node_failures.")
 
 
 def test_csv_counts_the_rows_of_every_table(
@@ -60,7 +60,8 @@ def test_an_empty_store_is_described(faultline: Callable[..., Any], empty_store:
     for form in ("json", "csv", "table"):
         assert faultline("info", "--store", empty_store, "--format", form).code == 0
     found = faultline("info", "--store", empty_store).json
-    assert set(found["tables"].values()) == {0, 1}
+    records = {name: n for name, n in found["tables"].items() if name != "stage_runs"}
+    assert set(records.values()) == {0, 1}
     assert found["coverage"]["sources"] == []
 
 

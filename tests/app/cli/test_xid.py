@@ -54,7 +54,7 @@ def test_a_disputed_code_shows_the_disagreement(faultline: Callable[..., Any]) -
     assert "RESET_GPU" in found["disagreement"]
     assert "not critical" in found["disagreement"]
     table = faultline("xid", 109, "--format", "table").out
-    assert "disagreement" in table
+    assert "Disagreement" in table
     assert "facebookresearch/gcm" in table
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pandas as pd
 
-from app.figures.fleet import coverage
+from analytics.fleet.coverage import coverage
+from app.figures.fleet.coverage import figure as drawn
 
 FROM, TO = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC)
 
@@ -14,6 +16,13 @@ FROM, TO = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC)
 def _days(source: str, days: list[int], cluster: str = "c") -> pd.DataFrame:
     at = [pd.Timestamp(FROM) + pd.Timedelta(days=day) for day in days]
     return pd.DataFrame({"cluster": cluster, "source": source, "day": at, "n_rows": 5})
+
+
+def _figure(
+    days: pd.DataFrame, missing: tuple[str, ...] = (), to_at: datetime = TO
+) -> dict[str, Any]:
+    held = coverage(days, days.head(0), expected=[*set(days["source"]), *missing])
+    return drawn(held, FROM, to_at).to_dict()
 
 
 def _bars(figure: dict, name: str) -> list[tuple[str, str, float]]:
@@ -27,7 +36,7 @@ def _bars(figure: dict, name: str) -> list[tuple[str, str, float]]:
 
 def test_gaps_are_hatched_spells_and_never_zero() -> None:
     days = _days("jobs", [0, 1, 2, 5, 6, 7, 8, 9])
-    figure = coverage.figure(days, missing=(), from_at=FROM, to_at=TO).to_dict()
+    figure = _figure(days)
     assert _bars(figure, "covered") == [("jobs", "2026-01-01", 3), ("jobs", "2026-01-06", 5)]
     assert _bars(figure, "no record") == [("jobs", "2026-01-04", 2)]
     (gap,) = (trace for trace in figure["data"] if trace["name"] == "no record")
@@ -36,27 +45,23 @@ def test_gaps_are_hatched_spells_and_never_zero() -> None:
 
 
 def test_a_source_without_any_record_has_a_hatched_row() -> None:
-    figure = coverage.figure(
-        _days("jobs", [0]), missing=("node_events",), from_at=FROM, to_at=TO
-    ).to_dict()
+    figure = _figure(_days("jobs", [0]), ("node_events",))
     assert ("node_events (no record)", "2026-01-01", 10) in _bars(figure, "no record")
 
 
 def test_the_axis_says_its_zone() -> None:
-    figure = coverage.figure(_days("jobs", [0]), missing=(), from_at=FROM, to_at=TO).to_dict()
+    figure = _figure(_days("jobs", [0]))
     assert figure["layout"]["xaxis"]["title"]["text"] == "Day (UTC)"
 
 
 def test_clusters_are_told_apart_where_there_are_several() -> None:
     days = pd.concat([_days("jobs", [0], "a"), _days("jobs", [0], "b")])
-    figure = coverage.figure(days, missing=(), from_at=FROM, to_at=TO).to_dict()
+    figure = _figure(days)
     assert {row for row, _, _ in _bars(figure, "covered")} == {"a · jobs", "b · jobs"}
 
 
 def test_ten_years_are_drawn_in_spans_that_have_a_width() -> None:
     days = _days("jobs", list(range(0, 3650, 30)))
-    figure = coverage.figure(
-        days, missing=(), from_at=FROM, to_at=FROM + timedelta(days=3650)
-    ).to_dict()
+    figure = _figure(days, to_at=FROM + timedelta(days=3650))
     assert "spans of 28 days" in figure["layout"]["title"]["text"]
     assert sum(len(trace["x"]) for trace in figure["data"]) < 100

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 from analytics.efficiency.ettr import EttrReport, ettr_report
-from analytics.efficiency.ettr_over_time import ettr_over_time
-from analytics.efficiency.ettr_sensitivity import ettr_sensitivities
-from analytics.efficiency.ettr_settings import EttrSettings
-from analytics.efficiency.expected_curve import ExpectedCurve, expected_curve
+from analytics.efficiency.expected_curve import ExpectedCurve, expected_curve, measured_and_expected
+from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities
 from analytics.efficiency.habits import Habit
+from analytics.efficiency.run_ettr import ettr_over_time, part_spans
 from analytics.estimate import Estimate
-from app.figures.efficiency import buckets, run_parts, run_timeline, runs_and_expected
+from app.figures.efficiency import buckets, run_timeline, runs_and_expected
 from app.figures.efficiency import sensitivity_bars as bars
 
 MODES = pytest.mark.parametrize("mode", ["light", "dark"])
@@ -108,7 +107,7 @@ def test_both_expectations_are_drawn_with_their_band_and_named(
     assert list(line["y"]) == curve.long_run.tolist()
     assert len(traces(chart, "expected, long run, interval")) == 1
     assert "expected, run of<br>24.0 h of training" in texts(chart)
-    frame = runs_and_expected.frame(runs, curve)
+    frame = measured_and_expected(runs, curve)
     assert frame["series"].value_counts().to_dict() == {
         "measured": 3, "expected_long_run": 3, "expected_of_median_run": 3,
     }  # fmt: skip
@@ -117,15 +116,15 @@ def test_both_expectations_are_drawn_with_their_band_and_named(
 def test_without_a_rate_the_runs_stand_alone(runs: EttrReport) -> None:
     chart = runs_and_expected.figure(runs, None)
     assert len(chart.data) == 1
-    assert set(runs_and_expected.frame(runs, None)["series"]) == {"measured"}
+    assert set(measured_and_expected(runs, None)["series"]) == {"measured"}
 
 
 @MODES
 def test_the_parts_of_an_attempt_lie_as_the_ledger_takes_them(
     attempts: pd.DataFrame, mode: Any
 ) -> None:
-    spans = run_parts.spans(attempts)
-    assert list(spans) == list(run_parts.TITLES)
+    spans = part_spans(attempts)
+    assert list(spans) == list(run_timeline.TITLES)
     start = MONDAY + pd.Timedelta(hours=1)
     first = {part: rows.iloc[0] for part, rows in spans.items()}
     assert first["queued"]["start_at"] == MONDAY
@@ -137,7 +136,7 @@ def test_the_parts_of_an_attempt_lie_as_the_ledger_takes_them(
     assert shares == pytest.approx(1.0)
     assert first["checkpoint"]["below"] == pytest.approx(first["productive"]["share"])
     assert len(spans["lost"]) == 1
-    colours = run_parts.marker("lost", spans["lost"], mode)["color"]
+    colours = run_timeline._marker("lost", spans["lost"], mode)["color"]
     assert colours == [buckets.colour("lost_work", mode)]
 
 
@@ -155,7 +154,7 @@ def test_a_run_shows_attempts_interruptions_and_both_curves(
     assert len(chart.to_dict()["layout"]["shapes"]) == 1
     assert "NODE_FAIL: GPU lost" in texts(chart)
     assert any("Lost to failures" in text for text in texts(chart))
-    frame = run_timeline.frame(over_time)
+    frame = over_time.table()
     assert str(frame["at"].dt.tz) == "UTC"
     assert frame["cumulative"].iloc[-1] == over_time.cumulative[-1]
 
@@ -184,4 +183,4 @@ def test_sensitivities_are_bars_the_strongest_on_top(mode: Any) -> None:
     assert bar["y"][-1] == "failures, 6.50 per 1,000 node-days"
     strengths = np.abs(np.asarray(bar["x"]))
     assert (np.diff(strengths) >= 0).all()
-    assert bars.frame(found)["parameter"].tolist() == [each.parameter for each in found]
+    assert pd.DataFrame(found)["parameter"].tolist() == [each.parameter for each in found]

@@ -7,7 +7,7 @@ import pytest
 
 from analytics.failures.incident_rate import IncidentCause
 from analytics.failures.incidents.timeline import Lane, Mark, Timeline
-from app.figures.failures import incident_timeline, incidents_by_cause
+from app.figures.failures import incidents_by_cause, timeline
 from app.figures.template import PALETTES, Mode
 
 AT = pd.Timestamp("2026-01-05T12:00Z")
@@ -81,7 +81,7 @@ def test_a_loss_that_is_not_known_is_drawn_small() -> None:
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_the_timeline_tells_roles_apart(mode: Mode) -> None:
-    drawn = incident_timeline.figure(_marks(), timezone="UTC", mode=mode).to_dict()
+    drawn = timeline.figure(_marks(), timezone="UTC", mode=mode).to_dict()
     seeds = [trace for trace in drawn["data"] if trace["name"] == "seed"]
     assert [trace["marker"]["color"][0] for trace in seeds] == [
         PALETTES[mode].hardware,
@@ -96,7 +96,7 @@ def test_the_timeline_tells_roles_apart(mode: Mode) -> None:
 
 
 def test_runs_and_outages_are_cut_at_the_ends_of_the_axis() -> None:
-    drawn = incident_timeline.figure(_marks(), timezone="UTC").to_dict()
+    drawn = timeline.figure(_marks(), timezone="UTC").to_dict()
     run, outage = (trace for trace in drawn["data"] if trace["type"] == "bar")
     assert run["base"][0] == pd.Timestamp("2026-01-05T11:00")
     assert outage["x"][0] == 3_600_000
@@ -104,7 +104,7 @@ def test_runs_and_outages_are_cut_at_the_ends_of_the_axis() -> None:
 
 
 def test_hover_says_the_number_and_both_zones() -> None:
-    drawn = incident_timeline.figure(_marks(), timezone="Asia/Tokyo").to_dict()
+    drawn = timeline.figure(_marks(), timezone="Asia/Tokyo").to_dict()
     (says,) = (t["customdata"][0] for t in drawn["data"] if "off the bus" in str(t["customdata"]))
     assert "3 alike" in says
     assert "20:59:00 JST" in says
@@ -112,7 +112,7 @@ def test_hover_says_the_number_and_both_zones() -> None:
 
 
 def test_the_lines_name_the_beginning() -> None:
-    drawn = incident_timeline.figure(_marks(), timezone="UTC").to_dict()
+    drawn = timeline.figure(_marks(), timezone="UTC").to_dict()
     texts = [each["text"] for each in drawn["layout"]["annotations"]]
     assert "began, 11:59:00" in texts
 
@@ -123,7 +123,7 @@ def test_only_the_first_moment_is_called_the_beginning() -> None:
         Lane("scheduler", f"job {n}", (Mark(at, None, "seed", "FAILED", "ended"),))
         for n, at in ((7, AT), (8, AT + hour), (9, AT + hour))
     ]
-    drawn = incident_timeline.figure(
+    drawn = timeline.figure(
         Timeline(tuple(lanes), AT - hour, AT + 2 * hour, AT), timezone="UTC"
     ).to_dict()
     texts = [each["text"] for each in drawn["layout"]["annotations"]]
@@ -143,4 +143,4 @@ def test_days_are_written_as_everywhere_else() -> None:
 
 
 def test_the_download_holds_every_mark() -> None:
-    assert len(incident_timeline.frame(_marks())) == 4
+    assert len(timeline.frame(_marks())) == 4

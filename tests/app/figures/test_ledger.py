@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.buckets import BUCKETS, STACK
 from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
+from analytics.efficiency.ledger_groups import LossesByGroup, hours_over_time, losses_by_group
 from app.figures import template
 from app.figures.efficiency import buckets, ledger_by_group, ledger_over_time, ledger_waterfall
 
@@ -99,7 +100,7 @@ def _lab(colour: str, seen: tuple[tuple[float, ...], ...]) -> tuple[float, float
 
 
 def test_every_bucket_has_a_place_and_a_colour() -> None:
-    assert set(buckets.ORDER) == set(BUCKETS)
+    assert set(STACK) == set(BUCKETS)
     assert all(set(buckets.COLOURS[mode]) == set(BUCKETS) for mode in MODES)
 
 
@@ -115,7 +116,7 @@ def test_a_bucket_stands_out_from_the_page(mode: Mode, bucket: str) -> None:
 def test_neighbours_are_told_apart_by_every_eye(
     mode: Mode, seen: tuple[tuple[float, ...], ...]
 ) -> None:
-    for one, other in itertools.pairwise(buckets.ORDER):
+    for one, other in itertools.pairwise(STACK):
         pair = [_lab(buckets.colour(name, mode), seen) for name in (one, other)]
         apart = sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) ** 0.5
         assert apart > 14, (one, other, apart)
@@ -164,8 +165,8 @@ def test_everything_productive_is_still_drawn() -> None:
 
 
 def test_the_table_has_costs_where_a_price_is_known() -> None:
-    assert "cost" not in ledger_waterfall.frame(_ledger(HOURS))
-    priced = ledger_waterfall.frame(_ledger(HOURS, {"c": (2.5, "EUR")}))
+    assert "cost" not in _ledger(HOURS).table()
+    priced = _ledger(HOURS, {"c": (2.5, "EUR")}).table()
     assert priced.set_index("bucket").loc["lost_work", "cost_EUR"] == 75.0
     assert priced["gpu_hours"].sum() == 1000.0
 
@@ -180,9 +181,8 @@ def _days(n: int, first: pd.Timestamp = FIRST) -> pd.DataFrame:
 
 
 def _over_time(by_day: pd.DataFrame, last: pd.Timestamp = LAST, **more: Any) -> dict[str, Any]:
-    figure: dict[str, Any] = ledger_over_time.figure(
-        by_day, span=(FIRST, last), recorded=more.get("recorded", ())
-    ).to_dict()
+    over_time = hours_over_time(by_day, span=(FIRST, last), recorded=more.get("recorded", ()))
+    figure: dict[str, Any] = ledger_over_time.figure(over_time).to_dict()
     return figure
 
 
@@ -227,24 +227,25 @@ def test_long_periods_are_drawn_by_week_as_means_per_day() -> None:
     assert "mean of the week" in figure["layout"]["yaxis"]["title"]["text"]
 
 
-def _groups(by: str = "size_class") -> pd.DataFrame:
+def _groups() -> LossesByGroup:
     rows = [
         ("129-256", "productive", 90.0), ("129-256", "lost_work", 10.0),
         ("1", "productive", 50.0), ("2-8", "productive", 30.0), ("2-8", "startup", 10.0),
         (None, "idle", 500.0),
     ]  # fmt: skip
-    return ledger_by_group.frame(pd.DataFrame(rows, columns=[by, "bucket", "gpu_hours"]), by)
+    frame = pd.DataFrame(rows, columns=["size_class", "bucket", "gpu_hours"])
+    return losses_by_group(frame, "size_class")
 
 
 def test_groups_are_shares_of_what_their_jobs_held() -> None:
-    found = _groups().set_index(["group", "bucket"])["percent"]
+    found = _groups().rows.set_index(["group", "bucket"])["percent"]
     assert found["129-256", "lost_work"] == 10.0
     assert found["2-8", "startup"] == 25.0
     assert "idle" not in found.index.get_level_values("bucket")
 
 
 def test_sizes_stand_from_small_to_large_with_losses_from_zero() -> None:
-    figure = ledger_by_group.figure(_groups(), by="size_class").to_dict()
+    figure = ledger_by_group.figure(_groups()).to_dict()
     assert figure["layout"]["yaxis"]["ticktext"] == ["1 GPU", "2 to 8 GPUs", "129 to 256 GPUs"]
     assert [trace["name"] for trace in figure["data"]] == ["Start-up", "Lost to failures"]
     assert figure["layout"]["xaxis"]["rangemode"] == "tozero"
@@ -255,14 +256,14 @@ def test_sizes_stand_from_small_to_large_with_losses_from_zero() -> None:
 def test_jobs_without_an_account_are_a_group_of_their_own() -> None:
     rows = [("<b>x</b>", "productive", 9.0), (None, "productive", 1.0)]
     frame = pd.DataFrame(rows, columns=["account", "bucket", "gpu_hours"])
-    figure = ledger_by_group.figure(ledger_by_group.frame(frame, "account"), by="account").to_dict()
+    figure = ledger_by_group.figure(losses_by_group(frame, "account")).to_dict()
     assert figure["layout"]["yaxis"]["ticktext"] == ["&lt;b>x&lt;/b>", "none stated"]
 
 
 def test_of_many_groups_the_largest_are_drawn() -> None:
     rows = [(f"a{n:02d}", "productive", float(n + 1)) for n in range(30)]
     frame = pd.DataFrame(rows, columns=["account", "bucket", "gpu_hours"])
-    figure = ledger_by_group.figure(ledger_by_group.frame(frame, "account"), by="account").to_dict()
+    figure = ledger_by_group.figure(losses_by_group(frame, "account")).to_dict()
     assert len(figure["layout"]["yaxis"]["ticktext"]) == 20
     assert figure["layout"]["yaxis"]["ticktext"][0] == "a29"
     assert "10 more in the download" in figure["layout"]["title"]["subtitle"]["text"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from analytics.training.stragglers.fleet import WastedDistribution
+from analytics.training.stragglers.slowdown import Contribution, Slowdowns, SlowestWorkers
 from app.figures.training import (
     before_after,
     fleet_waste,
@@ -20,8 +23,32 @@ if TYPE_CHECKING:
     from app.figures.template import Mode
 
 MODES: tuple[Mode, ...] = ("light", "dark")
-BY_WORKER = [[1.0, 1.1], [1.6, 0.98], [1.02, 1.0]]
+BY_WORKER = np.array([[1.0, 1.1], [1.6, 0.98], [1.02, 1.0]])
 """Three data-parallel ranks, two stages."""
+
+
+@pytest.fixture
+def slow() -> Slowdowns:
+    """A job of two steps and three by two workers, S_w at least 1 by the approximation."""
+    nothing = Contribution(2.0, 2.0, 2.0, 2.0)
+    return Slowdowns(
+        steps=np.array([9, 10]),
+        traced_seconds=np.array([3.0, 2.0]),
+        original_seconds=np.array([2.8, 1.8]),
+        step_slowdown=np.array([1.4, 1.2]),
+        ideal_seconds=2.0,
+        ideal_spread_seconds=0.0,
+        slowdown=1.3,
+        launch_slowdown=1.0,
+        by_type={"gc": 1.0},
+        by_stage=np.ones(2),
+        by_dp=np.ones(3),
+        by_worker_exact=BY_WORKER,
+        stages=(nothing, nothing),
+        slowest=SlowestWorkers((), nothing, {1: None}),
+        launch=None,
+        dropped_steps=(),
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -43,7 +70,7 @@ def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(mode: Mode) -> Non
 
 
 def test_many_ranks_are_coloured_without_numbers() -> None:
-    many = [[1.0, 1.2]] * 500
+    many = np.array([[1.0, 1.2]] * 500)
     drawn = worker_heat_map.figure(many, node_of={}).to_dict()
     assert len(drawn["data"]) == 1
     assert len(drawn["layout"]["xaxis"]["tickvals"]) <= 26
@@ -56,13 +83,13 @@ def test_many_ranks_are_coloured_without_numbers() -> None:
 def test_colours_end_above_the_slowest_or_where_those_of_smon_do(
     slowest: float, end: float, said: str
 ) -> None:
-    cells = worker_heat_map.figure([[1.0], [slowest]], node_of={}).to_dict()["data"][0]
+    cells = worker_heat_map.figure(np.array([[1.0], [slowest]]), node_of={}).to_dict()["data"][0]
     assert (cells["zmin"], cells["zmax"]) == (1.0, end)
     assert list(cells["colorbar"]["ticktext"]) == ["1.0", said]
 
 
-def test_both_ways_of_counting_stand_in_the_download() -> None:
-    frame = worker_heat_map.frame(BY_WORKER, [[1.0] * 2] * 3, {(1, 0): "gpu7"})
+def test_both_ways_of_counting_stand_in_the_download(slow: Slowdowns) -> None:
+    frame = worker_heat_map.frame(slow, sorted(slow.workers), {(1, 0): "gpu7"})
     assert frame.loc[2].to_dict() == {
         "dp_rank": 1,
         "stage": 0,
@@ -88,10 +115,11 @@ def test_bars_begin_at_one_and_say_their_value(slowdown: dict[str, float]) -> No
     assert "ratio" in drawn["layout"]["xaxis"]["title"]["text"]
 
 
-def test_steps_stand_in_order_with_the_jobs_slowdown() -> None:
-    frame = step_slowdown.frame({"10": 1.2, "9": 1.4}, {"10": 2.0, "9": 3.0})
+def test_steps_stand_in_order_with_the_jobs_slowdown(slow: Slowdowns) -> None:
+    frame = step_slowdown.frame(slow)
     assert frame["step"].tolist() == [9, 10]
-    drawn = step_slowdown.figure([9, 10], [1.4, 1.2], job=1.3).to_dict()
+    assert frame["traced_seconds"].tolist() == [3.0, 2.0]
+    drawn = step_slowdown.figure(slow).to_dict()
     assert drawn["data"][0]["y"] == [1.4, 1.2]
     assert {shape["y0"] for shape in drawn["layout"]["shapes"]} == {1.3, 1.1}
 
@@ -108,12 +136,13 @@ def test_the_curve_shows_shares_beyond_all_and_none(curve: dict[int, Any]) -> No
 
 
 def test_waste_of_traces_stands_beside_the_published_percentiles() -> None:
-    drawn = fleet_waste.figure([0.2, 0.1]).to_dict()
+    drawn = fleet_waste.figure(WastedDistribution.of([0.2, 0.1])).to_dict()
     ours, published = drawn["data"]
     assert ours["x"] == pytest.approx([10, 20])
     assert ours["y"] == pytest.approx([50, 100])
     assert published["x"] == [7.8, 21.3, 45.0]
-    assert fleet_waste.figure([]).to_dict()["data"][0]["x"] == []
+    nothing = fleet_waste.figure(WastedDistribution.of([]))
+    assert nothing.to_dict()["data"][0]["x"] == []
 
 
 def test_before_and_after_keep_their_order() -> None:
@@ -125,12 +154,12 @@ def test_before_and_after_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_figure_draws_in_both_modes(mode: Mode) -> None:
+def test_a_figure_draws_in_both_modes(slow: Slowdowns, mode: Mode) -> None:
     figures = [
         slowdown_bars.figure({"a": 1.1}, title="x", mode=mode),
-        step_slowdown.figure([1], [1.0], job=1.0, mode=mode),
+        step_slowdown.figure(slow, mode=mode),
         worker_curve.figure({1: 0.3}, n_slowest=1, mode=mode),
-        fleet_waste.figure([0.1], mode=mode),
+        fleet_waste.figure(WastedDistribution.of([0.1]), mode=mode),
         before_after.figure({"as it ran": 1.0}, mode=mode),
     ]
     for figure in figures:

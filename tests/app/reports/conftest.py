@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app import questions
 from app.actions import Options, ingest_files
-from app.reports import kinds, writers
-from data.queries.selection import Selection
+from app.answers.failures import incidents
+from app.reports import kinds
+from app.show import files
+from data.filters import Selection
 from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from app.reports.content import Report
+    from app.reports.report import Report
 
 SACCT = """\
 JobID|Cluster|Partition|Account|User|JobName|State|Submit|Start|End|NNodes|AllocTRES|NodeList
@@ -56,7 +57,7 @@ def awkward_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(content, encoding="utf-8")
         ingest_files(root, source, [str(folder / name)], Options(cluster="c"))
     store = Store.open(root)
-    ids = questions.incident_rows(store, Selection())["incident_id"]
+    ids = incidents.rows(store, Selection(), incidents.Kind(), limit=9)["incident_id"]
     store.close()
     for incident_id in ids:
         State(root).annotate(f"incident:{incident_id}", "note", "=1+1 ask alice", author="erin")
@@ -88,4 +89,4 @@ def reports(demo_store: Path) -> dict[str, Report]:
 @pytest.fixture(scope="session")
 def written(reports: dict[str, Report]) -> Callable[[str, str], bytes]:
     """The file of a kind of report in a form, written once: `written("fleet", "pdf")`."""
-    return cache(lambda kind, form: writers.render(reports[kind], form))
+    return cache(lambda kind, form: files.render(reports[kind], form))

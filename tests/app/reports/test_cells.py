@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.components.scope import Scope
-from app.loaders import Selection
-from app.reports.cells import Column, neutral, neutral_frame, texts
+from app.show.scope import Scope
+from app.words.cells import Column, neutral, neutral_frame, texts
+from data.filters import Selection
 
 FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "=", "-cmd|x", "\uff1d1",
             "+44 20 7946", "--redact", "-1e5x", "=HYPERLINK(\"http://x\",\"y\")", "\u00a0=1"]  # fmt: skip

@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.estimate import Estimate
-from app import questions
-from app.figures import numbers
-from app.reports import fleet, fleet_summary, kinds
-from data.queries.selection import Selection
+from analytics.estimate import Estimate, unknown
+from analytics.reliability.failure_rate import RateEstimate
+from analytics.reliability.mttf import MttfReport
+from app.answers.failures import incidents, verdicts
+from app.answers.reliability import mttf
+from app.reports import fleet, kinds
+from app.words import numbers
+from data.filters import Selection
 from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
-    from app.reports.content import Report
+    from app.reports.report import Report
 
 EVERYTHING = Selection()
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,26 +39,26 @@ def _report(store: Path, selection: Selection = EVERYTHING, **options: object) -
 def test_its_numbers_are_those_of_the_questions(demo_store: Path) -> None:
     report = _report(demo_store)
     with closing(Store.open(demo_store)) as store:
-        mttf = questions.mttf(store, Selection())
-        failures = questions.failures(store, Selection())
-        incidents = questions.incidents(store, Selection())
-    shown = {headline.label: headline for headline in report.headlines}
+        measured = mttf.measured(store, Selection())
+        failures = verdicts.summarised(store, Selection())
+        counted = incidents.summarised(store, Selection(), incidents.Kind())
+    shown = {headline.term.label: headline for headline in report.headlines}
     rate = shown["Failures per 1,000 node-days"]
-    assert rate.exact == mttf.rate.rate_per_1000_node_days
-    assert rate.value == numbers.number(mttf.rate.rate_per_1000_node_days.value)
+    assert rate.exact == measured.rate.rate_per_1000_node_days
+    assert rate.value == numbers.number(measured.rate.rate_per_1000_node_days.value)
     assert shown["Cause unknown"].exact == failures.unknown_ratio
-    assert shown["GPU-hours lost"].exact == incidents.lost_gpu_hours
+    assert shown["GPU-hours lost"].exact == counted.lost_gpu_hours
     tables = {table.key: table for table in report.tables}
     assert sum(row[2] for row in tables["causes"].rows) == failures.n_failed
-    assert sum(row[1] for row in tables["rate_by_week"].rows) == mttf.rate.failures
-    losses = [row[4] for row in tables["incidents"].rows]
+    assert sum(row[1] for row in tables["rate_by_week"].rows) == measured.rate.failures
+    losses = [row[4] for row in tables["incidents"].values]
     assert losses == sorted(losses, reverse=True)
 
 
 def test_every_headline_and_domain_is_defined(reports: dict[str, Report]) -> None:
     for report in reports.values():
         defined = dict(report.definitions)
-        assert all(headline.label in defined for headline in report.headlines)
+        assert all(headline.term.label in defined for headline in report.headlines)
         assert all(defined.values())
 
 
@@ -74,6 +77,12 @@ def _rate(lower: float | None, value: float | None, upper: float | None, n: int 
     return Estimate(value, lower, upper, 0.9, n)
 
 
+def _of_rate(per_1000: Estimate) -> MttfReport:
+    rate = RateEstimate(per_1000.n, 1000.0, per_1000.scaled(1 / 1000), None)
+    nothing = unknown(0.9, 0)
+    return MttfReport(rate, rate, nothing, nothing, (), (), "gpu_time", 8.0, None, None, 0)
+
+
 CHANGES = {
     "rose": (_rate(8, 9, 10), _rate(1, 2, 3), "The rate rose"),
     "fell": (_rate(1, 2, 3), _rate(8, 9, 10), "The rate fell"),
@@ -89,20 +98,21 @@ def test_a_change_is_named_only_where_the_intervals_do_not_overlap(
     case: tuple[Estimate, Estimate, str],
 ) -> None:
     now, before, said = case
-    assert (fleet_summary.change(now, before) or "").startswith(said)
+    assert mttf.change_in_words(_of_rate(now), _of_rate(before)).startswith(said)
 
 
 @pytest.mark.parametrize("before", [None, _rate(None, None, None)], ids=["none", "unknown"])
 def test_without_a_preceding_period_no_change_is_spoken_of(before: Estimate | None) -> None:
-    assert fleet_summary.change(_rate(1, 2, 3), before) is None
+    earlier = None if before is None else _of_rate(before)
+    assert mttf.change_in_words(_of_rate(_rate(1, 2, 3)), earlier) == ""
 
 
 def test_an_empty_store_says_that_nothing_is_known(empty_store: Path) -> None:
     report = _report(empty_store)
-    assert report.answer == "Nothing ran and nothing failed: the failure rate is unknown."
+    assert report.answer == "Nothing ran and nothing failed in this selection."
     assert {headline.value for headline in report.headlines} == {"unknown"}
     assert report.missing
-    assert all(not table.rows for table in report.tables)
+    assert all(not len(table) for table in report.tables)
     assert {block.title for part in report.sections for block in part.blocks} >= {"All causes"}
 
 
@@ -142,7 +152,7 @@ def test_the_same_store_has_the_same_hash_elsewhere(demo_store: Path, tmp_path: 
     assert _report(copy).content_sha256 == here.content_sha256
     program = (
         "import sys; from pathlib import Path; from data.store import Store\n"
-        "from app.reports import fleet; from data.queries.selection import Selection\n"
+        "from app.reports import fleet; from data.filters import Selection\n"
         "print(fleet.report(Store.open(Path(sys.argv[1])), Selection()).content_sha256)"
     )
     for zone, locale, seed in (
@@ -179,5 +189,6 @@ def test_the_key_of_pseudonyms_is_not_in_the_hash(awkward_store: Path, tmp_path:
         with closing(Store.open(copy)) as store:
             made.append(kinds.report(store, "node", Selection(), about="n2", redact=True))
     assert made[0].content_sha256 == made[1].content_sha256
-    assert made[0].tables != made[1].tables
+    one, two = ([table.printed for table in report.tables] for report in made)
+    assert one != two
     assert State(copies[0]).redaction_key() != State(copies[1]).redaction_key()

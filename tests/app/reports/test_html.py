@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import sync_playwright
 
-from app.reports import html, kinds, markdown
-from data.queries.selection import Selection
+from app.reports import kinds
+from app.show import html, markdown
+from data.filters import Selection
 from tests.journeys.chromium import find_chromium
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from app.reports.content import Report
+    from app.reports.report import Report
     from data.store import Store
 
 VOID = {"meta", "br", "img", "link", "input", "hr", "circle", "line", "rect", "path", "use"}

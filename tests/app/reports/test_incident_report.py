@@ -5,16 +5,15 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pytest
 
 from app import actions
 from app.actions import Options, ingest_files
-from app.reports import incident, incident_log, node
-from app.reports.redaction import Names
-from data.queries.selection import Selection
+from app.ask import of_store
+from app.reports import incident, node
+from data.filters import Selection
 from data.store import Store
 from tests.app.conftest import HEADER, LOOP
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from app.reports.content import Report
+    from app.reports.report import Report
 
 SACCT = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n" + "".join(
     f"{job}|c|FAILED|2026-01-0{job}T00:00:00|2026-01-0{job}T00:00:00|2026-01-0{job}T05:00:00|1"
@@ -45,25 +44,25 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def verdicts(logged: Store) -> Callable[..., pd.DataFrame]:
+def verdicts(logged: Store) -> Callable[..., list[dict[Any, Any]]]:
     """Verdicts of the five; evidence names some lines of the last one's log."""
 
-    def of(*named: int, jobs: int = 5) -> pd.DataFrame:
+    def of(*named: int, jobs: int = 5) -> list[dict[Any, Any]]:
         rows = logged.frame(
             "SELECT cluster, attempt_key, job_id FROM jobs ORDER BY job_id DESC LIMIT $n",
             {"n": jobs},
         )
         key = [{"kind": "job_log", "key": f"slurm-5.out:{line}"} for line in named]
         rows["evidence"] = [key if job == "5" else [] for job in rows["job_id"]]
-        return rows.sort_values("job_id", ignore_index=True)
+        return rows.sort_values("job_id").to_dict("records")
 
     return of
 
 
 def test_a_log_that_told_something_is_quoted_however_late_its_job_failed(
-    logged: Store, verdicts: Callable[..., pd.DataFrame]
+    logged: Store, verdicts: Callable[..., list[dict[Any, Any]]]
 ) -> None:
-    section = incident_log.section(logged, verdicts(100), Names())
+    section = incident.log_section(of_store(logged), verdicts(100))
     (found,) = section.blocks
     assert found.title == "Log of job 5: slurm-5.out"
     assert [line.line_no for line in found.lines] == list(range(96, 105))
@@ -72,23 +71,23 @@ def test_a_log_that_told_something_is_quoted_however_late_its_job_failed(
 
 
 def test_logs_that_were_not_looked_at_are_not_passed_over_in_silence(
-    logged: Store, verdicts: Callable[..., pd.DataFrame]
+    logged: Store, verdicts: Callable[..., list[dict[Any, Any]]]
 ) -> None:
-    section = incident_log.section(logged, verdicts(), Names())
+    section = incident.log_section(of_store(logged), verdicts())
     assert section.blocks == ()
     assert section.sentences == (
         "Looked at: the logs of 3 of 5 failed attempts; none is in the store.",
     )
-    assert incident_log.section(logged, verdicts(jobs=3), Names()).sentences == ()
+    assert incident.log_section(of_store(logged), verdicts(jobs=3)).sentences == ()
 
 
 def test_lines_and_letters_that_are_cut_are_announced(
-    logged: Store, verdicts: Callable[..., pd.DataFrame]
+    logged: Store, verdicts: Callable[..., list[dict[Any, Any]]]
 ) -> None:
-    (found,) = incident_log.section(logged, verdicts(*range(10, 190, 10)), Names()).blocks
+    (found,) = incident.log_section(of_store(logged), verdicts(*range(10, 190, 10))).blocks
     assert found.title == "Log of job 5: slurm-5.out (first 60 of 162 lines)"
     assert len(found.lines) == 60
-    (found,) = incident_log.section(logged, verdicts(jobs=1), Names()).blocks
+    (found,) = incident.log_section(of_store(logged), verdicts(jobs=1)).blocks
     assert [line.line_no for line in found.lines] == list(range(189, 201))
     assert found.lines[-1].text == "x" * 399 + "…"
 
@@ -105,7 +104,7 @@ def test_what_a_person_decided_stands_beside_the_evidence(
 ) -> None:
     cause, said = case
     before, after = _decided(incident_store, tmp_path / "store", "loop_failures > 0", cause)
-    title = next(headline.value for headline in before.headlines if headline.label == "Cause")
+    title = next(headline.value for headline in before.headlines if headline.term.label == "Cause")
     assert not any("person" in note for note in before.notes)
     assert said.format(title=title) in after.notes
 

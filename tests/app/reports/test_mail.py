@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.reports import mail, writers
+from app.reports import mail
+from app.show import files
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
     from pathlib import Path
 
-    from app.reports.content import Report
+    from app.reports.report import Report
 
 
 @dataclass
@@ -92,7 +93,7 @@ def test_the_files_arrive_with_the_answer(
     reports: dict[str, Report], receiver: Received, tmp_path: Path
 ) -> None:
     report = reports["fleet"]
-    paths = [writers.write(report, form, tmp_path) for form in ("html", "pdf", "xlsx")]
+    paths = [files.write(report, form, tmp_path) for form in ("html", "pdf", "xlsx")]
     root = _site(tmp_path / "store", receiver.port, 'user = "reporter"\n')
     secret = {"FAULTLINE_SMTP_PASSWORD": "open sesame"}
     mail.mail(root, "a@example.org, b@example.org", secret).send(report, paths)

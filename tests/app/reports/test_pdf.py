@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pypdf import PdfReader
 
-from app.reports import pdf
-from app.reports.cells import Column
-from app.reports.content import Excerpt, LogLine, Report, Section, Table
+from app.answers.content import Excerpt, LogLine, Table
+from app.reports.report import Report, Section
+from app.show import pdf
+from app.words.cells import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ def test_its_text_holds_every_headline_and_every_cell(
     report = reports[kind]
     text = _flat("".join(_texts(written(kind, "pdf"))))
     for headline in report.headlines:
-        assert _flat(headline.label) in text
+        assert _flat(headline.term.label) in text
         assert _flat(headline.value) in text
         assert _flat(headline.interval) in text
     for table in report.tables:

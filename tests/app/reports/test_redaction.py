@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import questions
-from app.reports import kinds, redaction, writers
-from app.reports.redaction import Pseudonyms
+from app.ask import of_store
+from app.reports import kinds, redaction
+from app.reports.redaction import Hidden, Pseudonyms, redacting
+from app.show import files
+from data.filters import Selection
 from data.queries.people import People
-from data.queries.selection import Selection
-from data.state import State
+from data.state import Annotation, State
 from tests.app.reports.conftest import NAMES
 
 if TYPE_CHECKING:
@@ -29,16 +32,16 @@ ABOUT = {"fleet": "", "incident": "latest", "node": "n2"}
 def _names(**people: set[str]) -> Pseudonyms:
     empty = {"users": set(), "accounts": set(), "jobs": set()}
     found = {kind: frozenset(names) for kind, names in (empty | people).items()}
-    return Pseudonyms(questions.Hidden(People(**found), b"key"))
+    return Pseudonyms(Hidden(People(**found), b"key"))
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
 @pytest.mark.parametrize("form", ["html", "md", "json"])
 def test_no_name_leaves_the_store(awkward: Store, kind: kinds.Kind, form: str) -> None:
     plain = kinds.report(awkward, kind, Selection(), about=ABOUT[kind])
-    assert any(name in writers.render(plain, form).decode() for name in NAMES)
+    assert any(name in files.render(plain, form).decode() for name in NAMES)
     report = kinds.report(awkward, kind, Selection(), about=ABOUT[kind], redact=True)
-    text = writers.render(report, form).decode()
+    text = files.render(report, form).decode()
     assert [name for name in NAMES if name in text] == []
     assert PSEUDONYM.search(text)
     assert State(awkward.root).redaction_key().hex() not in text
@@ -98,6 +101,37 @@ def test_no_surroundings_let_a_name_through(before: str, name: str, after: str) 
     names = _names(users={"ann", "bob_k"}, jobs={"my run"})
     said = names.text(f"{before} {name} {after}")
     assert not re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", said)
+
+
+@dataclass(frozen=True)
+class _Result:
+    rows: pd.DataFrame
+    row: dict[str, object]
+    titles: dict[str, str]
+    said: tuple[Annotation, ...]
+
+
+def _result(_: Store) -> _Result:
+    said = Annotation("1", "attempt:a/1", "ann", "2026-01-01T00:00:00", "note", "ann: mine")
+    return _Result(
+        pd.DataFrame({"user": ["ann", None], "n_gpus": [8, 16]}),
+        {"cluster": "a", "account": "ann", "note": "ask ann"},
+        {"user": "The program of ann"},
+        (said,),
+    )
+
+
+def test_what_is_asked_by_a_redacting_ask_names_nobody(awkward: Store) -> None:
+    names, ask = _names(users={"ann"}), of_store(awkward)
+    result = redacting(ask, names)(_result)
+    assert result.rows["user"].tolist() == [names.user("ann"), None]
+    assert result.row == {
+        "cluster": "a", "account": names.account("ann"), "note": f"ask {names.user('ann')}",
+    }  # fmt: skip
+    assert result.said[0].author == names.user("ann")
+    assert result.said[0].value == f"{names.user('ann')}: mine"
+    assert result.titles == {"user": "The program of ann"}, "words of analytics name nobody"
+    assert redacting(ask, redaction.Names())(_result).row["note"] == "ask ann"
 
 
 def test_the_key_is_made_once(tmp_path: Path) -> None:

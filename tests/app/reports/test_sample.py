@@ -11,13 +11,14 @@ import pytest
 from pypdf import PdfReader
 
 from app.actions import build_demo
-from app.reports import fleet, writers
-from data.queries.selection import Selection
+from app.reports import fleet
+from app.show import files
+from data.filters import Selection
 from data.store import Store
 from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
-    from app.reports.content import Report
+    from app.reports.report import Report
 
 SAMPLE = Path(__file__).resolve().parents[3] / "app" / "reports" / "sample"
 SMALL = DemoSpec.of(2_000, 16, None, 0)
@@ -34,7 +35,7 @@ def test_the_same_demo_is_the_same_report_to_the_byte(tmp_path: Path) -> None:
     one, other = (_of_demo(tmp_path / name, SMALL) for name in ("one", "other"))
     assert one.content_sha256 == other.content_sha256
     for form in FORMS:
-        assert writers.render(one, form) == writers.render(other, form)
+        assert files.render(one, form) == files.render(other, form)
 
 
 def test_both_forms_of_the_sample_say_the_same() -> None:
@@ -51,5 +52,5 @@ def test_the_sample_is_up_to_date(tmp_path: Path) -> None:
     report = _of_demo(tmp_path / "store", DemoSpec.of(None, None, None, 0))
     remedy = "run `make sample`"
     assert report.content_sha256 in (SAMPLE / "fleet.html").read_text(encoding="utf-8"), remedy
-    pdf = PdfReader(io.BytesIO(writers.render(report, "pdf")))
+    pdf = PdfReader(io.BytesIO(files.render(report, "pdf")))
     assert len(pdf.pages) == len(PdfReader(SAMPLE / "fleet.pdf").pages), remedy

@@ -10,13 +10,14 @@ import openpyxl
 import pytest
 
 from analytics.estimate import Estimate
-from app.reports import kinds, xlsx
-from data.queries.selection import Selection
+from app.reports import kinds
+from app.show import xlsx
+from data.filters import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.reports.content import Report
+    from app.reports.report import Report
     from data.store import Store
 
 
@@ -49,8 +50,8 @@ def test_the_cover_holds_numbers_definitions_filters_and_versions(
     by_name = {row[0]: row for row in cover}
     first = {row[0]: row for row in reversed(cover)}
     for headline in report.headlines:
-        row = first[headline.label]
-        assert by_name[headline.label][1] == headline.definition
+        row = first[headline.term.label]
+        assert by_name[headline.term.label][1] == headline.term.definition
         if isinstance(headline.exact, Estimate):
             assert row[1:5] == pytest.approx(
                 (headline.exact.value, headline.exact.lower, headline.exact.upper, headline.exact.n)
@@ -74,7 +75,7 @@ def test_numbers_are_numbers_with_their_unit_in_the_header(
     book = _book(written("fleet", "xlsx"))
     (table,) = (table for table in reports["fleet"].tables if table.key == "mttf_by_size")
     rows = _rows(book["mttf by size"])[: len(table.rows)]
-    for row, (size, failures, hours, mttf) in zip(rows, table.rows, strict=True):
+    for row, (size, failures, hours, mttf) in zip(rows, table.shown, strict=True):
         assert row["Job size"] == size
         assert row["Failures"] == failures
         assert row["Running time (h)"] == pytest.approx(hours)
@@ -89,7 +90,7 @@ def test_times_are_times(reports: dict[str, Report], written: Callable[[str, str
     (table,) = (table for table in reports["fleet"].tables if table.key == "incidents")
     rows = _rows(_book(written("fleet", "xlsx"))["incidents"])
     assert isinstance(rows[0]["Began (UTC)"], datetime.datetime)
-    assert rows[0]["Began (UTC)"] == table.rows[0][1].tz_localize(None).round("ms")
+    assert rows[0]["Began (UTC)"] == table.values[0][1].tz_localize(None).round("ms")
 
 
 def test_the_filter_stands_in_every_sheet(

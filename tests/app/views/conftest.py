@@ -39,3 +39,38 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         return test.run()
 
     return run
+
+
+def answer(page: AppTest) -> list[str]:
+    """What a page answers: its sentence, its numbers and its tables, without what it rests on."""
+    numbers = [f"{metric.label}: {metric.value}" for metric in page.metric]
+    return (
+        [title.value for title in page.title]
+        + numbers
+        + [frame.value.to_csv() for frame in page.dataframe]
+    )
+
+
+@pytest.fixture(scope="session")
+def _unfiltered() -> dict[tuple[str, ...], list[str]]:
+    """Answers of pages without the filter that a test looks at."""
+    return {}
+
+
+@pytest.fixture
+def answers(
+    open_page: Callable[..., AppTest], _unfiltered: dict[tuple[str, ...], list[str]]
+) -> Callable[..., tuple[AppTest, bool]]:
+    """A page with filters beside others it has anyway, and whether they change its answer."""
+
+    def compare(
+        store: Path, page: str, filters: dict[str, str], **anyway: str
+    ) -> tuple[AppTest, bool]:
+        filtered = open_page(store, page, **(anyway | filters))
+        assert not filtered.exception
+        key = (str(store), page, *map(str, sorted(anyway.items())))
+        if key not in _unfiltered:
+            _unfiltered[key] = answer(open_page(store, page, **anyway))
+        return filtered, answer(filtered) != _unfiltered[key]
+
+    return compare

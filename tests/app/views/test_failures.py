@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app import questions
 from app.actions import Options, ingest_files
-from data.queries.selection import Selection
+from app.answers.failures import verdicts
+from data.filters import Selection
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def logged_store(tmp_path: Path) -> Path:
 
 def _summary(store: Path) -> FailureSummary:
     opened = Store.open(store)
-    found = questions.failures(opened, Selection())
+    found = verdicts.summarised(opened, Selection())
     opened.close()
     return found
 
@@ -84,16 +84,20 @@ def test_every_tab_of_a_link_opens(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("period", "24h"), ("period", "7d"), ("cluster", "demo"), ("min_gpus", "9"),
-     ("partition", "learn"), ("account", "vision"), ("min_gpus", "100000")],
+    ("name", "value", "changes"),
+    [("period", "24h", True), ("period", "7d", True), ("cluster", "demo", False), ("min_gpus", "9", True),
+     ("partition", "learn", True), ("account", "vision", True), ("min_gpus", "100000", True)],
 )  # fmt: skip
-def test_every_filter_of_a_link_is_followed(
-    open_page: Callable[..., AppTest], demo_store: Path, name: str, value: str
+def test_every_filter_of_a_link_changes_the_answer_where_jobs_differ(
+    answers: Callable[..., tuple[AppTest, bool]],
+    demo_store: Path,
+    name: str,
+    value: str,
+    changes: bool,
 ) -> None:
-    page = open_page(demo_store, PAGE, **{"period": "all", name: value})
-    assert not page.exception
+    page, changed = answers(demo_store, PAGE, {name: value}, period="all")
     assert page.title
+    assert changed == changes  # all jobs are of the one cluster
 
 
 def test_the_domains_that_a_link_names_are_shown(

@@ -108,7 +108,7 @@ def test_published_figures_that_do_not_follow_are_marked(
 ) -> None:
     page = open_page(demo_store, PAGE)
     table = next(f.value for f in page.dataframe if "published" in f.value.columns)
-    verdicts = dict(zip(table["gpus"], table["follows from r_f"], strict=True))
+    verdicts = dict(zip(table["gpus"], table["follows"], strict=True))
     assert verdicts[1024] == verdicts[8] == "does not follow from r_f"
     assert verdicts[16384] == verdicts[131072] == "yes"
 

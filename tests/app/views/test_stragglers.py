@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app import loaders
 from app.actions import Options, ingest_files
+from app.answers.training import stragglers
+from app.ask.cached import ask
+from data.filters import Selection
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
@@ -161,8 +163,8 @@ def test_a_fix_of_a_link_says_what_it_gives_back(
 
 def test_a_timeline_is_that_of_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTLINE_STORE", str(_store(tmp_path)))
-    trace = loaders.straggler_traces(loaders.Selection())["trace_id"][0]
-    text = loaders.straggler_timeline(trace, "fixed", part="worker:1,0", steps=[2])
+    trace = ask(stragglers.straggler_traces, Selection())["trace_id"][0]
+    text = ask(stragglers.straggler_timeline, trace, "fixed", part="worker:1,0", steps=[2])
     events = json.loads(text)["traceEvents"]
     assert {event["args"]["step"] for event in events if event["ph"] == "X"} == {2}
 

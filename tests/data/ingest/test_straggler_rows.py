@@ -21,7 +21,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from analytics.training.stragglers.rows import TraceRows
+    from analytics.training.stragglers.trace import TraceRows
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "straggler"
 SHAPE = TraceShape(dp=2, pp=2, micro_batches=3, steps=(7, 9), tp=2)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from analytics.frames import RATE_GROUPS
 from analytics.reliability.failure_rate import size_class
 from analytics.reliability.mttf import mttf_report
-from data.queries import reliability
-from data.queries.selection import Selection
+from data.filters import Selection
+from data.queries import rate_groups, reliability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -197,8 +198,8 @@ def test_a_random_store_counts_as_by_hand(
         _compare_days(counts, hand, store)
         _compare_sizes(counts, hand)
         _compare_single_failures(counts, hand)
-        for by in reliability.GROUPINGS:
-            _compare_groups(reliability.groups(store, selection, by), hand, by)
+        for by in RATE_GROUPS:
+            _compare_groups(rate_groups.groups(store, selection, by), hand, by)
 
 
 def _compare_days(counts: Any, hand: Hand, store: Store) -> None:
@@ -224,7 +225,8 @@ def _compare_days(counts: Any, hand: Hand, store: Store) -> None:
             hour = row["start_at"].replace(minute=0, second=0)
             firsts["log", row["node"] or row["failure_key"], hour] = row["start_at"]
     incidents = Counter(midnight(first) for first in firsts.values())
-    table = counts.by_day.set_index("day")
+    table = pd.DataFrame(counts.by_day)
+    table = table.set_index(table.pop("day").dt.tz_localize("UTC"))
     assert {d: n for d, n in table["failures"].items() if n} == failures
     assert {d: n for d, n in table["incidents"].items() if n} == incidents
     assert {d: e for d, e in table["exposure_node_days"].items() if e} == pytest.approx(exposure)
@@ -305,6 +307,6 @@ def test_the_order_of_rows_does_not_matter(
     for selection in selections(1):
         one, other = (reliability.failure_counts(store, selection) for store in (first, second))
         assert mttf_report(one) == mttf_report(other)
-        for by in reliability.GROUPINGS:
-            one, other = (reliability.groups(store, selection, by) for store in (first, second))
+        for by in RATE_GROUPS:
+            one, other = (rate_groups.groups(store, selection, by) for store in (first, second))
             pd.testing.assert_frame_equal(one, other)

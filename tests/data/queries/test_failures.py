@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app import questions
-from data.queries.selection import Selection
+from app.answers.failures import verdicts
+from app.answers.reliability import mttf
+from data.filters import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def rows(random_rows: Callable[[int], Any]) -> Any:
 
 
 def summary(store: Store, **filters: Any) -> FailureSummary:
-    return questions.failures(store, Selection(**filters))
+    return verdicts.summarised(store, Selection(**filters))
 
 
 def test_attempts_without_gpus_fail_but_count_in_no_rate(
@@ -47,8 +48,8 @@ def test_attempts_without_gpus_fail_but_count_in_no_rate(
     assert (lost.n_attempts, lost.rate_per_1000_node_days.n) == (2, 1)
     (limit,) = (cause for cause in found.by_cause if cause.cause == "time_limit")
     assert (limit.n_attempts, limit.rate_per_1000_node_days.value) == (1, 0.0)
-    assert found.n_counted == questions.mttf(store, Selection(cluster="gpu")).rate.failures
-    counted = questions.verdict_rows(store, Selection(cluster="gpu"), counted=True)
+    assert found.n_counted == mttf.measured(store, Selection(cluster="gpu")).rate.failures
+    counted = verdicts.rows(store, Selection(cluster="gpu"), counted=True)
     assert counted["attempt_key"].tolist() == ["large"]
 
 
@@ -57,8 +58,8 @@ def test_the_smallest_job_is_ignored_where_no_attempt_has_gpus(
 ) -> None:
     store = store_of(rows)
     found = summary(store, min_gpus=9)
-    assert sorted(questions.verdict_rows(store, Selection(min_gpus=9))["attempt_key"]) == [
+    assert sorted(verdicts.rows(store, Selection(min_gpus=9))["attempt_key"]) == [
         "bare",
         "large",
     ]
-    assert found.n_counted == questions.mttf(store, Selection(min_gpus=9)).rate.failures == 2
+    assert found.n_counted == mttf.measured(store, Selection(min_gpus=9)).rate.failures == 2

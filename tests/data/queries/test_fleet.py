@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from app.actions import Options, ingest_files
+from data.filters import Selection
 from data.queries import fleet
-from data.queries.selection import Selection
 from data.store import Store
 
 if TYPE_CHECKING:

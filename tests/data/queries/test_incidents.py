@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from app import questions
+from app.answers.failures import incident
+from data.filters import Selection
 from data.publish import writer
 from data.queries import incidents
-from data.queries.selection import Selection
 from data.state import State
 from data.store import Store
 
@@ -60,10 +60,10 @@ def test_a_partition_selects_incidents_of_its_own_attempts(
 
 def test_a_confirmed_cause_is_a_persons_also_where_it_is_the_derived_one(store: Store) -> None:
     (known,) = store.rows("SELECT incident_id, cause FROM incidents WHERE cluster = 'a'")
-    before = questions.incident(store, known[0])
+    before = incident.incident(store, known[0])
     assert (before.row["decided"], before.confidence) == (False, 0.0)
     made = State(store.root).annotate(f"incident:{known[0]}", "cause", known[1], author="ada")
     with closing(Store.open(store.root)) as again:
-        found = questions.incident(again, known[0])
+        found = incident.incident(again, known[0])
     assert (found.row["decided"], found.row["cause"], found.confidence) == (True, known[1], 1.0)
     State(store.root).undo(made.annotation_id, author="ada")

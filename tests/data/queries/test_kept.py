@@ -7,25 +7,28 @@ import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from analytics.frames import RATE_GROUPS
+from data.filters import Selection
 from data.queries import kept as kept_module
-from data.queries import reliability
+from data.queries import rate_groups, reliability
 from data.queries.kept import ANSWERS_KEPT, kept
-from data.queries.selection import Selection
 from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pandas as pd
+    from analytics.frames import Columns
 
 BASE = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 @kept
-def jobs(store: Store, selection: Selection, *, cluster: str = "gpu") -> pd.DataFrame:
+def jobs(store: Store, selection: Selection, *, cluster: str = "gpu") -> Columns:
     """Jobs of a cluster."""
-    return store.frame("SELECT * FROM jobs WHERE cluster = $cluster", {"cluster": cluster})
+    return store.columns("SELECT * FROM jobs WHERE cluster = $cluster", {"cluster": cluster})
 
 
 def test_the_same_question_is_answered_once_whatever_the_size_asked_for(empty_store: Path) -> None:
@@ -65,10 +68,10 @@ def test_questions_leave_what_is_kept_unchanged(
 ) -> None:
     store, selection = store_of(random_rows(3)), Selection(min_gpus=9)
     ran, failed = reliability.runs(store, selection), reliability.job_failures(store, selection)
-    before = ran.copy(deep=True), failed.copy(deep=True)
-    for by in reliability.GROUPINGS:
-        reliability.groups(store, selection, by)
+    before = [{name: column.copy() for name, column in rows.items()} for rows in (ran, failed)]
+    for by in RATE_GROUPS:
+        rate_groups.groups(store, selection, by)
     reliability.failure_counts(store, selection)
     assert reliability.runs(store, selection) is ran
-    assert ran.equals(before[0])
-    assert failed.equals(before[1])
+    for rows, copy in zip((ran, failed), before, strict=True):
+        assert pd.DataFrame(rows).equals(pd.DataFrame(copy))

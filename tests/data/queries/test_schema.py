@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from app import questions
+from app.actions import PAGE_LIMITS
+from app.answers.reliability import mttf
 from data.errors import DataError
+from data.filters import Selection
 from data.publish import writer
 from data.queries import schema
 from data.queries.examples import examples
 from data.queries.parameters import EARLIEST, LATEST, parameters, values
-from data.queries.selection import Selection
-from data.sandbox import keep_spares
+from data.sandbox import RunningQuery, keep_spares, start_query
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -89,6 +90,11 @@ def test_a_table_that_is_none_is_refused(store: Store, table: str) -> None:
         schema.sample_rows(store, table, 3)
 
 
+def ask_sql(path: Path, sql: str, selection: Selection) -> RunningQuery:
+    """A query as the page asks it."""
+    return start_query(path, sql, PAGE_LIMITS, values(selection))
+
+
 def test_there_are_a_dozen_examples() -> None:
     assert len(examples()) >= 12
     assert len({each.title for each in examples()}) == len(examples())
@@ -99,7 +105,7 @@ def test_there_are_a_dozen_examples() -> None:
 @pytest.mark.parametrize("chosen", [Selection(), CHOSEN], ids=["everything", "filtered"])
 def test_an_example_runs(store: Store, title: str, chosen: Selection) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
-    result = questions.ask_sql(store.path, sql, chosen).result()
+    result = ask_sql(store.path, sql, chosen).result()
     assert result.columns
 
 
@@ -107,14 +113,14 @@ def test_an_example_runs(store: Store, title: str, chosen: Selection) -> None:
 def test_an_example_runs_on_an_empty_store(empty_store: Path, title: str) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
     with closing(Store.open(empty_store)) as opened:
-        assert questions.ask_sql(opened.path, sql, Selection()).result().rows == []
+        assert ask_sql(opened.path, sql, Selection()).result().rows == []
 
 
 def test_the_rate_by_rack_is_the_one_of_the_store(store: Store) -> None:
     (sql,) = (each.sql for each in examples() if "by rack" in each.title)
-    result = questions.ask_sql(store.path, sql, Selection()).result()
+    result = ask_sql(store.path, sql, Selection()).result()
     node_days = sum(row[result.columns.index("node_days")] for row in result.rows)
-    assert node_days == pytest.approx(questions.mttf(store, Selection()).rate.exposure, rel=0.01)
+    assert node_days == pytest.approx(mttf.measured(store, Selection()).rate.exposure, rel=0.01)
     ((named,),) = store.rows(
         "SELECT count(*) FROM failures WHERE node IS NOT NULL AND (domain = 'hardware' OR node_lost)"
     )
@@ -138,7 +144,7 @@ def test_racks_of_two_clusters_and_nodes_without_one_stay_apart(tmp_path: Path) 
         building.publish()
     (sql,) = (each.sql for each in examples() if "by rack" in each.title)
     with closing(Store.open(tmp_path)) as opened:
-        result = questions.ask_sql(opened.path, sql, Selection()).result()
+        result = ask_sql(opened.path, sql, Selection()).result()
     assert result.columns[:4] == ("cluster", "rack", "failures", "node_days")
     assert sorted(row[:4] for row in result.rows) == [
         ("a", "r1", 1, 1), ("a", "unknown", 1, 4), ("b", "r1", 0, 2),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from analytics.failures.xid import severity_of_xid
 from data.errors import DataError
 from data.synthetic import DemoCluster, DemoSpec, demo_cluster
+from data.tables import tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,24 +29,11 @@ KEYS = {
 }
 
 
-def columns_of_the_store() -> dict[str, list[str]]:
-    text = resources.files("data").joinpath("schema.sql").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        if table := re.match(r"CREATE TABLE (\w+)", line):
-            name = table[1]
-            found[name] = []
-        elif column := re.match(r'  "?(\w+)"? [A-Z]', line):
-            found[name].append(column[1])
-    return found
-
-
 def test_every_column_is_one_of_the_stores() -> None:
-    store = columns_of_the_store()
     demo = demo_cluster(DemoSpec.of(n_jobs=300, n_nodes=8))
     assert set(demo.tables) == set(KEYS)
     for name, table in demo.tables.items():
-        assert set(table.column_names) <= set(store[name]), name
+        assert set(table.column_names) <= tables()[name].columns.keys(), name
 
 
 @pytest.mark.parametrize("name", KEYS)

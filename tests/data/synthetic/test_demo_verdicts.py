@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app import questions
 from app.actions import build_demo
+from data.filters import Selection
 from data.publish import writer
-from data.queries.selection import Selection
+from data.queries import failures
 from data.store import Store
 from data.synthetic import DemoSpec
 
@@ -37,7 +37,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def confusion(root: Path) -> pd.DataFrame:
     store = Store.open(root)
-    found = questions.confusion(store, Selection())
+    found = failures.confusion(store, Selection())
     store.close()
     return found[found["basis"].eq("planted")]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analytics.training.stragglers.slowdown import analyse
-from analytics.training.stragglers.trace import Trace
+from analytics.training.stragglers.slowdown import slowdowns
+from analytics.training.stragglers.what_if import WhatIf
 from data.ingest.straggler_rows import rows_of
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, TraceShapeError, trace_columns
 
 if TYPE_CHECKING:
-    from analytics.training.stragglers.slowdown import StragglerAnalysis
+    from analytics.training.stragglers.slowdown import Slowdowns
     from data.synthetic import DemoCluster
 
 SHAPES = [
@@ -26,8 +26,8 @@ SHAPES = [
 ]
 
 
-def analysed(shape: TraceShape, costs: TraceCosts) -> StragglerAnalysis:
-    return analyse(Trace.of_columns(rows_of(trace_columns(shape, costs)), dsp_size=shape.dsp))
+def analysed(shape: TraceShape, costs: TraceCosts) -> Slowdowns:
+    return slowdowns(WhatIf.of_rows(rows_of(trace_columns(shape, costs)), dsp_size=shape.dsp))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=range(len(SHAPES)))
@@ -40,7 +40,7 @@ def test_a_schedule_is_simulated_as_it_was_played(shape: TraceShape) -> None:
         shape,
         TraceCosts(forward, backward, *(rng.uniform(0.01, 0.2, size[:3]) for _ in range(8))),
     )
-    assert found.what_if.trace.dropped_steps == ()
+    assert found.dropped_steps == ()
     assert found.original_seconds == pytest.approx(found.traced_seconds, rel=1e-6)
 
 
@@ -73,17 +73,17 @@ def test_a_shape_that_no_schedule_has_is_refused(sizes: dict[str, int], message:
 
 def test_the_demo_plants_three_causes_that_the_what_if_finds(demo: DemoCluster) -> None:
     worker, stage, lengths = (
-        analyse(Trace.of_columns(rows_of(trace.columns))) for trace in demo.traces
+        slowdowns(WhatIf.of_rows(rows_of(trace.columns))) for trace in demo.traces
     )
     assert [trace.cause for trace in demo.traces] == ["worker", "stage", "sequence_length"]
     target = demo.traces[0].target
     assert target is not None
     slowest = np.unravel_index(worker.by_worker_exact.argmax(), worker.by_worker_exact.shape)
     assert slowest == (target["dp_rank"], target["stage"])
-    assert worker.workers.slowest.fixed_ratio > 0.9
-    assert stage.by_stage.argmax() == stage.what_if.trace.n_stages - 1
+    assert worker.slowest.contribution.fixed_ratio > 0.9
+    assert stage.by_stage.argmax() == len(stage.stages) - 1
     assert stage.stages[-1].fixed_ratio > 0.9
-    assert lengths.workers.slowest.fixed_ratio < 0.5
+    assert lengths.slowest.contribution.fixed_ratio < 0.5
     for trace, found in zip(demo.traces, (worker, stage, lengths), strict=True):
         assert found.slowdown == pytest.approx(trace.slowdown, rel=1e-3)
         assert found.slowdown > 1.1

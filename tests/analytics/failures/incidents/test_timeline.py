@@ -108,3 +108,12 @@ def test_one_moment_has_an_axis() -> None:
 
 def test_nothing_has_no_lane() -> None:
     assert drawn().lanes == ()
+
+
+def test_failures_are_those_of_jobs_in_order_of_time() -> None:
+    members = [member(5, "failure", job_id="8"), member(0), member(2, "failure", job_id="7",
+               began_at=AT - pd.Timedelta(hours=1))]  # fmt: skip
+    assert drawn(*members).failures == (
+        (AT + pd.Timedelta(minutes=2), "job 7"),
+        (AT + pd.Timedelta(minutes=5), "job 8"),
+    )

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from analytics.training.stragglers.operations import optype_codes
-from analytics.training.stragglers.rows import TraceRows
-from analytics.training.stragglers.trace import Trace
+from analytics.training.stragglers.trace import Trace, TraceRows
 from data.ingest.straggler_rows import read_rows
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 

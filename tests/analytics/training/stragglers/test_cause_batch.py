@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.training.stragglers.causes import causes
-from analytics.training.stragglers.slowdown import analyse
+from analytics.training.stragglers.analysis import analyse_trace
+from analytics.training.stragglers.slowdown import slowdowns
+from analytics.training.stragglers.what_if import WhatIf
 from data.synthetic.trace_schedule import TraceCosts
 
 KINDS = (
@@ -137,20 +138,20 @@ def test_planted_causes_are_named_and_healthy_jobs_are_not_accused(
     trace_of: Callable[..., Any],
 ) -> None:
     def seconds(job: Job) -> float:
-        return float(analyse(trace_of(job.costs(), **job.sizes)).traced_seconds.mean())
+        return float(slowdowns(WhatIf.of(trace_of(job.costs(), **job.sizes))).traced_seconds.mean())
 
     right = wrong = there = found = first = single = healthy = none = 0
     for seed in range(1, 401, 2):
         job = Job(seed, planted(seed))
-        analysis = analyse(trace_of(job.costs(), **job.sizes))
-        named = [one for one in causes(analysis) if one.cause != "none"]
+        analysis = analyse_trace(WhatIf.of(trace_of(job.costs(), **job.sizes)))
+        named = analysis.found_causes
         hits = [job.is_planted(one.cause, one.target) for one in named]
         right, wrong = right + sum(hits), wrong + len(hits) - sum(hits)
         if not job.spoilt:
             healthy, none = healthy + 1, none + (not named)
         for kind in job.spoilt:
             others = tuple(other for other in job.spoilt if other != kind)
-            gain = 1 - seconds(Job(seed, others)) / float(analysis.traced_seconds.mean())
+            gain = 1 - seconds(Job(seed, others)) / float(analysis.slowdowns.traced_seconds.mean())
             if gain >= (2 * WORTH if kind == "data_loading" else WORTH):
                 there += 1
                 found += any(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.counterfactual import Change, changed_seconds, most_gained
-from analytics.training.stragglers.replay import timeline
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.what_if import WhatIf, timeline
 from data.synthetic.trace_schedule import TraceCosts
 
 

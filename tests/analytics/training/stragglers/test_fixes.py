@@ -14,7 +14,7 @@ from analytics.training.stragglers.fixes import (
     slowdown_estimate,
     wasted_estimate,
 )
-from analytics.training.stragglers.slowdown import analyse
+from analytics.training.stragglers.slowdown import slowdowns
 from analytics.training.stragglers.what_if import WhatIf
 from data.synthetic.trace_schedule import TraceCosts
 
@@ -58,8 +58,9 @@ def test_fixing_the_slow_worker_gives_back_most(slow_worker: Trace) -> None:
 
 
 def test_a_fix_is_the_engines_own(slow_worker: Trace) -> None:
-    analysis = analyse(slow_worker)
-    found = fixed(analysis.what_if, [Part(stage=1)])[0]
+    model = WhatIf.of(slow_worker)
+    analysis = slowdowns(model)
+    found = fixed(model, [Part(stage=1)])[0]
     assert found.original_seconds == pytest.approx(analysis.original_seconds)
     assert found.fixed_seconds.mean() == pytest.approx(analysis.stages[1].fixed_seconds)
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.training.stragglers.launch_by_rank import delayed_rank_seconds
+from analytics.training.stragglers.launch import delayed_rank_seconds
 from analytics.training.stragglers.operations import OPTIMIZER
-from analytics.training.stragglers.replay import latest_ends
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.what_if import WhatIf, latest_ends
 from data.synthetic.trace_schedule import TraceCosts
 
 if TYPE_CHECKING:

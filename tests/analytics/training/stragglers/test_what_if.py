@@ -10,14 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.training.stragglers.contributions import Contribution
-from analytics.training.stragglers.costs import Costs
-from analytics.training.stragglers.plan import plan_of
-from analytics.training.stragglers.scenarios import Standard
-from analytics.training.stragglers.simulation import simulate
-from analytics.training.stragglers.slowdown import analyse
-from analytics.training.stragglers.trace import Trace
-from analytics.training.stragglers.what_if import WhatIf
+from analytics.training.stragglers.simulation import Standard, plan_of, simulate
+from analytics.training.stragglers.slowdown import Contribution, slowdowns, slowest_first
+from analytics.training.stragglers.what_if import Costs, WhatIf
 from data.synthetic.trace_schedule import TraceCosts
 
 EXACT = 1e-12
@@ -164,7 +159,7 @@ def test_the_model_plays_a_generated_schedule_as_it_was_generated(shape, seed, t
         forward_p2p=rng.lognormal(-5, 0.5, workers),
         all_gather=rng.lognormal(-3, 0.5, workers),
     )
-    analysis = analyse(trace_of(costs, **shape))
+    analysis = slowdowns(WhatIf.of(trace_of(costs, **shape)))
     np.testing.assert_allclose(analysis.original_seconds, analysis.traced_seconds, rtol=2e-6)
     assert analysis.launch is None
     assert analysis.simulation_error < 2e-6
@@ -180,39 +175,44 @@ def test_order_of_rows_and_labels_of_ranks_change_nothing(shape, seed, rows_of):
     columns = {key: value[order] for key, value in vars(rows).items() if value is not None}
     shuffled = replace(rows, **columns | {"rank": rng.permutation(10_000)[columns["rank"]]})
     one, other = (
-        analyse(Trace.of_columns(some, dsp_size=shape["dsp"])) for some in (rows, shuffled)
+        slowdowns(WhatIf.of_rows(some, dsp_size=shape["dsp"])) for some in (rows, shuffled)
     )
     assert one.slowdown == other.slowdown
     np.testing.assert_array_equal(one.by_worker, other.by_worker)
-    np.testing.assert_array_equal(one.workers.order, other.workers.order)
-    assert one.workers.points == other.workers.points
+    orders = [slowest_first(each.by_worker) for each in (one, other)]
+    np.testing.assert_array_equal(*orders)
+    assert one.slowest.contribution == other.slowest.contribution
+    assert one.slowest.fixed_ratio == other.slowest.fixed_ratio
 
 
 def test_a_healthy_job_gets_all_results(trace_of):
-    analysis = analyse(trace_of(dp=3, pp=2))
+    model = WhatIf.of(trace_of(dp=3, pp=2))
+    analysis = slowdowns(model)
     assert analysis.slowdown == pytest.approx(1.0, abs=1e-6)
     assert analysis.wasted_ratio == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(analysis.by_worker, np.ones((3, 2)), atol=1e-5)
     np.testing.assert_allclose(analysis.by_worker_exact, np.ones((3, 2)), atol=1e-5)
-    assert set(analysis.by_type) == set(analysis.what_if.labels)
+    assert set(analysis.by_type) == set(model.labels)
     assert len(analysis.stages) == 2
 
 
 def test_a_slow_worker_is_named_and_fixing_it_recovers_what_is_lost(trace_of):
     forward = np.full((2, 8, 4, 1, 8), 0.1)
     forward[:, 5, 2] *= 3
-    analysis = analyse(
-        trace_of(
-            TraceCosts(forward=forward, backward=2 * forward),
-            dp=8,
-            pp=4,
-            micro_batches=8,
-            steps=(1, 2),
+    analysis = slowdowns(
+        WhatIf.of(
+            trace_of(
+                TraceCosts(forward=forward, backward=2 * forward),
+                dp=8,
+                pp=4,
+                micro_batches=8,
+                steps=(1, 2),
+            )
         )
     )
-    assert analysis.workers.order[0].tolist() == [5, 2]
+    assert slowest_first(analysis.by_worker)[0].tolist() == [5, 2]
     assert analysis.slowdown > 1.5
-    assert analysis.workers.points[1].fixed_ratio > 0.9
+    assert analysis.slowest.fixed_ratio[1] > 0.9
     assert analysis.by_worker_exact.argmax() == 5 * 4 + 2
     assert analysis.by_dp.argmax() == 5
     assert analysis.by_stage.argmax() == 2
@@ -221,13 +221,15 @@ def test_a_slow_worker_is_named_and_fixing_it_recovers_what_is_lost(trace_of):
 def test_a_slow_stage_in_the_middle_is_found_though_the_last_is_not_to_blame(trace_of):
     forward = np.full((2, 2, 4, 1, 8), 0.1)
     forward[:, :, 1] *= 2
-    analysis = analyse(
-        trace_of(
-            TraceCosts(forward=forward, backward=2 * forward),
-            dp=2,
-            pp=4,
-            micro_batches=8,
-            steps=(1, 2),
+    analysis = slowdowns(
+        WhatIf.of(
+            trace_of(
+                TraceCosts(forward=forward, backward=2 * forward),
+                dp=2,
+                pp=4,
+                micro_batches=8,
+                steps=(1, 2),
+            )
         )
     )
     shares = [stage.fixed_ratio for stage in analysis.stages]
@@ -238,7 +240,7 @@ def test_a_slow_stage_in_the_middle_is_found_though_the_last_is_not_to_blame(tra
 
 def test_launch_delays_are_divided_over_groups_from_three_percent_on(trace_of):
     costs = TraceCosts(forward=0.1, backward=0.2, launch=np.array([[0.3, 0.0]] * 3))
-    analysis = analyse(trace_of(costs, dp=2, pp=2))
+    analysis = slowdowns(WhatIf.of(trace_of(costs, dp=2, pp=2)))
     assert analysis.launch_slowdown > 1.03
     assert analysis.launch is not None
     assert analysis.launch.by_type["first-op"] == pytest.approx(analysis.launch_slowdown, rel=1e-5)
@@ -250,9 +252,9 @@ def test_launch_delays_are_divided_over_groups_from_three_percent_on(trace_of):
 
 
 def test_ties_of_workers_go_by_stage_then_rank(trace_of):
-    analysis = analyse(trace_of(dp=2, pp=2))
+    analysis = slowdowns(WhatIf.of(trace_of(dp=2, pp=2)))
     tied = analysis.by_worker
-    order = analysis.workers.order.tolist()
+    order = slowest_first(tied).tolist()
     keys = [(-tied[dp, stage], stage, dp) for dp, stage in order]
     assert keys == sorted(keys)
 
@@ -273,8 +275,8 @@ def test_sets_of_operations_that_do_not_fit_the_trace_are_refused(trace_of):
 
 
 def test_times_of_a_timeline_run_forward_and_end_with_the_step(trace_of):
-    analysis = analyse(trace_of(dp=2, pp=3))
-    model = analysis.what_if
+    model = WhatIf.of(trace_of(dp=2, pp=3))
+    analysis = slowdowns(model)
     for line, seconds in (
         (model.timeline(), analysis.original_seconds),
         (model.timeline(operations=False), analysis.ideal_seconds),

@@ -1,0 +1,393 @@
+"""ETTR of one run: where the time of each attempt went, and the ratio as the run went on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analytics import validate
+from analytics.efficiency.attempt_time import attempt_time
+from analytics.efficiency.ettr import ettr_report
+from analytics.efficiency.habits import habit_sentences, recorded_habits
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.failures.columns import require
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+COUNTED = ("startup", "checkpoint", "lost", "productive")
+"""Parts of an attempt that ETTR tells apart."""
+SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
+"""What training metrics show of an attempt."""
+_COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
+_SUMS = {
+    "queued_s": "waited_s",
+    "scheduled_s": "ran_s",
+    "startup_s": "startup_s",
+    "checkpoint_s": "checkpoint_s",
+    "lost_s": "lost_s",
+    "productive_s": "productive_s",
+    "lower_productive_s": "lower_productive_s",
+    "upper_productive_s": "upper_productive_s",
+    "variance_productive_s2": "variance_s2",
+    "n_interruptions": "interrupted",
+}
+"""What a run is -> of its attempts the sum."""
+_CLASSES = (("several_nodes", True), ("one_node", False))
+"""Habits by class, and whether an attempt of it is on several nodes."""
+IN_TIME = ("queued", "startup", "productive", "checkpoint", "lost")
+"""Parts of an attempt in order of time; productive and checkpoints come by turns."""
+_BY_TURNS = ("productive", "checkpoint")
+WINDOW_S = 3_600.0
+"""Window of the sliding ETTR: ByteRobust's (papers.md F)."""
+POINTS = 400
+"""Moments drawn beside the breakpoints: between two of these a ratio of lines is a curve."""
+LEAST_S = 1e-6
+"""Time below which a window holds nothing."""
+COLUMNS = ("eligible_s", "waited_s", "start_s", "ran_s", "startup_s", "checkpoint_s", "lost_s",
+           "productive_s")  # fmt: skip
+"""Columns of the attempts: moments in seconds since the epoch, the others seconds."""
+
+
+def run_attempts(
+    attempts: pd.DataFrame,
+    *,
+    notes: Mapping[str, Any],
+    progress: pd.DataFrame,
+) -> pd.DataFrame:
+    """Divides the running time of a run's attempts as the ledger does for `job_runs`.
+
+    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        One row an attempt: `cluster`, `attempt_key`, `start_s` (seconds since the epoch, NaN where
+        it never started), `ran_s` (seconds; NaN counts as 0), `waited_s` (seconds, NaN where
+        unknown), `several` (has the habits of jobs on several nodes) and `interrupted`.
+    notes
+        Habits by class, as `stage_runs.notes` holds them.
+    progress : DataFrame
+        What training metrics show, as `training_log.attempt_progress` returns it.
+
+    Returns
+    -------
+    DataFrame
+        The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`,
+        `lower_productive_s`, `upper_productive_s`, `variance_s2`, and `basis` of each:
+        training_metrics, or that of its class.
+    """
+    require("attempts", attempts, _COLUMNS)
+    divided = attempts.reset_index(drop=True)
+    divided["ran_s"] = divided["ran_s"].astype(float).fillna(0).clip(lower=0).astype("int64")
+    divided["waited_s"] = divided["waited_s"].astype(float)
+    shown = _shown(divided, progress)
+    parts = []
+    for habits, several in _CLASSES:
+        rows = divided[divided["several"].eq(several)]
+        if rows.empty:
+            continue
+        at = rows.index.to_numpy()
+        measured = {column: shown[column].to_numpy(dtype=float)[at] for column in SHOWN}
+        known = recorded_habits(notes[habits])
+        time = attempt_time(
+            rows["ran_s"].to_numpy(dtype=np.int64),
+            rows["interrupted"].to_numpy(dtype=bool),
+            known,
+            measured if shown.loc[at].notna().any(axis=None) else None,
+        )
+        by_metrics = shown.loc[at].notna().any(axis=1)
+        parts.append(
+            pd.DataFrame(
+                {f"{part}_s": time.value[part] for part in COUNTED}
+                | {
+                    "lower_productive_s": time.lower["productive"],
+                    "upper_productive_s": time.upper["productive"],
+                    "variance_s2": time.variance_s2,
+                    "basis": np.where(by_metrics, "training_metrics", known.basis),
+                },
+                index=at,
+            )
+        )
+    return divided.join(pd.concat(parts)) if parts else divided
+
+
+def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estimate:
+    """ETTR of a run from its attempts, as `run_attempts` returns them.
+
+    Unknown where none ran, or where it is not known how long one waited.
+    """
+    if attempts["waited_s"].isna().any():
+        return unknown(conf_level, int(attempts["interrupted"].sum()))
+    totals = {name: attempts[column].sum() for name, column in _SUMS.items()}
+    if not totals["scheduled_s"]:
+        return unknown(conf_level, 0)
+    start = pd.Timestamp(attempts["start_s"].min(), unit="s", tz="UTC")
+    counts = {"run_id": "", "n_gpus": 1, "n_attempts": len(attempts), "n_failures": 0}
+    run = pd.DataFrame([totals | counts | {"first_start_at": start}])
+    return ettr_report(run, notes={}, conf_level=conf_level).ettr
+
+
+def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the parts of these attempts take for granted, one sentence a class of jobs.
+
+    `notes` are habits by class, as `run_attempts` takes them.
+    """
+    held = {
+        habits: notes[habits]
+        for habits, several in _CLASSES
+        if attempts["several"].eq(several).any()
+    }
+    return habit_sentences(held)
+
+
+def _shown(attempts: pd.DataFrame, progress: pd.DataFrame) -> pd.DataFrame:
+    """What training metrics show of these attempts, in their order; NaN where nothing."""
+    keys = ["cluster", "attempt_key"]
+    return attempts[keys].merge(progress[[*keys, *SHOWN]], on=keys, how="left")[list(SHOWN)]
+
+
+@dataclass(frozen=True)
+class EttrOverTime:
+    """ETTR of a run at moments in order; NaN where there is nothing to divide by."""
+
+    at_s: Floats
+    """Seconds since the epoch: every breakpoint and moments between them."""
+    cumulative: Floats
+    """Productive over queued and scheduled time up to then; its last is the run's ETTR."""
+    sliding: Floats
+    """The same of the last `window_s`; NaN where the run neither waited nor ran then."""
+    elapsed: Floats
+    """Productive time over all time since the run became eligible, ByteRobust's cumulative ETTR."""
+    window_s: float
+
+    def table(self) -> pd.DataFrame:
+        """One row a moment."""
+        return pd.DataFrame(
+            {
+                "at": pd.to_datetime(pd.Series(self.at_s), unit="s", utc=True),
+                "cumulative": self.cumulative,
+                "sliding": self.sliding,
+                "window_s": self.window_s,
+                "productive_over_elapsed": self.elapsed,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class RunEttr:
+    """What one run got out of its time."""
+
+    cluster: str
+    run_id: str
+    ettr: Estimate
+    """n = interruptions."""
+    attempts: pd.DataFrame
+    """One row an attempt, oldest first: what the scheduler recorded, the seconds of each part,
+    verdict and incident."""
+    over_time: EttrOverTime
+    notes: tuple[str, ...]
+    """What the parts take for granted."""
+
+    @property
+    def n_gpus(self) -> int:
+        """The most that an attempt held."""
+        return int(self.attempts["n_gpus"].max())
+
+    @property
+    def interruptions(self) -> pd.DataFrame:
+        """The attempts that infrastructure, preemption or a requeue ended."""
+        return self.attempts[self.attempts["interrupted"]]
+
+    @property
+    def elapsed_ratio(self) -> float:
+        """Productive time over all time since the run first became eligible, pauses included."""
+        return float(self.over_time.elapsed[-1])
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A function of time, linear between its knots and level beyond them."""
+
+    knots: Floats
+    values: Floats
+
+    def __call__(self, at: ArrayLike) -> Floats:
+        return np.asarray(np.interp(np.asarray(at, dtype=float), self.knots, self.values))
+
+
+def ettr_over_time(
+    attempts: pd.DataFrame, *, window_s: float = WINDOW_S, points: int = POINTS
+) -> EttrOverTime:
+    """ETTR of one run over time, in two definitions of what it is divided by.
+
+    With R(t), Q(t), S(t) the productive, queued and scheduled time up to t, seconds:
+
+    .. math:: E(t) = \\frac{R(t)}{Q(t) + S(t)}, \\quad
+        E_h(t) = \\frac{R(t) - R(t - h)}{A(t) - A(t - h)}, \\; A = Q + S
+
+    An attempt starts up first, then works; its checkpoints are spread evenly over the work, and
+    what it lost is the last of it. So R and A are linear between
+    breakpoints and both ratios are exact everywhere. Time between two submissions of the run is
+    not available: nobody waited.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        One row an attempt: `eligible_s`, `start_s` (seconds since the epoch; a start of NaN: never
+        started), `waited_s`, `ran_s` (seconds of waiting from eligible, of running from the
+        start), and of the latter `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`.
+    window_s : float
+        h, seconds; > 0.
+    points : int
+        Moments evenly spaced, beside the breakpoints; >= 0.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a window that is not > 0 or a negative number of points.
+
+    Notes
+    -----
+    ByteRobust (papers.md F) divides productive time by all time elapsed: `elapsed`. It is lower
+    where a run paused between submissions, and blames the scheduler for it. When lost work was
+    done is known to the interval between checkpoints only.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = (0, 100, 100, 900, 100, 0, 300, 500)
+    >>> found = ettr_over_time(pd.DataFrame([row], columns=list(COLUMNS)), points=0, window_s=400)
+    >>> found.at_s.tolist()
+    [0.0, 100.0, 200.0, 400.0, 500.0, 600.0, 700.0, 1000.0]
+    >>> found.cumulative[-1].item(), found.sliding[-1].item(), found.elapsed[-1].item()
+    (0.5, 0.25, 0.5)
+    """
+    validate.positive("window_s", window_s, "pass seconds, e.g. 3600")
+    validate.nonnegative("points", points, "pass how many, e.g. 400")
+    require("attempts", attempts, COLUMNS)
+    rows = {name: attempts[name].to_numpy(dtype=float) for name in COLUMNS}
+    began = np.fmin(rows["eligible_s"], rows["start_s"])
+    first = float(np.nanmin(began)) if len(attempts) and not np.isnan(began).all() else 0.0
+    productive = _sum_of_spans(*_productive(rows), origin=first)
+    available = _sum_of_spans(*_available(rows), origin=first)
+    last = max(productive.knots[-1], available.knots[-1])
+    breaks = np.concatenate([productive.knots, available.knots])
+    moments = np.concatenate([breaks, breaks + window_s, np.linspace(0.0, last, points)])
+    at = np.unique(moments[(moments >= 0.0) & (moments <= last)])
+    before = at - window_s
+    return EttrOverTime(
+        at_s=first + at,
+        cumulative=_ratio(productive(at), available(at)),
+        sliding=_ratio(productive(at) - productive(before), available(at) - available(before)),
+        elapsed=_ratio(productive(at), at),
+        window_s=window_s,
+    )
+
+
+def _productive(rows: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
+    """When attempts did work that they kept, and how much of it."""
+    after = np.maximum(rows["ran_s"] - rows["startup_s"], 0.0)
+    worked = np.maximum(after - rows["checkpoint_s"], 0.0)
+    kept = np.maximum(worked - rows["lost_s"], 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        length = np.where(worked > 0, kept * after / worked, 0.0)
+    begin = rows["start_s"] + rows["startup_s"]
+    return begin, begin + length, rows["productive_s"]
+
+
+def _available(rows: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
+    """When attempts waited and ran."""
+    begin = np.concatenate([rows["eligible_s"], rows["start_s"]])
+    length = np.concatenate([rows["waited_s"], rows["ran_s"]])
+    return begin, begin + length, length
+
+
+def _sum_of_spans(begin: Floats, end: Floats, amount: Floats, *, origin: float) -> _Line:
+    """How much of all amounts had come by a time since the origin, each evenly over its span."""
+    held = ~np.isnan(begin) & (end > begin) & (amount > 0)
+    start, stop, given = begin[held] - origin, end[held] - origin, amount[held]
+    knots, place = np.unique(np.concatenate([[0.0], start, stop]), return_inverse=True)
+    slope = given / (stop - start)
+    change = np.zeros(len(knots))
+    np.add.at(change, place[1:], np.concatenate([slope, -slope]))
+    grown = np.cumsum(change)[:-1] * np.diff(knots)
+    return _Line(knots, np.concatenate([[0.0], np.cumsum(grown)]))
+
+
+def _ratio(productive: Floats, available: Floats) -> Floats:
+    """Productive over available time; rounding kept out of what is never beyond [0, 1]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(available > LEAST_S, productive / available, np.nan)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))
+
+
+def bucket_of_part(part: str, lost_to: object = None) -> str:
+    """Bucket of the ledger that a part is of; lost work in that which ended the attempt.
+
+    >>> bucket_of_part("queued"), bucket_of_part("lost", "lost_work_preempted")
+    ('queue_hold', 'lost_work_preempted')
+    """
+    if part == "lost":
+        return lost_to if isinstance(lost_to, str) else "lost_work"
+    return "queue_hold" if part == "queued" else part
+
+
+def part_spans(attempts: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Where the parts of attempts lie: start-up first, lost work last, between them the rest.
+
+    Returns
+    -------
+    dict
+        Part -> a row an attempt that has it: `row` (its place), `start_at`, `seconds` (length in
+        time), `hours` (of the part itself), `share` of the height, the shares `below` it, and
+        `lost_to`, the bucket of what an interruption lost.
+    """
+    ran, startup, lost = (attempts[f"{n}_s"].to_numpy(float) for n in ("ran", "startup", "lost"))
+    after = ran - startup
+    worked = after - attempts["checkpoint_s"].to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        last = np.where(worked > 0, lost * after / worked, 0.0)
+    between = after - last
+    whole = attempts[[f"{part}_s" for part in _BY_TURNS]].sum(axis=1).to_numpy(float)
+    begin = attempts["start_at"]
+    eligible_at = pd.to_datetime(attempts["eligible_s"], unit="s", utc=True)
+    spans = {
+        "queued": _span_rows(attempts, "waited_s", eligible_at),
+        "startup": _span_rows(attempts, "startup_s", begin),
+        "lost": _span_rows(attempts, "lost_s", begin + pd.to_timedelta(startup + between, unit="s"))
+        .assign(seconds=lambda rows: last[rows["row"]]),
+    }  # fmt: skip
+    below = np.zeros(len(attempts))
+    for part in _BY_TURNS:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(whole > 0, attempts[f"{part}_s"].to_numpy(float) / whole, 0.0)
+        rows = _span_rows(attempts, f"{part}_s", begin + pd.to_timedelta(startup, unit="s"))
+        place = rows["row"].to_numpy()
+        spans[part] = rows.assign(seconds=between[place], share=share[place], below=below[place])
+        below = below + share
+    return {part: spans[part] for part in IN_TIME}
+
+
+def _span_rows(attempts: pd.DataFrame, column: str, start_at: pd.Series) -> pd.DataFrame:
+    """The attempts that have some of a part, over their whole height."""
+    seconds = attempts[column].fillna(0).to_numpy(float)
+    rows = pd.DataFrame(
+        {
+            "row": np.arange(len(attempts)),
+            "start_at": start_at.to_numpy(dtype=object),
+            "seconds": seconds,
+            "hours": seconds / 3600,
+            "share": 1.0,
+            "below": 0.0,
+            "lost_to": attempts["bucket"].to_numpy(dtype=object),
+        }
+    )
+    return rows[(seconds > 0) & rows["start_at"].notna()]

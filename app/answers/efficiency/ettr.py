@@ -1,0 +1,314 @@
+"""What did runs get out of their time, beside what their failure rate lets expect?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from analytics.efficiency.ettr import EttrReport, ettr_report, in_hours
+from analytics.efficiency.expected_curve import expected_curve_of_runs
+from analytics.efficiency.expected_ettr import EttrSettings
+from analytics.efficiency.habits import Habits, recorded_habits
+from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.frames import GPUS_PER_NODE
+from analytics.reliability.comparisons import RSC1_RATE
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
+from app.answers.reliability import mttf
+from app.ask import EVERYTHING, FEW
+from app.words import numbers, terms
+from app.words.cells import Column
+from data.filters import MTTF_MIN_GPUS
+from data.queries import efficiency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from analytics.efficiency.ettr import GroupEttr
+    from analytics.efficiency.expected_curve import ExpectedCurve
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+COUNTED = (
+    *("cluster", "run_id", "n_gpus", "n_attempts", "n_interruptions", "n_failures"),
+    *("first_start_at", "queued_s", "scheduled_s", "startup_s", "checkpoint_s", "lost_s"),
+    *("productive_s", "lower_productive_s", "upper_productive_s", "variance_productive_s2"),
+)
+"""Columns of runs that an ETTR is computed from."""
+HOURS = ("queued", "scheduled", "startup", "checkpoint", "lost", "productive")
+_HOURS = {
+    "queued": "Queued (h)", "scheduled": "Ran (h)", "startup": "Start-up (h)",
+    "checkpoint": "Checkpoints (h)", "lost": "Lost work (h)", "productive": "Productive (h)",
+}  # fmt: skip
+RUNS = (
+    *columns("run_id", "name", "n_gpus"),
+    Column("ettr", "ETTR", "decimal"),
+    Column("lower", "At least", "decimal"),
+    Column("upper", "At most", "decimal"),
+    Column("basis", "Measured by", help="What tells start-up, checkpoints and lost work."),
+    Column("n_attempts", "Attempts", "count"),
+    Column("n_interruptions", "Interruptions", "count"),
+    Column("n_failures", "Failures", "count", wide=True),
+    *(Column(f"{part}_h", title, "number", wide=part not in ("queued", "scheduled"))
+      for part, title in _HOURS.items()),
+    Column("first_start_at", "First start", "time", wide=True),
+    Column("last_end_at", "Last end", "time", none="has not ended", wide=True),
+    *columns("user", "account", "partition", wide=("user", "account", "partition")),
+    Column("joined_by", "Joined by", help="What makes its attempts and jobs one run.", wide=True),
+    *columns("cluster", wide=("cluster",)),
+)  # fmt: skip
+GPUS = 16_384
+"""Size of a job where no run is known."""
+LISTED = 20
+"""Runs that a terminal shows, those with most GPU-time."""
+_SPENT = {
+    "queued": "waiting in the queue",
+    "startup": "starting up",
+    "checkpoint": "writing checkpoints",
+    "lost": "work lost at interruptions",
+}
+LEAST_WIDTH = 0.0005
+"""Of an interval that a sentence names."""
+
+
+def measured(
+    store: Store, selection: Selection, *, limit: int | None = None, conf_level: float = CONF_LEVEL
+) -> EttrReport:
+    """ETTR of the runs of a selection; `by_run` lists the `limit` with most GPU-time.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger, which joins attempts to runs, is not built.
+    """
+    notes = efficiency.ledger_notes(store)
+    runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
+    of_several = {"several_nodes": notes["several_nodes"]}
+    report = ettr_report(runs, notes=of_several, conf_level=conf_level)
+    if limit is None:
+        return report
+    largest = report.by_run.head(limit)
+    named = efficiency.runs_named(store, largest)
+    kept = ["cluster", "run_id", "ettr", "lower", "upper"]
+    return replace(report, by_run=largest[kept].merge(named, on=kept[:2], how="left"))
+
+
+def habits(store: Store) -> Habits:
+    """How jobs on several nodes start up and save, as the ledger takes it."""
+    return recorded_habits(efficiency.ledger_notes(store)["several_nodes"])
+
+
+def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
+    """A job as large as the largest run, with the failure rate and the habits measured."""
+    report, habit = ask(measured, selection, limit=FEW), ask(habits).central
+    failures = ask(mttf.measured, selection)
+    rate = failures.rate.rate_per_1000_node_days.value
+    return EttrSettings(
+        gpus=float(report.gpus[1] or GPUS),
+        rate_per_1000_node_days=RSC1_RATE if rate is None else rate,
+        restart_min=habit.restart_s / 60,
+        gpus_per_node=failures.gpus_per_node or GPUS_PER_NODE,
+        write_min=habit.write_s / 60,
+        interval_min=habit.interval_s / 60,
+        queue_min=(report.wait_hours.value or 0.0) * 60,
+    )
+
+
+def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
+    """ETTR of all runs and of the median one, by size and week, and of each."""
+    report = ask(measured, selection, conf_level=conf_level)
+    return Answer(
+        sentence(report, selection.min_gpus),
+        headlines(report, selection) if report.n_runs else (),
+        (by_size(report), by_week(report), _listed(report.by_run.head(LISTED))),
+        report.notes,
+        record=record(report),
+        sheet=report.by_run,
+    )
+
+
+def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
+    """The same of the runs with most GPU-time, beside the ETTR to expect of them."""
+    report = ask(measured, selection, limit=FEW)
+    if not report.n_runs:
+        return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
+    curve = expected_curve_of_runs(report, ask(mttf.measured, selection), ask(habits))
+    return Answer(
+        sentence(report, selection.min_gpus),
+        headlines(report, selection),
+        (
+            chart(report, curve),
+            by_size(report),
+            by_week(report),
+            _listed(report.by_run, everything=_runs(report, selection)),
+        ),
+        report.notes,
+    )
+
+
+def sentence(report: EttrReport, min_gpus: int) -> str:
+    """What did the runs get out of their time?"""
+    of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
+    if report.ettr.value is None:
+        return f"No run{of} on several nodes ran in this selection."
+    runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
+    whose = "its" if report.n_runs == 1 else "their"
+    text = f"{runs} trained {in_words(report.ettr, whose)}"
+    part, share = max(report.shares.items(), key=lambda each: each[1])
+    return f"{text}; {_SPENT[part]} took {numbers.percent(share)}." if share > 0 else f"{text}."
+
+
+def in_words(ettr: Estimate, whose: str) -> str:
+    """A share of time, with its interval where that has a width that shows."""
+    low, high = ettr.lower, ettr.upper
+    wide = low is not None and high is not None and high - low >= LEAST_WIDTH
+    bounds = f" ({numbers.percent_interval(ettr)})" if wide else ""
+    return f"{numbers.percent(ettr.value)} of {whose} time{bounds}"
+
+
+def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
+    """ETTR of all runs, of the median one, how many, how often ended, how long they waited."""
+    opens = _runs(report, selection)
+    return (
+        estimated(terms.ETTR, "ettr", report.ettr, opens=opens),
+        estimated(terms.ETTR_MEDIAN, "ettr", report.median, opens=opens),
+        Number(
+            terms.RUNS,
+            numbers.count(report.n_runs),
+            f"{numbers.number(report.gpu_hours)} GPU-hours",
+            exact=report.n_runs,
+            unit="runs",
+            opens=opens,
+        ),
+        estimated(terms.FAILURES_PER_RUN, "rate", report.failures_per_run, opens=opens),
+        estimated(terms.RUN_WAIT, "mttf", report.wait_hours, opens=opens),
+    )
+
+
+def large_runs(ask: Ask, selection: Selection) -> tuple[Number, ...]:
+    """ETTR of runs of 129 GPUs and more, or as many as were asked for, where any ran.
+
+    Empty where the ledger is not built: nobody waits for it who did not ask for it.
+    """
+    if not ask(efficiency.has_ledger):
+        return ()
+    least = selection.by_size_min_gpus or MTTF_MIN_GPUS
+    large = replace(selection, min_gpus=least)
+    report = ask(measured, large, limit=FEW)
+    if not report.n_runs:
+        return ()
+    term, opens = terms.ettr_from(least), _runs(report, large)
+    return (estimated(term, "ettr", report.ettr, opens=opens),)
+
+
+def chart(report: EttrReport, curve: ExpectedCurve | None) -> Chart:
+    """Runs by size with the expected ETTR over them; a point opens its run."""
+    return Chart(
+        "efficiency.runs_and_expected",
+        "What did runs get out of their time?",
+        expectation(curve),
+        (report, curve),
+        "ettr_runs",
+        captioned=True,
+        opens="run",
+    )
+
+
+def by_size(report: EttrReport) -> Table:
+    """ETTR by class of GPUs."""
+    return _groups(report.by_size, Column("gpus", "GPUs"), "By size")
+
+
+def by_week(report: EttrReport) -> Table:
+    """ETTR by ISO week of the first start."""
+    return _groups(report.by_week, Column("week", "Week"), "By week of the first start")
+
+
+def _groups(groups: Sequence[GroupEttr], by: Column, title: str) -> Table:
+    """ETTR of groups of runs."""
+    return Table(
+        f"ettr_by_{by.key}",
+        title,
+        (
+            by,
+            Column("runs", "Runs", "count"),
+            Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time."),
+            Column("interruptions", "Interruptions", "count"),
+            Column("gpu_hours", "GPU-hours", "number"),
+        ),
+        tuple((g.group, g.n_runs, g.ettr, g.ettr.n, g.gpu_hours) for g in groups),
+        "No run.",
+    )
+
+
+def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """Runs with their ETTR, those with most GPU-time first."""
+    few = limit if limit <= FEW else None
+    return _listed(ask(measured, selection, limit=few).by_run.head(limit))
+
+
+def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
+    """Runs, times in hours."""
+    rows = in_hours(by_run, HOURS)[[column.key for column in RUNS]]
+    return Table("runs", "Runs", RUNS, rows, "No run.", everything=everything)
+
+
+def _runs(report: EttrReport, selection: Selection) -> Part:
+    """The runs that an ETTR counts."""
+    return Part("Runs behind the number", runs, (selection,), total=report.n_runs)
+
+
+def record(report: EttrReport) -> dict[str, Any]:
+    """The JSON of the command."""
+    return {
+        "ettr": report.ettr,
+        "median": report.median,
+        "wait_hours": report.wait_hours,
+        "failures_per_run": report.failures_per_run,
+        "shares": report.shares,
+        "n_runs": report.n_runs,
+        "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
+        "by_size": report.by_size,
+        "by_week": report.by_week,
+        "notes": report.notes,
+    }
+
+
+def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:
+    """One run: its ETTR is an estimate."""
+    value, lower, upper = (row.pop(name) for name in ("ettr", "lower", "upper"))
+    ettr = Estimate(value, lower, upper, conf_level, row["n_interruptions"])
+    return {"run_id": row.pop("run_id"), "ettr": ettr} | row
+
+
+def expectation(curve: ExpectedCurve | None) -> str:
+    """What the expected ETTR takes for granted."""
+    if curve is None:
+        return (
+            "No expected ETTR: the failure rate of this selection is unknown. "
+            "Lower the smallest job, or choose a longer period."
+        )
+    rate, taken = curve.rate_per_1000_node_days, curve.settings
+    return (
+        f"Expected: exact form at the measured failure rate, {numbers.number(rate.value)} per "
+        f"1,000 node-days ({numbers.interval(rate)}, the band), a start-up of "
+        f"{numbers.number(taken.restart_min)} min, a checkpoint every "
+        f"{numbers.number(taken.checkpoint_min)} min that takes {numbers.number(taken.write_min)} "
+        f"min, and a wait of {numbers.duration(taken.queue_min / 60)} before each start (the "
+        "median). A long run pays its first wait and start-up once; short ones lie on the dotted "
+        "line. Preemptions are not in the rate."
+    )
+
+
+def _missing() -> Missing:
+    """No run on several nodes in the selection."""
+    return Missing(
+        "ettr_runs",
+        "No run on several nodes in this selection.",
+        "Lower the smallest job, choose a longer period, or reset the filters. Runs come from the "
+        "scheduler's records of jobs with their GPUs:",
+        ("sacct -a -P --duplicates --format=...,NNodes,AllocTRES,... > sacct.txt",),
+    )

@@ -1,0 +1,159 @@
+"""What share of its time is a job expected to train, and what would change that? Needs no store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
+from analytics.estimate import CONF_LEVEL
+from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.efficiency.expected_ettr import EttrSettings
+
+PLAIN = ("v1", "v2", "full", "exact", "exact_of_run", "interval_min", "daly_young_interval_min",
+         "optimal_interval_min", "optimal_interval_first_order_min", "exact_at_optimum",
+         "mttf_hours")  # fmt: skip
+"""Plain numbers among the keys of the JSON."""
+LEFT_OUT = {
+    "exact": "nothing of these; a long run",
+    "full": "second and further failures within one interval",
+    "v2": "as full, and queue and length of the run",
+    "v1": "as full, and what writing a checkpoint takes",
+}
+"""What each form leaves out."""
+NOTHING_FAILS = "Without failures no input changes the expected ETTR."
+INTERVAL = Term("Checkpoint interval", "Training between two checkpoints, which all values are of.")
+DALY_YOUNG = Term("Daly-Young interval", "The interval that Daly's and Young's rule says.")
+BEST = Term("Best interval", "The interval that is best for the exact form.")
+BEST_FIRST_ORDER = Term(
+    "Best interval, first order",
+    "The interval that is best for form v2, for the full form where the run has a length.",
+)
+AT_BEST = Term("ETTR at the best interval", "By the exact form.")
+MTTF = Term("MTTF of the job", "Mean time to failure of the job at this failure rate.")
+OF_RUN = Term(
+    "ETTR of a run of this length",
+    "Productive time over expected wall-clock, first wait and start-up included; exact form.",
+)
+
+
+def answer(
+    settings: EttrSettings, *, simulations: int = 0, seed: int = 0, conf_level: float = CONF_LEVEL
+) -> Answer:
+    """Expected ETTR by every form, the best intervals, and what 1 % more of each input changes."""
+    expected = expected_ettr(settings, simulations=simulations, seed=seed, conf_level=conf_level)
+    return Answer(
+        sentence(expected),
+        tuple(_numbers(expected)),
+        (forms(expected), chart(expected), _sensitivities(expected)),
+        expected.notes,
+        record=record(expected),
+        sheet=_sheet(expected),
+    )
+
+
+def sentence(expected: ExpectedEttr) -> str:
+    """The best interval and what it gives; empty where no interval is best."""
+    best, daly_young = expected.optimal_interval_min, expected.daly_young_interval_min
+    if best is None or expected.exact_at_optimum is None:
+        return ""
+    return (
+        f"Best interval: {numbers.number(best)} min gives "
+        f"{numbers.decimals(expected.exact_at_optimum)} (exact form); Daly-Young's rule says "
+        f"{numbers.number(daly_young)} min. Mean time to failure of the job: "
+        f"{numbers.duration(expected.mttf_hours)}."
+    )
+
+
+def forms(expected: ExpectedEttr) -> Table:
+    """ETTR by each form."""
+    return Table(
+        "ettr_by_form",
+        "Expected ETTR by form",
+        (
+            Column("form", "Form"),
+            Column("ettr", "ETTR", "decimal"),
+            Column("leaves_out", "Leaves out"),
+        ),
+        tuple((form, getattr(expected, form), left_out) for form, left_out in LEFT_OUT.items()),
+    )
+
+
+def chart(expected: ExpectedEttr) -> Chart | Missing:
+    """Which of the inputs moves the ETTR most."""
+    if not expected.sensitivities:
+        return Missing("sensitivities", "Nothing fails.", NOTHING_FAILS)
+    return Chart(
+        "efficiency.sensitivity_bars",
+        "What moves the expected ETTR most?",
+        "By how much 1 % more of each input changes the ETTR, all others kept.",
+        (expected.sensitivities,),
+        "sensitivities",
+        whole=True,
+    )
+
+
+def _sensitivities(expected: ExpectedEttr) -> Table:
+    """The same in numbers."""
+    return Table(
+        "elasticities",
+        "What 1 % more of each input changes",
+        (
+            Column("parameter", "1 % more of"),
+            Column("value", "At", "number"),
+            Column("elasticity", "Changes the ETTR by (%)", "number"),
+        ),
+        tuple((each.parameter, each.value, each.elasticity) for each in expected.sensitivities),
+        NOTHING_FAILS,
+    )
+
+
+def _numbers(expected: ExpectedEttr) -> Iterator[Number]:
+    """What a simulation gives, and the intervals."""
+    if expected.exact_of_run is not None:
+        value = expected.exact_of_run
+        yield Number(OF_RUN, numbers.decimals(value), exact=value, unit="ratio")
+    if expected.simulated is not None:
+        of = Term(f"ETTR, simulated {expected.simulated.of}", "By Monte Carlo.")
+        yield estimated(of, "ettr", expected.simulated.ettr)
+    for term, minutes in (
+        (INTERVAL, expected.interval_min),
+        (DALY_YOUNG, expected.daly_young_interval_min),
+        (BEST, expected.optimal_interval_min),
+        (BEST_FIRST_ORDER, expected.optimal_interval_first_order_min),
+    ):
+        text = "none" if minutes is None else f"{numbers.number(minutes)} min"
+        yield Number(term, text, exact=minutes, unit="min")
+    at_best, hours = expected.exact_at_optimum, expected.mttf_hours
+    yield Number(AT_BEST, numbers.decimals(at_best), exact=at_best, unit="ratio")
+    yield Number(MTTF, numbers.duration(hours), exact=hours, unit="h")
+
+
+def record(expected: ExpectedEttr) -> dict[str, Any]:
+    """The JSON of the command."""
+    simulated = expected.simulated
+    return {name: getattr(expected, name) for name in PLAIN} | {
+        "simulated": simulated.ettr if simulated else None,
+        "simulated_standard_error": simulated.standard_error if simulated else None,
+        "simulated_of": simulated.of if simulated else None,
+        "sensitivities": expected.sensitivities,
+        "settings": expected.settings,
+        "notes": expected.notes,
+    }
+
+
+def _sheet(expected: ExpectedEttr) -> Sheet:
+    """A row for each quantity; plain numbers have no interval."""
+    rows: list[tuple[Any, ...]] = [
+        (name, getattr(expected, name), None, None, None, None) for name in PLAIN
+    ]
+    if expected.simulated is not None:
+        ettr = expected.simulated.ettr
+        rows.append(("simulated", ettr.value, ettr.lower, ettr.upper, ettr.conf_level, ettr.n))
+    return Sheet(("quantity", "value", "lower", "upper", "conf_level", "n"), rows)

@@ -1,0 +1,405 @@
+"""Where did every GPU-hour go?"""
+
+from __future__ import annotations
+
+from datetime import UTC, time
+from typing import TYPE_CHECKING, Any
+
+from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
+from analytics.estimate import CONF_LEVEL
+from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
+from app.answers.efficiency.ledger_rows import behind, behind_loss, out_of_service
+from app.answers.failures.taxonomy import cause_titles
+from app.words import numbers, terms
+from app.words.cells import Column
+from app.words.terms import Term
+from data.filters import Selection
+from data.queries import efficiency, fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from analytics.efficiency.goodput import Bucket, Loss
+    from analytics.estimate import Estimate
+    from app.ask import Ask
+    from data.store import Store
+
+MIDNIGHT = time()
+WITHOUT_CAUSE = {
+    "lost_work": "no evidence of a cause",
+    "lost_work_preempted": "not by a failure",
+    "other": "requeued by hand",
+}
+"""What a loss without a cause is."""
+JOBS_ALONE = (
+    "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
+    "queue and repairs belong to none of them."
+)
+WHOLE_DAYS = (
+    "The ledger counts whole days of UTC: every day that the period touches counts in full."
+)
+NO_TRACES = (
+    "No run with a straggler trace is in this selection: what workers waited for the slowest is "
+    "not known and counts as productive."
+)
+NO_PRICE = (
+    "What the losses cost shows once site.toml states the price of a GPU-hour: "
+    '`gpu_hour_price = 2.5` and `currency = "EUR"` in `[cluster.NAME]`.'
+)
+NOTHING_RAN = (
+    "Nothing ran and nothing failed in this selection.",
+    "Choose a longer period, a smaller job size, or reset the filters.",
+)
+EXPORT = (
+    "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
+    "faultline ingest sacct sacct.txt --cluster NAME",
+)
+_BOUNDS = (
+    Column("gpu_hours_lower", "At least", "number", "GPU-hours", none=""),
+    Column("gpu_hours_upper", "At most", "number", "GPU-hours", none=""),
+)
+
+
+def measured(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL
+) -> GoodputLedger:
+    """GPU-hours of every bucket in a selection, with what the losses cost.
+
+    Raises
+    ------
+    LedgerMissingError
+        Where the ledger of these records is not built.
+    """
+    notes = efficiency.ledger_notes(store)
+    rows = efficiency.ledger_rows(store, selection)
+    states = fleet.states_recorded(store, selection)
+    return goodput_ledger(
+        rows,
+        prices=efficiency.prices(store),
+        notes=notes,
+        without_states=[cluster for cluster, recorded in states.items() if not recorded],
+        conf_level=conf_level,
+    )
+
+
+def is_built(ask: Ask) -> bool:
+    """Whether the ledger of the present records, verdicts and site.toml is built."""
+    return ask(efficiency.has_ledger)
+
+
+def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
+    """Where every GPU-hour went: buckets that add up, and lost work by cause."""
+    ledger = ask(measured, selection, conf_level=conf_level)
+    parts: dict[str, Any] = {"record": record(ledger), "sheet": _sheet(ledger)}
+    if not ledger.total_gpu_seconds:
+        nothing = "No GPU-hours are known in this selection."
+        return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
+    return Answer(
+        sentence(ledger),
+        headlines(ledger, selection),
+        (
+            waterfall(ledger, selection),
+            by_bucket(ledger, selection),
+            by_cause(ledger, selection, ask(cause_titles)),
+        ),
+        (*_of_selection(ledger, selection), *ledger.notes, *_untraced(ledger)),
+        tuple(_meanings()),
+        **parts,
+    )
+
+
+def sentence(ledger: GoodputLedger) -> str:
+    """How much was productive, and how much did failures take?"""
+    productive, lost = ledger.bucket("productive"), ledger.bucket("lost_work")
+    held = "" if ledger.covers_fleet else " that jobs held"
+    total = numbers.number(ledger.total_gpu_hours)
+    if productive is None or lost is None:
+        return f"{total} GPU-hours{held}."
+    share, spread = productive.ratio, numbers.spread(lost.gpu_hours)
+    bounds = f" ({numbers.percent_interval(share)})" if share.has_width else ""
+    kept = f"{numbers.percent(share.value)} of {total} GPU-hours{held} were productive{bounds}"
+    if not lost.gpu_hours.upper:
+        return f"{kept}; no work is known to be lost to failures."
+    bounds = f" ({spread})" if spread else ""
+    return f"{kept}; {numbers.number(lost.gpu_hours.value)} were lost to failures{bounds}."
+
+
+def headlines(ledger: GoodputLedger, selection: Selection) -> tuple[Number, ...]:
+    """What was kept, what was lost to what, and what was not used."""
+    preempted = f"; {numbers.number(ledger.second_order_gpu_hours)} of second order"
+    shown = [
+        _productive(ledger, selection),
+        _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection),
+        _of_bucket(
+            ledger, "lost_work_preempted", terms.LOST_TO_PREEMPTION, selection, more=preempted
+        ),
+    ]
+    if ledger.covers_fleet:
+        shown += [
+            _out_of_service(ledger, selection),
+            _of_bucket(ledger, "idle", terms.IDLE_HOURS, selection),
+        ]
+    else:
+        shown.append(_hours(terms.HELD_HOURS, ledger.total_gpu_hours, "as recorded",
+                            _rows("productive", selection)))  # fmt: skip
+    return (*shown, _cost(ledger, selection)) if ledger.currency is not None else tuple(shown)
+
+
+def _productive(ledger: GoodputLedger, selection: Selection) -> Number:
+    """The productive share, of all and of the time that jobs held."""
+    share = ledger.productive_ratio
+    interval = numbers.percent_interval(share)
+    of_jobs = numbers.percent(ledger.runtime_goodput.value)
+    return Number(
+        terms.PRODUCTIVE_SHARE,
+        numbers.percent(share.value),
+        f"{interval} ({numbers.percent(share.conf_level)})"
+        + (f"; {of_jobs} of what jobs held" if ledger.covers_fleet else ""),
+        interval,
+        numbers.count(share.n),
+        share,
+        "ratio",
+        opens=_rows("productive", selection),
+    )
+
+
+def _of_bucket(
+    ledger: GoodputLedger, name: str, term: Term, selection: Selection, *, more: str = ""
+) -> Number:
+    """GPU-hours of a bucket: interval and n of an estimate, the share of what is recorded."""
+    bucket, opens = ledger.bucket(name), _rows(name, selection)
+    if bucket is None:
+        return Number(term, numbers.UNKNOWN, opens=opens)
+    hours = bucket.gpu_hours
+    return Number(
+        term,
+        numbers.number(hours.value),
+        f"{_basis(bucket)}{more}",
+        numbers.spread(hours),
+        numbers.count(hours.n) if hours.n else "",
+        hours,
+        "GPU-hours",
+        opens=opens,
+    )
+
+
+def _basis(bucket: Bucket) -> str:
+    """The interval and n of an estimate; the share of what records fix."""
+    hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
+    if not spread:
+        return f"{numbers.percent(bucket.ratio.value)}, as recorded"
+    n = f", n = {hours.n:,}" if hours.n else ""
+    return f"{spread} ({numbers.percent(hours.conf_level)}){n}"
+
+
+def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
+    """Capacity out of service; unknown where no record says when nodes were."""
+    opens = Part("Down or drained", out_of_service, (selection,))
+    if not ledger.states_known:
+        return _hours(terms.OUT_OF_SERVICE_HOURS, None, "no record of nodes' states", opens)
+    basis = f"{numbers.percent(ledger.out_of_service_ratio)}, as recorded"
+    if ledger.without_states:
+        basis += f"; unknown of {', '.join(ledger.without_states)}"
+    return _hours(terms.OUT_OF_SERVICE_HOURS, ledger.out_of_service_gpu_hours, basis, opens)
+
+
+def _hours(term: Term, gpu_hours: float | None, basis: str, opens: Part) -> Number:
+    """GPU-hours that records fix."""
+    value = numbers.number(gpu_hours)
+    return Number(term, value, basis, exact=gpu_hours, unit="GPU-hours", opens=opens)
+
+
+def _cost(ledger: GoodputLedger, selection: Selection) -> Number:
+    """What the losses cost."""
+    lost, currency = ledger.bucket("lost_work"), ledger.currency or ""
+    of_failures = "" if lost is None else _money(lost.cost, currency) + " of them by failures"
+    return Number(
+        terms.LOSSES_COST,
+        _money(ledger.losses_cost, currency),
+        of_failures,
+        exact=ledger.losses_cost,
+        unit=currency,
+        opens=_rows("lost_work", selection),
+    )
+
+
+def _money(cost: float | None, currency: str) -> str:
+    """A cost in its currency."""
+    return f"{numbers.number(cost)} {currency}".strip()
+
+
+def _rows(bucket: str, selection: Selection) -> Part:
+    """What stands behind a bucket."""
+    return Part("Rows behind the bucket", behind, (selection, bucket))
+
+
+def waterfall(ledger: GoodputLedger, selection: Selection) -> Chart:
+    """From capacity to productive; a bar opens its rows."""
+    return Chart(
+        "efficiency.ledger_waterfall",
+        "Where did every GPU-hour go?",
+        "What each bucket takes off all GPU-hours, down to those that were productive. The values "
+        "stand in the table of buckets.",
+        (ledger,),
+        "ledger",
+        opens=Part("Rows behind the bucket", behind, (selection,), ("mark",)),
+    )
+
+
+def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
+    """Every bucket; bounds where it is estimated, cost where a price is known."""
+    priced = ledger.currency is not None
+    total = f"{numbers.number(ledger.total_gpu_hours)} GPU-hours in all. "
+    return Table(
+        "gpu_hours",
+        "GPU-hours by bucket",
+        (
+            Column("bucket", "Bucket"),
+            Column("gpu_hours", "GPU-hours", "number"),
+            *_BOUNDS,
+            Column("ratio", "Share", "ratio"),
+            *((Column("cost", f"Cost ({ledger.currency})".replace(" ()", ""), "number"),)
+              if priced else ()),
+            Column("name", "Bucket in SQL", shown=False),
+        ),
+        tuple(
+            (each.kind.title, each.gpu_hours.value, *_bounds(each.gpu_hours), each.ratio.value,
+             *((each.cost,) if priced else ()), each.bucket)
+            for each in ledger.buckets
+        ),
+        "No GPU-hours are known.",
+        f"{total}What has no bounds is as recorded.",
+        opens=Part("Rows behind the bucket", behind, (selection,), ("name",)),
+    )  # fmt: skip
+
+
+def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, str]) -> Table:
+    """Lost work by cause, the paper's rule beside the estimate."""
+    first, second = ledger.rule_first_order_gpu_hours, ledger.rule_second_order_gpu_hours
+    return Table(
+        "lost_work",
+        "Lost work by cause",
+        (
+            Column("loss", "Loss"),
+            Column("cause", "Cause"),
+            Column("attempts", "Attempts", "count"),
+            Column("gpu_hours", "GPU-hours", "number"),
+            *_BOUNDS,
+            Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours",
+                   help=terms.THIRTY_MINUTES.definition),
+            Column("bucket", "Bucket in SQL", shown=False),
+            Column("cause_name", "Cause in SQL", shown=False),
+        ),
+        tuple(
+            (BUCKETS[loss.bucket].title, _cause(loss, titles), loss.n_attempts,
+             loss.gpu_hours.value, *_bounds(loss.gpu_hours), loss.rule_gpu_hours, loss.bucket,
+             loss.cause)
+            for loss in ledger.losses
+        ),
+        "No attempt is known to have lost work to failures or preemption.",
+        f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
+        f"GPU-hours (first order), jobs that their requeue preempted {numbers.number(second)} "
+        "(second order).",
+        opens=Part("Rows behind the loss", behind_loss, (selection,), ("bucket", "cause_name")),
+    )  # fmt: skip
+
+
+def _cause(loss: Loss, titles: Mapping[str, str]) -> str:
+    """What caused a loss, in words."""
+    return WITHOUT_CAUSE[loss.bucket] if loss.cause is None else titles.get(loss.cause, loss.cause)
+
+
+def _bounds(estimate: Estimate) -> tuple[float | None, float | None]:
+    """The interval; nothing where records fix the value."""
+    return (estimate.lower, estimate.upper) if estimate.has_width else (None, None)
+
+
+def record(ledger: GoodputLedger) -> dict[str, Any]:
+    """The JSON of the command."""
+    return {
+        "total_gpu_hours": ledger.total_gpu_hours,
+        "total_gpu_seconds": ledger.total_gpu_seconds,
+        "buckets": [_bucket(each) for each in ledger.buckets],
+        "runtime_goodput": ledger.runtime_goodput,
+        "losses": ledger.losses,
+        "goodput_loss_by_30_minute_rule": {
+            "first_order_gpu_hours": ledger.rule_first_order_gpu_hours,
+            "second_order_gpu_hours": ledger.rule_second_order_gpu_hours,
+        },
+        "currency": ledger.currency,
+        "notes": ledger.notes,
+    }
+
+
+def _bucket(bucket: Bucket) -> dict[str, Any]:
+    """One bucket; bounds in GPU-hours."""
+    return {
+        "bucket": bucket.bucket,
+        "gpu_hours": bucket.gpu_hours.value,
+        "ratio": bucket.ratio.value,
+        "lower": bucket.gpu_hours.lower,
+        "upper": bucket.gpu_hours.upper,
+        "conf_level": bucket.gpu_hours.conf_level,
+        "n": bucket.gpu_hours.n,
+        "gpu_seconds": bucket.gpu_seconds,
+        "estimated": bucket.kind.estimated,
+        "cost": bucket.cost,
+        "goodput_term": bucket.kind.goodput_term,
+    }
+
+
+def _sheet(ledger: GoodputLedger) -> Sheet:
+    """A row for each bucket."""
+    rows = [_bucket(each) for each in ledger.buckets]
+    return Sheet(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def _of_selection(ledger: GoodputLedger, selection: Selection) -> Iterator[str]:
+    """What the filters leave out, and what the period takes in."""
+    if not ledger.covers_fleet:
+        yield JOBS_ALONE
+    ends = (selection.from_at, selection.to_at)
+    if any(at is not None and at.astimezone(UTC).time() != MIDNIGHT for at in ends):
+        yield WHOLE_DAYS
+
+
+def _untraced(ledger: GoodputLedger) -> Iterator[str]:
+    """That no straggler is known where no run was traced."""
+    straggler = ledger.bucket("straggler")
+    if straggler is not None and not straggler.gpu_hours.upper:
+        yield NO_TRACES
+
+
+def _meanings() -> Iterator[Term]:
+    """What each bucket means, and Google's term for it."""
+    for kind in BUCKETS.values():
+        how = "Estimated" if kind.estimated else "As recorded"
+        term = kind.goodput_term or OUTSIDE
+        yield Term(kind.title, f"{kind.meaning} {how}; Google's term: `{term}`.")
+    yield Term(
+        "Terms and sums",
+        "The terms are those of Google's ml-goodput-measurement. Buckets are whole GPU-seconds and "
+        "add up to the total exactly.",
+    )
+
+
+def _missing(ask: Ask, selection: Selection) -> Missing:
+    """Nothing ran in the selection, no attempt says its GPUs, or no job is known at all."""
+    everything = Selection(cluster=selection.cluster)
+    if ask(measured, everything).total_gpu_seconds:
+        return Missing("ledger", *NOTHING_RAN)
+    if "jobs" in set(ask(fleet.coverage_days, everything)["source"]):
+        return Missing(
+            "ledger",
+            "No attempt says how many GPUs it had.",
+            "The ledger divides GPU-hours, and there are none to divide. With AllocTRES in the "
+            "export the same records fill it:",
+            EXPORT,
+        )
+    return Missing(
+        "ledger",
+        "Failures of nodes are known here, but no jobs.",
+        "Where GPU-hours went needs the scheduler's records:",
+        EXPORT,
+    )

@@ -1,0 +1,89 @@
+"""How right are the verdicts, beside what was planted and what people decided?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
+from app.answers.content import Answer, Chart, Missing, Table
+from app.words import numbers
+from app.words.cells import Column
+from data.queries import failures as failure_queries
+
+if TYPE_CHECKING:
+    from analytics.estimate import Estimate
+    from data.filters import Selection
+    from data.store import Store
+
+BASES = {
+    "planted": "planted in the demo",
+    "confirmed": "confirmed by people",
+}
+"""Where right causes come from."""
+NOT_CONFIRMED = Missing(
+    "confusion",
+    "No cause was confirmed in this selection.",
+    "How right the verdicts are shows once people say the cause of some attempts: open "
+    "an attempt and confirm or change its cause, or on the command line:",
+    ("faultline annotate attempt:CLUSTER/KEY --cause gpu_memory",),
+)
+SCORES = (
+    Column("cause", "Cause"),
+    Column("domain", "Domain"),
+    Column("actual", "Right cause of", "count", help="Attempts whose right cause it is."),
+    Column("found", "Named for", "count", help="Attempts whose verdict names it."),
+    Column("right", "Both", "count"),
+    Column("precision", "Precision", "share", help="Share of the attempts it is named for."),
+    Column("recall", "Recall", "share", help="Share of the attempts whose right cause it is."),
+)
+
+
+def matrices(
+    store: Store, selection: Selection, *, conf_level: float = 0.90
+) -> dict[str, ConfusionMatrix]:
+    """Verdicts beside the right causes, by where these come from: planted, confirmed."""
+    pairs = failure_queries.confusion(store, selection)
+    return {
+        str(basis): confusion_matrix(rows, conf_level=conf_level)
+        for basis, rows in pairs.groupby("basis", sort=False)
+    }
+
+
+def answer(matrix: ConfusionMatrix) -> Answer:
+    """Which causes are taken for which others, and how often is each right?"""
+    shown = Chart(
+        "failures.confusion",
+        "Which causes are taken for which others?",
+        "Right causes beside those found; colour is the share of the row. The download has the "
+        "values.",
+        (matrix,),
+    )
+    rows = tuple(
+        (s.cause, s.domain, s.n_actual, s.n_found, s.n_right, s.precision, s.recall)
+        for s in matrix.scores
+    )
+    return Answer(
+        sentence(matrix),
+        blocks=(shown, Table("confusion_scores", "Precision and recall", SCORES, rows)),
+    )
+
+
+def sentence(matrix: ConfusionMatrix) -> str:
+    """The shares that are known, the most telling first."""
+    return " ".join(
+        f"{_share(share)} of the {what}."
+        for share, what in (
+            (matrix.right_where_named_ratio, "verdicts that name a cause are right"),
+            (matrix.right_with_event_ratio, "causes that a health event shows are found"),
+            (matrix.not_misled_ratio, "attempts without such an event are right or left unknown"),
+            (matrix.user_called_hardware_ratio, "failures of user programs are called hardware"),
+            (matrix.right_ratio, "failed attempts have their right cause, unknown ones included"),
+        )
+        if share.value is not None
+    )
+
+
+def _share(share: Estimate) -> str:
+    """A share with its interval and n."""
+    interval = numbers.percent_interval(share)
+    return f"{numbers.percent(share.value)} ({interval}, n = {share.n:,})"

@@ -1,0 +1,356 @@
+"""What happened here, why, what did it hit, and what now?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from analytics.failures.incidents.incident import Incident
+from analytics.failures.incidents.wording import NO_CAUSE
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Number, Part, Table, composed
+from app.answers.failures import incidents
+from app.answers.failures.records import texts
+from app.answers.failures.taxonomy import cause_titles, taxonomy
+from app.ask import EVERYTHING
+from app.words import domains, numbers, terms
+from app.words.cells import Column
+from app.words.terms import Term
+from data.errors import DataError
+from data.queries import incidents as incident_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from app.ask import Ask
+    from data.store import Store
+
+MARKS = (
+    "Filled: failures and critical events, which make it an incident. Ring: context. Diamond, dark "
+    "bar: consequences. Pale bar: an attempt that ran."
+)
+CAUSE = Term("Cause", "The leading cause of its failed attempts.")
+DOMAIN = Term("Domain", "Hardware, system software, user program, or unknown.")
+STATUS = replace(terms.OPEN_INCIDENTS, label="Status")
+WHO_ACTS = Term("Who acts", "Who mends the cause, and what to do.")
+_NOT_AN_ATTEMPT = "no attempt is about it"
+_OF_ATTEMPTS = ("job_id", "attempt", "state", "n_gpus", "cause", "domain", "confidence")
+MEMBERS = (
+    Column("start_at", "Time", "second", "UTC"),
+    Column("seconds_after_start", "After the start (s)", "number", wide=True,
+           help="Since the first failure or critical event."),
+    Column("source", "Source"),
+    *columns("node", "severity"),
+    Column("role", "Role", help="Seeds make it an incident; the others are context."),
+    Column("text", "Record"),
+    Column("signal", "Signal", none="no check or code", wide=True),
+    *(replace(column, none=_NOT_AN_ATTEMPT)
+      for column in columns(*_OF_ATTEMPTS, wide=_OF_ATTEMPTS)),
+    Column("end_at", "Ended", "second", "UTC", none="a moment, or no end recorded", wide=True),
+    Column("account", "Account", none=_NOT_AN_ATTEMPT, wide=True),
+    Column("user", "User", none=_NOT_AN_ATTEMPT, wide=True),
+    Column("kind", "Kind", wide=True),
+    *columns("cluster", wide=("cluster",)),
+    Column("key", "Key", wide=True, help="Key of the record in its table."),
+)  # fmt: skip
+VERDICTS = (
+    *columns("job_id", "attempt", "state"),
+    Column("failed_at", "Failed at", "second", "UTC"),
+    *columns("node", "cause", "method", "confidence", "n_gpus", hidden=("cluster", "attempt_key")),
+)
+PREEMPTED = (
+    *columns("job_id"),
+    Column("start_at", "Preempted at", "second", "UTC"),
+    Column("text", "Record"),
+    *columns("n_gpus", hidden=("attempt", "cluster")),
+)
+ALTERNATIVES = (
+    *columns("job_id", "cause"),
+    Column("why_not", "Why not"),
+    *columns("confidence"),
+)
+
+
+def incident(store: Store, incident_id: str) -> Incident:
+    """An incident with its members and verdicts.
+
+    An id that was merged into another answers with that one; `latest` and `largest` stand for
+    the last to begin and the one that lost most GPU-time.
+
+    Raises
+    ------
+    DataError
+        Where no incident has this id.
+    """
+    if incident_id in incident_queries.FIRST_BY:
+        incident_id = incident_queries.first_by(store, incident_id) or incident_id
+    rows = incident_queries.incident(store, incident_id)
+    if rows.empty:
+        near = incident_queries.near_ids(store, incident_id[:4]) if incident_id else []
+        raise DataError(
+            f"incident {incident_id!r} is not in the store: "
+            + (f"did you mean {near[0]}?" if near else "`faultline incidents` lists them")
+        )
+    row = {str(name): value for name, value in incidents.listed(rows).iloc[0].to_dict().items()}
+    heir = row["superseded_by"]
+    if isinstance(heir, str):
+        return replace(incident(store, heir), asked_id=incident_id)
+    causes = taxonomy(store).causes
+    verdicts = incident_queries.verdicts(store, incident_id)
+    for column in ("evidence", "alternatives"):
+        verdicts[column] = verdicts[column].map(json.loads)
+    return Incident(
+        row=row,
+        members=incident_queries.members(store, incident_id),
+        cause=causes.get(row["cause"], causes["unknown"]),
+        asked_id=incident_id,
+        verdicts=verdicts,
+    )
+
+
+def answer(ask: Ask, incident_id: str) -> Answer:
+    """What happened here, why, what did it hit, and what now?"""
+    one = ask(incident, incident_id)
+    titles = ask(cause_titles)
+    return Answer(
+        f"{one.row['summary']}.",
+        (
+            composed(WHO_ACTS, one.cause.owner, one.cause.action),
+            *facts(one),
+            *blast_radius(one),
+        ),
+        (
+            timeline(one),
+            evidence(one.dated_members),
+            *loop(one),
+            *hit(one, titles),
+            alternatives(one.verdicts.to_dict("records"), titles),
+        ),
+        notes=(*standing(one), *decided(one, titles)),
+        record=incidents.record(one.row)
+        | {"title": one.cause.title, "owner": one.cause.owner, "action": one.cause.action}
+        | {"confidence": one.confidence, "evidence": one.members},
+        sheet=one.members,
+    )
+
+
+def who_acts(one: Incident) -> str:
+    """Who does what."""
+    return f"{one.cause.owner[:1].upper()}{one.cause.owner[1:]}: {one.cause.action}"
+
+
+def basis(one: Incident, timezone: str) -> str:
+    """Which incident, where, when, and what became of it."""
+    row, hours = one.row, one.lasted_hours
+    return " · ".join(
+        [
+            f"incident {row['incident_id']}",
+            f"cluster {row['cluster']}",
+            f"began {numbers.moment(row['start_at'], timezone)}",
+            f"lasted {numbers.duration(hours)}" if hours else "one moment",
+            str(row["status"]),
+            "all its attempts and events, whatever the filters",
+        ]
+    )
+
+
+def facts(one: Incident) -> tuple[Number, ...]:
+    """Cause, domain, status, and the crash loop where it is one."""
+    row = one.row
+    told = (
+        Number(CAUSE, one.cause.title),
+        Number(DOMAIN, domains.title(str(row["domain"]))),
+        Number(STATUS, str(row["status"])),
+    )
+    if not row["loop_failures"]:
+        return told
+    requeues = numbers.counted(int(row["loop_requeues"]), "requeue")
+    loop = composed(terms.CRASH_LOOPS, f"{row['loop_failures']:,} failures in a row", requeues)
+    return (*told, loop)
+
+
+def blast_radius(one: Incident) -> tuple[Number, ...]:
+    """Jobs, GPU-hours and nodes, and how sure the cause is, each with its rows."""
+    row, name = one.row, str(one.row["incident_id"])
+    jobs = Part("Behind the number", _jobs, (name,))
+    return (
+        composed(
+            terms.BLAST_RADIUS,
+            numbers.count(row["n_jobs"]),
+            f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
+            f"{row['n_preempted_jobs']:,} preempted "
+            f"({numbers.gpu_count(row['n_preempted_gpus'])})",
+            exact=row["n_jobs"],
+            unit="jobs",
+            opens=jobs,
+        ),
+        _lost(one, jobs),
+        composed(
+            terms.NODES_HIT,
+            numbers.count(row["n_nodes"]),
+            f"{len(row['nodes']):,} with evidence" if row["nodes_named"] else "none with evidence",
+            exact=row["n_nodes"],
+            unit="nodes",
+            opens=Part("Behind the number", _by_node, (name,)),
+        ),
+        composed(
+            terms.INCIDENT_CONFIDENCE,
+            numbers.percent(one.confidence),
+            numbers.counted(len(one.verdicts), "verdict"),
+            exact=one.confidence,
+            unit="ratio",
+            opens=Part("Behind the number", _verdicts, (name,)),
+        ),
+    )
+
+
+def _lost(one: Incident, opens: Part) -> Number:
+    """GPU-hours lost; a lower bound where some attempts were not measured."""
+    unmeasured, total = one.row["n_unmeasured"], one.lost_gpu_hours
+    least = "at least " if unmeasured and total is not None else ""
+    parts = f"{numbers.number(one.second_order_gpu_hours)} of it second order"
+    if unmeasured:
+        parts += f"; {numbers.counted(int(unmeasured), 'attempt')} not measured"
+    return composed(
+        terms.LOST_GPU_HOURS,
+        f"{least}{numbers.number(total)}",
+        parts,
+        exact=total,
+        unit="GPU-hours",
+        opens=opens,
+    )
+
+
+def timeline(one: Incident) -> Chart:
+    """What happened when, on lanes."""
+    return Chart(
+        "failures.timeline", "Timeline", MARKS, (one.timeline,), "incident_timeline",
+        captioned=True, zoned=True, whole=True,
+    )  # fmt: skip
+
+
+def evidence(members: pd.DataFrame) -> Table:
+    """Members of an incident in order of time."""
+    return _members(members, "evidence", "Evidence in order of time")
+
+
+def hit(one: Incident, titles: Mapping[str, str]) -> tuple[Table, ...]:
+    """Failed attempts with their verdicts, then those that a requeue preempted."""
+    failed = _failed(one, titles)
+    aside = one.dated_members[one.members["kind"] == "preemption"]
+    if aside.empty:
+        return (failed,)
+    preempted = _members(aside, "preempted", "Preempted by the requeue")
+    return (failed, replace(preempted, columns=PREEMPTED))
+
+
+def alternatives(verdicts: Sequence[Mapping[Any, Any]], titles: Mapping[str, str]) -> Table:
+    """Causes that were considered and not chosen."""
+    return Table(
+        "other_causes",
+        "Other causes considered",
+        ALTERNATIVES,
+        tuple(
+            (
+                row["job_id"],
+                titles.get(each["cause"], each["cause"]),
+                each.get("reason") or "less evidence",
+                each.get("confidence"),
+            )
+            for row in verdicts
+            for each in row["alternatives"]
+        ),
+        "No other cause was considered.",
+    )
+
+
+def _members(members: pd.DataFrame, key: str, title: str) -> Table:
+    """Records that an incident consists of."""
+    sources = members["source"].str.replace("_", " ")
+    return Table(key, title, MEMBERS, texts(members.assign(source=sources), "text"), "No record.")
+
+
+def _failed(one: Incident, titles: Mapping[str, str]) -> Table:
+    """Failed attempts with their verdicts."""
+    gpus = dict(zip(one.members["key"], one.members["n_gpus"], strict=True))
+    verdicts = one.verdicts
+    rows = verdicts.assign(
+        n_gpus=verdicts["attempt_key"].map(gpus),
+        cause=verdicts["cause"].replace(dict(titles)),
+        method=verdicts["method"].str.replace("_", " "),
+    )
+    return Table("failed_attempts", "Failed attempts", VERDICTS, rows, "No attempt failed.")
+
+
+def loop(one: Incident) -> tuple[Table, ...]:
+    """The job that failed in a row, and what its requeues pushed aside; nothing without one."""
+    row = one.row
+    if not row["loop_failures"]:
+        return ()
+    aside = "They preempted no other job."
+    if row["n_preempted_jobs"]:
+        jobs = numbers.counted(int(row["n_preempted_jobs"]), "job")
+        aside = f"They preempted {jobs} ({numbers.gpu_count(row['n_preempted_gpus'])})."
+    note = (
+        f"One job failed {row['loop_failures']:,} times in a row, with "
+        f"{numbers.counted(int(row['loop_requeues']), 'requeue')} between. {aside} Hold it until "
+        "the cause is mended: every further round takes its nodes again."
+    )
+    failures = one.dated_members[one.members["kind"].eq("failure")]
+    return (replace(_members(failures, "loop", "Crash loop"), note=note),)
+
+
+def _jobs(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
+    """Attempts that failed or were preempted."""
+    one = ask(incident, incident_id)
+    members = one.dated_members
+    attempts = members[members.index.isin(one.attempts.index)].head(limit)
+    return _members(attempts, "incident_jobs", "Jobs hit")
+
+
+def _by_node(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
+    """Members that name a node."""
+    members = ask(incident, incident_id).dated_members
+    return _members(members[members["node"].notna()].head(limit), "by_node", "Nodes")
+
+
+def _verdicts(ask: Ask, incident_id: str, *, limit: int = EVERYTHING) -> Table:
+    """Verdicts of the failed attempts."""
+    one = ask(incident, incident_id)
+    first = replace(one, verdicts=one.verdicts.head(limit))
+    return replace(_failed(first, ask(cause_titles)), key="incident_verdicts")
+
+
+def standing(one: Incident) -> tuple[str, ...]:
+    """That the id led elsewhere, or that the incident is none any more."""
+    row, notes = one.row, []
+    if one.asked_id != row["incident_id"]:
+        notes.append(
+            f"Incident {one.asked_id} was merged into {row['incident_id']}, which is shown."
+        )
+    if row["retired"]:
+        notes.append(
+            "Retired: with the records that are now in the store, its members are no incident any "
+            "more. What follows is how it stood last."
+        )
+    return tuple(notes)
+
+
+def decided(one: Incident, titles: Mapping[str, str]) -> tuple[str, ...]:
+    """What a person decided or wrote, and what the evidence says of it."""
+    row = one.row
+    cause = (_decided(row, titles),) if row["decided"] else ()
+    return (*cause, f"Note: {row['note']}") if isinstance(row["note"], str) else cause
+
+
+def _decided(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+    """That a person decided, and what the evidence says of it."""
+    derived = str(row["derived_cause"])
+    if derived in NO_CAUSE:
+        return "A person decided the cause; no evidence names one."
+    if derived == row["cause"]:
+        return "A person confirmed the cause that the evidence names."
+    return f"A person decided the cause; the evidence names: {titles.get(derived, derived)}."

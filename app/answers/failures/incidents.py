@@ -1,0 +1,382 @@
+"""What happened, and what needs me?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urljoin
+
+from analytics.failures.incident_rate import IncidentSummary, incident_summary
+from app.answers.columns import columns
+from app.answers.content import (
+    Answer,
+    Block,
+    Chart,
+    Missing,
+    Number,
+    Part,
+    Sheet,
+    Table,
+    composed,
+    estimated,
+)
+from app.answers.failures.taxonomy import taxonomy
+from app.ask import EVERYTHING, FEW
+from app.words import domains, numbers, terms
+from app.words.cells import Column
+from data.queries import fleet as fleet_queries
+from data.queries import incidents as incident_queries
+from data.queries import reliability as reliability_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+CARRIERS = ("health_events.", "node_events")
+"""Sources without which an incident is a failure alone."""
+_SUMMARY, *_COST = columns("summary", "lost_gpu_hours")
+COLUMNS = (
+    *columns("incident_id"),
+    Column("start_at", "Began", "time", "UTC"),
+    replace(_SUMMARY, link="incident"),
+    *_COST,
+    Column("n_jobs", "Jobs hit", "count"),
+    *columns("domain", "cause", "status"),
+    Column("n_failed_jobs", "Failed jobs", "count", wide=True),
+    Column("n_preempted_jobs", "Preempted jobs", "count", wide=True),
+    *columns("n_gpus", "n_nodes", wide=("n_gpus", "n_nodes")),
+    Column("nodes", "Nodes with evidence", none="none with evidence", wide=True),
+    Column("n_events", "Events", "count", wide=True),
+    Column("loop_failures", "Failures in a row", "count", none="no crash loop", wide=True),
+    Column("loop_requeues", "Requeues between", "count", none="no crash loop", wide=True),
+    Column("n_unmeasured", "Attempts not measured", "count", wide=True),
+    Column("end_at", "Ended", "time", "UTC", wide=True),
+    Column("note", "Note", none="nobody has written one", wide=True),
+    *columns("cluster", wide=("cluster",)),
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Which incidents: of a domain, cause and status; None is all."""
+
+    domain: str | None = None
+    cause: str | None = None
+    status: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What was chosen."""
+        cause = self.cause and self.cause.replace("_", " ")
+        chosen = (self.domain and domains.title(self.domain), cause, self.status)
+        return " · ".join(part for part in chosen if part)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which incidents a table lists, in which order."""
+
+    selection: Selection
+    kind: Kind
+    loops: bool = False
+    """Only the crash loops."""
+    first: str = "latest"
+    """latest or largest."""
+    address: str = ""
+    """Of the page: downloads name the address of each incident."""
+
+
+def summarised(
+    store: Store, selection: Selection, kind: Kind, *, conf_level: float = 0.90
+) -> IncidentSummary:
+    """Number, rate and cost of incidents."""
+    counts = reliability_queries.failure_counts(store, selection)
+    exposure = float(counts.by_day["exposure_node_days"].sum()) if counts.exposure_known else None
+    causes = taxonomy(store).causes
+    frame = rows(store, selection, kind, limit=EVERYTHING)
+    return incident_summary(frame, exposure, causes=causes, conf_level=conf_level)
+
+
+def rows(
+    store: Store, selection: Selection, kind: Kind, *, first: str = "latest", limit: int
+) -> pd.DataFrame:
+    """Incidents, the latest or the largest first; nodes as lists."""
+    return listed(
+        incident_queries.incident_rows(
+            store, selection, domain=kind.domain, cause=kind.cause, status=kind.status,
+            first=first, limit=limit,
+        )
+    )  # fmt: skip
+
+
+def listed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the table `incidents` with their nodes as lists, and GPU-hours."""
+    return frame.assign(
+        nodes=frame["nodes"].map(lambda nodes: json.loads(nodes) if isinstance(nodes, str) else []),
+        lost_gpu_hours=frame["lost_gpu_seconds"] / 3600.0,
+    )
+
+
+def answer(
+    ask: Ask, selection: Selection, kind: Kind, *, conf_level: float = 0.90, address: str = ""
+) -> Answer:
+    """How many incidents, how often, at what cost, and which need somebody?
+
+    `address` is that of the page, of which the downloads name the one of each incident.
+    """
+    summary = ask(summarised, selection, kind, conf_level=conf_level)
+    choice = Choice(selection, kind, address=address)
+    if not summary.n_incidents:
+        blocks: tuple[Block, ...] = (_none(ask, selection, kind),)
+    else:
+        drawn = ask(rows, selection, kind, limit=FEW)
+        blocks = (
+            chart(drawn, summary, kind),
+            table(ask, choice, limit=FEW),
+            by_cause(summary),
+        )
+    record = vars(summary)
+    return Answer(
+        sentence(summary),
+        headlines(summary, choice),
+        blocks,
+        record=record,
+        sheet=Sheet(tuple(record), [tuple(record.values())]),
+    )
+
+
+def sentence(summary: IncidentSummary) -> str:
+    """What happened, and how much of it waits for somebody."""
+    if not summary.n_incidents:
+        return "No incident in this selection."
+    n = summary.n_with_jobs
+    if not n:
+        return (
+            f"{numbers.counted(summary.n_incidents, 'incident')}, none of which hit a job; "
+            f"{_open(summary)}."
+        )
+    least = "at least " if summary.n_unmeasured else ""
+    return (
+        f"{numbers.counted(n, 'incident')} hit jobs and cost "
+        f"{least}{numbers.count(summary.lost_gpu_hours)} GPU-hours{_most(summary)}; "
+        f"{_open(summary)}."
+    )
+
+
+def _most(summary: IncidentSummary) -> str:
+    """The cause that cost most, where there are several."""
+    if len(summary.by_cause) == 1 or summary.costliest_ratio is None:
+        return ""
+    title = summary.by_cause[0].title.partition(" (")[0]
+    return f", {numbers.percent(summary.costliest_ratio)} of them by {_lowered(title)}"
+
+
+def _lowered(title: str) -> str:
+    """A title inside a sentence; a word of capitals keeps them.
+
+    >>> _lowered("File system not mounted"), _lowered("GPU memory error")
+    ('file system not mounted', 'GPU memory error')
+    """
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _open(summary: IncidentSummary) -> str:
+    """How many of all wait for somebody."""
+    every = summary.n_open == summary.n_incidents
+    if every and summary.n_incidents > 1:
+        return f"all {summary.n_incidents:,} are open"
+    verb = "is" if summary.n_open == 1 else "are"
+    return f"{summary.n_open:,} of {summary.n_incidents:,} {verb} open"
+
+
+def headlines(summary: IncidentSummary, choice: Choice) -> tuple[Number, ...]:
+    """How often, at what cost, how many need somebody, how many are loops."""
+    n, n_open, status = summary.n_incidents, summary.n_open, choice.kind.status
+    opens = Part("Incidents", _behind, (choice,), total=n)
+    waiting = replace(choice, kind=replace(choice.kind, status="open"))
+    loops = replace(choice, loops=True)
+    of = f"of {numbers.counted(n, 'incident')}"
+    return (
+        estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
+        lost(summary, opens),
+        composed(
+            terms.OPEN_INCIDENTS,
+            numbers.count(n_open),
+            of if status in (None, "open") else f"of {n:,} {status}",
+            exact=n_open,
+            unit="incidents",
+            opens=Part("Incidents", _behind, (waiting,), total=n_open)
+            if status in (None, "open")
+            else opens,
+        ),
+        composed(
+            terms.CRASH_LOOPS,
+            numbers.count(summary.n_crash_loops),
+            of,
+            exact=summary.n_crash_loops,
+            unit="incidents",
+            opens=Part("Incidents", _behind, (loops,), total=summary.n_crash_loops),
+        ),
+    )
+
+
+def lost(summary: IncidentSummary, opens: Part | None = None) -> Number:
+    """GPU-hours lost: a sum, so without an interval; a lower bound where some are not measured."""
+    least = "at least " if summary.n_unmeasured else ""
+    parts = f"{numbers.number(summary.second_order_gpu_hours)} of it second order"
+    if summary.n_unmeasured:
+        parts += f"; {numbers.counted(summary.n_unmeasured, 'attempt')} not measured"
+    return composed(
+        terms.LOST_GPU_HOURS,
+        f"{least}{numbers.number(summary.lost_gpu_hours)}",
+        parts,
+        exact=summary.lost_gpu_hours,
+        unit="GPU-hours",
+        opens=opens,
+    )
+
+
+def chart(drawn: pd.DataFrame, summary: IncidentSummary, kind: Kind) -> Chart:
+    """One mark an incident; picking one opens it."""
+    return Chart(
+        "failures.incidents_by_cause",
+        "When was there which incident, and which causes cost most?",
+        "Incidents of each cause along time, larger where they cost more, and the GPU-hours lost "
+        "by each cause. The tables have the values.",
+        (drawn, summary.by_cause),
+        options={"total": summary.n_incidents, "chosen": kind.words},
+        zoned=True,
+        opens="incident",
+    )
+
+
+def table(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
+    """The incidents chosen; the download holds all, each with its address."""
+    n = None if choice.loops else ask(summarised, choice.selection, choice.kind).n_incidents
+    everything = Part("Incidents", _addressed, (choice,), total=n)
+    return _table(_rows(ask, choice, limit), everything)
+
+
+def _behind(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
+    """The same behind a number of a page that lists them too."""
+    return replace(table(ask, choice, limit=limit), key="incidents_behind")
+
+
+def _addressed(ask: Ask, choice: Choice, *, limit: int = EVERYTHING) -> Table:
+    """The same with an address each, for those who read them elsewhere."""
+    frame = _rows(ask, choice, limit)
+    queries = [urlencode({"incident": each}) for each in frame["incident_id"]]
+    links = [urljoin(choice.address, f"incident?{query}") for query in queries]
+    return _table(frame.assign(link=links))
+
+
+def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
+    """Rows of the choice; loops are looked for in all incidents."""
+    read = EVERYTHING if choice.loops else limit
+    frame = ask(rows, choice.selection, choice.kind, first=choice.first, limit=read)
+    return frame[frame["loop_failures"] > 0].head(limit) if choice.loops else frame
+
+
+def _table(frame: pd.DataFrame, everything: Part | None = None) -> Table:
+    """Incidents with their nodes in one text."""
+    shown = frame.assign(nodes=frame["nodes"].map(", ".join))
+    return Table(
+        "incidents",
+        "Incidents",
+        COLUMNS,
+        shown,
+        "No incident in this selection.",
+        everything=everything,
+    )
+
+
+def brief(frame: pd.DataFrame, title: str, empty: str) -> Table:
+    """Incidents in few columns, for documents."""
+    keys = ("incident_id", "start_at", "summary", "n_failed_jobs", "lost_gpu_hours", "status")
+    by_key = {column.key: replace(column, wide=False) for column in COLUMNS}
+    return Table("incidents", title, tuple(by_key[key] for key in keys), frame, empty)
+
+
+def by_cause(summary: IncidentSummary) -> Table:
+    """Number and loss of incidents of each cause."""
+    return Table(
+        "incident_causes",
+        "Incidents by cause",
+        (
+            Column("title", "Cause"),
+            Column("domain", "Domain"),
+            Column("incidents", "Incidents", "count"),
+            Column("jobs", "Jobs hit", "count"),
+            Column("lost_gpu_hours", "GPU-hours lost", "number"),
+            Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
+        ),
+        tuple(
+            (one.title, domains.title(one.domain), one.n_incidents, one.n_jobs,
+             one.lost_gpu_hours, one.cause)
+            for one in summary.by_cause
+        ),
+        "No incident touches the period.",
+    )  # fmt: skip
+
+
+def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: int) -> Answer:
+    """The incidents, each with everything it consists of."""
+    frame = ask(rows, selection, kind, first=first, limit=limit)
+    members: dict[str, list[dict[Any, Any]]] = {}
+    evidence = ask(incident_queries.evidence_rows, frame["incident_id"].tolist())
+    for row in evidence.to_dict("records"):
+        members.setdefault(row.pop("incident_id"), []).append(row)
+    return Answer(
+        "",
+        blocks=(_table(frame),),
+        record=[
+            record(row) | {"evidence": members.get(row["incident_id"], [])}
+            for row in frame.to_dict("records")
+        ],
+        sheet=frame,
+    )
+
+
+def of_attempt(ask: Ask, cluster: str, attempt_key: str) -> list[tuple[str, str]]:
+    """Id and summary of the incidents that an attempt is part of."""
+    frame = ask(incident_queries.of_attempt, cluster, attempt_key)
+    return list(zip(frame["incident_id"], frame["summary"], strict=True))
+
+
+def record(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """An incident as the JSON keys of the commands."""
+    return {key: value for key, value in row.items() if key != "retired"}
+
+
+def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:
+    """No incident: because of what was chosen, the period, or because nothing was collected."""
+    if kind.words and ask(summarised, selection, Kind()).n_incidents:
+        return Missing(
+            "incidents",
+            f"No incident of this kind ({kind.words}).",
+            "There are others in this selection: choose all above.",
+        )
+    held = ask(fleet_queries.coverage_days, selection)["source"].unique()
+    if not any(source.startswith(CARRIERS) for source in held):
+        return Missing(
+            "incidents",
+            "No health event and no outage of a node is known in this selection.",
+            "Without them only failures with a cause, lost nodes and crash loops become "
+            "incidents. These sources bring them:",
+            (
+                "faultline ingest kernel-log kernel-*.log --cluster NAME",
+                "faultline ingest gcm-health health.jsonl --cluster NAME",
+                "faultline ingest sacctmgr-events events.txt --cluster NAME",
+            ),
+        )
+    return Missing(
+        "incidents",
+        "No job failed by hardware or system software, and no node reported a critical event.",
+        "Choose a longer period or reset the filters.",
+    )

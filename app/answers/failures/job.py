@@ -1,0 +1,233 @@
+"""What became of this job, attempt by attempt, and what does each verdict rest on?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Table
+from app.answers.failures.taxonomy import cause_titles
+from app.words import domains, numbers, terms
+from app.words.cells import Column
+from data.errors import DataError
+from data.queries import failures as failure_queries
+from data.queries import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.failures.taxonomy import Taxonomy
+    from app.ask import Ask
+    from data.store import Store
+
+NO_VERDICT = "no verdict: it did not fail"
+ATTEMPTS = (
+    Column("attempt", "Attempt", "count"),
+    *columns("state"),
+    Column("cause", "Cause", none=NO_VERDICT),
+    Column("domain", "Domain", none=NO_VERDICT),
+    Column("confidence", "Confidence", "ratio", none=NO_VERDICT, help=terms.CONFIDENCE.definition),
+    *columns("node", "submit_at", "start_at", "end_at", "n_nodes", "n_gpus"),
+    Column("exit_code", "Exit code", "count", none="not stated by the source"),
+    Column("exit_signal", "Signal", "count", none="not stated by the source"),
+    *columns("reason"),
+    Column("failed_node", "Failed node", none="the scheduler names none"),
+    Column("restarts", "Restarts", "count", none="not stated by the source"),
+    Column("node_list", "Node list", none="not stated by the source"),
+    *columns("partition", "user", "account", "name"),
+    Column("submit_line", "Submitted as", none="not stated by the source"),
+    Column("preempted_by", "Preempted by", none="by no other job"),
+    Column("job_id", "Job"),
+    *columns("cluster", "attempt_key"),
+)
+EVIDENCE = (
+    Column("when", "When"),
+    Column("role", "Role"),
+    Column("check", "Check"),
+    *columns("severity", "node", "cause", "text"),
+    Column("why", "Why"),
+    Column("n", "Records", "count", help="Records alike that stand for one."),
+    Column("at", "Time", "second", "UTC"),
+    Column("key", "Key", help="Key of the record in its table."),
+    *columns(hidden=("cluster",)),
+)
+ROLES = {
+    "cause": "speaks for the verdict",
+    "other": "speaks for another cause, or too weakly for any",
+    "consequence": "follows from the cause",
+    "excluded": "does not count",
+    "context": "seen near the end, no reason to fail",
+}
+"""What each role means, for the line below the table."""
+METHODS = {
+    "scheduler": "the scheduler's record",
+    "health_event": "health events on its nodes",
+    "log_rule": "its log, by a rule",
+    "log_model": "its log, by the model trained on this site's labels",
+    "human": "a person's decision",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """All attempts of one job."""
+
+    job_id: str
+    attempts: pd.DataFrame
+    """One row an attempt, oldest first: the columns of `jobs` and those of its verdict; evidence
+    and alternatives as lists, NaN where the attempt has no verdict."""
+
+
+def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:
+    """The attempts of a job.
+
+    Raises
+    ------
+    DataError
+        Where no cluster has such a job.
+    """
+    attempts = failure_queries.job_attempts(store, cluster, job_id)
+    if attempts.empty:
+        near = [] if job_id.isdigit() else targets.nearest(store, "attempt", job_id)
+        raise DataError(
+            f"job {job_id!r} is not in the store: "
+            + (f"did you mean attempt {near[0]}?" if near else "see the list of failures")
+        )
+    for column in ("evidence", "alternatives"):
+        attempts[column] = attempts[column].map(json.loads, na_action="ignore")
+    return Job(job_id, attempts)
+
+
+def answer(ask: Ask, one: Job) -> Answer:
+    """What became of a job, and why did it fail?"""
+    titles = ask(cause_titles)
+    chart = Chart(
+        "failures.attempts",
+        "What became of each attempt?",
+        "Attempts of the job along time, with their ends. The table has the values.",
+        (one.attempts[[column.key for column in ATTEMPTS]],),
+        options={"titles": titles},
+        zoned=True,
+        whole=True,
+    )
+    table = Table("attempts_table", "All attempts", ATTEMPTS, one.attempts)
+    return Answer(sentence(one, titles), blocks=(chart, table))
+
+
+def sentence(one: Job, titles: Mapping[str, str]) -> str:
+    """What became of it, and why."""
+    attempts = one.attempts
+    last, judged = attempts.iloc[-1], attempts[attempts["cause"].notna()]
+    name, state = f"Job {one.job_id}", _text(last["state"])
+    if judged.empty:
+        count = (
+            "" if len(attempts) == 1 else f" after {len(attempts):,} attempts, none of them failed"
+        )
+        return f"{name} {state}{count}."
+    failed = judged.iloc[-1]
+    where = f" on {failed['node']}" if _is_text(failed["node"]) else ""
+    known = failed["cause"] != "unknown"
+    cause = titles.get(failed["cause"], failed["cause"]) if known else "no evidence of a cause"
+    why = f"{_text(failed['state'])}: {cause}{where if known else ''}"
+    if len(attempts) == 1:
+        return f"{name} {why}."
+    of = f"{len(judged):,} of {len(attempts):,} attempts failed"
+    if len(judged) == 1:
+        return f"{name}: {of} ({why}); the last one {state}."
+    return f"{name}: {of}, the latest {why}; the last attempt {state}."
+
+
+def basis(one: Job) -> str:
+    """What the job was: name, user, size, cluster."""
+    last = one.attempts.iloc[-1]
+    gpus = last["n_gpus"]
+    parts = [
+        f"cluster {', '.join(one.attempts['cluster'].unique())}",
+        *(str(last[c]) for c in ("name", "user", "account", "partition") if _is_text(last[c])),
+        "" if pd.isna(gpus) else numbers.counted(int(gpus), "GPU"),
+        "all attempts, whatever the period",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def named_cause(attempt: Mapping[Any, Any], known: Taxonomy) -> str:
+    """Cause and domain of a verdict."""
+    cause = known.causes.get(attempt["cause"])
+    return f"**{cause.title if cause else attempt['cause']}** · {domains.title(attempt['domain'])}"
+
+
+def rests_on(attempt: Mapping[Any, Any], known: Taxonomy) -> str:
+    """What names the cause, how surely, the symptom, and what a person decided over it."""
+    method, derived = attempt["method"], attempt["derived_cause"]
+    by = f"By {METHODS.get(method, method)}, confidence {numbers.percent(attempt['confidence'])}"
+    parts = ["No evidence names a cause" if method == "none" else by]
+    symptom = known.symptoms.get(str(attempt["symptom"]))
+    if symptom and symptom.name != "unknown":
+        parts.append(f", symptom {symptom.title}")
+    if method == "human" and derived != attempt["cause"]:
+        cause = known.causes.get(derived)
+        parts.append(f"; the evidence names: {cause.title if cause else derived}")
+    return "".join(parts)
+
+
+def without_verdict(attempt: Mapping[Any, Any]) -> str:
+    """Why an attempt has no verdict."""
+    if pd.isna(attempt["end_at"]):
+        return "The attempt has not ended."
+    return f"It ended {attempt['state']}, which is no failure."
+
+
+def evidence(attempt: Mapping[Any, Any]) -> Table:
+    """What a verdict rests on, what counts first."""
+    order, pieces = list(ROLES), attempt["evidence"]
+    ranked = sorted(pieces, key=lambda e: order.index(e["role"]) if e["role"] in order else 9)
+    return Table(
+        "evidence",
+        "Evidence",
+        EVIDENCE,
+        tuple(_piece(each, attempt) for each in ranked),
+        "No health event, node event, scheduler's reason or log line near the end of this "
+        "attempt was recorded: nothing says why it ended.",
+    )
+
+
+def _piece(each: Mapping[str, Any], attempt: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """A piece of evidence, with its time relative to the end."""
+    offset, end_at, known = each.get("offset_s"), attempt["end_at"], attempt["cluster"]
+    at = None if offset is None or pd.isna(end_at) else end_at + pd.Timedelta(seconds=offset)
+    told = (each.get(name) for name in ("severity", "node", "cause", "text", "why", "n"))
+    return (relative(offset), each["role"], _check(each), *told, at, each.get("key"), known)
+
+
+def relative(offset_s: float | None) -> str:
+    """A time relative to the end of the attempt.
+
+    >>> relative(-44.5), relative(0.0), relative(150.0)
+    ('44.5 s before the end', 'at the end', '2.50 min after the end')
+    """
+    if offset_s is None or pd.isna(offset_s):
+        return numbers.UNKNOWN
+    if not offset_s:
+        return "at the end"
+    side = "before" if offset_s < 0 else "after"
+    return f"{numbers.duration(abs(offset_s) / 3600.0)} {side} the end"
+
+
+def _check(each: Mapping[str, Any]) -> str:
+    """The check that spoke, with its code where it has one."""
+    check, xid = each.get("check") or each.get("kind"), each.get("xid")
+    return f"{check} {xid:.0f}" if isinstance(xid, int | float) and xid == xid else str(check)
+
+
+def _text(value: object) -> str:
+    """What a record says, or that it does not."""
+    return str(value) if _is_text(value) else numbers.UNKNOWN
+
+
+def _is_text(value: object) -> bool:
+    """Whether a record says something."""
+    return isinstance(value, str) and bool(value)

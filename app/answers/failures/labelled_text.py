@@ -1,0 +1,393 @@
+"""How well does a model of a site's labelled text name the cause?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from analytics.errors import AnalysisError
+from analytics.failures.taxonomy import taxonomy
+from analytics.proportion import proportion
+from app.answers.content import Answer, Number, Sheet, Table, estimated
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+from data.ingest.labelled_text import read_labelled_text
+from data.models import save_model
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from analytics.estimate import Estimate
+    from analytics.failures.text_model import (
+        CrossValidation,
+        Evaluation,
+        Prediction,
+        TextModel,
+        Training,
+    )
+    from data.ingest.labelled_text import LabelledText
+
+_EVER = datetime.min.replace(tzinfo=UTC)
+ACCURACY = Term("Accuracy", "Share of the rows whose label the model names.")
+MACRO_F1 = Term("Macro F1", "Mean of F1 over the labels: each counts alike, however rare it is.")
+COVERAGE = Term("Coverage", "Share of the rows on which the model speaks.")
+COVERED_ACCURACY = Term("Accuracy where it speaks", "Share of those rows that it gets right.")
+PER_CLASS = (
+    Column("label", "Label"),
+    Column("precision", "Precision", "share"),
+    Column("recall", "Recall", "share"),
+    Column("f1", "F1", "share"),
+    Column("n", "Rows", "count"),
+)
+AT_COVERAGE = (Column("coverage", "Coverage", "ratio"), Column("accuracy", "Accuracy", "share"))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training learnt."""
+
+    n: int
+    rows_by_label: dict[str, int]
+    columns: tuple[str, ...]
+    cross_validation: CrossValidation
+    evaluation: Evaluation
+    """Of the rows held out, each judged by a model that has not seen it."""
+    threshold: float | None
+    target_accuracy: float
+    training_sha256: str
+    path: Path | None
+    """Where the model was stored."""
+    labels_without_cause: tuple[str, ...]
+    """Labels that mean no cause of the site's taxonomy."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Abstaining:
+    """A model that says "unknown" below its threshold."""
+
+    threshold: float | None
+    target_accuracy: float
+    coverage: Estimate
+    """Share of the rows on which it speaks."""
+    accuracy: Estimate
+    """On those."""
+
+
+@dataclass(frozen=True)
+class TextEvaluation:
+    """How good a model trained on one file is on another."""
+
+    evaluation: Evaluation
+    abstaining: Abstaining
+    n_train: int
+    trainings: int
+    notes: tuple[str, ...]
+
+
+def of_training(model: Trained, store: Path) -> Answer:
+    """What a model learnt of labelled rows, judged by rows that were held out."""
+    checked = model.cross_validation
+    unmapped = ", ".join(model.labels_without_cause)
+    notes = [*model.notes]
+    if model.path is None:
+        notes.append(f"the model was not stored: {store} is no folder, name one")
+    if unmapped:
+        notes.append(
+            f"labels that mean no cause: {unmapped}: `classify FILE` does not say them; "
+            "[taxonomy.labels.site] in site.toml maps them"
+        )
+    record = {
+        **_scores(model.evaluation),
+        "n": model.n,
+        "n_judged": model.evaluation.n,
+        "in_time_order": checked.in_time_order,
+        "classes": model.rows_by_label,
+        "text": model.columns,
+        "threshold": model.threshold,
+        "target_accuracy": model.target_accuracy,
+        "coverage": checked.covered_ratio,
+        "covered_accuracy": checked.covered_accuracy,
+        "training_sha256": model.training_sha256,
+        "model": None if model.path is None else str(model.path),
+        "labels_without_cause": model.labels_without_cause,
+    }
+    sentence = f"A model of {numbers.counted(model.n, 'row')} names the label of "
+    sentence += f"{numbers.percent(model.evaluation.accuracy.value)} of rows it has not seen"
+    return _told(
+        sentence,
+        model.evaluation,
+        coverage=Number(COVERAGE, numbers.percent(checked.covered_ratio)),
+        covered_accuracy=checked.covered_accuracy,
+        record=record,
+        notes=tuple(notes),
+    )
+
+
+def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None) -> Answer:
+    """How good a model of one file is on another; beside it, one trained anew each month."""
+    record = _evaluation_record(tested)
+    notes = tested.notes
+    if monthly is not None:
+        record["retrained"] = _evaluation_record(monthly) | {"trainings": monthly.trainings}
+        notes += tuple(f"retrained: {text}" for text in monthly.notes)
+    spoken = tested.abstaining
+    sentence = f"The model names the label of {numbers.percent(tested.evaluation.accuracy.value)} "
+    sentence += f"of {numbers.counted(tested.evaluation.n, 'row')}"
+    if monthly is not None:
+        accuracy = numbers.percent(monthly.evaluation.accuracy.value)
+        sentence += f"; trained anew each month, of {accuracy}"
+    coverage = estimated(COVERAGE, "share", spoken.coverage)
+    return _told(
+        sentence,
+        tested.evaluation,
+        coverage=coverage,
+        covered_accuracy=spoken.accuracy,
+        record=record,
+        notes=notes,
+    )
+
+
+def _told(
+    sentence: str,
+    evaluation: Evaluation,
+    *,
+    coverage: Number,
+    covered_accuracy: Estimate,
+    record: dict[str, Any],
+    notes: tuple[str, ...],
+) -> Answer:
+    """Scores as headline numbers, label by label, and at several coverages."""
+    labels = [(s.label, s.precision, s.recall, s.f1, s.n) for s in evaluation.per_class]
+    return Answer(
+        sentence,
+        (
+            estimated(ACCURACY, "share", evaluation.accuracy),
+            estimated(MACRO_F1, "ettr", evaluation.macro_f1),
+            coverage,
+            estimated(COVERED_ACCURACY, "share", covered_accuracy),
+        ),
+        (
+            Table("per_class", "Label by label", PER_CLASS, labels),
+            Table(
+                "at_coverage",
+                "Where the model speaks less often",
+                AT_COVERAGE,
+                [(each.coverage, each.accuracy) for each in evaluation.at_coverage],
+            ),
+        ),
+        notes=notes,
+        record=record,
+        sheet=Sheet(tuple(record), [list(record.values())]),
+    )
+
+
+def _evaluation_record(tested: TextEvaluation) -> dict[str, Any]:
+    return {
+        **_scores(tested.evaluation),
+        "n_train": tested.n_train,
+        "abstaining": tested.abstaining,
+    }
+
+
+def _scores(evaluation: Evaluation) -> dict[str, Any]:
+    """The keys of the contract."""
+    return {
+        "accuracy": evaluation.accuracy,
+        "macro_f1": evaluation.macro_f1,
+        "n": evaluation.n,
+        "per_class": evaluation.per_class,
+        "at_coverage": evaluation.at_coverage,
+    }
+
+
+def trained(
+    name: str,
+    text: Sequence[str],
+    label: str,
+    *,
+    time: str | None = None,
+    root: Path | None = None,
+    conf_level: float = 0.90,
+    seed: int = 0,
+) -> Trained:
+    """What can a model learn from these labelled rows? Stored below `root` where one is given."""
+    from analytics.failures.text_model import evaluate, to_document
+    from analytics.failures.text_model.job_logs import cause_of_label
+
+    labelled = read_labelled_text(name, text, label, time=time)
+    causes = taxonomy() if root is None else load_site(root).causes
+    training = _model_of(_rows(labelled), text, in_order=time is not None, conf_level=conf_level)
+    model = training.model
+    path = None if root is None else save_model(root, model.training_sha256, to_document(model))
+    return Trained(
+        n=model.n,
+        rows_by_label=dict(zip(model.labels, model.rows_by_label, strict=True)),
+        columns=model.columns,
+        cross_validation=model.cross_validation,
+        evaluation=evaluate(
+            training.truth,
+            training.chosen,
+            training.confidence,
+            conf_level=conf_level,
+            seed=seed,
+        ),
+        threshold=model.threshold,
+        target_accuracy=model.target_accuracy,
+        training_sha256=model.training_sha256,
+        path=path,
+        labels_without_cause=tuple(
+            each for each in model.labels if cause_of_label(each, causes) is None
+        ),
+        notes=_notes(name, labelled),
+    )
+
+
+def evaluated(
+    train: str,
+    test: str,
+    text: Sequence[str],
+    label: str,
+    *,
+    time: str | None = None,
+    conf_level: float = 0.90,
+    seed: int = 0,
+) -> TextEvaluation:
+    """How good is a model trained on one file on the rows of another?"""
+    known = read_labelled_text(train, text, label, time=time)
+    unseen = read_labelled_text(test, text, label, time=time)
+    model = _model_of(_rows(known), text, in_order=time is not None, conf_level=conf_level).model
+    new = ", ".join(sorted(set(unseen.labels) - set(known.labels)))
+    never_said = (f"labels that training has not seen: {new}",) if new else ()
+    return _judged(
+        known.labels,
+        list(zip(unseen.labels, model.predict(unseen.rows), strict=True)),
+        model,
+        conf_level=conf_level,
+        seed=seed,
+        notes=(*_notes(train, known), *_notes(test, unseen), *never_said),
+    )
+
+
+def evaluated_monthly(
+    train: str,
+    test: str,
+    text: Sequence[str],
+    label: str,
+    *,
+    time: str,
+    conf_level: float = 0.90,
+    seed: int = 0,
+) -> TextEvaluation:
+    """How good is a model trained anew at each month's start (UTC) on all labels before it?"""
+    known = read_labelled_text(train, text, label, time=time)
+    unseen = read_labelled_text(test, text, label, time=time)
+    pool = sorted((*_rows(known), *_rows(unseen)), key=lambda row: row.at or _EVER)
+    answers: list[tuple[str, Prediction]] = []
+    models: list[TextModel] = []
+    dated = sorted((row for row in _rows(unseen) if row.at), key=lambda row: row.at or _EVER)
+    for month, group in groupby(dated, key=lambda row: row.month):
+        rows = list(group)
+        before = [row for row in pool if row.at and row.month < month]
+        models.append(_model_of(before, text, in_order=True, conf_level=conf_level).model)
+        predictions = models[-1].predict([row.texts for row in rows])
+        answers += zip((row.label for row in rows), predictions, strict=True)
+    if not models:
+        raise AnalysisError(f"--time {time!r} holds no time that can be read: name another column")
+    undated = sum(row.at is None for row in pool)
+    return _judged(
+        known.labels,
+        answers,
+        models[-1],
+        conf_level=conf_level,
+        seed=seed,
+        trainings=len(models),
+        notes=(f"{undated} rows without a readable time are left out",) if undated else (),
+    )
+
+
+class _Row(NamedTuple):
+    at: datetime | None
+    texts: tuple[str, ...]
+    label: str
+
+    @property
+    def month(self) -> tuple[int, int]:
+        return (self.at.year, self.at.month) if self.at else (0, 0)
+
+
+def _rows(labelled: LabelledText) -> list[_Row]:
+    return [_Row(*row) for row in zip(labelled.times, labelled.rows, labelled.labels, strict=True)]
+
+
+def _model_of(
+    rows: list[_Row], text: Sequence[str], *, in_order: bool, conf_level: float
+) -> Training:
+    """A model of the rows, from the oldest to the newest; undated ones count as oldest."""
+    from analytics.failures.text_model import train
+
+    ordered = sorted(rows, key=lambda row: row.at or _EVER) if in_order else rows
+    return train(
+        [row.texts for row in ordered],
+        [row.label for row in ordered],
+        columns=text,
+        in_time_order=in_order,
+        conf_level=conf_level,
+    )
+
+
+def _judged(
+    known: Sequence[str],
+    answers: Sequence[tuple[str, Prediction]],
+    model: TextModel,
+    *,
+    conf_level: float,
+    seed: int,
+    notes: tuple[str, ...],
+    trainings: int = 1,
+) -> TextEvaluation:
+    """Answers beside the truth, labels spelled as the labels of both files most often are."""
+    from analytics.failures.text_model import canonical_labels, evaluate
+
+    truth = [label for label, _ in answers]
+    predictions = [prediction for _, prediction in answers]
+    labels = [*known, *truth, *(each.label for each in predictions)]
+    spelled = canonical_labels(labels)[len(known) :]
+    truth, chosen = spelled[: len(truth)], spelled[len(truth) :]
+    spoken = [
+        right == label
+        for right, label, prediction in zip(truth, chosen, predictions, strict=True)
+        if prediction.speaks
+    ]
+    return TextEvaluation(
+        evaluation=evaluate(
+            truth,
+            chosen,
+            [each.confidence for each in predictions],
+            conf_level=conf_level,
+            seed=seed,
+        ),
+        abstaining=Abstaining(
+            threshold=model.threshold,
+            target_accuracy=model.target_accuracy,
+            coverage=proportion(len(spoken), len(predictions), conf_level),
+            accuracy=proportion(sum(spoken), len(spoken), conf_level),
+        ),
+        n_train=model.n,
+        trainings=trainings,
+        notes=notes,
+    )
+
+
+def _notes(name: str, labelled: LabelledText) -> tuple[str, ...]:
+    """What was left out of a file."""
+    counts = {
+        "without a label": labelled.n_unlabelled,
+        "whose fields do not fit the header": labelled.n_broken,
+    }
+    return tuple(f"{name}: {n} rows {why} are left out" for why, n in counts.items() if n)

@@ -1,0 +1,120 @@
+"""What does a log say its job failed of?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from app.answers.columns import columns
+from app.answers.content import Answer, Number, Sheet, Table
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+from data.ingest.log_lines import read_log_lines
+from data.models import load_model
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from analytics.failures.log_classifier import LogVerdict
+
+SCHEMES = ("rsc", "acme", "llama3")
+"""Whose labels stand beside a cause."""
+CONFIDENCE = Term("Confidence", "Share of the evidence for this cause.")
+LABELS = Term("Labels", "What published taxonomies call the cause.")
+EVIDENCE = (Column("line", "Line", "count"), *columns("text"))
+ALTERNATIVES = (*columns("cause", "confidence"), Column("reason", "Because"))
+
+
+@dataclass(frozen=True)
+class FileVerdict:
+    """What one log shows."""
+
+    verdict: LogVerdict
+    """Lines are numbered as in the file."""
+    labels: dict[str, str | None]
+    """Scheme -> its label for the cause; None where it has none."""
+    n_lines: int
+    """Lines of the file."""
+    n_read: int
+    """Lines that were looked at: the first and last ones of a very long file."""
+
+
+def verdict_of_file(name: str, root: Path) -> FileVerdict:
+    """What does this log say its job failed of?
+
+    The rules first; where they find nothing, the model that the site at `root` trained, if any.
+    """
+    from analytics.failures.log_classifier import classify_log
+
+    log = read_log_lines(name)
+    site = load_site(root)
+    verdict = classify_log(log.lines)
+    if verdict.method == "none" and (document := load_model(root)) is not None:
+        from analytics.failures.text_model import from_document
+        from analytics.failures.text_model.job_logs import classify_by_model
+
+        verdict = classify_by_model(log.lines, from_document(document), site.causes)
+    evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)
+    return FileVerdict(
+        verdict=replace(verdict, evidence=evidence),
+        labels={scheme: site.causes.label_of(scheme, verdict.cause) for scheme in SCHEMES},
+        n_lines=log.n_lines,
+        n_read=len(log.lines),
+    )
+
+
+def answer(name: str, root: Path) -> Answer:
+    """The cause that a log shows, on which lines, and what else it may be."""
+    judged = verdict_of_file(name, root)
+    verdict = judged.verdict
+    labels = [f"{scheme} {label}" for scheme, label in judged.labels.items() if label]
+    record = _record(judged)
+    read = f"{name}: read {judged.n_read:,} of {judged.n_lines:,} lines"
+    return Answer(
+        _sentence(verdict),
+        (
+            Number(CONFIDENCE, numbers.percent(verdict.confidence), exact=verdict.confidence),
+            Number(LABELS, ", ".join(labels) or "none"),
+        ),
+        tuple(_tables(verdict)),
+        notes=(read,) if judged.n_read < judged.n_lines else (),
+        record=record,
+        sheet=Sheet(tuple(record), [list(record.values())]),
+    )
+
+
+def _sentence(verdict: LogVerdict) -> str:
+    """What the log says, and how that is known."""
+    if verdict.method == "none":
+        return "The log does not say what failed"
+    symptom = f", seen as {verdict.symptom}" if verdict.symptom else ""
+    return f"The log says {verdict.cause} ({verdict.domain}){symptom}, by {verdict.method}"
+
+
+def _tables(verdict: LogVerdict) -> Iterator[Table]:
+    """The lines that say it, and what else they may mean."""
+    if verdict.evidence:
+        lines = [(line.line, line.text) for line in verdict.evidence]
+        yield Table("evidence", "The lines that say it", EVIDENCE, lines)
+    if verdict.alternatives:
+        others = [(each.cause, each.confidence, each.reason) for each in verdict.alternatives]
+        yield Table("alternatives", "What else it may be", ALTERNATIVES, others)
+
+
+def _record(judged: FileVerdict) -> dict[str, Any]:
+    """The JSON of the command."""
+    verdict = judged.verdict
+    return {
+        "cause": verdict.cause,
+        "labels": judged.labels,
+        "domain": verdict.domain,
+        "confidence": verdict.confidence,
+        "method": verdict.method,
+        "symptom": verdict.symptom,
+        "evidence": verdict.evidence,
+        "alternatives": verdict.alternatives,
+        "n_lines": judged.n_lines,
+    }

@@ -1,0 +1,297 @@
+"""What happened on this node, and what did it end?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analytics.failures.node_history import Node
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
+from app.answers.failures import incidents
+from app.answers.failures.records import texts
+from app.answers.failures.taxonomy import cause_titles
+from app.ask import EVERYTHING
+from app.words import numbers, terms
+from app.words.cells import Column
+from data.errors import DataError
+from data.queries import failures as failure_queries
+from data.queries import fleet as fleet_queries
+from data.queries import incidents as incident_queries
+from data.queries import targets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.ask import Ask
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+READ = 5000
+"""Records of one kind that are read, the latest."""
+MARKS = (
+    "A cross is a failed attempt in the colour of its domain, large where this node "
+    "ended it. Outlined outages were planned."
+)
+JOBS = (
+    *columns("job_id", "attempt", "state", "start_at", "end_at"),
+    *columns("n_nodes", "name", wide=("n_nodes", "name")),
+    Column("cause", "Cause", none="it did not fail"),
+    Column("domain", "Domain", none="it did not fail", wide=True),
+    Column("here", "By this node", "flag", help="The verdict names this node."),
+    *columns("n_gpus", "user", "account"),
+    *columns("attempt_key", "cluster", wide=("attempt_key", "cluster")),
+)
+OUTAGES = (
+    Column("start_at", "From", "time", "UTC"),
+    Column("end_at", "To", "time", "UTC", none="lasts"),
+    Column("what", "State"),
+    Column("text", "Reason", none="not stated by the source"),
+    Column("key", "Key", wide=True),
+)
+EVENTS = (
+    Column("start_at", "Time", "second", "UTC"),
+    Column("what", "Check or code"),
+    *columns("severity"),
+    Column("text", "Message", none="not stated by the source"),
+    Column("key", "Key", wide=True),
+)
+TICKETS = (
+    Column("key", "Ticket"),
+    Column("start_at", "Opened", "time", "UTC"),
+    Column("end_at", "Closed", "time", "UTC", none="open"),
+    Column("what", "Component"),
+    Column("text", "What was done", none="not stated by the source"),
+)
+FACTS = (
+    Column("key", "Fact"),
+    Column("value", "Value"),
+    Column("from_at", "From", "time", "UTC"),
+    Column("to_at", "To", "time", "UTC", none="holds"),
+)
+NO_FACTS = Missing(
+    "node_facts",
+    "Nothing but its name is known of this node.",
+    "Rack, pod and driver come from sources that name them, such as health checks.",
+)
+NO_HISTORY = Missing(
+    "node_history",
+    "Nothing was recorded of this node in the period.",
+    "Choose a longer period, or ingest more about nodes:",
+    (
+        "sacctmgr -P show event start=now-90days > events.txt",
+        "faultline ingest sacctmgr-events events.txt",
+        "faultline ingest kernel-log kernel-*.log --cluster NAME",
+    ),
+)
+
+
+def node(store: Store, name: str, selection: Selection) -> Node:
+    """What was recorded of a node in the period; the selection names its cluster where several
+    have it.
+
+    Raises
+    ------
+    DataError
+        Where no cluster has such a node, or several have and none is named.
+    """
+    clusters, cluster = failure_queries.clusters_of_node(store, name), selection.cluster
+    if cluster is None and len(clusters) > 1:
+        raise DataError(f"node {name!r} is in {', '.join(clusters)}: choose one cluster")
+    if not clusters or (cluster is not None and cluster not in clusters):
+        known = (cluster,) if cluster is not None else fleet_queries.clusters(store)["cluster"]
+        near = [key for c in known for key in targets.nearest(store, "node", f"{c}/{name}")]
+        raise DataError(
+            f"node {name!r} is not in the store: "
+            + (f"did you mean {near[0]}?" if near else "no record names it")
+        )
+    cluster = cluster or clusters[0]
+    return Node(
+        cluster=cluster,
+        node=name,
+        facts=failure_queries.node_facts(store, cluster, name),
+        history=failure_queries.node_history(store, cluster, name, selection),
+        attempts=failure_queries.node_attempts(store, cluster, name, selection),
+        said=failure_queries.said_of(store, "node", f"{cluster}/{name}"),
+    )
+
+
+def named_in(store: Store, cluster: str, name: str) -> pd.DataFrame:
+    """Incidents in which a node is named, the latest first, whatever the period."""
+    return incidents.listed(incident_queries.of_node(store, cluster, name))
+
+
+def answer(ask: Ask, name: str, selection: Selection) -> Answer:
+    """What happened on this node in the period, and what did it end?"""
+    one = ask(node, name, selection)
+    titles = ask(cause_titles)
+    named = in_period(ask(named_in, one.cluster, name), selection)
+    return Answer(
+        sentence(one),
+        headlines(one, named, selection),
+        (
+            history(one, titles, selection),
+            listed_incidents(named),
+            failed(one, titles),
+            outages(one),
+            urgent_events(one),
+            tickets(one),
+            facts(one),
+        ),
+        notes=_limits(one),
+        terms=terms.DOMAINS,
+    )
+
+
+def sentence(one: Node) -> str:
+    """What happened on it."""
+    return (
+        f"{one.node} was out of service {numbers.counted(len(one.outages), 'time')}, had "
+        f"{numbers.counted(len(one.urgent), 'critical or fatal event')} and ended "
+        f"{numbers.counted(len(one.failed_here), 'attempt')} in this period."
+    )
+
+
+def basis(one: Node) -> str:
+    """Rack, driver and the like in one line."""
+    latest = one.facts.drop_duplicates("key")
+    known = dict(zip(latest["key"], latest["value"], strict=True))
+    shown = [f"{key} {value}" for key, value in known.items() if " of GPU " not in key][:8]
+    return " · ".join([f"cluster {one.cluster}", *shown, *(f"status {s}" for s in one.status)])
+
+
+def headlines(one: Node, named: pd.DataFrame, selection: Selection) -> tuple[Number, ...]:
+    """Outages, urgent events, attempts it ended and tickets, each with its rows; incidents."""
+
+    def count(term: Term, rows: pd.DataFrame, parts: str, kind: str = "") -> Number:
+        part = Part("Records behind the number", _behind, (one.node, selection, kind))
+        n = len(rows)
+        return composed(term, numbers.count(n), parts, exact=n, opens=part if kind else None)
+
+    events = f"of {numbers.counted(len(one.events), 'health event')}"
+    ran = f"of {len(one.failed):,} failed, {len(one.attempts):,} ran here"
+    return (
+        count(terms.NODE_OUTAGES, one.outages, f"{len(one.planned):,} planned", "outages"),
+        count(terms.NODE_EVENTS, one.urgent, events, "urgent"),
+        count(terms.NODE_FAILURES, one.failed_here, ran, "failed_here"),
+        count(terms.NODE_TICKETS, one.tickets, f"{one.n_open_tickets:,} open", "tickets"),
+        count(terms.NODE_INCIDENTS, named, ""),
+    )
+
+
+def history(one: Node, titles: Mapping[str, str], selection: Selection) -> Chart | Missing:
+    """Jobs, events, outages and tickets on one axis, or what would bring them."""
+    period = one.period(selection.from_at, selection.to_at)
+    if period is None:
+        return NO_HISTORY
+    attempts = one.attempts.assign(here=one.attempts.index.isin(one.failed_here.index))
+    return Chart(
+        "failures.node_history",
+        "What happened on this node?",
+        MARKS,
+        (one.history, attempts),
+        options={"titles": titles, "period": period},
+        captioned=True,
+        zoned=True,
+    )
+
+
+def jobs(one: Node) -> Table:
+    """Attempts that ran on it, the latest first."""
+    return Table(
+        "node_jobs",
+        "Jobs",
+        JOBS,
+        one.attempts.assign(cluster=one.cluster),
+        "No job ran on this node in the period.",
+    )
+
+
+def failed(one: Node, titles: Mapping[str, str]) -> Table:
+    """Attempts that failed while they ran here: those that this node ended, then the others."""
+    here = one.failed_here
+    rows = pd.concat([here, one.failed.drop(here.index)])
+    rows = rows.assign(
+        cluster=one.cluster, here=rows.index.isin(here.index), cause=rows["cause"].replace(titles)
+    )
+    title = "Attempts that failed while they ran here"
+    return Table("failed_attempts", title, JOBS, rows, "None.")
+
+
+def listed_incidents(named: pd.DataFrame) -> Table:
+    """Incidents in which the node is named, the latest first."""
+    title = "Incidents that name this node"
+    return incidents.brief(named, title, "No incident of the period names it.")
+
+
+def in_period(named: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    """Incidents that touch the period."""
+    kept = pd.Series(True, index=named.index)
+    if selection.from_at is not None:
+        kept &= named["end_at"] >= pd.Timestamp(selection.from_at)
+    if selection.to_at is not None:
+        kept &= named["start_at"] < pd.Timestamp(selection.to_at)
+    return named[kept]
+
+
+def outages(one: Node) -> Table:
+    """Times out of service and failures that a log tells, the latest first."""
+    rows = one.history[one.history["kind"].isin(("node_event", "node_failure"))]
+    return _records(rows, "outages", "Out of service", OUTAGES)
+
+
+def events(one: Node) -> Table:
+    """All health events, the latest first."""
+    return _records(one.events, "events", "Health events", EVENTS)
+
+
+def urgent_events(one: Node) -> Table:
+    """Health events, the critical and fatal ones alone where there are any."""
+    if one.urgent.empty:
+        return events(one)
+    shown = _records(one.urgent, "events", "Critical and fatal events", EVENTS)
+    aside = len(one.events) - len(one.urgent)
+    note = f"{numbers.counted(aside, 'other event')} in the period." if aside else ""
+    return replace(shown, note=note)
+
+
+def tickets(one: Node) -> Table:
+    """Repair tickets, the latest first."""
+    return _records(one.tickets, "tickets", "Repair tickets", TICKETS)
+
+
+def facts(one: Node) -> Table:
+    """What is known of the node, and for which time."""
+    return Table("facts", "Facts", FACTS, texts(one.facts, "value"), "Nothing is known of it.")
+
+
+def _records(rows: pd.DataFrame, key: str, title: str, shown: tuple[Column, ...]) -> Table:
+    """Records of one kind."""
+    return Table(key, title, shown, texts(rows, "text"), "No record of it in the period.")
+
+
+def _behind(
+    ask: Ask, name: str, selection: Selection, kind: str, *, limit: int = EVERYTHING
+) -> Table:
+    """The rows behind a number."""
+    one = ask(node, name, selection)
+    table = {
+        "outages": lambda: _records(one.outages, "outages", "Out of service", OUTAGES),
+        "urgent": lambda: urgent_events(one),
+        "failed_here": lambda: jobs(replace(one, attempts=one.failed_here)),
+        "tickets": lambda: tickets(one),
+    }[kind]()
+    return replace(table, key="node_dialog", rows=table.rows[:limit], note="")
+
+
+def _limits(one: Node) -> tuple[str, ...]:
+    """That older records may exist."""
+    read = {"records": one.history, "attempts": one.attempts}
+    return tuple(
+        f"Only the latest {READ:,} {name} are counted: choose a shorter period."
+        for name, rows in read.items()
+        if len(rows) >= READ
+    )

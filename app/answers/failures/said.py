@@ -1,0 +1,53 @@
+"""What did people say of an attempt, an incident or a node?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from app.answers.content import Table
+from app.answers.failures.records import text
+from app.words.cells import Column
+from data.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from data.state import Annotation
+    from data.store import Store
+
+
+def history(store: Store, target: str) -> list[Annotation]:
+    """All that was said, the newest first."""
+    return State(store.root).history(target)
+
+
+def made_at(annotation: Annotation) -> datetime:
+    """When something was said."""
+    return datetime.fromisoformat(annotation.made_at)
+
+
+def table(annotations: Sequence[Annotation]) -> Table:
+    """What people said, the newest first."""
+    return Table(
+        "said",
+        "What people said",
+        (
+            Column("made_at", "When", "time", "UTC"),
+            Column("author", "Who"),
+            Column("field", "What"),
+            Column("value", "Value"),
+            Column("holds", "Holds"),
+        ),
+        tuple(
+            (
+                made_at(each),
+                text(each.author),
+                each.field,
+                text(each.value),
+                "until undone" if each.undone_at is None else f"undone by {text(each.undone_by)}",
+            )
+            for each in annotations
+        ),
+        "Nobody has said anything of it.",
+    )

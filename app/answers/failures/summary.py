@@ -1,0 +1,357 @@
+"""What fails, how often, whose fault is it?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.failures import verdicts
+from app.words import domains, numbers, terms
+from app.words.cells import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from analytics.failures.summary import CauseCount, DomainCount, FailureSummary
+    from app.ask import Ask
+    from data.filters import Selection
+
+ACTIONABLE = ("hardware", "system_software")
+"""What operators can act on: the other two can be a hundred times as many and hide it."""
+NAMED = 3
+"""Causes that are named in a sentence, the most frequent."""
+NOTHING_ENDED = Missing(
+    "failures",
+    "No attempt ended in this selection.",
+    "Choose a longer period, a smaller job size, or reset the filters. Verdicts need the "
+    "scheduler's records of jobs:",
+    ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
+)
+NO_JOBS = Missing(
+    "jobs",
+    "Failures of nodes are known here, but no jobs.",
+    "Which jobs they ended, and how long a job of a given size runs until it fails, "
+    "needs the scheduler's records:",
+    ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
+)
+
+
+def answer(
+    ask: Ask,
+    selection: Selection,
+    shown: Collection[str] = ACTIONABLE,
+    *,
+    conf_level: float = 0.90,
+) -> Answer:
+    """What fails, how often, whose fault is it?
+
+    `shown` are the domains that the charts draw; tables and numbers hold all.
+    """
+    summary = ask(verdicts.summarised, selection, conf_level=conf_level)
+    if not summary.n_ended and not summary.n_failed:
+        blocks: tuple[Block, ...] = (NOTHING_ENDED,)
+    else:
+        blocks = (
+            by_week(summary, selection, shown),
+            *causes(summary, selection, shown),
+            by_domain(summary),
+            states_chart(summary),
+            by_state(summary),
+        )
+    return Answer(
+        sentence(summary),
+        headlines(summary, selection) if summary.n_ended else (),
+        blocks,
+        record=record(summary),
+        sheet=_sheet(summary),
+    )
+
+
+def sentence(summary: FailureSummary) -> str:
+    """What failed, and whose fault it was."""
+    if not summary.n_ended and not summary.n_failed:
+        return "No attempt ended in this selection."
+    if not summary.n_failed:
+        return f"None of {numbers.counted(summary.n_ended, 'attempt')} failed."
+    n = {domain.domain: domain.n_attempts for domain in summary.by_domain}
+    failed = [
+        f"{summary.n_failed_attempts:,} of {numbers.counted(summary.n_ended, 'attempt')} failed"
+        if summary.n_ended
+        else "",
+        f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs"
+        if summary.n_logged
+        else "",
+    ]
+    return (
+        f"{' and '.join(part for part in failed if part)}: "
+        f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
+        f"{n['hardware']:,} by hardware, {n['unknown']:,} without evidence of a cause."
+    )
+
+
+def details(summary: FailureSummary) -> Iterator[str]:
+    """What failed most, what hardware failed most, and what stays unknown."""
+    known = [c for c in summary.by_cause if c.n_attempts and c.domain != "unknown"]
+    if known:
+        most = ", ".join(_frequency(cause) for cause in known[:NAMED])
+        yield f"Most frequent {'cause' if len(known) == 1 else 'causes'}: {most}."
+    hardware = [cause for cause in known if cause.domain == "hardware"]
+    if hardware and hardware[0] not in known[:NAMED]:
+        yield f"Most frequent hardware cause: {_frequency(hardware[0])}."
+    if summary.unknown_ratio.value:
+        yield (
+            f"For {numbers.percent(summary.unknown_ratio.value)} of the failed attempts "
+            f"({numbers.percent_interval(summary.unknown_ratio)}) no record says why."
+        )
+
+
+def _frequency(cause: CauseCount) -> str:
+    return f"{cause.title} ({numbers.counted(cause.n_attempts, 'attempt')})"
+
+
+def headlines(summary: FailureSummary, selection: Selection) -> tuple[Number, ...]:
+    """How many failed, how many for an unknown reason, by hardware, and what they took."""
+    failed, ended = summary.n_failed_attempts, summary.n_ended
+    ratio = failed / ended if ended else None
+    logged = f"; {summary.n_logged:,} more failures of nodes" if summary.n_logged else ""
+    return (
+        Number(
+            terms.FAILED_ATTEMPTS,
+            f"{failed:,} of {ended:,}",
+            f"{numbers.percent(ratio)} of attempts that ended{logged}",
+            exact=failed,
+            unit="attempts",
+            opens=_behind(selection),
+        ),
+        unknown_cause(summary, selection),
+        Number(
+            terms.COUNTED_FAILURES,
+            numbers.count(summary.n_counted),
+            f"{summary.n_hardware:,} by hardware, {summary.n_node_lost:,} with a lost node",
+            exact=summary.n_counted,
+            unit="attempts",
+            opens=_behind(selection, counted=True),
+        ),
+        _gpu_hours(summary, selection),
+    )
+
+
+def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
+    """Share without a known cause."""
+    return estimated(
+        terms.UNKNOWN_CAUSE,
+        "share",
+        summary.unknown_ratio,
+        opens=_behind(selection, domain="unknown"),
+    )
+
+
+def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
+    """Running time of failed attempts, beside that of all that ended."""
+    failed = _known(domain.gpu_hours for domain in summary.by_domain if domain.n_attempts)
+    ended = _known(state.gpu_hours for state in summary.by_state)
+    share = failed / ended if ended and failed is not None else None
+    return Number(
+        terms.FAILED_GPU_HOURS,
+        numbers.count(failed),
+        f"{numbers.percent(share)} of all GPU-time",
+        exact=failed,
+        unit="GPU-hours",
+        opens=_behind(selection),
+    )
+
+
+def _known(hours: Iterable[float | None]) -> float | None:
+    """Sum of what is known; None where nothing is."""
+    known = [each for each in hours if each is not None]
+    return sum(known) if known else None
+
+
+def _behind(selection: Selection, *, domain: str | None = None, counted: bool = False) -> Part:
+    """The attempts behind a number."""
+    return Part("Failed attempts", verdicts.behind, (selection, None, domain, counted))
+
+
+def by_week(
+    summary: FailureSummary, selection: Selection, shown: Collection[str]
+) -> Chart | Missing:
+    """Rates of the chosen domains week by week, or what can be chosen instead."""
+    if not summary.n_failed_of(shown):
+        return _none_of(summary, shown)
+    period = (selection.from_at, selection.to_at)
+    known = summary.exposure_node_days is not None
+    what = "Failed attempts per 1,000 node-days" if known else "Failed attempts"
+    return Chart(
+        "failures.causes_over_time",
+        "Which causes fail how often, week by week?",
+        f"{what} by cause and week. The table has the values of the whole period.",
+        (summary.rates_by_week(shown, period=period),),
+        "causes_by_week",
+        {"titles": summary.titles, "exposure_known": known},
+    )
+
+
+def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
+    """Nothing failed in the chosen domains, though it may have in others."""
+    others = [
+        f"{domains.title(d.domain)} ({d.n_attempts:,})"
+        for d in summary.by_domain
+        if d.n_attempts and d.domain not in shown
+    ]
+    chosen = " or ".join(domains.title(domain) for domain in shown)
+    return Missing(
+        "causes_by_week",
+        f"No failed attempt of {chosen} in this selection." if shown else "No domain is chosen.",
+        f"There are failed attempts of {', '.join(others)}: choose it above."
+        if others
+        else "Nothing failed at all.",
+    )
+
+
+def causes(
+    summary: FailureSummary, selection: Selection, shown: Collection[str]
+) -> tuple[Block, ...]:
+    """The ranking of some domains, then the table of all causes."""
+    return (*ranking(summary, shown), by_cause(summary, selection))
+
+
+def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITLES)) -> list[Chart]:
+    """The most frequent causes of some domains; none where nothing failed."""
+    causes = summary.causes_of(shown)
+    if not any(cause.n_attempts for cause in causes):
+        return []
+    known = summary.exposure_node_days is not None
+    what = "Failed attempts per 1,000 node-days" if known else "Failed attempts"
+    return [
+        Chart(
+            "failures.cause_ranking",
+            "Which causes fail most?",
+            f"{what} by cause, the most frequent first. The table has the values.",
+            (causes,),
+            options={"exposure_known": known},
+        )
+    ]
+
+
+def by_cause(summary: FailureSummary, selection: Selection) -> Table:
+    """Failed attempts of each cause, the most frequent first, and who does what.
+
+    A row opens its attempts.
+    """
+    return Table(
+        "causes",
+        "All causes",
+        (
+            Column("title", "Cause"),
+            Column("domain", "Domain"),
+            Column("attempts", "Failed attempts", "count"),
+            Column("gpu_hours", "GPU-hours", "number"),
+            Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
+            Column("who_acts", "Who acts"),
+            Column("action", "What to do", wide=True),
+            Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
+        ),
+        tuple(
+            (one.title, domains.title(one.domain), one.n_attempts, one.gpu_hours,
+             one.rate_per_1000_node_days, one.owner, one.action, one.cause)
+            for one in summary.by_cause
+        ),
+        "No attempt failed.",
+        opens=Part("Failed attempts", verdicts.behind, (selection,), ("cause",))
+        if summary.n_ended
+        else None,
+    )  # fmt: skip
+
+
+def by_domain(summary: FailureSummary) -> Table:
+    """Failed attempts of each domain."""
+    return Table(
+        "domains",
+        "Whose fault: domains of failure",
+        (
+            Column("domain", "Domain"),
+            Column("attempts", "Failed attempts", "count"),
+            Column("share", "Share of failed", "share"),
+            Column("gpu_hours", "GPU-hours", "number"),
+            Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
+        ),
+        tuple(
+            (domains.title(one.domain), one.n_attempts, one.share, one.gpu_hours,
+             one.rate_per_1000_node_days)
+            for one in summary.by_domain
+            if summary.n_failed
+        ),
+        "No attempt failed.",
+    )  # fmt: skip
+
+
+def states_chart(summary: FailureSummary) -> Chart:
+    """States by count and by GPU-time, side by side."""
+    return Chart(
+        "failures.states",
+        "How do attempts end, by number and by GPU-time?",
+        "Share of the attempts and of the GPU-time of each state. The table has the values.",
+        (summary.by_state,),
+        "states",
+    )
+
+
+def by_state(summary: FailureSummary) -> Table:
+    """How attempts ended."""
+    return Table(
+        "states",
+        "How attempts ended",
+        (
+            Column("state", "State"),
+            Column("attempts", "Attempts", "count"),
+            Column("share", "Share of ended", "share"),
+            Column("gpu_hours", "GPU-hours", "number"),
+            Column("gpu_time_share", "Share of GPU-time", "ratio"),
+        ),
+        tuple(
+            (one.state, one.n_attempts, one.share, one.gpu_hours, one.gpu_time_share)
+            for one in summary.by_state
+        ),
+        "No attempt ended in the period.",
+    )
+
+
+def record(summary: FailureSummary) -> dict[str, Any]:
+    """The JSON of the command."""
+    return {
+        "ended": summary.n_ended,
+        "failed": summary.n_failed,
+        "failed_without_attempt": summary.n_logged,
+        "failed_by_hardware": summary.n_hardware,
+        "failed_by_a_lost_node": summary.n_node_lost,
+        "counted_in_the_failure_rate": summary.n_counted,
+        "exposure_node_days": summary.exposure_node_days,
+        "by_state": summary.by_state,
+        "by_cause": summary.by_cause,
+        "by_domain": summary.by_domain,
+        "unknown_ratio": summary.unknown_ratio,
+    }
+
+
+def _sheet(summary: FailureSummary) -> Sheet:
+    """Every count as a row."""
+    groups: list[tuple[str, str, CauseCount | DomainCount]] = [
+        *(("cause", each.cause, each) for each in summary.by_cause),
+        *(("domain", each.domain, each) for each in summary.by_domain),
+    ]
+    return Sheet(
+        ("by", "name", "domain", "attempts", "gpu_hours", "value", "lower", "upper", "quantity"),
+        [
+            *(
+                ("state", s.state, None, s.n_attempts, s.gpu_hours, s.share.value, s.share.lower,
+                 s.share.upper, "share of ended attempts")
+                for s in summary.by_state
+            ),
+            *(
+                (by, name, each.domain, each.n_attempts, each.gpu_hours,
+                 each.rate_per_1000_node_days.value, each.rate_per_1000_node_days.lower,
+                 each.rate_per_1000_node_days.upper, "per 1,000 node-days")
+                for by, name, each in groups
+            ),
+        ],
+    )  # fmt: skip

@@ -1,0 +1,312 @@
+"""What does a GPU error (XID) or a switch error (SXid) mean, and which are in a kernel log?"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any
+
+from app.answers.columns import columns
+from app.answers.content import Answer, Sheet, Table
+from app.words import numbers
+from app.words.cells import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.failures.xid_nvlink5 import NvlinkReading
+    from data.ingest import Options
+    from data.ingest.kernel_events import KernelEvent
+
+    Record = dict[str, Any]
+
+EVENT_KEYS = (
+    "line", "xid", "sxid", "pci_bus_id", "pid", "process", "severity", "observed_at", "node",
+    "stated_severity", "cause", "domain", "title", "immediate_action", "message", "readings",
+)  # fmt: skip
+FACTS = (Column("key", "What"), Column("value", "The catalog says"))
+EVENTS = (
+    Column("line", "Line", "count"),
+    Column("observed_at", "Observed", "second", none="the line gives no time"),
+    *columns("node"),
+    Column("pci_bus_id", "GPU (PCI bus)"),
+    Column("code", "Code"),
+    *columns("severity"),
+    Column("title", "What happened"),
+)
+SUBCODES = (
+    Column("layout", "Layout of the driver"),
+    Column("unit", "Unit"),
+    Column("intrinfo_bits", "Bits of intrinfo"),
+    Column("error_status", "Error status"),
+    Column("severity", "Severity"),
+    Column("origin", "Origin"),
+    Column("immediate_action", "Immediate action"),
+    Column("investigatory_action", "Investigatory action"),
+)
+UNTOLD = ("xid", "sxid", "listed", "subcodes")
+"""Keys of a code that stand in the sentence or in a table of their own."""
+SILENCE_S = 180
+"""Seconds without an event that end a burst."""
+_STATED = re.compile(r"\b(?:non-)?fatal\b", re.IGNORECASE)
+_LOST = "The GPU no longer answers on the PCIe bus"
+
+
+def of_xid(code: int, driver: str | None) -> Answer:
+    """An XID of the catalog; unknown throughout where it lists no such code."""
+    from analytics.failures.xid import xid_entries
+
+    n_listed = len(xid_entries())
+    missing = f"XID {code} is not in the catalog, which lists 1 to {n_listed}"
+    return _of_code(f"XID {code}", _xid_record(code, driver), missing)
+
+
+def of_sxid(code: int) -> Answer:
+    """An SXid of the catalog."""
+    from analytics.failures.sxid import sxid_entries
+
+    missing = f"SXid {code} is not in the catalog of {len(sxid_entries())} codes"
+    return _of_code(f"SXid {code}", _sxid_record(code), missing)
+
+
+def of_log(name: str, about: Options, driver: str | None) -> Answer:
+    """The faults of a kernel log, and the bursts that they form."""
+    from data.ingest.kernel_events import kernel_events
+
+    log = kernel_events(name, about)
+    rows = [_event_record(event, driver) for event in log.events]
+    keys = [column.key for column in EVENTS]
+    shown = [row | {"code": _name_of_code(row)} for row in rows]
+    return Answer(
+        f"{numbers.counted(len(rows), 'fault')} in {name}",
+        blocks=(
+            Table(
+                "events",
+                "Faults",
+                EVENTS,
+                [tuple(row[key] for key in keys) for row in shown],
+                "No line is a fault.",
+            ),
+        ),
+        notes=(
+            *log.notices,
+            *(f"line {line.line_no} is left out: {line.reason}" for line in log.rejected),
+        ),
+        record={
+            "events": rows,
+            "bursts": _bursts(log.events, driver),
+            "rejected": [{"line": line.line_no, "reason": line.reason} for line in log.rejected],
+        },
+        sheet=Sheet(EVENT_KEYS, [[row[key] for key in EVENT_KEYS] for row in rows]),
+    )
+
+
+def _of_code(name: str, record: Record, missing: str) -> Answer:
+    """What the catalog says of a code, key by key, and how its words decode."""
+    subcodes = record.get("subcodes", [])
+    facts = [
+        (key.replace("_", " ").capitalize(), _in_words(value))
+        for key, value in record.items()
+        if key not in UNTOLD and value not in ([], (), None)
+    ]
+    blocks = [Table("facts", "In the catalog", FACTS, facts, "It lists no such code.")]
+    if subcodes:
+        rows = [tuple(row.values()) for row in subcodes]
+        blocks.append(Table("subcodes", "What its words mean", SUBCODES, rows))
+    return Answer(
+        f"{name}: {record['title']}" if record["listed"] else missing,
+        blocks=tuple(blocks),
+        notes=() if record["listed"] else (missing,),
+        record=record,
+        sheet=Sheet(tuple(record), [list(record.values())]),
+    )
+
+
+def _in_words(value: Any) -> str:
+    """A value on one line; sources one after the other."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ("; " if isinstance(value[0], dict) else ", ").join(map(_in_words, value))
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values())
+    return str(value)
+
+
+def _xid_record(code: int, driver: str | None) -> Record:
+    """An XID of the catalog; nulls where it lists no such code."""
+    from analytics.failures.xid import XidEntry, xid_entries
+
+    entry = xid_entries().get(code)
+    if entry is None:
+        fields = (field.name for field in dataclasses.fields(XidEntry))
+        empty: Record = dict.fromkeys(fields) | {"sources": [], "possible_causes": []}
+        return {"xid": code, "listed": False} | _without_code(empty) | {"subcodes": []}
+    record = {"xid": code, "listed": True} | _without_code(dataclasses.asdict(entry))
+    return record | {"subcodes": _subcodes(code, driver)}
+
+
+def _sxid_record(code: int) -> Record:
+    """An SXid of the catalog under the keys of an XID; it has no mnemonic and no action."""
+    from analytics.failures.sxid import sxid_entries
+
+    entry = sxid_entries().get(code)
+    sources = [{"name": entry.source, "says": f"severity {entry.severity}"}] if entry else []
+    return {
+        "sxid": code,
+        "listed": entry is not None,
+        "mnemonic": None,
+        "title": entry and entry.title,
+        "domain": entry and entry.domain,
+        "cause": entry and entry.cause,
+        "severity": entry and entry.severity,
+        "immediate_action": None,
+        "investigatory_action": None,
+        "potentially_fatal": entry and entry.potentially_fatal,
+        "always_fatal": entry and entry.always_fatal,
+        "sources": sources,
+    }
+
+
+def _without_code(record: Record) -> Record:
+    return {key: value for key, value in record.items() if key != "code"}
+
+
+def _subcodes(code: int, driver: str | None) -> list[Record]:
+    """Decode table of XID 144 to 150, by the driver's layout, or both where none is given."""
+    from analytics.failures.xid_nvlink5 import layout_of_driver, nvlink5_rules
+
+    layouts = ["V1", "V2"] if driver is None else [layout_of_driver(driver)]
+    return [
+        {
+            "layout": layout,
+            "unit": rule.unit,
+            "intrinfo_bits": rule.pattern_v1 if layout == "V1" else rule.pattern_v2,
+            "error_status": f"0x{rule.error_status:08x}",
+            "severity": rule.severity,
+            "origin": rule.origin,
+            "immediate_action": rule.immediate_action,
+            "investigatory_action": rule.investigatory_action,
+        }
+        for layout in layouts
+        for rule in nvlink5_rules()
+        if rule.xid == code
+    ]
+
+
+def _event_record(event: KernelEvent, driver: str | None) -> Record:
+    """A fault with what the catalogs say of it."""
+    from analytics.failures.sxid import sxid_entries
+    from analytics.failures.xid import xid_entries
+
+    xid = None if event.xid is None else xid_entries().get(event.xid)
+    entry: Any = xid or (None if event.sxid is None else sxid_entries().get(event.sxid))
+    severity, action, readings = _by_message(event, driver)
+    lost = event.check_name == "gpu_lost"
+    return {
+        "line": event.line,
+        "xid": event.xid,
+        "sxid": event.sxid,
+        "pci_bus_id": event.pci_bus_id,
+        "pid": event.pid,
+        "process": event.process,
+        "severity": severity or (entry and entry.severity) or ("critical" if lost else None),
+        "observed_at": event.observed_at,
+        "node": event.node,
+        "stated_severity": _stated_severity(event),
+        "cause": "gpu_unavailable" if lost else entry and entry.cause,
+        "domain": "hardware" if lost else entry and entry.domain,
+        "title": _LOST if lost else entry and entry.title,
+        "immediate_action": action or (xid and xid.immediate_action),
+        "message": event.message,
+        "readings": [_reading_record(reading) for reading in readings],
+    }
+
+
+def _stated_severity(event: KernelEvent) -> str | None:
+    """`fatal` or `non-fatal` as the line of a switch error says, which may differ by driver."""
+    stated = _STATED.search(event.message) if event.sxid is not None else None
+    return stated[0].lower() if stated else None
+
+
+def _by_message(
+    event: KernelEvent, driver: str | None
+) -> tuple[str | None, str | None, Sequence[NvlinkReading]]:
+    """Severity, action and readings that stand in the message itself; None where they do not."""
+    from analytics.failures.xid_nvlink5 import nvlink5_readings
+    from analytics.failures.xid_sequence import recovery_action
+
+    if event.xid == 154:
+        recovery = recovery_action(event.message)
+        return (recovery.severity, recovery.action, ()) if recovery else (None, None, ())
+    readings = nvlink5_readings(event.xid or 0, event.message, driver)
+    agreed = [reading for reading in readings if reading.agrees and reading.rules]
+    if len(agreed) != 1:
+        return None, None, readings
+    actions = agreed[0].immediate_actions
+    return agreed[0].severity, actions[0] if len(actions) == 1 else None, readings
+
+
+def _reading_record(reading: NvlinkReading) -> Record:
+    """A reading of the words of XID 144 to 150."""
+    return {
+        "layout": reading.layout,
+        "unit": reading.unit,
+        "agrees_with_line": reading.agrees,
+        "severity": reading.severity,
+        "immediate_actions": reading.immediate_actions,
+        "investigatory_actions": list(
+            dict.fromkeys(rule.investigatory_action for rule in reading.rules)
+        ),
+    }
+
+
+def _bursts(events: Sequence[KernelEvent], driver: str | None) -> list[Record]:
+    """XIDs of one GPU with at most three minutes of silence, resolved to one finding each."""
+    from analytics.failures.xid_sequence import resolve_sequence
+
+    return [
+        {
+            "node": burst[0].node,
+            "pci_bus_id": burst[0].pci_bus_id,
+            "lines": [event.line for event in burst],
+        }
+        | dataclasses.asdict(
+            resolve_sequence(
+                [event.xid for event in burst if event.xid is not None],
+                [event.message for event in burst],
+                driver=driver,
+            )
+        )
+        for burst in _grouped(events)
+    ]
+
+
+def _grouped(events: Sequence[KernelEvent]) -> list[list[KernelEvent]]:
+    """Events with an XID by node and GPU, divided by three minutes of silence."""
+    open_bursts: dict[tuple[str | None, str | None], list[KernelEvent]] = {}
+    grouped: list[list[KernelEvent]] = []
+    for event in events:
+        if event.xid is None:
+            continue
+        key = (event.node, event.pci_bus_id)
+        burst = open_bursts.get(key)
+        if burst is None or _silent_between(burst[-1], event):
+            burst = open_bursts[key] = []
+            grouped.append(burst)
+        burst.append(event)
+    return grouped
+
+
+def _silent_between(first: KernelEvent, then: KernelEvent) -> bool:
+    """Whether more than three minutes lie between two events; no where a time is unknown."""
+    if first.observed_at is None or then.observed_at is None:
+        return False
+    return (then.observed_at - first.observed_at).total_seconds() > SILENCE_S
+
+
+def _name_of_code(row: Record) -> str:
+    """A code as people write it."""
+    if row["xid"] is not None:
+        return f"XID {row['xid']}"
+    return f"SXid {row['sxid']}" if row["sxid"] is not None else "GPU lost"

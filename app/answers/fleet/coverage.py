@@ -1,0 +1,146 @@
+"""What does this rest on, and what is missing?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.fleet.coverage import Coverage, coverage
+from app.answers.content import Answer, Chart, Missing, Number, Part, Table, counted
+from app.ask import EVERYTHING
+from app.words import numbers, terms
+from app.words.cells import Column
+from data.queries import fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+COLUMNS = (
+    Column("cluster", "Cluster"),
+    Column("source", "Source"),
+    Column("first_day", "First day", "day", help="Of the first record in the period, UTC."),
+    Column("last_day", "Last day", "day", help="Of the last record in the period, UTC."),
+    Column("records", "Records", "count"),
+    Column("days_with_records", "Days with records", "count"),
+    Column(
+        "days_without_records",
+        "Days without records",
+        "count",
+        help="Between the first and the last day.",
+    ),
+)
+
+
+def held(store: Store, selection: Selection) -> Coverage:
+    """Which source covers which days of the selection's clusters and period."""
+    days, undated = fleet.coverage_days(store, selection), fleet.undated(store, selection)
+    return coverage(days, undated, expected=fleet.SOURCES)
+
+
+def answer(ask: Ask, selection: Selection) -> Answer:
+    """Which source covers which days, and what is missing?"""
+    shown = ask(held, selection)
+    return Answer(
+        sentence(shown),
+        (number(shown, selection),),
+        (chart(shown, selection), table(shown)),
+        tuple(_notes(shown)),
+        (terms.COVERAGE,),
+        record=record(shown),
+        sheet=shown.sources,
+    )
+
+
+def sentence(shown: Coverage) -> str:
+    """How many sources have records, and which have none."""
+    present = set(shown.sources["source"])
+    if not present:
+        return "No source has a record in this selection."
+    n_sources = len(present) + len(shown.missing)
+    text = f"{len(present)} of {numbers.counted(n_sources, 'source')} have records in this period"
+    if not shown.missing:
+        return f"{text}."
+    *first, last = shown.missing
+    names = f"{', '.join(first)} and {last}" if first else last
+    return f"{text}; {names} {'have' if first else 'has'} none."
+
+
+def basis(shown: Coverage, selection: Selection) -> str:
+    """Sources with records on every day, then those with gaps, then those without any."""
+    sources = shown.by_source(selection.from_at, selection.to_at)
+    complete = [each.source for each in sources if each.days == each.of]
+    partly = [f"{each.source} on {each.days:,}" for each in sources if each.days < each.of]
+    parts = []
+    if complete:
+        parts.append(f"{', '.join(complete)} on all {numbers.counted(sources[0].of, 'day')}")
+    if partly:
+        parts.append(f"{', '.join(partly)} of {numbers.counted(sources[0].of, 'day')}")
+    parts += [f"none of {', '.join(shown.missing)}"] if shown.missing else []
+    return f"Records: {'; '.join(parts)}."
+
+
+def number(shown: Coverage, selection: Selection) -> Number:
+    """Sources that have a record in the period, of all that a site can have."""
+    present = shown.by_source(selection.from_at, selection.to_at)
+    first = [f"{each.source} on {each.days:,} of {each.of:,} days" for each in present[:1]]
+    return counted(
+        terms.COVERAGE,
+        len(present),
+        of=len(present) + len(shown.missing),
+        noun="sources",
+        basis="".join(first) or "nothing in this period",
+        opens=Part("Coverage by source", sources, (selection,)),
+    )
+
+
+def sources(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """First and last record, days covered and days missing of every source."""
+    shown = table(ask(held, selection))
+    return Table("sources", shown.title, COLUMNS, shown.rows[:limit], shown.empty)
+
+
+def table(shown: Coverage) -> Table:
+    """Which source of which cluster covers which days."""
+    rows = tuple(
+        (row.cluster, row.source, row.first_at, row.last_at, row.n_rows, row.days_with_rows,
+         row.days_without_rows)
+        for row in shown.sources.itertuples()
+    )  # fmt: skip
+    return Table("coverage", "Coverage", COLUMNS, rows, "Nothing was read.")
+
+
+def chart(shown: Coverage, selection: Selection) -> Chart | Missing:
+    """Days with and without records of each source."""
+    if shown.days.empty:
+        finding = "No source has a record in this selection."
+        return Missing("coverage", finding, "Choose a longer period.")
+    n_sources = len(shown.sources) + len(shown.missing)
+    return Chart(
+        "fleet.coverage",
+        "Which days does each source cover?",
+        f"Days with records of {numbers.counted(n_sources, 'source')}; hatched where there are "
+        "none. The table says how many.",
+        (shown, *shown.span(selection.from_at, selection.to_at)),
+    )
+
+
+def record(shown: Coverage) -> dict[str, object]:
+    """The JSON of the command."""
+    return {"sources": shown.sources, "missing": shown.missing, "undated": shown.undated}
+
+
+def _notes(shown: Coverage) -> Iterator[str]:
+    """What must be known before a gap is read as quiet."""
+    if shown.n_gaps:
+        yield (
+            f"{numbers.counted(shown.n_gaps, 'day')} between first and last record have none of "
+            "their source: nothing says whether they were quiet or not collected."
+        )
+    for row in shown.undated.to_dict("records"):
+        yield (
+            f"{numbers.counted(row['n_rows'], 'record')} of {row['source']} ({row['cluster']}) "
+            "without a time count nowhere."
+        )

@@ -1,0 +1,36 @@
+"""Is my fleet good, what changed, what needs me?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.answers.content import Answer
+from app.answers.efficiency import ettr
+from app.answers.fleet import coverage, nodes
+from app.answers.reliability import mttf, rate_by_group
+
+if TYPE_CHECKING:
+    from app.ask import Ask
+    from data.filters import Selection
+
+
+def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
+    """How often does the fleet fail, what do large runs get out of it, and which nodes are out?"""
+    report = ask(mttf.measured, selection)
+    before = ask(mttf.measured_before, selection)
+    fleet = ask(nodes.nodes, selection)
+    return Answer(
+        mttf.fleet_sentence(report),
+        (
+            mttf.failure_rate(report, before, selection),
+            mttf.largest_jobs(report, before, selection),
+            *ettr.large_runs(ask, selection),
+            nodes.number(fleet, selection, timezone=timezone),
+            coverage.number(ask(coverage.held, selection), selection),
+        ),
+        (
+            rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
+            nodes.out_of_service(fleet),
+        ),
+        report.notes,
+    )

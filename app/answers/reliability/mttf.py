@@ -1,0 +1,410 @@
+"""How long until a job of N GPUs fails, and how often does the fleet?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from analytics.reliability.failure_rate import PROJECTION_GPUS
+from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
+from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.reliability.failures_counted import attempts, failures
+from app.words import numbers, terms
+from app.words.cells import Column
+from app.words.terms import Term
+from data.queries import reliability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.estimate import Estimate
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+TERMS = (
+    terms.FAILURE_RATE,
+    terms.INCIDENT_RATE,
+    terms.NODE_MTTF,
+    terms.PROJECTION,
+    terms.BETWEEN_FAILURES,
+    terms.REPAIR,
+)
+NO_LARGE_JOBS = (
+    "No job of {n} GPUs or more ran, so the failure rate and its projection are unknown: lower "
+    "the smallest job."
+)
+
+
+def measured(
+    store: Store,
+    selection: Selection,
+    *,
+    conf_level: float = 0.90,
+    seed: int = 0,
+    gpus: Sequence[int] = PROJECTION_GPUS,
+) -> MttfReport:
+    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection."""
+    counts = reliability.failure_counts(store, selection)
+    return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
+
+
+def measured_before(
+    store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
+) -> MttfReport | None:
+    """The same for the preceding period of equal length; None where there is none with data."""
+    if selection.from_at is None or selection.to_at is None:
+        return None
+    length = selection.to_at - selection.from_at
+    if selection.from_at - EARLIEST < length:
+        return None
+    before = replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
+    report = measured(store, before, conf_level=conf_level, seed=seed)
+    return report if report.rate.exposure else None
+
+
+def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+    """How long until a job of N GPUs fails: measured by size, beside what the rate projects.
+
+    `chance` holds conf_level, seed and gpus, as `measured` takes them.
+    """
+    report = ask(measured, selection, **chance)
+    before = ask(measured_before, selection, **{k: v for k, v in chance.items() if k != "gpus"})
+    shown = chart(report)
+    without = isinstance(shown, Chart) and not report.rate.exposure
+    large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
+    return Answer(
+        sentence(report),
+        headlines(report, before, selection),
+        (shown, by_size(report, selection), projected(report)),
+        notes=(*report.notes, *([large] if without else [])),
+        terms=(*TERMS, *_counted(report, selection)),
+        record=record(report),
+        sheet=_sheet(report),
+    )
+
+
+def fleet_sentence(report: MttfReport) -> str:
+    """How often does the fleet fail, and how long do its largest jobs run?"""
+    rate, largest = rate_in_words(report), report.largest_class
+    return f"{rate}." if largest is None else f"{rate}; {in_words(largest)}."
+
+
+def sentence(report: MttfReport) -> str:
+    """How long until a job fails?"""
+    if report.largest_class is None:
+        return f"{rate_in_words(report)}."
+    text = in_words(report.largest_class)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def rate_in_words(report: MttfReport) -> str:
+    """How often the fleet fails, as far as it is known."""
+    rate, n_failures = report.rate.rate_per_1000_node_days, report.rate.failures
+    if rate.value is None:
+        return _without_rate(report)
+    if not n_failures:
+        ran, bound = numbers.number(report.rate.exposure), numbers.number(rate.upper)
+        return f"No failure in {ran} node-days: at most {bound} per 1,000 node-days"
+    value, interval = numbers.number(rate.value), numbers.interval(rate)
+    return f"The fleet fails {value} times per 1,000 node-days ({interval}, n = {n_failures:,})"
+
+
+def in_words(size: SizeClass) -> str:
+    """How long jobs of one size class run between failures."""
+    job = f"a job of {numbers.gpus(size.gpus_from, size.gpus_to)}"
+    mttf, interval = size.mttf_hours, numbers.duration_interval(size.mttf_hours)
+    if mttf.value is None:
+        return f"{job} runs {interval} between failures: none has failed"
+    value = numbers.duration(mttf.value)
+    return f"{job} runs {value} between failures ({interval}, n = {mttf.n:,})"
+
+
+def change_in_words(report: MttfReport, before: MttfReport | None) -> str:
+    """How the rate differs from that of the preceding period; empty where that one is unknown."""
+    if before is None:
+        return ""
+    now, was = report.rate.rate_per_1000_node_days, before.rate.rate_per_1000_node_days
+    if was.value is None or now.value is None:
+        return ""
+    earlier = "in the preceding period of equal length"
+    value = f"{numbers.number(was.value)} ({numbers.interval(was)})"
+    if now.apart_from(was):
+        verb = "rose" if now.value > was.value else "fell"
+        return f"The rate {verb}: {earlier} it was {value}."
+    if None in (now.lower, now.upper, was.lower, was.upper):
+        return f"{earlier[:1].upper()}{earlier[1:]} the rate was {value}."
+    return f"No change is shown: {earlier} the rate was {value}, and the two intervals overlap."
+
+
+def _without_rate(report: MttfReport) -> str:
+    """Failures alone, where the time that nodes ran is unknown or zero."""
+    gap = report.mean_time_between_failures_hours
+    if not report.rate.failures:
+        return "Nothing ran and nothing failed in this selection"
+    text = numbers.counted(report.rate.failures, "failure")
+    if gap.value is not None:
+        interval = numbers.duration_interval(gap)
+        text += f", one every {numbers.duration(gap.value)} on average ({interval})"
+    return f"{text}; how often a node fails is unknown"
+
+
+def headlines(
+    report: MttfReport, before: MttfReport | None, selection: Selection
+) -> tuple[Number, ...]:
+    """The numbers, those of the page first: four, repairs among them where a source states any."""
+    of_node = node_mttf(report, before, selection)
+    repairs = repair(report, before, selection)
+    second, later = (repairs, of_node) if report.mean_repair_hours.n else (of_node, repairs)
+    return (
+        largest_jobs(report, before, selection),
+        second,
+        failure_rate(report, before, selection),
+        incident_rate(report, before, selection),
+        later,
+        between_failures(report, before, selection),
+        Number(terms.EXPOSURE, numbers.number(report.rate.exposure), exact=report.rate.exposure),
+    )
+
+
+def failure_rate(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """Failures per 1,000 node-days."""
+    return estimated(
+        terms.FAILURE_RATE,
+        "rate",
+        report.rate.rate_per_1000_node_days,
+        before=None if before is None else before.rate.rate_per_1000_node_days,
+        opens=_failures(report, selection),
+    )
+
+
+def incident_rate(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """Incidents per 1,000 node-days."""
+    return estimated(
+        terms.INCIDENT_RATE,
+        "rate",
+        report.incident_rate.rate_per_1000_node_days,
+        before=None if before is None else before.incident_rate.rate_per_1000_node_days,
+        opens=_failures(report, selection),
+    )
+
+
+def node_mttf(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """MTTF of one node."""
+    return estimated(
+        terms.NODE_MTTF,
+        "mttf",
+        report.rate.mttf_hours,
+        before=None if before is None else before.rate.mttf_hours,
+        opens=_failures(report, selection),
+    )
+
+
+def between_failures(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """Mean gap between failures of the whole selection."""
+    return estimated(
+        terms.BETWEEN_FAILURES,
+        "mttf",
+        report.mean_time_between_failures_hours,
+        before=None if before is None else before.mean_time_between_failures_hours,
+        opens=_failures(report, selection),
+    )
+
+
+def repair(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """Mean time to repair, of which less is better."""
+    shown = estimated(
+        terms.REPAIR,
+        "mttf",
+        report.mean_repair_hours,
+        before=None if before is None else before.mean_repair_hours,
+        opens=_failures(report, selection),
+    )
+    return replace(shown, higher_is_better=False)
+
+
+def largest_jobs(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
+    """MTTF of the largest class that ran; where there is none, the mean gap between failures."""
+    largest = report.largest_class
+    if largest is None:
+        return between_failures(report, before, selection)
+    earlier = () if before is None else before.by_size
+    return estimated(
+        terms.largest_jobs(largest.gpus_from, largest.gpus_to),
+        "mttf",
+        largest.mttf_hours,
+        before=next((c.mttf_hours for c in earlier if c.gpus_to == largest.gpus_to), None),
+        opens=Part(
+            "Attempts behind the number",
+            attempts,
+            (selection, largest.gpus_from, largest.gpus_to),
+        ),
+    )
+
+
+def by_size(report: MttfReport, selection: Selection) -> Table:
+    """Measured MTTF of each class of sizes; a row opens the attempts behind it."""
+    return Table(
+        "mttf_by_size",
+        "Measured MTTF by job size",
+        (
+            Column("gpus_from", "GPUs from", "count", shown=False),
+            Column("gpus_to", "GPUs to", "count", shown=False),
+            Column("job_size", "Job size"),
+            Column("failures", "Failures", "count"),
+            Column("running_hours", "Running time (h)", "count"),
+            Column("mttf_hours", "MTTF", "mttf", "h", none="none has failed"),
+        ),
+        tuple(
+            (
+                size.gpus_from,
+                size.gpus_to,
+                numbers.gpus(size.gpus_from, size.gpus_to),
+                size.mttf_hours.n,
+                size.running_hours,
+                size.mttf_hours,
+            )
+            for size in report.by_size
+        ),
+        "No job with GPUs ran.",
+        opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
+    )
+
+
+def projected(report: MttfReport) -> Table:
+    """MTTF that the rate implies for each job size."""
+    return Table(
+        "mttf_projection",
+        "MTTF that the failure rate projects",
+        (
+            Column("gpus", "GPUs", "count"),
+            Column("mttf_hours", "MTTF", "mttf", "h"),
+        ),
+        tuple(
+            (point.gpus, point.mttf_hours)
+            for point in report.projection
+            if point.mttf_hours.lower is not None
+        ),
+        "Unknown: the rate, or the number of GPUs in a node, is.",
+    )
+
+
+def record(report: MttfReport) -> dict[str, Any]:
+    """The JSON of the command."""
+    return {
+        "failures": report.rate.failures,
+        "exposure_node_days": report.rate.exposure,
+        "rate_per_1000_node_days": report.rate.rate_per_1000_node_days,
+        "incidents": report.incident_rate.failures,
+        "incident_rate_per_1000_node_days": report.incident_rate.rate_per_1000_node_days,
+        "mttf_hours": report.rate.mttf_hours,
+        "mean_time_between_failures_hours": report.mean_time_between_failures_hours,
+        "mean_repair_hours": report.mean_repair_hours,
+        "dispersion": report.rate.dispersion,
+        "by_size": [
+            {
+                "gpus_from": size.gpus_from,
+                "gpus_to": size.gpus_to,
+                "failures": size.mttf_hours.n,
+                "running_hours": size.running_hours,
+                "mttf_hours": size.mttf_hours,
+            }
+            for size in report.by_size
+        ],
+        "projection": [
+            {"gpus": point.gpus, "mttf_hours": point.mttf_hours} for point in report.projection
+        ],
+        "basis": report.basis,
+        "gpus_per_node": report.gpus_per_node,
+        "from_at": report.from_at,
+        "to_at": report.to_at,
+        "attempts_without_gpus": report.attempts_without_gpus,
+        "failures_by_hardware": report.by_hardware,
+        "failures_by_a_lost_node": report.by_lost_node,
+        "notes": report.notes,
+    }
+
+
+def _counted(report: MttfReport, selection: Selection) -> Iterator[Term]:
+    """Which failures and which sizes count."""
+    if report.by_hardware is not None and report.by_lost_node is not None:
+        yield Term(
+            "Failures counted",
+            f"{numbers.counted(report.rate.failures, 'failure')}: "
+            f"{numbers.count(report.by_hardware)} with verdict hardware, "
+            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be both.",
+        )
+    yield Term(
+        "Sizes counted",
+        f"The rate counts jobs of {numbers.count(selection.min_gpus)} GPUs and more: MTTF and "
+        "ETTR start from 129 (the paper counts jobs of more than 128), all others from 0. Measured "
+        "MTTF by size shows every class, whatever the smallest job.",
+    )
+
+
+def _failures(report: MttfReport, selection: Selection) -> Part:
+    """The failures that the rate counts."""
+    return Part("Failures behind the number", failures, (selection,), total=report.rate.failures)
+
+
+def chart(report: MttfReport) -> Chart | Missing:
+    """Measured and projected MTTF, or why there is none to draw."""
+    estimates = [c.mttf_hours for c in report.by_size] + [p.mttf_hours for p in report.projection]
+    n_sizes = sum(size.mttf_hours.lower is not None for size in report.by_size)
+    if not any(e.value is not None or e.lower is not None for e in estimates):
+        return _missing(report)
+    return Chart(
+        "reliability.mttf_by_size",
+        "How long until a job of N GPUs fails?",
+        f"Measured MTTF of {numbers.counted(n_sizes, 'class', 'classes')} of job sizes with "
+        "intervals, and the projection 24 h / (N r_f). The values stand in the tables.",
+        (report,),
+    )
+
+
+def _missing(report: MttfReport) -> Missing:
+    """What is missing: nothing ran, no jobs are known, or none says its GPUs."""
+    if "node_failures" in report.basis and report.rate.failures:
+        return Missing(
+            "mttf_by_size",
+            "Failures of nodes are known here, but no jobs.",
+            "Which jobs they ended, and how long a job of a given size runs until it fails, "
+            "needs the scheduler's records:",
+            ("sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",),
+        )
+    if "node_time" in report.basis and report.rate.exposure:
+        return Missing(
+            "mttf_by_size",
+            "No attempt says how many GPUs it had.",
+            "Rates count whole nodes and the smallest job size is ignored. With AllocTRES in "
+            "the export, jobs are told apart by size:",
+            ("sacct -a -P --duplicates --format=...,AllocTRES,... > sacct.txt",),
+        )
+    return Missing(
+        "mttf_by_size",
+        "Nothing ran and nothing failed in this selection.",
+        "Choose a longer period, a smaller job size, or reset the filters.",
+    )
+
+
+def _sheet(report: MttfReport) -> Sheet:
+    """Every estimate as a row; sizes are empty where it is of no size."""
+    rate, incidents = report.rate, report.incident_rate
+    estimates: list[tuple[str, int | None, int | None, Estimate]] = [
+        ("rate_per_1000_node_days", None, None, rate.rate_per_1000_node_days),
+        ("incident_rate_per_1000_node_days", None, None, incidents.rate_per_1000_node_days),
+        ("mttf_hours", None, None, rate.mttf_hours),
+        ("mean_time_between_failures_hours", None, None, report.mean_time_between_failures_hours),
+        ("mean_repair_hours", None, None, report.mean_repair_hours),
+        *(("by_size", s.gpus_from, s.gpus_to, s.mttf_hours) for s in report.by_size),
+        *(("projection", p.gpus, p.gpus, p.mttf_hours) for p in report.projection),
+    ]
+    return Sheet(
+        ("quantity", "gpus_from", "gpus_to", "value", "lower", "upper", "conf_level", "n"),
+        [
+            (name, first, last, e.value, e.lower, e.upper, e.conf_level, e.n)
+            for name, first, last, e in estimates
+        ],
+    )

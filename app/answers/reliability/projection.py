@@ -1,0 +1,32 @@
+"""What MTTF does a given failure rate imply for jobs of some sizes? Needs no store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.reliability.failure_rate import projection_of_rate
+from app.answers.content import Answer, Sheet, Table
+from app.words import numbers
+from app.words.cells import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def answer(rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: float) -> Answer:
+    """The MTTF that a given rate implies for each size."""
+    points = projection_of_rate(rate_per_1000_node_days, gpus, gpus_per_node=gpus_per_node)
+    rows = [(point.gpus, point.mttf_hours.value) for point in points]
+    rate = numbers.number(rate_per_1000_node_days)
+    table = Table(
+        "projection",
+        f"Projected at {rate} failures per 1,000 node-days",
+        (Column("gpus", "GPUs", "count"), Column("mttf_hours", "MTTF", "hours", "h")),
+        rows,
+    )
+    return Answer(
+        "; ".join(f"{gpus:,} GPUs: MTTF {numbers.duration(hours)}" for gpus, hours in rows),
+        blocks=(table,),
+        record={"projection": [{"gpus": gpus, "mttf_hours": hours} for gpus, hours in rows]},
+        sheet=Sheet(("gpus", "mttf_hours"), rows),
+    )

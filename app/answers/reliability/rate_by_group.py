@@ -1,0 +1,127 @@
+"""Does the failure rate differ between weeks, partitions, racks or ages of nodes?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.frames import RATE_GROUPS
+from analytics.reliability.mttf import GroupRate, group_rates
+from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
+from app.answers.reliability.mttf import measured
+from app.words import numbers
+from app.words.cells import Column
+from data.queries import rate_groups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.frames import RateGroup
+    from analytics.reliability.mttf import MttfReport
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+GROUPINGS = RATE_GROUPS
+TITLES: dict[RateGroup, str] = {
+    "week": "Week beginning (UTC)", "partition": "Partition", "rack": "Rack",
+    "node_age": "Age of the node",
+}  # fmt: skip
+
+
+def rates(
+    store: Store, selection: Selection, by: RateGroup, *, conf_level: float = 0.90, seed: int = 0
+) -> tuple[GroupRate, ...]:
+    """Failure rate of each group."""
+    groups = rate_groups.groups(store, selection, by)
+    return group_rates(groups, conf_level=conf_level, seed=seed)
+
+
+def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answer:
+    """Which group fails more often than the whole, and is that more than chance?"""
+    groups = ask(rates, selection, by, **chance)
+    overall = ask(measured, selection, **chance)
+    return Answer(
+        f"Failure rate by {by.replace('_', ' ')}",
+        blocks=(chart(groups, overall, by), table(groups, by)),
+        record=record(groups),
+        sheet=_sheet(groups),
+    )
+
+
+def table(groups: Sequence[GroupRate], by: RateGroup) -> Table:
+    """Failures, exposure and rate of each group."""
+    return Table(
+        f"rate_by_{by}",
+        f"Failure rate by {by.replace('_', ' ')}",
+        (
+            Column(by, TITLES[by]),
+            Column("failures", "Failures", "count"),
+            Column("exposure_node_days", "Exposure (node-days)", "number"),
+            Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
+        ),
+        tuple(
+            (
+                group.group,
+                group.estimate.failures,
+                group.estimate.exposure,
+                group.estimate.rate_per_1000_node_days,
+            )
+            for group in groups
+        ),
+        "Nothing ran in the period.",
+    )
+
+
+def record(groups: Sequence[GroupRate]) -> list[dict[str, Any]]:
+    """The JSON of the command: an object for each group."""
+    return [
+        {
+            "group": group.group,
+            "failures": group.estimate.failures,
+            "exposure_node_days": group.estimate.exposure,
+            "rate_per_1000_node_days": group.estimate.rate_per_1000_node_days,
+            "mttf_hours": group.estimate.mttf_hours,
+        }
+        for group in groups
+    ]
+
+
+def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Block:
+    """Weeks along time, other groups one below the other; or what would show them."""
+    key = f"rate_by_{by}"
+    if not groups:
+        return Missing(
+            key,
+            f"No failure rate by {by.replace('_', ' ')}.",
+            "It needs the time that jobs ran: choose a longer period, or ingest the "
+            "scheduler's records of it.",
+        )
+    known = sum(group.estimate.rate.value is not None for group in groups)
+    says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "
+    says += "intervals. The values stand in the table."
+    if by == "week":
+        return Chart(
+            "reliability.rate_over_time", "Failure rate by week", says, (groups, overall.rate), key
+        )
+    return Chart(
+        "reliability.rate_by_group",
+        f"Failure rate by {by.replace('_', ' ')}",
+        says,
+        (groups, overall.rate),
+        key,
+        {"by": by},
+    )
+
+
+def _sheet(groups: Sequence[GroupRate]) -> Sheet:
+    """The groups alone: a CSV holds one kind of rows."""
+    rates_of = [group.estimate.rate_per_1000_node_days for group in groups]
+    return Sheet(
+        ("group", "failures", "exposure_node_days", "rate_per_1000_node_days", "lower", "upper",
+         "conf_level"),
+        [
+            (group.group, group.estimate.failures, group.estimate.exposure, rate.value,
+             rate.lower, rate.upper, rate.conf_level)
+            for group, rate in zip(groups, rates_of, strict=True)
+        ],
+    )  # fmt: skip

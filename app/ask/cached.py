@@ -1,0 +1,104 @@
+"""Asking the store that the dashboard shows, with one cache for all sessions.
+
+Results are kept by the question's module and name, its arguments, the snapshot, what people said
+and site.toml. CURRENT is read again on every run, so a new snapshot is followed without a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import streamlit as st
+
+from app.ask import FEW
+from data.current import read_current
+from data.state import State
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RESULTS_KEPT = 256
+"""Results held for all sessions together."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def ask(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What a question says of the present snapshot, from the cache where it was asked before.
+
+    Tables of more than a few rows are read anew: what a download asks for is not kept.
+    """
+    limit = kwargs.get("limit")
+    if isinstance(limit, int) and limit > FEW:
+        return fresh(question, *args, **kwargs)
+    key = _key()
+    name = f"{question.__module__}.{question.__qualname__}"
+    result: R = _asked(_open(*key), question, key, name, args, kwargs)
+    return result
+
+
+def fresh(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What a question says of the present snapshot, never from the cache."""
+    with contextlib.closing(Store.open(store_root())) as store:
+        return question(store, *args, **kwargs)
+
+
+def store_root() -> Path:
+    """Directory of the store that the dashboard shows."""
+    return Path(os.environ.get("FAULTLINE_STORE", "store"))
+
+
+def snapshot() -> int:
+    """Number of the published snapshot; 0 where nothing was published yet."""
+    current = read_current(store_root())
+    return 0 if current is None else current.snapshot
+
+
+def published_at() -> datetime | None:
+    """When the snapshot was published; None where nothing was."""
+    current = read_current(store_root())
+    return None if current is None else datetime.fromisoformat(current.published_at)
+
+
+def said_version() -> str:
+    """Changes with every annotation: what people say counts at once."""
+    return State(store_root()).version()
+
+
+def _key() -> tuple[str, int, str]:
+    """What results are about: the store, its snapshot, what people had said, and site.toml."""
+    return str(store_root()), snapshot(), f"{said_version()} {_site_version()}"
+
+
+def _site_version() -> str:
+    """Changes with site.toml: a price or a time zone counts at once."""
+    try:
+        return hashlib.sha256((store_root() / "site.toml").read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _open(root: str, snapshot: int, said: str) -> Store:  # noqa: ARG001 - the cache's key
+    """The store, open at a snapshot, with what people had said by then."""
+    return Store.open(Path(root))
+
+
+@st.cache_data(max_entries=RESULTS_KEPT, show_spinner="Reading the store")
+def _asked(
+    _store: Store,
+    _question: Callable[..., Any],
+    key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
+    name: str,  # noqa: ARG001 - stands in the key for the question, which cannot be hashed
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """One place for all results: Streamlit tells cached functions apart by their source."""
+    return _question(_store, *args, **kwargs)

@@ -1,0 +1,155 @@
+"""A report: answers under headings, with what they rest on and a hash of what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+from app.answers.content import Chart, Excerpt, Missing, Table
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from app.answers.content import Answer, Block, Number
+    from app.words.terms import Term
+    from data.store import Store
+
+_PSEUDONYM = re.compile(r"\b(user|account|job)-[a-z2-7]{10}\b")
+
+
+Printed = Table | Chart | Excerpt
+"""Blocks that documents print."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report under one heading."""
+
+    title: str
+    blocks: tuple[Printed, ...]
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> bool:
+        """Whether anything of it can be said without a picture."""
+        return bool(self.sentences) or any(not isinstance(b, Chart) for b in self.blocks)
+
+
+def section(title: str, blocks: Iterable[Block | None], sentences: Sequence[str] = ()) -> Section:
+    """Blocks under a heading; what is missing is a sentence, None is left out."""
+    shown = [block for block in blocks if block is not None]
+    missing = [block.finding for block in shown if isinstance(block, Missing)]
+    kept = tuple(block for block in shown if not isinstance(block, Missing))
+    return Section(title, kept, (*missing, *sentences))
+
+
+def rests_on(coverage: Answer) -> Section:
+    """Which source covers which days, as picture and table."""
+    return section("What this rests on", coverage.blocks, coverage.notes)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a writer prints."""
+
+    kind: Literal["fleet", "incident", "node"]
+    stem: str
+    """Name of its files, without the ending."""
+    title: str
+    period: str
+    filters: str
+    answer: str
+    """One sentence that says only what the numbers support."""
+    summary: tuple[str, ...]
+    """The other things to know, in plain words, most important first."""
+    headlines: tuple[Number, ...]
+    notes: tuple[str, ...]
+    """Without which the numbers would be misread."""
+    sections: tuple[Section, ...]
+    definitions: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+    """Sources without a record."""
+    conf_level: float | None
+    """Of the intervals; None where there are none."""
+    synthetic: bool
+    basis: tuple[tuple[str, str], ...]
+    """What the report was made from: versions and configuration."""
+    content_sha256: str = ""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables, in order."""
+        return tuple(
+            block for part in self.sections for block in part.blocks if isinstance(block, Table)
+        )
+
+    @property
+    def interval_title(self) -> str:
+        """What stands over intervals."""
+        return "Interval" if self.conf_level is None else f"{100 * self.conf_level:g} % interval"
+
+
+def basis(store: Store) -> tuple[tuple[str, str], ...]:
+    """Versions and configuration that a report was made from."""
+    return (
+        ("product", f"Faultline {version('faultline')}"),
+        ("schema", str(store.current.schema_version)),
+        ("configuration", load_site(store.root).sha256),
+    )
+
+
+def digest(report: Report) -> str:
+    """SHA-256 of what a report says: the same content has the same hash, whenever it is made.
+
+    It covers versions, configuration, filters and every printed value. Where names were replaced,
+    their pseudonyms count by the order in which they appear: the key that made them does not.
+    """
+    printed = {
+        "kind": report.kind,
+        "title": report.title,
+        "period": report.period,
+        "filters": report.filters,
+        "answer": report.answer,
+        "summary": report.summary,
+        "headlines": [
+            (h.term.label, h.value, h.interval, h.n, h.term.definition) for h in report.headlines
+        ],
+        "notes": report.notes,
+        "sections": [
+            (part.title, part.sentences, [_said(block) for block in part.blocks])
+            for part in report.sections
+        ],
+        "definitions": report.definitions,
+        "missing": report.missing,
+        "conf_level": report.conf_level,
+        "synthetic": report.synthetic,
+        "basis": report.basis,
+    }
+    text = _numbered(json.dumps(printed, ensure_ascii=False))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _said(block: Printed) -> Any:
+    """What a block says; of a chart its words, for its values stand in tables."""
+    if isinstance(block, Table):
+        return (block.title, block.note, block.headers, block.printed or block.empty)
+    if isinstance(block, Excerpt):
+        return (block.title, [(line.line_no, line.text, line.counts) for line in block.lines])
+    return (block.title, block.says)
+
+
+def _numbered(text: str) -> str:
+    """Pseudonyms as numbers, in the order of their first appearance."""
+    seen: dict[str, int] = {}
+    return _PSEUDONYM.sub(lambda name: f"{name[1]}-{seen.setdefault(name[0], len(seen) + 1)}", text)
+
+
+def defined(headlines: Sequence[Number], terms: Sequence[Term]) -> tuple[tuple[str, str], ...]:
+    """Definitions of headline numbers and further terms, each once."""
+    every = [*(headline.term for headline in headlines), *terms]
+    return tuple({term.label: term.definition for term in every}.items())

@@ -1,0 +1,91 @@
+"""Going to the page of one job or node; the filters come along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pandas as pd
+import streamlit as st
+
+from app.show.scope import FILTERS
+from app.words import escaping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from app.words.cells import Link
+
+SCRIPT = Path(__file__).with_name("go_to.js")
+
+PAGES: dict[Link, str] = {
+    "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
+}  # fmt: skip
+NAMES: dict[Link, str] = {
+    "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
+}  # fmt: skip
+"""Columns that name what a link opens."""
+
+# st.switch_page refuses while inputs are bound to the address, and every filter is.
+_go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
+
+
+def go(kind: Link, row: Mapping[str, Any]) -> None:
+    """Opens the page of what a row names, in the same tab."""
+    _go(key="go_to", data={"href": _address(PAGES[kind], _named(kind, row))})
+
+
+def go_to_mark(kind: Link, mark: str) -> None:
+    """Opens what a mark of a chart names: `cluster/run_id`, or an id alone."""
+    cluster, _, name = mark.rpartition("/")
+    go(kind, {"cluster": cluster, NAMES[kind]: name})
+
+
+def _named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
+    """What the address of a page names: a node or trace, or an attempt of a job in its cluster."""
+    named: dict[str, str] = {kind: str(row[NAMES[kind]])}
+    if row.get("cluster") and kind in ("job", "node", "run"):
+        named["cluster"] = str(row["cluster"])
+    if kind == "job" and not pd.isna(row.get("attempt")):
+        named["attempt"] = f"attempt {int(row['attempt'])}"
+    return named
+
+
+def open_trace(row: pd.Series) -> None:
+    """The straggler trace in a row with the column trace."""
+    _go(key="go_to", data={"href": _address("stragglers", {"trace": str(row["trace"])})})
+
+
+def job(job_id: str, cluster: str) -> str:
+    """A link to a job's page, as markdown."""
+    named = {"job": job_id, "cluster": cluster}
+    return f"[{escaping.escaped(f'Job {job_id}')}]({_address('job', named)})"
+
+
+def node(name: str, cluster: str) -> str:
+    """A link to a node's page, as markdown."""
+    return f"[{escaping.escaped(name)}]({_address('node', {'node': name, 'cluster': cluster})})"
+
+
+def run(run_id: str, cluster: str) -> str:
+    """A link to a run's ETTR, as markdown."""
+    named = {"run": run_id, "cluster": cluster}
+    return f"[{escaping.escaped(f'Run {run_id}')}]({_address('ettr', named)})"
+
+
+def trace(label: str) -> str:
+    """A link to a straggler trace by its label, as markdown."""
+    address = _address("stragglers", {"trace": label})
+    return f"[{escaping.escaped(f'Straggler trace {label}')}]({address})"
+
+
+def incident(incident_id: str) -> str:
+    """A link to an incident's page, as markdown."""
+    return f"[{escaping.escaped(incident_id)}]({_address('incident', {'incident': incident_id})})"
+
+
+def _address(page: str, named: dict[str, str]) -> str:
+    """A page with the filters of the present address, except those that the target names."""
+    kept = {k: v for k in FILTERS if (v := st.query_params.get(k)) is not None}
+    return f"{page}?{urlencode(kept | named)}"

@@ -1,0 +1,156 @@
+"""An answer on a page: its headline numbers, notes, tables and charts, and what they open."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.answers.content import Chart, Excerpt, Missing, Table
+from app.ask import FEW
+from app.ask.cached import ask
+from app.show import chart, command_lines, excerpt, table
+from app.words import escaping, numbers, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from streamlit.delta_generator import DeltaGenerator
+
+    from app.answers.content import Answer, Block, Change, Number, Part
+    from app.show.scope import Scope
+    from app.words.terms import Term
+
+LEAST_WIDTH = 24
+"""Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
+
+
+def show(answer: Answer, scope: Scope, *, titled: bool = True) -> None:
+    """The whole answer below its sentence: numbers, notes, then tables and charts in order."""
+    if answer.numbers:
+        headlines(answer.numbers, scope)
+    notes(answer.notes)
+    blocks(answer.blocks, scope, titled=titled)
+
+
+def answered(answer: Answer, scope: Scope) -> None:
+    """The answer to a question beside that of the page: its first sentence stands out."""
+    if answer.sentence:
+        first, full_stop, rest = answer.sentence.partition(". ")
+        text = f"**{escaping.escaped(first + full_stop.rstrip())}** {escaping.escaped(rest)}"
+        st.markdown(text)
+    show(answer, scope, titled=False)
+
+
+def headlines(shown: Sequence[Number], scope: Scope) -> None:
+    """Headline numbers side by side."""
+    widths = [max(len(number.term.label), LEAST_WIDTH) for number in shown]
+    for column, number in zip(st.columns(widths), shown, strict=True):
+        with column, st.container(gap="xxsmall"):
+            _headline(number, scope)
+
+
+def notes(texts: Sequence[str]) -> None:
+    """Facts without which the numbers above would be misread, in small type."""
+    for text in texts:
+        st.caption(f":material/info: {escaping.escaped(text)}")
+
+
+def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None:
+    """Tables and charts in order; tables under their titles where these are wanted."""
+    for block in shown:
+        if isinstance(block, Chart):
+            chart.show(block, scope, opens=partial(opened, scope=scope))
+        elif isinstance(block, Missing):
+            missing(block)
+        elif isinstance(block, Excerpt):
+            excerpt.show(block, scope)
+        elif isinstance(block, Table):
+            if titled:
+                st.header(block.title, anchor=False)
+            if block.note:
+                st.caption(escaping.escaped(block.note))
+            table.show(block, scope, opens=partial(opened, scope=scope))
+
+
+def method(defined: Sequence[Term]) -> DeltaGenerator:
+    """How the numbers are computed, folded away; what is drawn inside follows the definitions."""
+    expander = st.expander("Method and definitions", icon=":material/function:", type="compact")
+    for term in defined:
+        expander.markdown(f"**{term.label}.** {term.definition}")
+    return expander
+
+
+def missing(block: Missing) -> None:
+    """What is missing, what would fill it, and which commands to run."""
+    st.markdown(f"**{block.finding}** {block.remedy}")
+    if block.commands:
+        command_lines.show(block.commands)
+
+
+def opened(part: Part, scope: Scope) -> None:
+    """The rows of a part, in a dialog on top of its page."""
+    st.dialog(part.title, width="large")(_rows)(part, scope)
+
+
+def _rows(part: Part, scope: Scope) -> None:
+    """The first rows, and in tabs what else shows the same; the download fetches all."""
+    first = part.opened(ask, limit=FEW)
+    if not first.beside:
+        _first_rows(first, part, scope)
+        return
+    titles = [first.title, *(other.title for other in first.beside)]
+    shown, *others = st.tabs(titles, key=f"tabs_{first.key}", on_change="rerun")
+    if shown.open:
+        with shown:
+            _first_rows(first, part, scope)
+    for tab, other in zip(others, first.beside, strict=True):
+        if tab.open:
+            with tab:
+                _first_rows(other.opened(ask, limit=FEW), other, scope)
+
+
+def _first_rows(first: Table, part: Part, scope: Scope) -> None:
+    """What must be known of some rows, and the rows."""
+    if first.note:
+        st.caption(escaping.escaped(first.note))
+    table.show(first, scope, total=part.total, everything=part)
+
+
+def _headline(number: Number, scope: Scope) -> None:
+    """One number, the line that opens its rows, and its change."""
+    definition = number.term.definition
+    if number.change is not None:
+        definition += f"\n\n{terms.CHANGE}"
+    st.metric(number.term.label, number.value, help=definition)
+    if number.opens is None:
+        st.caption(_unbroken(number.basis))
+    elif st.button(
+        _unbroken(number.basis),
+        key=f"rows_{number.term.label}",
+        type="tertiary",
+        icon=":material/table_rows:",
+        help="Open the rows behind this number",
+    ):
+        opened(number.opens, scope)
+    if number.change is not None:
+        st.caption(_change(number.change, number.higher_is_better))
+
+
+def _unbroken(text: str) -> str:
+    """A basis whose lines never break between a number and its sign.
+
+    >>> _unbroken("5.80 to 7.30 (90 %), n = 100")
+    '5.80 to 7.30 (90\\xa0%), n\\xa0=\\xa0100'
+    """
+    return text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
+
+
+def _change(was: Change, higher_is_better: bool) -> str:
+    """The change in words; a number of it only where it is more than chance."""
+    if not was.certain:
+        return f"{was.before} before: no clear change"
+    better = (was.ratio > 0) == higher_is_better
+    text = f":{'green' if better else 'red'}[**{numbers.percent(was.ratio, signed=True)}**]"
+    return f"{text} on {was.before} before"

@@ -1,0 +1,77 @@
+"""What a page shows: the selection, and how it is named in notes, downloads and times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.words import numbers
+from app.words.cells import neutral_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from app.figures.template import Mode
+    from data.filters import Selection
+
+
+FILTERS = {
+    "cluster": None,
+    "period": "28d",
+    "from": None,
+    "to": None,
+    "partition": None,
+    "min_gpus": None,
+    "account": None,
+}
+"""Names in the address, and what they are without it; a size of None is the page's own."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The filters of a page with what is needed to say them."""
+
+    selection: Selection
+    timezone: str
+    """Zone in which times are shown."""
+    synthetic: bool
+    snapshot: int
+    mode: Mode
+    """Whether the reader's theme is light or dark."""
+    empty: bool
+    """The store holds no data yet."""
+
+    @property
+    def filters(self) -> str:
+        """Everything that was filtered by, in one line."""
+        chosen = self.selection
+        parts = [
+            chosen.cluster or "all clusters",
+            numbers.period(chosen.from_at, chosen.to_at, self.timezone),
+            chosen.partition and f"partition {chosen.partition}",
+            chosen.account and f"account {chosen.account}",
+            chosen.min_gpus and f"rate counts jobs of {chosen.min_gpus:,} GPUs and more",
+        ]
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def note(self) -> str:
+        """The filters, and that data are synthetic: stands in every figure and download."""
+        return " · ".join(part for part in (self.filters, self.origin) if part)
+
+    @property
+    def origin(self) -> str:
+        """That data are synthetic, where they are."""
+        return "synthetic data" if self.synthetic else ""
+
+    def file_stem(self, name: str) -> str:
+        """Name of a download without its ending."""
+        return f"faultline-{name}{'-synthetic' if self.synthetic else ''}-snapshot{self.snapshot}"
+
+    def csv(self, frame: pd.DataFrame) -> str:
+        """A frame as CSV; its last column says on every row what it was filtered by.
+
+        A column, not lines above the header: spreadsheets and programs read it alike. Text that a
+        spreadsheet would run as a formula has an apostrophe before it.
+        """
+        return neutral_frame(frame.assign(faultline_selection=self.note)).to_csv(index=False)

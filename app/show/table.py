@@ -1,0 +1,234 @@
+"""A table that sorts, searches, downloads, and opens what its cells and rows name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from analytics.estimate import Estimate
+from app.ask import EVERYTHING, FEW
+from app.ask.cached import ask
+from app.show import frames, links
+from app.words import cells, escaping, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.answers.content import Part, Table
+    from app.show.scope import Scope
+    from app.words.cells import Column
+
+ROWS_UNSCROLLED = 12
+"""Rows up to which a table has no scroll bar of its own."""
+SCROLLED_PX = 420
+WRAPPED_PX = 66
+"""Height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
+DASH = "\N{EN DASH}"
+"""What stands for unknown in a cell; the opened row says why."""
+LEAST_RATIO = 0.0005
+"""Ratios below it are 0.000 with three decimals."""
+FIRST = f"the first {FEW:,} rows; the download holds all"
+"""What is said where the number of all rows is not known."""
+LINK_COLOUR = {"light": "#155fa0", "dark": "#7ab2ea"}
+
+
+def show(
+    table: Table,
+    scope: Scope,
+    *,
+    total: int | None = None,
+    everything: Part | None = None,
+    opens: Callable[[Part], None] | None = None,
+) -> None:
+    """Rows with a search box and a download that says what they were filtered by.
+
+    Parameters
+    ----------
+    total
+        How many rows there are where the table holds only the first of them.
+    everything
+        All rows, for the download.
+    opens
+        Shows the part behind a row that the reader picks; without it, or without a part, a row
+        opens as a list of its values.
+    """
+    if not len(table):
+        st.markdown(escaping.escaped(table.empty))
+        return
+    everything = everything or table.everything
+    total = everything.total if total is None and everything is not None else total
+    with st.container(gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            whole = frames.frame(table)
+            matches = matching(whole, _search(table.key))
+            _download(table, everything, scope)
+            total = total or (None if everything is None else everything.total)
+            more = everything is not None and total is None and len(table) == FEW
+            count = FIRST if more else _counts(len(matches), total or len(table))
+            st.caption(count, width="stretch")
+        shown = matches.head(FEW)
+        picked = _grid(table, shown, scope)
+    if picked is not None:
+        _open(table, shown, picked, opens)
+
+
+def matching(frame: pd.DataFrame, wanted: str) -> pd.DataFrame:
+    """Rows that hold every word of `wanted` in some column, whatever the case."""
+    hits = pd.Series(True, index=frame.index)
+    if not wanted.strip() or frame.empty:
+        return frame
+    text = frame.astype("string").fillna("").agg(" ".join, axis="columns").str.casefold()
+    for word in wanted.casefold().split():
+        hits &= text.str.contains(word, regex=False)
+    return frame[hits]
+
+
+def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | None:
+    """The rows; row and column of the cell that the reader has just picked."""
+    visible = [name for column in table.columns if column.shown for name in frames.names(column)]
+    key = f"table_{table.key}"
+    state = st.dataframe(
+        _coloured(table, shown, scope),
+        hide_index=True,
+        column_order=visible,
+        column_config={
+            name: config
+            for column in table.columns
+            for name, config in _config(column, shown, scope.timezone).items()
+        },
+        height="content" if len(shown) <= ROWS_UNSCROLLED else SCROLLED_PX,
+        row_height=WRAPPED_PX if table.wrapped else None,
+        placeholder=DASH,
+        key=key,
+        on_select="rerun",
+        selection_mode="single-cell",
+    )
+    chosen = list(state["selection"]["cells"])
+    fresh = bool(chosen) and chosen != st.session_state.get(f"opened_{key}")
+    st.session_state[f"opened_{key}"] = chosen  # a selection outlives the run that made it
+    return (int(chosen[0][0]), str(chosen[0][1])) if fresh else None
+
+
+def _coloured(table: Table, shown: pd.DataFrame, scope: Scope) -> Any:
+    """The rows with what opens a page in the colour of links."""
+    linked: Any = [column.key for column in table.columns if column.shown and column.link]
+    if not linked:
+        return shown
+    return shown.style.set_properties(subset=linked, color=LINK_COLOUR[scope.mode])
+
+
+def _open(
+    table: Table,
+    shown: pd.DataFrame,
+    picked: tuple[int, str],
+    opens: Callable[[Part], None] | None,
+) -> None:
+    """The page that a cell names, else the part behind its row, else the row itself."""
+    place, name = picked
+    row = {str(key): value for key, value in shown.iloc[place].items()}
+    column = next((column for column in table.columns if column.key == name), None)
+    if column is not None and column.link is not None and not pd.isna(row[name]):
+        links.go(column.link, row)
+    elif table.opens is not None and opens is not None:
+        opens(table.opens.behind(row))
+    else:
+        values = table.values[int(shown.index[place])]
+        st.dialog("Row", width="large")(_row)(table, values)
+
+
+def _row(table: Table, values: tuple[Any, ...]) -> None:
+    """Every value of a row in words; where one is unknown, why."""
+    for column, value in zip(table.columns, values, strict=True):
+        unknown = value is None or (isinstance(value, Estimate) and value.value is None)
+        if column.kind in cells.ESTIMATES and isinstance(value, Estimate) and not unknown:
+            text = f"{cells.estimate(column.kind, value)[0]}, {cells.basis(column.kind, value)}"
+        else:
+            text = ", ".join(dict.fromkeys(cells.texts(column, value))) or column.none
+        st.markdown(f"**{escaping.escaped(column.title)}**: {escaping.escaped(text)}")
+
+
+def _search(name: str) -> str:
+    """The box of words to look for."""
+    return st.text_input(
+        "Search the table",
+        key=f"search_{name}",
+        placeholder="Search",
+        icon=":material/search:",
+        label_visibility="collapsed",
+        width=170,
+    )
+
+
+def _download(table: Table, everything: Part | None, scope: Scope) -> None:
+    """The button that fetches all rows once it is pressed."""
+
+    def rows() -> str:
+        whole = table if everything is None else everything.opened(ask, limit=EVERYTHING)
+        return scope.csv(frames.exact(whole))
+
+    st.download_button(
+        "CSV",
+        rows,
+        file_name=f"{scope.file_stem(table.key)}.csv",
+        mime="text/csv",
+        key=f"csv_table_{table.key}",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+
+
+def _counts(n_found: int, total: int) -> str:
+    """How many rows there are, and how many of them are in the table."""
+    shown = min(n_found, FEW)
+    if shown == total:
+        return numbers.counted(total, "row")
+    return f"{shown:,} of {numbers.counted(total, 'row')}; the download holds all"
+
+
+def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any]:
+    """How the values of a column are written, its interval beside it; help says its schema name."""
+    title, text = column.title, f"`{column.key}`"
+    if column.help:
+        text = f"{column.help} {text}"
+    if column.kind in cells.ESTIMATES:
+        value, interval = frames.names(column)
+        ratio = column.kind in ("share", "ettr")
+        form = "%.3f" if ratio else "localized"
+        unit = f" ({column.unit})" if column.unit and column.unit not in title else ""
+        return {
+            value: st.column_config.NumberColumn(f"{title}{unit}", help=text, format=form),
+            interval: st.column_config.TextColumn(f"Interval{unit}", help=f"Interval of {title}."),
+        }
+    return {column.key: _plain(column, title, text, shown[column.key], timezone)}
+
+
+def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: str) -> Any:
+    """A column of texts, times, flags or numbers."""
+    if column.kind in ("time", "second", "day"):
+        zoned = isinstance(values.dtype, pd.DatetimeTZDtype)
+        seconds = ":ss" if column.kind == "second" else ""
+        return st.column_config.DatetimeColumn(
+            title,
+            timezone=timezone if zoned else None,
+            format="D MMM YYYY" if column.kind == "day" else f"D MMM YYYY HH:mm{seconds}",
+            help=f"{text}, {timezone if zoned else 'UTC'}; the download is in UTC",
+        )
+    if column.kind == "flag":
+        return st.column_config.CheckboxColumn(title, help=text)
+    if column.kind == "text":
+        return st.column_config.TextColumn(title, help=text)
+    form = _form_of_ratios(values) if column.kind in ("ratio", "decimal") else "localized"
+    return st.column_config.NumberColumn(title, help=text, format=form)
+
+
+def _form_of_ratios(values: pd.Series) -> str:
+    """Three decimals; percentages where a value that is not 0 would else read as 0.
+
+    >>> _form_of_ratios(pd.Series([0.78, 0.0, None])), _form_of_ratios(pd.Series([0.78, 0.000276]))
+    ('%.3f', 'percent')
+    """
+    known = values.dropna().abs()
+    return "percent" if known.between(0.0, LEAST_RATIO, inclusive="neither").any() else "%.3f"

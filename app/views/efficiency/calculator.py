@@ -1,0 +1,74 @@
+"""A calculator: the ETTR to expect of a job, by every formula, and what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from analytics.efficiency.expected_ettr import EttrSettings
+from app.answers.efficiency import ettr, expected
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import notice
+from app.words import escaping, numbers
+
+if TYPE_CHECKING:
+    from app.show.scope import Scope
+
+HELP = {
+    "gpus": "Size of the job: that of the largest run here.",
+    "rate": "Failures per 1,000 node-days: as measured here where it is known, else RSC-1's 6.5.",
+    "restart": "From a start to the first step, each time.",
+    "write": "How long training stands still for one checkpoint.",
+    "interval": "Training between two checkpoints. Empty: as runs here do, or are taken to.",
+    "queue": "Mean wait after submission and after each interruption.",
+}
+
+
+def show(scope: Scope) -> None:
+    """Inputs with the store's values, the forms side by side, what moves them."""
+    st.header("What would change it", anchor=False)
+    with notice.explained():
+        answer = expected.answer(_settings(ettr.job_like_runs(ask, scope.selection)))
+        forms, slopes = st.columns(2, gap="large")
+        with forms:
+            page.blocks([answer.table("ettr_by_form")], scope, titled=False)
+            st.markdown(escaping.escaped(answer.sentence))
+        with slopes:
+            page.blocks([answer.chart("sensitivities")], scope)
+        page.notes(answer.notes)
+
+
+def _settings(usual: EttrSettings) -> EttrSettings:
+    """What the reader asks of; the store's own values until they say otherwise."""
+    given = (
+        ("GPUs", "gpus", usual.gpus, 1.0),
+        ("Failure rate", "rate", usual.rate_per_1000_node_days, 0.0),
+        ("Restart (min)", "restart", usual.restart_min, 0.0),
+        ("Write (min)", "write", usual.write_min, 0.0),
+        ("Interval (min)", "interval", usual.checkpoint_min, 0.0),
+        ("Queue (min)", "queue", usual.queue_min, 0.0),
+    )
+    stated: dict[str, float | None] = {}
+    for column, (label, key, value, least) in zip(st.columns(len(given)), given, strict=True):
+        stated[key] = column.number_input(
+            label,
+            min_value=least,
+            value=None if key == "interval" else round(value, 3),
+            placeholder=numbers.number(value) if key == "interval" else None,
+            format="%g",
+            key=key,
+            bind="query-params",
+            help=HELP[key],
+        )
+    inputs = {key: value for key, value in stated.items() if value is not None}
+    return EttrSettings(
+        gpus=inputs["gpus"],
+        rate_per_1000_node_days=inputs["rate"],
+        restart_min=inputs["restart"],
+        write_min=inputs["write"],
+        interval_min=inputs.get("interval", usual.checkpoint_min),
+        queue_min=inputs["queue"],
+        gpus_per_node=usual.gpus_per_node,
+    )

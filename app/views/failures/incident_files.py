@@ -1,0 +1,41 @@
+"""An incident to take away: copied or saved as Markdown, saved as HTML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.ask.cached import ask
+from app.reports import incident
+from app.show import html, markdown
+from app.widgets import copy_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.show.scope import Scope
+
+
+def show(incident_id: str, scope: Scope) -> None:
+    """Three buttons; the files are what `faultline incident` prints."""
+    report = ask(incident.report, incident_id)
+    text = markdown.render(report)
+    stem = scope.file_stem(f"incident-{incident_id}")
+    copy_text.show("Copy as Markdown", text)
+    _save("Markdown", text, name=f"{stem}.md", mime="text/markdown")
+    _save("HTML", lambda: html.render(report), name=f"{stem}.html", mime="text/html")
+
+
+def _save(label: str, content: str | Callable[[], str], *, name: str, mime: str) -> None:
+    """A button that saves a file."""
+    st.download_button(
+        label,
+        content,
+        file_name=name,
+        mime=mime,
+        key=f"report_{label}",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )

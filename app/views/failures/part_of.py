@@ -1,0 +1,54 @@
+"""What an attempt or a node is part of, as links: incidents, the run, straggler traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.answers.failures import incidents
+from app.answers.failures import node as node_answer
+from app.answers.training import stragglers
+from app.ask.cached import ask
+from app.show import links
+from app.widgets import straggler_choice, straggler_words
+from app.words import escaping, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHOWN = 5
+"""Incidents of a node that are named."""
+
+
+def attempt(row: Mapping[Any, Any]) -> None:
+    """The incident of an attempt, its run and its traces; nothing where it has none."""
+    cluster = str(row["cluster"])
+    for incident_id, summary in incidents.of_attempt(ask, cluster, str(row["attempt_key"])):
+        st.markdown(f"Part of incident {links.incident(incident_id)}: {escaping.escaped(summary)}.")
+    if isinstance(row["run_id"], str) and row["n_nodes"] > 1:
+        st.markdown(f"{links.run(row['run_id'], cluster)}: where its time went, and its ETTR.")
+    traces = ask(stragglers.straggler_traces_of_job, cluster, str(row["job_id"]))
+    for _, trace in traces.iterrows():
+        st.markdown(
+            f"{links.trace(straggler_choice.label(trace))}: slowdown "
+            f"{numbers.number(trace['slowdown'])}, {straggler_words.title(trace['cause'])}."
+        )
+
+
+def node(cluster: str, name: str) -> None:
+    """The latest incidents in which a node is named, whatever the period."""
+    named = ask(node_answer.named_in, cluster, name)
+    if named.empty:
+        st.caption("No incident names this node.")
+        return
+    st.markdown(
+        f"Named in {numbers.counted(len(named), 'incident')}"
+        + (f", the latest {SHOWN}:" if len(named) > SHOWN else ":")
+    )
+    lines = (
+        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.incident(row['incident_id'])}: "
+        f"{escaping.escaped(row['summary'])}"
+        for _, row in named.head(SHOWN).iterrows()
+    )
+    st.markdown("\n".join(lines))

@@ -1,0 +1,125 @@
+"""How to export each source, and the command that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.show import command_lines
+
+if TYPE_CHECKING:
+    from datetime import date
+
+SACCT_COLUMNS = """\\
+JobID,JobIDRaw,Cluster,User,Account,Partition,QOS,\\
+JobName,State,ExitCode,Reason,FailedNode,Restarts,\\
+Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,\\
+NNodes,NCPUS,AllocTRES,ReqTRES,NodeList,Flags,SubmitLine"""
+"""Broken where a shell joins lines again."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A source: what it adds, how to get it, how to ingest it."""
+
+    title: str
+    adds: str
+    export: str
+    """With {start} and {end} for the period."""
+    ingest: str
+
+
+EXPORTS = {
+    "sacct": Export(
+        "Jobs (sacct)",
+        "Jobs, nodes and exposure: alone enough for failure rate and MTTF. Without `--duplicates` "
+        "only the last attempt of a requeued job appears and failures are undercounted. Slurm "
+        "25.11 and later: add SLUID to the columns.",
+        "sacct -a -P --duplicates -S {start} -E {end} \\\n  --format=" + SACCT_COLUMNS + " \\\n"
+        "  > sacct.txt",
+        "faultline ingest sacct sacct.txt --cluster {cluster} --timezone {timezone}",
+    ),
+    "sacctmgr-events": Export(
+        "Nodes out of service (sacctmgr)",
+        "Which nodes were down or drained, since when and why.",
+        "sacctmgr -P show event start={start} end={end} \\\n"
+        "  format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User \\\n  > events.txt",
+        "faultline ingest sacctmgr-events events.txt --cluster {cluster} --timezone {timezone}",
+    ),
+    "kernel-log": Export(
+        "Kernel log (XID, SXid)",
+        "GPU and switch errors: evidence of why a job on these nodes failed. "
+        "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
+        "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
+        "  > kernel-$(hostname).log\n"
+        "# or, on one node:\ndmesg -T > dmesg-$(hostname).log",
+        "faultline ingest kernel-log kernel-*.log --cluster {cluster} --timezone {timezone}\n"
+        "faultline ingest kernel-log dmesg-node001.log --node node001 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+    "gcm-health": Export(
+        "Health checks (gcm)",
+        "Health checks that did not pass, by node and time (facebookresearch/gcm, HealthCheckLog).",
+        "# gcm's file sink writes JSON lines, e.g.\n"
+        "health_checks check-dcgmi diag ... --sink file --sink-opts filepath=/var/log/gcm.jsonl",
+        "faultline ingest gcm-health /var/log/gcm.jsonl --cluster {cluster}",
+    ),
+    "job-log": Export(
+        "Logs of jobs",
+        "The first cause of a failure as the job itself tells it. Files are named by job id "
+        "(`%j`, also `%A_%a`, `%x`, `%N`, `%t`); the first and last lines of each are kept.",
+        "# the folder that --output of sbatch names, e.g. slurm-%j.out",
+        "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+    "training-metrics": Export(
+        "Training metrics (CSV)",
+        "What steps, checkpoints and restarts of a run took: start-up, checkpoint time and lost "
+        "work are then measured, not assumed. Needs a step and a time; loss, step_time_s, "
+        "grad_norm, throughput, rank, checkpoint_event (saved, loaded), checkpoint_s and further "
+        "numbers are taken where they stand. Usual other names are known.",
+        "# the CSV of your logger, e.g. with the columns\n"
+        "step,logged_at,loss,step_time_s,checkpoint_event,checkpoint_s",
+        "faultline ingest training-metrics metrics.csv --job-id 4711 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+    "straggler-trace": Export(
+        "Straggler trace (Parquet or CSV)",
+        "How much faster a job would train without its stragglers, and which worker, stage or "
+        "operation is slow: from the operations of some training steps on every worker. Needs "
+        "step, dp_rank, stage, optype, seq_id, mc, start_ts and duration (seconds); rank, mb_id "
+        "and gmc are taken where they stand. The meta file states the sizes of the job.",
+        "# one row an operation of one worker in one step, as NDTimeline traces hold them:\n"
+        "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc",
+        "faultline ingest straggler-trace trace.parquet --meta meta.yaml --job-id 4711 "
+        "--cluster {cluster}",
+    ),
+    "failure-log": Export(
+        "Failure log (CSV or Parquet)",
+        "Failures of nodes known without jobs, e.g. from a ticket system; a mapping in TOML names "
+        "the columns. `lanl` and `pnnl` are built in.",
+        "# any CSV with a node and a start time",
+        "faultline ingest failure-log failures.csv --mapping mapping.toml --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+}
+"""By name of the source on the command line."""
+
+
+def show(*, start: date, end: date, cluster: str, timezone: str) -> None:
+    """The commands of one source, for a period."""
+    chosen = st.selectbox(
+        "Source",
+        list(EXPORTS),
+        format_func=lambda source: EXPORTS[source].title,
+        key="export_source",
+    )
+    export = EXPORTS[chosen]
+    values = {"start": start, "end": end, "cluster": cluster, "timezone": timezone}
+    st.markdown(export.adds)
+    st.caption("Export")
+    st.code(export.export.format(**values), language=None, wrap_lines=True)
+    st.caption("Ingest")
+    command_lines.show(export.ingest.format(**values).split("\n"))

@@ -1,0 +1,173 @@
+"""The filters in the sidebar; they live in the address, so that a link restores the view."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import streamlit as st
+
+from app.answers.fleet.choices import choices as offered
+from app.ask.cached import ask, snapshot
+from app.show.scope import FILTERS, Scope
+from app.widgets import copy_link, follow_theme
+from app.words import escaping, numbers
+from data.filters import Selection
+
+if TYPE_CHECKING:
+    from app.answers.fleet.choices import Choices
+
+PRESETS = {
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "28d": timedelta(days=28),
+    "90d": timedelta(days=90),
+}
+ALL, CUSTOM = "all", "custom"
+EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
+"""Streamlit's own limits are ten years either way: failure logs are older than that."""
+
+
+def show(*, min_gpus: int = 0) -> Scope:
+    """Draws the filters and returns what they select.
+
+    Parameters
+    ----------
+    min_gpus
+        Smallest job that this page counts unless the reader says otherwise.
+    """
+    published = snapshot()
+    choices = ask(offered) if published else None
+    if choices is None or choices.first_at is None:
+        return _scope(Selection(min_gpus=min_gpus), "UTC", choices)
+    with st.sidebar:
+        cluster = _one_of("cluster", choices.clusters, "all clusters")
+        timezone = _timezone(choices, cluster)
+        from_at, to_at = _period(choices, timezone)
+        partition = _one_of("partition", choices.partitions, "all partitions")
+        smallest = _min_gpus(min_gpus)
+        selection = Selection(
+            cluster=cluster,
+            from_at=from_at,
+            to_at=to_at,
+            partition=partition,
+            min_gpus=min_gpus if smallest is None else smallest,
+            by_size_min_gpus=smallest or 0,
+            account=_one_of("account", choices.accounts, "all accounts"),
+        )
+        with st.container(horizontal=True):
+            st.button("Reset", on_click=_reset, width="stretch")
+            copy_link.show()
+    return _scope(selection, timezone, choices)
+
+
+def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scope:
+    """The selection with what is needed to say it."""
+    return Scope(
+        selection,
+        timezone=timezone,
+        synthetic=choices is not None and choices.synthetic,
+        snapshot=snapshot(),
+        mode=follow_theme.mode(),
+        empty=choices is None or choices.first_at is None,
+    )
+
+
+def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
+    """One of the values in the store, or all of them; says where an address names another."""
+    absent = f"absent_{name}"
+    named = st.query_params.get(name)
+    if named and name not in st.session_state and named not in options:
+        st.session_state[absent] = named
+    chosen = st.selectbox(
+        name.capitalize(),
+        options,
+        index=None,
+        placeholder=everything,
+        key=name,
+        bind="query-params",
+    )
+    if chosen is not None:
+        st.session_state.pop(absent, None)
+    elif absent in st.session_state:
+        unknown = escaping.escaped(st.session_state[absent])
+        st.warning(f"No {name} {unknown} in this store: shown are {everything}.")
+    return chosen
+
+
+def _min_gpus(page_default: int) -> int | None:
+    """Smallest job counted; None where the reader leaves it to the page."""
+    chosen = st.number_input(
+        "Smallest job (GPUs)",
+        min_value=0,
+        value=None,
+        step=1,
+        key="min_gpus",
+        bind="query-params",
+        placeholder=f"{page_default:,} (this page's default)",
+    )
+    return None if chosen is None else int(chosen)
+
+
+def _period(choices: Choices, timezone: str) -> tuple[datetime | None, datetime | None]:
+    """The period chosen, in UTC; presets end at the last record."""
+    chosen = st.segmented_control(
+        "Period",
+        [*PRESETS, ALL, CUSTOM],
+        default=FILTERS["period"],
+        required=True,
+        key="period",
+        bind="query-params",
+        help="Presets end with the last record in the store, not now.",
+    )
+    if chosen == CUSTOM:
+        return _custom_period(choices, timezone)
+    to_at = _end(choices.last_at)
+    if chosen == ALL or to_at is None:
+        return None, None
+    return to_at - PRESETS[str(chosen)], to_at
+
+
+def _custom_period(choices: Choices, timezone: str) -> tuple[datetime | None, datetime | None]:
+    """From and to in the cluster's zone; an open end is that of the data."""
+    zone = ZoneInfo(timezone)
+    bounds = []
+    for name in ("from", "to"):
+        local = st.datetime_input(
+            f"{name.capitalize()} ({timezone})",
+            value=None,
+            min_value=EARLIEST,
+            max_value=LATEST,
+            key=name,
+            bind="query-params",
+        )
+        bounds.append(None if local is None else local.replace(tzinfo=zone).astimezone(UTC))
+    from_at, to_at = bounds
+    if from_at is not None and to_at is not None and from_at >= to_at:
+        st.warning("The period ends before it begins.", icon=":material/warning:")
+    if from_at is None and to_at is None:
+        st.caption(f"Data: {numbers.period(choices.first_at, choices.last_at, timezone)}")
+    return from_at, to_at
+
+
+def _end(last_at: datetime | None) -> datetime | None:
+    """The full hour after the last record, which so lies inside the half-open period."""
+    if last_at is None:
+        return None
+    return last_at.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+
+
+def _timezone(choices: Choices, cluster: str | None) -> str:
+    """The zone of the cluster, or of all clusters where they share one; else UTC."""
+    if cluster is not None:
+        return choices.timezones.get(cluster, "UTC")
+    zones = {choices.timezones.get(name, "UTC") for name in choices.clusters}
+    return zones.pop() if len(zones) == 1 else "UTC"
+
+
+def _reset() -> None:
+    """Every filter back to its default."""
+    for name, value in FILTERS.items():
+        st.session_state[name] = value
+        st.session_state.pop(f"absent_{name}", None)

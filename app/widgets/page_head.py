@@ -1,0 +1,39 @@
+"""The top of every page: the answer as a sentence, then what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.answers.fleet import coverage
+from app.ask.cached import ask
+from app.widgets import synthetic_badge
+from app.words import escaping, numbers
+
+if TYPE_CHECKING:
+    from app.show.scope import Scope
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def show(sentence: str, scope: Scope) -> None:
+    """The answer, the filters, the coverage and, where it applies, the synthetic badge."""
+    chosen = scope.selection
+    rests_on = coverage.basis(ask(coverage.held, chosen), chosen)
+    in_utc = numbers.period(chosen.from_at, chosen.to_at, "UTC")
+    local = scope.timezone != "UTC"
+    _head(sentence, f"{scope.filters}. {rests_on}", scope, f"In UTC: {in_utc}" if local else None)
+
+
+def of_one(sentence: str, basis: str, scope: Scope) -> None:
+    """The head of a page about one thing: the answer, what it is, and the synthetic badge."""
+    _head(sentence, f"{basis.removesuffix('.')}.", scope)
+
+
+def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None) -> None:
+    """The sentence, its numbers and their % on one line; below it what it rests on."""
+    badge = f"{synthetic_badge.markdown()} " if scope.synthetic else ""
+    with st.container(gap="xsmall"):
+        st.title(escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%"), anchor=False)
+        st.caption(f"{badge}{escaping.escaped(basis)}", help=explained)

@@ -1,0 +1,224 @@
+"""What is said of a traced run: who slows it, and what fixing it gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from app.words import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.training.stragglers.causes import StragglerCause
+    from analytics.training.stragglers.patterns import Concentration, StragglerPatterns
+    from app.answers.training.stragglers import StragglerTrace
+
+MOST_NAMED = 3
+"""Workers that a sentence names."""
+CAUSES: Final = {
+    "worker": ("slow worker", "fixing it"),
+    "stage": ("slow stage", "levelling the stages"),
+    "sequence_length": ("uneven sequence lengths", "balancing micro-batches"),
+    "pause": ("pauses", "avoiding them"),
+    "dp_link": ("slow data-parallel link", "fixing it"),
+    "pp_link": ("slow pipeline link", "fixing it"),
+    "optimizer": ("slow optimizer", "fixing it"),
+    "data_loading": ("waiting for data", "loading ahead"),
+    "none": ("no cause found", ""),
+    "unknown": ("cause not stored", ""),
+}
+"""Cause -> its name, and what gives the time back."""
+EVIDENCE: Final = {
+    "time_over_peers_ratio": "computes take {} times as long as those of its peers",
+    "slow_steps_ratio": "slow in {} of steps",
+    "n_slow_workers": "slow workers: {}",
+    "share_of_slowest_ratio": "{} of it by the slowest",
+    "whole_dp_rank": "the whole dp rank",
+    "time_over_usual_stage_ratio": "computes take {} times as long as on the usual stage",
+    "forward_ratio": "forward {} times",
+    "backward_ratio": "backward {} times",
+    "n_dp_ranks": "on {} dp ranks",
+    "last_stage": "the last stage",
+    "correlation_raw": "forward and backward correlate by {}",
+    "correlation_demeaned": "by {} without the means of workers",
+    "correlation_between_stages": "by {} between stages",
+    "coefficient_of_variation": "coefficient of variation {}",
+    "n_pauses": "pauses: {}",
+    "n_workers": "workers: {}",
+    "steps_with_pause_ratio": "in {} of steps",
+    "seconds_per_pause": "{} s each",
+    "share_of_top_worker_ratio": "{} of it on one worker",
+    "steps_between": "every {} steps",
+    "operation": "{}",
+    "seconds_above_usual": "{} s a step above the usual",
+    "time_over_usual_ratio": "{} times the usual",
+    "n_workers_slow": "slow workers: {}",
+    "n_transfers": "transfers a step: {}",
+    "seconds_a_step": "{} s a step",
+    "late_steps_ratio": "late in {} of steps",
+    "longest_seconds": "{} s at most",
+    "slowest_dp_rank": "slowest dp rank {}",
+    "slowest_over_median_rank_ratio": "{} times the median rank",
+    "straggles": "it straggles",
+}
+"""Number by which a cause is recognised -> what is said of it."""
+SHARES: Final = (
+    "slow_steps_ratio", "share_of_slowest_ratio", "steps_with_pause_ratio",
+    "share_of_top_worker_ratio", "late_steps_ratio",
+)  # fmt: skip
+"""Those of them that are shares."""
+
+
+def title(cause: str) -> str:
+    """Name of a cause.
+
+    >>> title("dp_link"), title("another")
+    ('slow data-parallel link', 'another')
+    """
+    return CAUSES.get(cause, (cause, ""))[0]
+
+
+def verdict(trace: StragglerTrace) -> str:
+    """Who slows the run, what would fixing it give?"""
+    slowdown = numbers.number(trace.slowdown.value)
+    straggles = trace.analysis.slowdowns.straggles
+    if not trace.analysis.found_causes:
+        if straggles:
+            return f"The run takes {slowdown} times as long as without stragglers; no cause found."
+        return f"The run does not straggle: it takes {slowdown} times as long as without."
+    first = trace.analysis.found_causes[0]
+    fix = CAUSES.get(first.cause, ("", "fixing it"))[1]
+    verb = "make" if first.cause in ("pause", "sequence_length") else "makes"
+    text = (
+        f"{_subject(first, trace.nodes.node_of)} {verb} the run {numbers.number(first.slowdown)} "
+        f"times slower: {fix} gives back {numbers.percent(first.gain_ratio)} of the time"
+    )
+    return f"{text}." if straggles else f"{text}; S is {slowdown}, so it does not straggle."
+
+
+def basis(trace: StragglerTrace) -> str:
+    """What was traced."""
+    facts = trace.facts
+    n_gpus = "GPUs unknown" if trace.n_gpus is None else numbers.counted(trace.n_gpus, "GPU")
+    parts = [
+        str(facts["name"]),
+        *([f"cluster {facts['cluster']}"] if facts["cluster"] else []),
+        n_gpus,
+        f"{facts['dp']:,} data-parallel ranks x {facts['pp']:,} stages"
+        + (f" x {facts['vpp']:,} chunks" if facts["vpp"] > 1 else ""),
+        numbers.counted(facts["n_steps"], "step"),
+        *([f"{facts['n_dropped_steps']:,} left out"] if facts["n_dropped_steps"] else []),
+    ]
+    return " · ".join(parts)
+
+
+def target(cause: StragglerCause, node_of: Mapping[tuple[int, int], str]) -> str:
+    """What a cause is about, with nodes where they are known; empty for the whole job."""
+    stages = "" if cause.stage is None else f"stage {cause.stage}"
+    if cause.stages:
+        stages = f"stages {' and '.join(map(str, cause.stages))}"
+    if cause.dp is not None and cause.stage is not None:
+        return worker(cause.dp, cause.stage, node_of)
+    if cause.dp is not None:
+        return ", ".join(filter(None, (f"dp {cause.dp}", stages)))
+    if stages:
+        return stages
+    named = [worker(dp, stage, node_of) for dp, stage in cause.workers[:MOST_NAMED]]
+    more = cause.n_workers - len(named)
+    return "; ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
+
+
+def worker(dp: int, stage: int, node_of: Mapping[tuple[int, int], str]) -> str:
+    """A worker with its node.
+
+    >>> worker(3, 2, {(3, 2): "gpu7"}), worker(3, 2, {})
+    ('dp 3, stage 2 (gpu7)', 'dp 3, stage 2')
+    """
+    node = node_of.get((dp, stage))
+    return f"dp {dp}, stage {stage}" + (f" ({node})" if node else "")
+
+
+def evidence(cause: StragglerCause) -> str:
+    """Numbers by which a cause was recognised.
+
+    >>> from analytics.training.stragglers.causes import StragglerCause
+    >>> known = {"forward_ratio": 1.35, "n_dp_ranks": 8, "last_stage": True}
+    >>> evidence(StragglerCause("stage", {"stage": 3}, 0.1, None, known))
+    'forward 1.35 times, on 8 dp ranks, the last stage'
+    >>> known = {"slow_steps_ratio": 0.5, "steps_between": None, "another_s": 2.0}
+    >>> evidence(StragglerCause("pause", None, 0.1, None, known))
+    'slow in 50 % of steps, another s 2.00'
+    """
+    return ", ".join(
+        EVIDENCE.get(name, f"{name.replace('_', ' ')} {{}}").format(_value(name, value))
+        for name, value in cause.evidence.items()
+        if value is not None and value is not False
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, int):
+        return numbers.count(value)
+    if isinstance(value, float):
+        return numbers.percent(value) if name in SHARES else numbers.number(value)
+    return str(value)
+
+
+def _subject(cause: StragglerCause, node_of: Mapping[tuple[int, int], str]) -> str:
+    """What begins the sentence."""
+    where = target(cause, node_of)
+    if cause.cause == "worker" and cause.stage is not None:
+        return f"Worker {where}"
+    if cause.cause == "stage":
+        return where[0].upper() + where[1:]
+    name = title(cause.cause)
+    return f"{name[0].upper()}{name[1:]}" + (f" ({where})" if where else "")
+
+
+def when(patterns: StragglerPatterns, n_steps: int) -> str:
+    """Whether all steps are slow, some, or those from one on."""
+    share = numbers.percent(patterns.straggling_steps_ratio)
+    straggling = f"{share} of {numbers.counted(n_steps, 'step')} straggle"
+    if patterns.onset is not None:
+        rise = numbers.percent(patterns.onset.rise_ratio)
+        return (
+            f"{straggling}; from step {patterns.onset.step:,} on they take {rise} longer than "
+            "before."
+        )
+    if patterns.autocorrelation is None:
+        return f"{straggling}."
+    return f"{straggling}, with no onset; autocorrelation {patterns.autocorrelation:.2f}."
+
+
+def where(
+    patterns: StragglerPatterns,
+    node_of: Mapping[tuple[int, int], str],
+    nodes: tuple[str, Concentration] | None,
+) -> str:
+    """Which worker, rank, stage and node has most of what parts cost alone."""
+    if patterns.workers.gini is None:
+        return "no worker has any."
+    dp, stage = patterns.workers.top
+    parts = [
+        _share(worker(dp, stage, node_of), patterns.workers),
+        _share(f"dp {patterns.dp_ranks.top[0]}", patterns.dp_ranks),
+        _share(f"stage {patterns.stages.top[0]}", patterns.stages),
+    ]
+    if nodes is not None:
+        parts.append(_share(f"node {nodes[0]}", nodes[1]))
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _share(name: str, spread: Concentration) -> str:
+    """Share of the part with most; empty where there is one part alone, or none costs anything.
+
+    >>> from analytics.training.stragglers.patterns import Concentration
+    >>> _share("dp 1", Concentration(8, 0.75, (1,), 0.9))
+    'dp 1 has 90 % (Gini 0.75 over 8)'
+    """
+    if spread.n_parts < 2 or spread.gini is None:
+        return ""
+    return (
+        f"{name} has {numbers.percent(spread.top_share_ratio)} (Gini {spread.gini:.2f} "
+        f"over {spread.n_parts:,})"
+    )

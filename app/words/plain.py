@@ -1,0 +1,43 @@
+"""Text of logs, records and names as it can be printed anywhere."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def one_line(text: str) -> str:
+    r"""Text of a log or record without control characters and line ends.
+
+    >>> one_line("\x1b[31mred\x1b[0m\r\nnext")
+    'red next'
+    """
+    return " ".join(_CONTROL.sub("", text).split())
+
+
+def printable(text: str) -> str:
+    r"""A line of a log as it stands, without control characters; its indent stays.
+
+    >>> printable("\t\x07at x\r\n")
+    '        at x'
+    """
+    return " ".join(_CONTROL.sub("", text).expandtabs().splitlines())
+
+
+def shortened(text: str, longest: int) -> str:
+    """Text of at most so many letters; an ellipsis says that it goes on.
+
+    >>> shortened("a long name", 6), shortened("short", 6)
+    ('a lon…', 'short')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def file_name(name: str) -> str:
+    """A name as part of a file's name.
+
+    >>> file_name("rack 3/../n1.example")
+    'rack-3-..-n1.example'
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.") or "unnamed"

@@ -1,0 +1,297 @@
+"""Glossary: what every number means, shown on hover and printed in reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.words import numbers
+
+
+@dataclass(frozen=True)
+class Term:
+    """A quantity: the words it is shown under, and what they mean."""
+
+    label: str
+    """With the unit, where the value does not carry it."""
+    definition: str
+
+
+FAILURE_RATE = Term(
+    "Failures per 1,000 node-days",
+    "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
+    "eight 1-GPU jobs are one node). A failure is an attempt whose verdict is hardware, or whose "
+    "node the scheduler lost, whatever the verdict. The interval is Garwood's exact one for a "
+    "Poisson count, widened by a bootstrap over days where failures come in clusters.",
+)
+INCIDENT_RATE = Term(
+    "Incidents per 1,000 node-days",
+    "Failures of one incident count once: a node that kills five jobs at a time is one incident "
+    "and five failures. Where failures are known without jobs, those of a node within an hour do.",
+)
+EXPOSURE = Term(
+    "Exposure (node-days)",
+    "GPUs / GPUs per node x running time, summed over the attempts that count: eight 1-GPU jobs "
+    "are one node.",
+)
+NODE_MTTF = Term(
+    "MTTF of one node",
+    "Mean time to failure of one node: 24 h / (failures per node-day). A job on N nodes waits an "
+    "N-th of it, if nodes fail independently and at one rate.",
+)
+BETWEEN_FAILURES = Term(
+    "Mean time between failures",
+    "Mean gap between consecutive failures of the whole selection: (last - first) / (n - 1). It "
+    "is about the fleet, not about a job.",
+)
+REPAIR = Term(
+    "Mean time to repair",
+    "Mean of the repair times that the source states, else of end - start of the failure. Only "
+    "failures whose repair is known count.",
+)
+OUT_OF_SERVICE = Term(
+    "Nodes out of service",
+    "Nodes that the scheduler held down, drained or failing at the end of the period. Unknown "
+    "where no source says so.",
+)
+COVERAGE = Term(
+    "Sources with records",
+    "Sources with at least one record in the period, of those that a site can have. A day without "
+    "a record is shown as a gap, not as zero: nothing says whether it was quiet or not collected.",
+)
+FAILED_ATTEMPTS = Term(
+    "Failed attempts",
+    "Attempts that ended FAILED, NODE_FAIL, TIMEOUT, OUT_OF_MEMORY or BOOT_FAIL, were requeued, or "
+    "lost a node, of all attempts that ended in the period. Each has a verdict: cause, domain, "
+    "confidence and the evidence for it.",
+)
+UNKNOWN_CAUSE = Term(
+    "Cause unknown",
+    "Share of the failed attempts for which no record says why. They stay unknown: a node that was "
+    "lost without any event is one of them. The interval is Clopper and Pearson's exact one.",
+)
+COUNTED_FAILURES = Term(
+    "Hardware or node lost",
+    "Attempts whose verdict is hardware, and attempts that the scheduler lost with a node whatever "
+    "the verdict; one can be both, and counts once. These are the failures that the failure rate "
+    "counts.",
+)
+FAILED_GPU_HOURS = Term(
+    "GPU-hours of failed attempts",
+    "Running time x GPUs of all failed attempts. How much of it was lost depends on checkpoints: "
+    "this is the upper bound.",
+)
+CONFIDENCE = Term(
+    "Confidence",
+    "Share of the weighted evidence that speaks for this cause, from 0 to 1; 0 where the cause is "
+    "unknown, 1 where a person decided.",
+)
+CAUSAL_RATIO = Term(
+    "Causal ratio",
+    "Share of a check's hits around failed attempts that is not chance: 1 - f / h, with h hits per "
+    "node of failed attempts and f, the lower 90 % bound of hits per node of completed ones. 1: it "
+    "never fires around success; 0: as often as around failure. Evidence counts by this share.",
+)
+NODE_OUTAGES = Term(
+    "Times out of service",
+    "Times that the scheduler held the node down, drained or failing in the period, planned ones "
+    "included.",
+)
+NODE_EVENTS = Term(
+    "Critical or fatal events",
+    "Health checks and kernel lines of severity critical or fatal on this node in the period.",
+)
+NODE_FAILURES = Term(
+    "Attempts ended by this node",
+    "Attempts whose verdict names this node and its hardware or system software, or that it was "
+    "lost. On the other failed attempts another node or the program was at fault, or nothing "
+    "says.",
+)
+NODE_INCIDENTS = Term("Incidents", "Incidents of the period whose evidence names this node.")
+NODE_TICKETS = Term("Tickets", "Repair tickets of this node, opened or open in the period.")
+DOMAINS = (
+    Term("Hardware", "GPU, memory, link, NIC, power, disk: something must be repaired."),
+    Term(
+        "System software",
+        "Scheduler, driver, container runtime, storage and network services, cluster libraries.",
+    ),
+    Term(
+        "User program",
+        "The program's code, inputs and configuration, what it exhausts, and cancellation.",
+    ),
+    Term("Unknown", "No record says why, or nobody failed."),
+)
+INCIDENTS_WITH_JOBS = Term(
+    "Incidents per 1,000 node-days",
+    "Failures, critical events and outages that share a node, rack, cause or crash loop in time "
+    "are one incident. The rate counts those that hit a job, per 1,000 node-days of running time, "
+    "with Garwood's exact interval for a Poisson count.",
+)
+LOST_GPU_HOURS = Term(
+    "GPU-hours lost",
+    "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
+    "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
+    "The second-order part is that of the preempted attempts. All failures of an incident count, "
+    "those of a crash loop whatever their verdict; the Ledger counts what infrastructure ended.",
+)
+OPEN_INCIDENTS = Term(
+    "Open incidents",
+    "Incidents that nobody has acknowledged or resolved. An incident is open until a person says "
+    "otherwise.",
+)
+CRASH_LOOPS = Term(
+    "Crash loops",
+    "Incidents in which one job failed at least 3 times in a row within 24 hours, whatever the "
+    "verdicts: each round takes its nodes again and may preempt other jobs.",
+)
+INCIDENT_CONFIDENCE = Term(
+    "Confidence",
+    "Of the incident's cause: the largest confidence of the verdicts that name it; 1 where a "
+    "person said it, unknown where no failed attempt names it.",
+)
+BLAST_RADIUS = Term(
+    "Jobs hit",
+    "Jobs that failed, and jobs that a requeue of one of these preempted. GPUs are those of each "
+    "job's largest attempt: GPUs that two jobs held one after the other count twice.",
+)
+NODES_HIT = Term("Nodes", "Nodes of the attempts hit and of the events.")
+UNMEASURED = Term(
+    "Attempts not measured",
+    "Attempts hit whose GPUs or times are not recorded: what they lost is not in the GPU-hours "
+    "lost.",
+)
+COMPANIONS = Term(
+    "Signals that come together",
+    "Of the incidents that show a check or code, the share that shows others too, with Clopper and "
+    "Pearson's exact interval; an incident counts once. Lift: how many times as often as chance "
+    "would bring them together. Which came first, or caused the other, it does not say.",
+)
+PRODUCTIVE_SHARE = Term(
+    "Productive",
+    "Share of the GPU-hours that did work which was kept: not spent on start-up or checkpoints, "
+    "and not lost since the last checkpoint. Errors of the user's own program count as productive. "
+    "It is Google's goodput, of the whole capacity or of the time that jobs held.",
+)
+LOST_TO_FAILURES = Term(
+    "Lost: failures, GPU-h",
+    "Work since the last checkpoint when hardware, system software or a lost node ended an "
+    "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
+    "struck.",
+)
+LOST_TO_PREEMPTION = Term(
+    "Preempted, GPU-h",
+    "Work since the last checkpoint of attempts that were preempted. Second order is the part "
+    "that the requeue of a failed job caused.",
+)
+OUT_OF_SERVICE_HOURS = Term(
+    "Out of service, GPU-h",
+    "Capacity out of service: nodes drained, lost or found down, and planned maintenance. GPUs "
+    "that jobs still held on draining nodes are not counted.",
+)
+IDLE_HOURS = Term(
+    "Idle, GPU-h",
+    "GPUs in service that no job held and for which no eligible job waited. Free GPUs while as "
+    "many were waited for are held by the queue, a bucket of its own.",
+)
+HELD_HOURS = Term(
+    "Held by jobs, GPU-h",
+    "Running time x GPUs of all attempts in the selection: what the shares are shares of.",
+)
+LOSSES_COST = Term(
+    "Cost of the losses",
+    "GPU-hours lost to failures and to preemption, and those of nodes down or drained, at the "
+    "price of a GPU-hour that site.toml states.",
+)
+THIRTY_MINUTES = Term(
+    "By the 30-minute rule",
+    "The loss as Kokolis et al. (arXiv 2410.21680) count it: min(running time, 30 min) x GPUs of "
+    "each attempt, the mean loss with hourly checkpoints. First order: failed attempts; second "
+    "order: attempts that the requeue of one preempted.",
+)
+ETTR = Term(
+    "ETTR, all runs",
+    "Effective training time ratio: productive time over the time that a run waited (eligible and "
+    "queued) and ran, all runs together, weighted by GPUs. Start-up, checkpoints and work lost at "
+    "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
+    "2410.21680). The interval joins what is assumed of checkpoints and start-up with the chance "
+    "of when interruptions struck; n counts interruptions.",
+)
+ETTR_MEDIAN = Term(
+    "ETTR, median run",
+    "Half of the runs got more out of their time. Each run counts once, whatever its size; the "
+    "interval is distribution-free, from the order of the runs.",
+)
+RUNS = Term(
+    "Runs",
+    "A run is all attempts and jobs of one task: requeues, and what [runs] of site.toml joins. "
+    "Counted are runs on several nodes that ran in the period, whole. GPU-hours: waiting and "
+    "running.",
+)
+FAILURES_PER_RUN = Term(
+    "Failures per run",
+    "Attempts that hardware or system software ended, or whose node was lost, per run; "
+    "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
+)
+RUN_WAIT = Term(
+    "Median wait to start",
+    "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
+    "distribution-free interval.",
+)
+SLOWDOWN = Term(
+    "Slowdown S",
+    "Mean time of a step as it ran, without launch delays, over that of the same step with every "
+    "operation at its ideal cost: the mean of its type for computes, the median for transfers. "
+    "Above 1.1 the run straggles. The interval resamples the traced steps.",
+)
+WASTED_SHARE = Term(
+    "GPU-time wasted",
+    "1 - 1 / S: share of the run's GPU-hours that waiting for stragglers takes.",
+)
+WASTED_HOURS = Term(
+    "Wasted, GPU-h a day",
+    "GPU-time wasted x GPUs of the job x 24 h: per day of training. Needs the job's GPUs, which "
+    "the meta file of the trace states.",
+)
+SLOWEST_WORKERS = Term(
+    "M_W, slowest workers",
+    "Share of T - T_ideal that fixing the slowest 3 % of workers recovers. Above 0.5 few workers "
+    "are the problem. It can exceed 1 or fall below 0: the ideal is a mean that the slow workers "
+    "raise.",
+)
+LAST_STAGE = Term(
+    "M_S, last stage",
+    "Share of T - T_ideal that fixing the last pipeline stage recovers. From 0.5 on the stages are "
+    "uneven, often by the loss layer. It can exceed 1 or fall below 0, as M_W can.",
+)
+LAUNCH_SLOWDOWN = Term(
+    "Launch slowdown",
+    "Traced over simulated step time: delays that no dependency explains, such as data loading, "
+    "and the simulation's own error. Above 5 % the paper leaves a trace out.",
+)
+WORKER_SLOWDOWN = Term(
+    "S_w, slowdown by one worker",
+    "Step time if this worker alone kept its own costs, over the ideal one. `exact` simulates each "
+    "worker; `min` is the paper's approximation, the smaller of its rank's and its stage's.",
+)
+CHANGE = (
+    "Before is the preceding period of the same length. A change is clear where the two intervals "
+    "do not overlap."
+)
+PROJECTION = Term(
+    "Projection",
+    "MTTF of a job of N nodes if nodes fail independently at the measured rate r_f: "
+    "24 / (N r_f) hours, after Kokolis et al., arXiv 2410.21680.",
+)
+
+
+def largest_jobs(gpus_from: int, gpus_to: int) -> Term:
+    """The MTTF of the largest class of sizes that ran."""
+    return Term(
+        f"MTTF, {numbers.gpus(gpus_from, gpus_to)}",
+        "Measured mean time to failure of jobs of the largest size that ran: their running hours "
+        "divided by their failures. Without a failure only a lower bound is known.",
+    )
+
+
+def ettr_from(min_gpus: int) -> Term:
+    """ETTR of large runs, on pages that count jobs of all sizes."""
+    return Term(f"ETTR, {min_gpus:,} GPUs and more", ETTR.definition)

@@ -1,0 +1,133 @@
+"""Incidents: failures, bursts of events and outages grouped anew under ids that stay."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from data.definitions import INFRASTRUCTURE
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+    from data.site import Site
+    from data.stages import Context
+
+READS = ("failures", "jobs", "jobs.attempt", "job_nodes", "health_events",
+         "health_events.severity", "node_events", "nodes")  # fmt: skip
+WRITES = ("incidents", "incident_members")
+CARRIES = ("incidents", "incident_members")
+INPUTS = ("site.attribution", "site.taxonomy", "analytics.failures", "data.definitions")
+NEEDS = ("failures", "health_events")
+
+
+def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
+    """Fills `incidents` and `incident_members`."""
+    from analytics.failures.incidents import IncidentOptions, carry_over, incidents
+
+    site = context.site
+    options = IncidentOptions(
+        before_minutes=site.attribution.before_minutes,
+        after_minutes=site.attribution.after_minutes,
+        titles={name: cause.title for name, cause in site.causes.causes.items()},
+    )
+    if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
+        return
+    failures = connection.execute(_FAILURES, {"n": options.loop_failures}).df()
+    grouped = incidents(
+        failures,
+        _attempt_nodes(connection, failures),
+        _bursts(connection, site),
+        node_events=connection.execute(
+            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
+        ).df(),
+        nodes=connection.execute("SELECT cluster, node, rack, pod, last_seen_at FROM nodes").df(),
+        preempted=connection.execute(
+            """SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus
+               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL"""
+        ).df(),
+        options=options,
+    )
+    old = connection.execute("FROM incidents").df()
+    old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
+    old_members = old_members.rename(columns={"start_at": "at"})
+    named = carry_over(grouped.incidents, grouped.members, old, old_members)
+    rows = named.incidents.assign(nodes=[_listed(nodes) for nodes in named.incidents["nodes"]])
+    members = named.members.rename(columns={"at": "start_at"})
+    for table, frame in (("incidents", rows), ("incident_members", members)):
+        connection.register("derived", frame)
+        connection.execute(f"DELETE FROM {table}")
+        connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
+        connection.unregister("derived")
+
+
+_SEEDS = f"""
+SELECT 1 FROM failures WHERE {INFRASTRUCTURE}
+UNION ALL
+SELECT 1 FROM jobs WHERE attempt >= $n
+UNION ALL
+SELECT 1 FROM health_events WHERE severity IN ('critical', 'fatal')
+UNION ALL
+SELECT 1 FROM incidents LIMIT 1
+"""
+"""A row where there may be incidents, or were some."""
+
+_FAILURES = f"""
+WITH again AS (
+  SELECT DISTINCT cluster, job_id FROM jobs WHERE attempt >= $n),
+often AS (
+  SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
+chosen AS (
+  FROM failures WHERE {INFRASTRUCTURE}
+  UNION
+  FROM failures SEMI JOIN often USING (cluster, attempt_key)),
+restart AS (
+  SELECT cluster, attempt_key, lead(start_at) OVER (
+    PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
+  FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
+SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
+  jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+FROM chosen JOIN jobs USING (cluster, attempt_key)
+LEFT JOIN restart USING (cluster, attempt_key)
+ORDER BY failed_at, attempt_key
+"""
+"""Failures that may be part of an incident: infrastructure's, and of runs that fail often.
+
+A run is all attempts of a job id: a requeue keeps it, while it begins a new SLUID.
+"""
+
+
+def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
+    """Nodes of these attempts."""
+    connection.register("chosen_failures", failures[["cluster", "attempt_key"]])
+    nodes = connection.execute(
+        """SELECT cluster, attempt_key, node FROM job_nodes
+           SEMI JOIN chosen_failures USING (cluster, attempt_key)"""
+    ).df()
+    connection.unregister("chosen_failures")
+    return nodes
+
+
+def _bursts(connection: duckdb.DuckDBPyConnection, site: Site) -> pd.DataFrame:
+    """Bursts of events, each with the cause that it names."""
+    from analytics.failures.bursts import bursts
+    from analytics.failures.evidence import of_events
+    from analytics.failures.precedence import weights
+
+    observed = bursts(
+        connection.execute(
+            """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
+                 xid, sxid, message FROM health_events
+               WHERE observed_at IS NOT NULL AND node IS NOT NULL"""
+        ).df()
+    )
+    table = weights(site.attribution.table, site.causes)
+    cause = of_events(observed, table)["cause"]
+    domains = {name: one.domain for name, one in site.causes.causes.items()}
+    return observed.assign(cause=cause, domain=cause.map(domains))
+
+
+def _listed(nodes: object) -> str:
+    """Names of nodes as a JSON array; those of an older derivation are one already."""
+    return nodes if isinstance(nodes, str) else json.dumps(list(nodes or ()))  # type: ignore[call-overload]

@@ -1,0 +1,44 @@
+"""The GPU-hour ledger and the job runs: `gpu_time` and `job_runs`, derived when asked for.
+
+Not at every publish: on millions of attempts they cost seconds, which an hourly ingest need not
+pay. They follow records, verdicts of people and site.toml.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from data.stages import Context
+
+READS = (
+    *("jobs", "jobs.run_id", "run_links", "job_nodes", "clusters", "nodes", "node_events"),
+    *("failures", "incidents", "incident_members", "training_metrics"),
+    *("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces"),
+    *("straggler_traces.cluster", "straggler_traces.run_id"),
+)
+WRITES = ("gpu_time", "job_runs")
+INPUTS = (
+    *("decided", "site.runs", "analytics.efficiency", "data.definitions", "data.interrupted"),
+    "data.said",
+)
+ON_DEMAND = True
+
+
+def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, object]:
+    """Fills both tables; notes on what they take for granted and leave out."""
+    from data.stages.ledger.attempts import attempt_rows  # here: they need pandas and SciPy
+    from data.stages.ledger.fleet import fleet_rows
+    from data.stages.ledger.tables import write_ledger, write_runs
+
+    context.progress("dividing running time")
+    held = attempt_rows(connection, context.site.runs, context.said)
+    context.progress("sweeping the fleet")
+    rest, excess = fleet_rows(connection)
+    context.progress("writing the ledger")
+    write_ledger(connection, held, rest)
+    context.progress("writing the runs")
+    write_runs(connection, held)
+    return held.notes | {"excess_gpu_seconds": excess}

@@ -1,0 +1,270 @@
+"""Attempts that held GPUs, and where their running time went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analytics.efficiency.attempt_time import AttemptTime, Held, attempt_time, daily_rows
+from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
+from analytics.efficiency.training_log import attempt_progress, run_habits
+from data.definitions import FAILED
+from data.interrupted import BY_RULE, RAN_S, interrupted
+from data.interrupted import SEVERAL_NODES as SEVERAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+    from numpy.typing import NDArray
+
+    from data.said import Said
+    from data.site import Runs
+
+    Arrays = dict[str, NDArray[Any]]
+
+CHUNK = 500_000
+"""Attempts divided at once."""
+HELD = ("start_s", "ran_s", "n_gpus", "group", "loss", "counted_from_s")
+"""What `Held` takes."""
+SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
+"""What training metrics show of an attempt."""
+
+
+@dataclass(frozen=True)
+class AttemptRows:
+    """What the attempts of a store held."""
+
+    daily: pd.DataFrame
+    """Rows of the ledger: group, day, part, loss and the counts of `daily_rows`."""
+    parts: pd.DataFrame
+    """One row an attempt of a run on several nodes: its row id, seconds of each part, bounds."""
+    run_habits: pd.DataFrame
+    """Habits of the runs whose training metrics are stored."""
+    notes: dict[str, object]
+    """What a reader must know: habits taken, attempts that could not be counted."""
+
+
+def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) -> AttemptRows:
+    """Divides the running time of every attempt with GPUs."""
+    _windows(connection)
+    _losses(connection, said)
+    arrays = _attempts(connection)
+    progress, observed = _progress(connection)
+    shown = _shown(arrays["id"], progress)
+    wasted = _wasted(connection, arrays["id"])
+    parts, daily, notes = [], [], {}
+    for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
+        several, stated = name == "several_nodes", getattr(runs, name)
+        known = habits(
+            observed[observed["several"].eq(several)],
+            stated={quantity: getattr(stated, quantity) for quantity in QUANTITIES},
+            assumed=assumed,
+        )
+        notes[name] = known.record
+        for chosen in _chunks(
+            arrays["several"] == several, (arrays["loss"] >= 0) | shown.any | (wasted > 0)
+        ):
+            held = Held(**{each: arrays[each][chosen] for each in HELD})
+            waste = wasted[chosen] if wasted[chosen].any() else None
+            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
+            daily.append(daily_rows(held, time))
+            rows = _per_attempt(held, time).assign(
+                id=arrays["id"][chosen], basis=known.basis, measured=shown.any[chosen]
+            )
+            parts.append(rows[arrays["of_run"][chosen]])
+    return AttemptRows(
+        daily=pd.concat(daily, ignore_index=True),
+        parts=pd.concat(parts, ignore_index=True),
+        run_habits=observed,
+        notes=notes | _uncounted(connection),
+    )
+
+
+def _chunks(of_class: NDArray[np.bool_], apart: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Places of a class, those set apart first; a stretch of either at a time, at least one."""
+    for rows in (np.flatnonzero(of_class & apart), np.flatnonzero(of_class & ~apart)):
+        for first in range(0, max(len(rows), 1), CHUNK):
+            yield rows[first : first + CHUNK]
+
+
+def _windows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Temporary table ledger_window: the time in which a cluster's records are complete.
+
+    Accounting that begins at a time T lists the attempts that ended since T: before the first end
+    others ran that nobody listed. Where the first submission lies within an hour before the first
+    end, the records begin with the cluster's own beginning. Clusters without GPU-time have none.
+    """
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE ledger_window AS
+           SELECT cluster, CASE WHEN first_end_s - first_s <= 3600 THEN first_s
+               ELSE first_end_s END AS begin_s, epoch_us(as_of_at) // 1000000 AS end_s,
+             gpus_per_node
+           FROM clusters JOIN (
+             SELECT cluster, epoch_us(min(least(submit_at, start_at))) // 1000000 AS first_s,
+               epoch_us(min(coalesce(end_at, start_at))) // 1000000 AS first_end_s
+             FROM jobs WHERE start_at IS NOT NULL GROUP BY cluster) USING (cluster)
+           WHERE basis = 'gpu_time'"""
+    )
+
+
+def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
+    """Temporary tables: attempt_loss (attempts that were interrupted) and ledger_loss (how)."""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE interrupted AS WITH {interrupted()} FROM interrupted",
+        said.parameters,
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE ledger_loss AS
+           SELECT row_number() OVER (ORDER BY bucket, cause) - 1 AS code, * FROM (
+             SELECT DISTINCT bucket, cause FROM interrupted)"""
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE attempt_loss AS
+           SELECT id, min(code) AS code FROM interrupted JOIN ledger_loss
+             ON ledger_loss.bucket = interrupted.bucket
+             AND ledger_loss.cause IS NOT DISTINCT FROM interrupted.cause GROUP BY id"""
+    )
+
+
+def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
+    """Attempts with GPUs that ran, as arrays."""
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE ledger_group AS
+           SELECT row_number() OVER () - 1 AS code, * FROM (
+             SELECT DISTINCT cluster, partition, account, n_gpus FROM jobs
+             WHERE start_at IS NOT NULL AND n_gpus > 0 ORDER BY ALL)"""
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE small_of_run AS
+           SELECT jobs.rowid FROM jobs JOIN ledger_window USING (cluster)
+           SEMI JOIN (
+             SELECT cluster, run_id FROM jobs JOIN ledger_window USING (cluster) WHERE {SEVERAL}
+           ) USING (cluster, run_id)
+           WHERE NOT ({SEVERAL})"""
+    )
+    found: Arrays = connection.execute(
+        f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
+             CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
+             coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
+             {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run
+           FROM jobs JOIN ledger_window USING (cluster)
+           JOIN ledger_group ON ledger_group.cluster = jobs.cluster
+             AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition
+             AND ledger_group.account IS NOT DISTINCT FROM jobs.account
+             AND ledger_group.n_gpus = jobs.n_gpus
+           LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
+           WHERE start_at IS NOT NULL"""
+    ).fetchnumpy()  # type: ignore[assignment]  # no column is an enum
+    return found
+
+
+def _per_attempt(held: Held, time: AttemptTime) -> pd.DataFrame:
+    """Seconds of the parts of attempts.
+
+    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
+    """
+    columns = {"ran_s": held.ran_s, "variance_s2": time.variance_s2}
+    for part in ("startup", "checkpoint", "lost"):
+        columns[f"{part}_s"] = time.value[part]
+    for prefix, seconds in (("", time.value), ("lower_", time.lower), ("upper_", time.upper)):
+        columns[f"{prefix}productive_s"] = seconds["productive"] + seconds["straggler"]
+    return pd.DataFrame(columns)
+
+
+def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What training metrics show of attempts, and the habits of their runs."""
+    steps = connection.execute(
+        """SELECT cluster, attempt_key, step, rank, logged_at, step_time_s, checkpoint_event,
+             checkpoint_s FROM training_metrics WHERE attempt_key IS NOT NULL"""
+    ).df()
+    attempts = connection.execute(
+        f"""SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at,
+             coalesce({SEVERAL}, false) AS several
+           FROM jobs JOIN (SELECT cluster, gpus_per_node FROM clusters) USING (cluster)
+           SEMI JOIN (
+             SELECT cluster, run_id FROM jobs SEMI JOIN training_metrics
+               USING (cluster, attempt_key)) USING (cluster, run_id)
+           WHERE start_at IS NOT NULL"""
+    ).df()
+    progress = attempt_progress(steps, attempts)
+    several = attempts.groupby(["cluster", "run_id"], dropna=False)["several"].any()
+    observed = run_habits(progress).merge(
+        several.reset_index(), on=["cluster", "run_id"], how="left"
+    )
+    keys = ["cluster", "attempt_key"]
+    return progress.merge(attempts[["id", *keys]], on=keys), observed
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What training metrics show, in the order of the attempts."""
+
+    any: NDArray[np.bool_]
+    """Whether they show anything of an attempt."""
+    columns: Arrays
+
+    def of(self, chosen: NDArray[np.int64]) -> Arrays | None:
+        """What they show of some attempts; None where that is nothing."""
+        if not self.any[chosen].any():
+            return None
+        return {name: values[chosen] for name, values in self.columns.items()}
+
+
+def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
+    """What metrics show of the attempts of these row ids."""
+    shown = np.zeros(len(ids), dtype=bool)
+    if progress.empty:
+        return _Shown(shown, {})
+    places = pd.Index(ids).get_indexer(pd.Index(progress["id"]))
+    kept = places >= 0
+    columns = {}
+    for name in SHOWN:
+        columns[name] = np.full(len(ids), np.nan)
+        columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
+        shown |= ~np.isnan(columns[name])
+    return _Shown(shown, columns)
+
+
+def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Share of their time that stragglers waste, of attempts of runs with traces; else 0."""
+    found = connection.execute(
+        """SELECT jobs.rowid AS id, wasted FROM jobs JOIN (
+             SELECT cluster, run_id,
+               greatest(0, sum(wasted_ratio * n_steps) / sum(n_steps)) AS wasted
+             FROM straggler_traces WHERE wasted_ratio IS NOT NULL AND n_steps > 0
+             GROUP BY ALL) traced USING (cluster, run_id)"""
+    ).fetchnumpy()
+    wasted = np.zeros(len(ids))
+    if len(found["id"]):
+        places = pd.Index(ids).get_indexer(pd.Index(np.asarray(found["id"])))
+        wasted[places[places >= 0]] = np.asarray(found["wasted"])[places >= 0]
+    return wasted
+
+
+def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+    """What the ledger leaves out, or counts although its cause is not known."""
+    ((without_gpus, n_failed, failed_gpu_s),) = connection.execute(
+        f"""SELECT count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL),
+             count(*) FILTER (n_gpus > 0 AND {FAILED}),
+             CAST(coalesce(sum({BY_RULE}) FILTER ({FAILED}), 0) AS BIGINT)
+           FROM jobs JOIN ledger_window USING (cluster) WHERE state <> 'REQUEUED'"""
+    ).fetchall()
+    ((n_known, known_gpu_s),) = connection.execute(
+        f"""SELECT count(*), CAST(coalesce(sum({BY_RULE}), 0) AS BIGINT)
+           FROM jobs JOIN ledger_window USING (cluster) SEMI JOIN (
+             FROM failures WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
+           WHERE n_gpus > 0 AND state <> 'REQUEUED'"""
+    ).fetchall()
+    without = connection.execute(
+        "SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time' ORDER BY cluster"
+    ).fetchall()
+    return {
+        "clusters_without_gpu_time": [cluster for (cluster,) in without],
+        "attempts_without_gpus": without_gpus,
+        "failures_of_unknown_cause": n_failed - n_known,
+        "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
+    }

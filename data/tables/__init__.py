@@ -1,0 +1,42 @@
+"""The tables of a snapshot, one a module with all its facts; every other place reads them here.
+
+Times are TIMESTAMPTZ in UTC, unknown is NULL, intervals are half-open [start_at, end_at). No
+PRIMARY KEY or UNIQUE: the merge in data.publish keeps keys unique, tests assert it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from data.tables.table import Column, Coverage, People, Records, Table
+
+__all__ = ["Column", "Coverage", "People", "Records", "Table", "people", "records", "tables"]
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table that a module of this folder declares, by name."""
+    declared = [
+        value
+        for module in sorted(info.name for info in iter_modules(__path__))
+        for value in vars(import_module(f"{__name__}.{module}")).values()
+        if isinstance(value, Table)
+    ]
+    return {table.name: table for table in declared}
+
+
+def records() -> dict[str, Records]:
+    """The tables into which records are merged, by name."""
+    return {name: table for name, table in tables().items() if isinstance(table, Records)}
+
+
+def people() -> dict[str, People]:
+    """Columns that name people, and whom they name: of one name in every table the same."""
+    return {
+        name: column.people
+        for table in tables().values()
+        for name, column in table.columns.items()
+        if column.people is not None
+    }

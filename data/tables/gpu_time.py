@@ -1,0 +1,31 @@
+"""Rows of the ledger of GPU-time."""
+
+from data.tables.table import Table, bigint, date, double, integer, varchar
+
+GPU_TIME = Table(
+    "gpu_time",
+    "A day of a ledger bucket. Derived on demand: `faultline ledger`, `ettr` and their pages.",
+    {
+        "day": date("day in UTC"),
+        "cluster": varchar("name of the cluster"),
+        "partition": varchar("partition; NULL for time that no job held"),
+        "account": varchar("account; NULL for time that no job held", people="account"),
+        "size_class": varchar("class of job size in GPUs: 1, 2-8, 9-16 and so on, doubling"),
+        "n_gpus": integer("GPUs of the attempts; NULL for time that no job held"),
+        "bucket": varchar("bucket of the ledger"),
+        "cause": varchar("cause of a loss; NULL where the bucket has none or it is unknown"),
+        "gpu_seconds": bigint("GPU-seconds; of estimated buckets the central value"),
+        "lower_gpu_seconds": bigint("least under what is assumed of checkpoints and start-up"),
+        "upper_gpu_seconds": bigint("greatest"),
+        "variance_gpu_s2": double("variance by chance, square GPU-seconds; adds up over rows"),
+        "n_attempts": bigint(
+            "attempts whose time it is, on the day on which they end; NULL for time that no job "
+            "held"
+        ),
+        "rule_gpu_seconds": bigint(
+            "of the same attempts min(running time, 30 min) x GPUs, as the RSC paper counts; NULL "
+            "for other buckets"
+        ),
+    },
+    key=("day", "cluster", "partition", "account", "n_gpus", "bucket", "cause"),
+)

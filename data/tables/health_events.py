@@ -1,0 +1,29 @@
+"""Observations on nodes and GPUs."""
+
+from data.tables.table import Coverage, Records, integer, timestamptz, varchar
+
+HEALTH_EVENTS = Records(
+    "health_events",
+    "An observation on a node or GPU.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "event_id": varchar("hash of the observation and its occurrence number within the file"),
+        "node": varchar("host name"),
+        "gpu": varchar("GPU index or PCI address"),
+        "observed_at": timestamptz("when; NULL where the source gives no absolute time"),
+        "source": varchar("kernel, health_check, dcgm or scheduler"),
+        "check_name": varchar("name of the check: xid, sxid, gpu_lost, or the health check's own"),
+        "severity": varchar(
+            "info, warning, critical, fatal; NULL unknown. Of XIDs set anew at every publish",
+            derived=True,
+        ),
+        "xid": integer("NVIDIA XID"),
+        "sxid": integer("NVSwitch SXid"),
+        "message": varchar("the line or message", people="text"),
+        "job_id": varchar("job the observer names"),
+    },
+    key=("cluster", "event_id"),
+    time="observed_at",
+    coverage=Coverage(by="source"),
+    later="observed_at",
+)

@@ -1,0 +1,28 @@
+"""Lines of the logs of jobs."""
+
+from data.tables.table import Coverage, Records, bigint, integer, timestamptz, varchar
+
+JOB_LOGS = Records(
+    "job_logs",
+    "A line of a job's log.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "job_id": varchar(
+            "job that the file's name states; NULL where the source states the attempt"
+        ),
+        "attempt_key": varchar(
+            "the attempt; found anew at every publish from job_id and the lines' times",
+            derived=True,
+        ),
+        "file": varchar("name of the log file", people="text"),
+        "line_no": bigint("line, from 1"),
+        "logged_at": timestamptz("time on the line"),
+        "node": varchar("host that wrote it"),
+        "rank": integer("rank that wrote it"),
+        "text": varchar("the line", people="text"),
+    },
+    key=("cluster", "job_id", "file", "line_no"),
+    time="logged_at",
+    coverage=Coverage(),
+    later="logged_at",
+)

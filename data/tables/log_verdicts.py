@@ -1,0 +1,25 @@
+"""First causes found in the logs of attempts."""
+
+from data.tables.table import Table, bigint, double, varchar
+
+LOG_VERDICTS = Table(
+    "log_verdicts",
+    "The first cause found in the log of an attempt. Derived at a publish that brings new lines.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "attempt_key": varchar("the attempt"),
+        "content": varchar("hash of the log's lines"),
+        "rules_version": varchar("version of the rules that read it"),
+        "cause": varchar("cause, by the taxonomy; unknown where the log names none"),
+        "confidence": double("confidence in [0, 1]"),
+        "method": varchar("log_rule, log_model or none"),
+        "file": varchar("file of the line of the first cause", people="text"),
+        "line_no": bigint("that line"),
+        "node": varchar("host that wrote it"),
+        "text": varchar("its text", people="text"),
+        "evidence": varchar(
+            "lines the verdict rests on, a JSON array: line, text", people="nested"
+        ),
+    },
+    key=("cluster", "attempt_key"),
+)

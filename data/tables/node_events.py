@@ -1,0 +1,22 @@
+"""Intervals in which nodes were out of service."""
+
+from data.tables.table import Coverage, Records, boolean, timestamptz, varchar
+
+NODE_EVENTS = Records(
+    "node_events",
+    "An interval out of service.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "node": varchar("host name"),
+        "start_at": timestamptz("out of service from here"),
+        "end_at": timestamptz("back in service; NULL while it lasts"),
+        "state": varchar("node state as the source wrote it, e.g. DOWN, DRAIN, DOWN+DRAIN"),
+        "reason": varchar("reason given", people="text"),
+        "reason_user": varchar("who gave it", people="user"),
+        "planned": boolean("maintenance announced before; NULL where unknown"),
+    },
+    key=("cluster", "node", "start_at"),
+    time="start_at",
+    coverage=Coverage(),
+    later="end_at",
+)

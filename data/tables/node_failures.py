@@ -1,0 +1,26 @@
+"""Failures of nodes known without jobs."""
+
+from data.tables.table import Coverage, Records, double, timestamptz, varchar
+
+NODE_FAILURES = Records(
+    "node_failures",
+    "A failure of a node known without a job.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "failure_key": varchar(
+            "hash of the row and its occurrence number within the file: true duplicates are kept"
+        ),
+        "node": varchar("host name or node number"),
+        "start_at": timestamptz("failed"),
+        "end_at": timestamptz("repaired"),
+        "repair_minutes": double("minutes down as the source states them, else end_at - start_at"),
+        "cause": varchar("cause as the source classes it"),
+        "subcause": varchar("finer cause as the source states it"),
+        "text": varchar("description", people="text"),
+        "source": varchar("name of the column mapping that read it"),
+    },
+    key=("cluster", "failure_key"),
+    time="start_at",
+    coverage=Coverage(),
+    later="end_at",
+)

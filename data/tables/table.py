@@ -1,0 +1,92 @@
+"""What is declared of a table: its columns, what tells its rows apart, who is named in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+People = Literal["user", "account", "job", "text", "nested"]
+"""Whom a column names: a user, an account, a job by the name its owner gave it; or a text, or JSON
+of texts, in which any of them may stand."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    type: str
+    """DuckDB's name of it."""
+    comment: str
+    """Meaning, unit and source."""
+    people: People | None = None
+    """Whom it names, and so what a redacted report must not show; None where it names nobody."""
+    derived: bool = False
+    """Set at publish: it does not tell rows of a source apart."""
+
+
+varchar = partial(Column, "VARCHAR")
+integer = partial(Column, "INTEGER")
+bigint = partial(Column, "BIGINT")
+double = partial(Column, "DOUBLE")
+boolean = partial(Column, "BOOLEAN")
+date = partial(Column, "DATE")
+timestamptz = partial(Column, "TIMESTAMPTZ")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How the rows of a table count in the coverage: by cluster, source and day."""
+
+    by: str | None = None
+    """Column by whose values the rows are of different sources, `<table>.<value>`."""
+    where: str = "true"
+    """Condition for the rows that count."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a snapshot."""
+
+    name: str
+    about: str
+    """What one row is."""
+    columns: Mapping[str, Column]
+    key: tuple[str, ...] = ()
+    """Columns that no two rows share; none of a table of one row."""
+    time: str | None = None
+    """When a row is of: a column, or an expression of them."""
+    coverage: Coverage | None = None
+    """None where its rows are no records of a source."""
+
+    @property
+    def comment(self) -> str:
+        """What one row is, and its key."""
+        return f"{self.about} Key: {', '.join(self.key)}." if self.key else self.about
+
+
+@dataclass(frozen=True)
+class Records(Table):
+    """A table of records that sources state: new ones are merged into it, of each key one stays."""
+
+    later: str | None = None
+    """Of rows with one key the one with the later value of this column wins; NULL is earliest."""
+    stated: tuple[str, ...] = ()
+    """Before `later`, one wins that states these columns, the first of them above all; of two
+    statements the one that came last, so that a person can correct it."""
+    derived_with: tuple[str, str] | None = None
+    """A column of the key that is set at publish where the second column holds a value."""
+
+    def value(self, column: str) -> str:
+        """What of a column tells rows apart, as SQL."""
+        if self.derived_with is None or column != self.derived_with[0]:
+            return f'"{column}"'
+        return f'(CASE WHEN "{self.derived_with[1]}" IS NULL THEN "{column}" END)'
+
+    @property
+    def content(self) -> str:
+        """Hash over all that the source states, as SQL."""
+        stated = (self.value(name) for name, column in self.columns.items() if not column.derived)
+        return f"hash({', '.join(stated)})"

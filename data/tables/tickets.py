@@ -1,0 +1,22 @@
+"""Repair tickets."""
+
+from data.tables.table import Coverage, Records, timestamptz, varchar
+
+TICKETS = Records(
+    "tickets",
+    "A repair ticket.",
+    {
+        "cluster": varchar("name of the cluster"),
+        "ticket_id": varchar("ticket number"),
+        "node": varchar("host name"),
+        "opened_at": timestamptz("opened"),
+        "closed_at": timestamptz("closed; NULL while open"),
+        "component": varchar("component repaired"),
+        "action": varchar("what was done"),
+        "text": varchar("description", people="text"),
+    },
+    key=("cluster", "ticket_id"),
+    time="opened_at",
+    coverage=Coverage(),
+    later="closed_at",
+)

@@ -1,0 +1,110 @@
+"""Sentences say what the numbers support and no more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+from analytics.estimate import Estimate, unknown
+from analytics.fleet.coverage import Coverage
+from analytics.reliability.failure_rate import RateEstimate
+from analytics.reliability.mttf import MttfReport, SizeClass
+from app.answers.fleet import coverage
+from app.answers.reliability import mttf
+from data.filters import Selection
+
+LARGEST = SizeClass(1025, 2048, 1000.0, Estimate(14.2, 11.1, 18.0, 0.9, 70))
+
+
+def _report(rate: RateEstimate, largest: SizeClass | None = LARGEST) -> MttfReport:
+    return MttfReport(
+        rate=rate,
+        incident_rate=rate,
+        mean_time_between_failures_hours=unknown(0.9, 0),
+        mean_repair_hours=unknown(0.9, 0),
+        by_size=() if largest is None else (largest,),
+        projection=(),
+        basis="gpu_time",
+        gpus_per_node=8.0,
+        from_at=None,
+        to_at=None,
+        attempts_without_gpus=0,
+    )
+
+
+KNOWN = RateEstimate(100, 15385.0, Estimate(0.0065, 0.0058, 0.0073, 0.9, 100), None)
+NONE_FAILED = RateEstimate(0, 3400.0, Estimate(0.0, 0.0, 0.000881, 0.9, 0), None)
+NOTHING = RateEstimate(0, 0.0, unknown(0.9, 0), None)
+NO_EXPOSURE = RateEstimate(309, None, unknown(0.9, 309), None)
+
+
+def test_a_known_rate_and_class_are_one_sentence_with_intervals_and_n() -> None:
+    assert mttf.fleet_sentence(_report(KNOWN)) == (
+        "The fleet fails 6.50 times per 1,000 node-days (5.80 to 7.30, n = 100); "
+        "a job of 1,025 to 2,048 GPUs runs 14.2 h between failures (11.1 to 18.0 h, n = 70)."
+    )
+
+
+def test_without_failures_only_bounds_are_said() -> None:
+    unfailed = replace(LARGEST, mttf_hours=Estimate(None, 333.8, None, 0.9, 0))
+    assert mttf.fleet_sentence(_report(NONE_FAILED, unfailed)) == (
+        "No failure in 3,400 node-days: at most 0.881 per 1,000 node-days; "
+        "a job of 1,025 to 2,048 GPUs runs at least 13.9 d between failures: none has failed."
+    )
+
+
+def test_the_page_of_mttf_opens_with_the_largest_jobs() -> None:
+    assert mttf.sentence(_report(KNOWN)).startswith("A job of 1,025 to 2,048 GPUs runs 14.2 h")
+
+
+def test_failures_without_exposure_have_no_rate() -> None:
+    report = replace(
+        _report(NO_EXPOSURE, None),
+        mean_time_between_failures_hours=Estimate(2.17, 1.9, 2.44, 0.9, 309),
+    )
+    assert mttf.sentence(report) == (
+        "309 failures, one every 2.17 h on average (1.90 to 2.44 h); "
+        "how often a node fails is unknown."
+    )
+
+
+def test_nothing_is_said_to_be_nothing() -> None:
+    expected = "Nothing ran and nothing failed in this selection."
+    assert mttf.fleet_sentence(_report(NOTHING, None)) == expected
+
+
+def _coverage(days: dict[str, list[str]], missing: tuple[str, ...] = ()) -> Coverage:
+    rows = [
+        ("c", source, pd.Timestamp(day, tz="UTC"), 1) for source in days for day in days[source]
+    ]
+    frame = pd.DataFrame(rows, columns=["cluster", "source", "day", "n_rows"])
+    sources = frame[["cluster", "source"]].drop_duplicates()
+    return Coverage(frame, sources, missing, frame.iloc[:0])
+
+
+PERIOD = Selection(from_at=datetime(2026, 1, 1, tzinfo=UTC), to_at=datetime(2026, 1, 4, tzinfo=UTC))
+"""Three days."""
+
+
+def test_coverage_names_complete_sources_then_gaps_then_what_is_missing() -> None:
+    whole = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    held = _coverage({"tickets": whole[:1], "jobs": whole}, missing=("node_events",))
+    assert coverage.basis(held, PERIOD) == (
+        "Records: jobs on all 3 days; tickets on 1 of 3 days; none of node_events."
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "ending"),
+    [
+        ((), "2 of 2 sources have records in this period."),
+        (("a",), "2 of 3 sources have records in this period; a has none."),
+        (("a", "b", "c"), "2 of 5 sources have records in this period; a, b and c have none."),
+    ],
+)
+def test_the_data_page_counts_sources(missing: tuple[str, ...], ending: str) -> None:
+    held = _coverage({"jobs": ["2026-01-01"], "tickets": ["2026-01-01"]}, missing)
+    assert coverage.sentence(held) == ending

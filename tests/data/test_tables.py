@@ -1,0 +1,62 @@
+"""What is declared of a table holds together, whichever module declares it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+from data import tables as declared
+from data.publish.schema import update
+from data.tables import people, records, tables
+
+
+@pytest.fixture(scope="module")
+def connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    update(connection, from_version=0)
+    return connection
+
+
+def test_every_module_of_the_folder_declares_a_table_of_its_name() -> None:
+    folder = declared.__path__[0]
+    code = f"import pathlib; print(*(p.stem for p in pathlib.Path({folder!r}).glob('*.py')))"
+    modules = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
+    assert modules - {"__init__", "table"} <= tables().keys()
+
+
+@pytest.mark.parametrize("name", tables())
+def test_the_columns_that_other_facts_name_are_there(name: str) -> None:
+    table = tables()[name]
+    named = set(table.key)
+    if table.coverage is not None:
+        assert table.time is not None
+        named |= {table.coverage.by} - {None}
+    if name in records():
+        rule = records()[name]
+        named |= {rule.later, *rule.stated, *(rule.derived_with or ())} - {None}
+    assert named <= table.columns.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, table in tables().items() if table.time])
+def test_the_time_of_a_row_is_a_timestamp(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    table = tables()[name]
+    where = table.coverage.where if table.coverage else "true"
+    rows = connection.execute(f"DESCRIBE SELECT {table.time} FROM {name} WHERE {where}").fetchall()
+    assert rows[0][1] == "TIMESTAMP WITH TIME ZONE"
+
+
+def test_columns_of_one_name_name_the_same_people() -> None:
+    for name, table in tables().items():
+        for column, facts in table.columns.items():
+            assert facts.people == people().get(column), f"{name}.{column}"
+
+
+def test_the_declarations_are_read_without_pandas_or_duckdb() -> None:
+    code = (
+        "import sys; from data.tables import tables; tables(); "
+        "sys.exit(bool({'pandas', 'duckdb', 'pyarrow', 'numpy'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
