@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import sqlite3
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -193,8 +194,7 @@ class State:
                 sqlite3.connect(self._path, timeout=WAIT_S, isolation_level=None)
             ) as connection,
         ):
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("BEGIN IMMEDIATE")
+            _begin(connection)
             try:
                 _make_tables(connection)
                 yield connection
@@ -213,6 +213,25 @@ class State:
                 f"{self._path}: cannot be read or written ({error}): check access, or restore it "
                 "from a backup"
             ) from None
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Begins a transaction with a write-ahead log, after whoever writes now.
+
+    SQLite waits for other writers itself, but not where two connections would change the journal
+    of a new file at once, nor while the last one to leave puts the log away: then it says busy
+    at once, and is asked again.
+    """
+    patience = time.monotonic() + WAIT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
