@@ -33,6 +33,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process takes a file, so that its stores are built once; one takes the browser, first."""
+    items.sort(key=lambda item: "browser" not in item.keywords)
+    for item in items:
+        group = "browser" if "browser" in item.keywords else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A small demo store; only to be read."""
