@@ -34,9 +34,9 @@ lint: environment-dev
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
-# One process: they measure time and memory.
+# One process: they measure time and memory. Properties try more examples.
 test-slow: environment-dev chromium
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or benchmark"
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or benchmark or hypothesis"
 
 # The report that the README links to: of the demo, the same bytes on every machine.
 sample: environment

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.errors import OutOfRangeError
@@ -96,7 +96,6 @@ def test_the_default_projection_runs_to_131072_gpus() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
 def test_the_order_of_rows_does_not_matter(random) -> None:
     def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
         order = list(range(len(frame)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data.synthetic import DemoCluster, DemoSpec, demo_cluster
@@ -71,7 +71,6 @@ def test_no_job_runs_on_a_node_out_of_service(default_demo: DemoCluster) -> None
     assert runs_on_nodes_out_of_service(default_demo) == 0
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     n_jobs=st.integers(1, 400),
     n_nodes=st.integers(1, 40),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.errors import ShapeError
@@ -167,7 +167,6 @@ def partition(grouping: dict[int, int]) -> list[tuple[int, ...]]:
     return [tuple(sorted(numbers)) for numbers in groups.values()]
 
 
-@settings(deadline=None, max_examples=25)
 @given(GROUPINGS)
 def test_every_id_ever_given_leads_to_a_living_incident_or_to_none(steps: list[dict]) -> None:
     found, given_ids = IncidentTables(*derived(())), set()
@@ -183,7 +182,6 @@ def test_every_id_ever_given_leads_to_a_living_incident_or_to_none(steps: list[d
         assert set(successors(found).values()) <= living | {None}
 
 
-@settings(deadline=None, max_examples=25)
 @given(GROUPINGS)
 def test_derivation_run_again_changes_nothing(steps: list[dict]) -> None:
     once = history(*map(partition, steps))
@@ -192,7 +190,6 @@ def test_derivation_run_again_changes_nothing(steps: list[dict]) -> None:
     pd.testing.assert_frame_equal(once.members, again.members)
 
 
-@settings(deadline=None, max_examples=25)
 @given(GROUPINGS, st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(steps: list[dict], seed: int) -> None:
     one = other = IncidentTables(*derived(()))
@@ -205,7 +202,6 @@ def test_the_order_of_rows_does_not_matter(steps: list[dict], seed: int) -> None
     pd.testing.assert_frame_equal(one.members, other.members)
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.dictionaries(NUMBERS, st.integers(0, 4), min_size=1),
     st.dictionaries(NUMBERS, st.integers(0, 4)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.training.stragglers import operations as kind
@@ -37,7 +37,6 @@ def played(model: WhatIf, costs: np.ndarray) -> np.ndarray:
     return ends.max(axis=(0, 2))
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000), sizes=st.sampled_from([(1, 1), (2, 1), (3, 1), (2, 2)]))
 def test_changed_transfers_and_computes_give_the_time_of_the_whole_graph(
     noisy, seed, sizes

@@ -147,7 +147,6 @@ def test_a_factor_on_all_costs_leaves_the_slowdown(drawn, factor, model_of):
     assert found == pytest.approx(ratio, rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(shape=sizes(), seed=st.integers(0, 2**20))
 def test_the_model_plays_a_generated_schedule_as_it_was_generated(shape, seed, trace_of):
     rng = np.random.default_rng(seed)
@@ -165,7 +164,6 @@ def test_the_model_plays_a_generated_schedule_as_it_was_generated(shape, seed, t
     assert analysis.simulation_error < 2e-6
 
 
-@settings(max_examples=25, deadline=None)
 @given(shape=sizes(), seed=st.integers(0, 2**20))
 def test_order_of_rows_and_labels_of_ranks_change_nothing(shape, seed, rows_of):
     rng = np.random.default_rng(seed)
