@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.actions import Options, ingest_files
-from app.answers.training import stragglers
+from app.answers.training import fix, fleet, trace
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
@@ -20,7 +20,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.answers.training.stragglers import StragglerTrace
+    from app.answers.training.trace import StragglerTrace
 
 SACCT = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList|Restarts\n"
 ROW = "{job}|c|COMPLETED|2026-01-05T00:00:00|{start}|{end}|{n}|gres/gpu={gpus}|{nodes}|{again}\n"
@@ -70,8 +70,8 @@ def _traced(
     options = Options(meta=str(folder / "meta.yaml"), job_id=job)
     ingest_files(store, "straggler-trace", [str(folder / "trace.parquet")], options)
     with contextlib.closing(Store.open(store)) as opened:
-        trace_id = stragglers.straggler_traces(opened, Selection())["trace_id"][0]
-        return stragglers.straggler_trace(opened, trace_id)
+        trace_id = fleet.traces(opened, Selection())["trace_id"][0]
+        return trace.measured(opened, trace_id)
 
 
 def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> None:
@@ -126,19 +126,19 @@ def test_the_time_of_the_trace_tells_the_attempt(tmp_path: Path) -> None:
 def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
     _traced(tmp_path, _row())
     with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        traces = stragglers.straggler_traces(store, Selection())
+        traces = fleet.traces(store, Selection())
         assert traces["gpu_hours"].tolist() == [16 * 12]
-        assert stragglers.stragglers_of_fleet(store, Selection()).n_without_gpu_hours == 0
-        assert stragglers.straggler_traces(store, Selection(partition="x")).empty
-        assert stragglers.straggler_traces(store, Selection(min_gpus=17)).empty
-        assert len(stragglers.straggler_traces(store, Selection(cluster="c", min_gpus=16))) == 1
+        assert fleet.measured(store, Selection()).n_without_gpu_hours == 0
+        assert fleet.traces(store, Selection(partition="x")).empty
+        assert fleet.traces(store, Selection(min_gpus=17)).empty
+        assert len(fleet.traces(store, Selection(cluster="c", min_gpus=16))) == 1
 
 
 def test_a_trace_that_is_not_stored_is_refused(empty_store: Path) -> None:
     with contextlib.closing(Store.open(empty_store)) as store:
-        assert stragglers.n_straggler_traces(store) == 0
+        assert fleet.n_traces(store) == 0
         with pytest.raises(DataError, match="holds no trace 'x'"):
-            stragglers.straggler_trace(store, "x")
+            trace.measured(store, "x")
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         contextlib.closing(Store.open(tmp_path / "store")) as store,
         pytest.raises(DataError, match="is missing: ingest the trace trace again"),
     ):
-        stragglers.straggler_fix(store, found.facts["trace_id"], "stage:0")
+        fix.measured(store, found.facts["trace_id"], "stage:0")

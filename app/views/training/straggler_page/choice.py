@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from app.answers.training import stragglers
-from app.ask import cached
+from app.answers.training import fleet
 from app.ask.cached import ask
 from app.words import escaping
 from data.filters import Selection
 
-ID_DIGITS = 8
-"""Digits of a trace's id in its label."""
-
-
-def stored(selection: Selection) -> pd.DataFrame:
-    """The traces of a selection, newest first; none where nothing was published yet."""
-    if not (cached.snapshot() and ask(stragglers.n_straggler_traces)):
-        return pd.DataFrame()
-    return ask(stragglers.straggler_traces, selection)
-
-
-def label(row: pd.Series) -> str:
-    """A trace as it is named in the list and in the address."""
-    return f"{row['name']} · {row['trace_id'][:ID_DIGITS]}"
-
-
-def labelled(traces: pd.DataFrame) -> pd.DataFrame:
-    """Traces with their labels as the column `trace`."""
-    return traces.assign(trace=[label(row) for _, row in traces.iterrows()])
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def choose(traces: pd.DataFrame) -> str | None:
@@ -40,7 +23,7 @@ def choose(traces: pd.DataFrame) -> str | None:
     named = _ids(traces)
     wanted = _wanted()
     if wanted and wanted not in named:
-        every = _ids(stored(Selection()))
+        every = _ids(ask(fleet.traces, Selection()))
         if wanted in every:
             named |= {wanted: every[wanted]}
             st.caption("This trace lies outside the selection of the sidebar.")
@@ -65,7 +48,7 @@ def choose(traces: pd.DataFrame) -> str | None:
 
 def _ids(traces: pd.DataFrame) -> dict[str, str]:
     """Label -> id."""
-    return {label(row): str(row["trace_id"]) for _, row in traces.iterrows()}
+    return dict(zip(traces["trace"], traces["trace_id"], strict=True))
 
 
 def _wanted() -> str | None:
