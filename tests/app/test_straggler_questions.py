@@ -12,6 +12,7 @@ import pytest
 
 from app.actions import Options, ingest_files
 from app.answers.training import fix, fleet, trace
+from app.ask import of_store
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
@@ -132,6 +133,42 @@ def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
         assert fleet.traces(store, Selection(partition="x")).empty
         assert fleet.traces(store, Selection(min_gpus=17)).empty
         assert len(fleet.traces(store, Selection(cluster="c", min_gpus=16))) == 1
+
+
+def test_the_answer_has_intervals_and_opens_workers_with_their_nodes(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    slowdown, wasted, hours, *_ = trace.answer(found).numbers
+    assert (slowdown.exact, wasted.exact) == (found.slowdown, found.wasted)
+    assert (slowdown.n, hours.unit) == ("2", "GPU-hours per day")
+    assert " to " in slowdown.interval
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        workers = trace.answer(found).numbers[3].opens
+        assert workers is not None
+        rows = workers.opened(of_store(store), limit=1).values
+    assert rows[0][:3] == (1, 1, "n10")
+    assert rows[0][-1] == "c"
+
+
+def test_what_a_fix_gives_back_is_said_with_its_interval(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        said = fix.answer(of_store(store), found, "worker:1,1")
+    ratio, hours = said.numbers
+    assert said.sentence.startswith("Fixing worker dp 1, stage 1 (n10) gives back ")
+    assert said.sentence.endswith(" GPU-hours a day of training.")
+    assert ratio.n == "2"
+    assert hours.exact.value == pytest.approx(16 * 24 * ratio.exact.value)
+
+
+def test_traces_of_the_fleet_name_what_a_click_opens(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        said = fleet.answer(of_store(store), Selection())
+    table = said.table("straggler_traces")
+    links = {column.key: column.link for column in table.columns if column.link}
+    assert links == {"trace": "trace", "job_id": "job"}
+    assert table.values[0][0].endswith(found.facts["trace_id"][:8])
+    assert said.sentence.startswith("1 of 1 trace straggles; ")
 
 
 def test_a_trace_that_is_not_stored_is_refused(empty_store: Path) -> None:

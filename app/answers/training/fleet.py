@@ -58,7 +58,7 @@ CAUSES = (
     Column("traces", "Traces", "count"),
     Column("ratio", "Share", "share", help="Of the traces that straggle."),
     Column("mean_slowdown", "Mean S", "decimal"),
-    Column("cause", "Cause", shown=False),
+    Column("cause", "Cause in SQL", shown=False),
 )
 _NO_JOB = "the trace names no job that the store knows"
 _NO_META = "unknown: no meta file states it"
@@ -79,7 +79,7 @@ TRACES = (
     Column("n_dropped_steps", "Steps left out", "count"),
     Column("simulation_error_ratio", "Simulation error", "ratio",
            help="Above 5 % a trace is left out of the shares."),
-    Column("cause", "Cause", shown=False),
+    Column("cause", "Cause in SQL", shown=False),
     Column("trace_id", "Trace id", shown=False),
 )  # fmt: skip
 

@@ -211,7 +211,9 @@ def _workers(ask: Ask, trace_id: str, *, limit: int) -> Table:
 def _recovered(ask: Ask, trace_id: str, *, limit: int) -> Table:
     """M_W by number of workers and M_S of every stage."""
     slow = ask(measured, trace_id).analysis.slowdowns
-    workers = [(f"{k} workers", ratio) for k, ratio in slow.slowest.fixed_ratio.items()]
+    workers = [
+        (numbers.counted(k, "worker"), ratio) for k, ratio in slow.slowest.fixed_ratio.items()
+    ]
     stages = [(f"stage {at}", each.fixed_ratio) for at, each in enumerate(slow.stages)]
     return Table("recovered", "Recovered", RECOVERED, (workers + stages)[:limit])
 

@@ -21,7 +21,7 @@ def choose(traces: pd.DataFrame) -> str | None:
     One that the address names is shown whatever the selection.
     """
     named = _ids(traces)
-    wanted = _wanted()
+    wanted = st.session_state.get("trace", st.query_params.get("trace"))
     if wanted and wanted not in named:
         every = _ids(ask(fleet.traces, Selection()))
         if wanted in every:
@@ -49,9 +49,3 @@ def choose(traces: pd.DataFrame) -> str | None:
 def _ids(traces: pd.DataFrame) -> dict[str, str]:
     """Label -> id."""
     return dict(zip(traces["trace"], traces["trace_id"], strict=True))
-
-
-def _wanted() -> str | None:
-    """The trace that the reader or the address names."""
-    wanted: str | None = st.session_state.get("trace", st.query_params.get("trace"))
-    return wanted
