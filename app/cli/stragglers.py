@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-from itertools import repeat
-from typing import TYPE_CHECKING, Any
+import time
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.cli import options
-from app.cli.straggler_trace import TIMELINES, TraceOptions, analysed_trace, stored_traces
 from app.show import terminal
 from data.errors import DataError
 
@@ -16,18 +19,64 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from analytics.training.stragglers.causes import StragglerCause
-    from app.cli.straggler_trace import AnalysedTrace
+    from analytics.training.stragglers.timeline import TimelineOf
+    from analytics.training.stragglers.trace import TraceRows
+    from analytics.training.stragglers.what_if import WhatIf
+    from app.answers.training.analysed import AnalysedTrace
 
 HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
 EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
-STRONGEST = 3
-"""Types of operations that a row names."""
-HEADER = ["trace", "S", "GPU-time wasted", "launch", "steps", "left out", "dp", "pp",
-          "strongest types (S_t)", "causes (gain)", "seconds"]  # fmt: skip
-FIXES_HEADER = ["fixed", "step s", "step s fixed", "gives back", "GPU-hours a day"]
-FIXES_COLUMNS = ["trace", "fixed", "original_seconds", "fixed_seconds", "saved_ratio",
-                 "saved_gpu_hours_per_day"]  # fmt: skip
+TIMELINES: tuple[TimelineOf, ...] = ("original", "ideal", "fixed", "traced")
+_PARQUET = b"PAR1"
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """What is wanted of a trace beside its results."""
+
+    fixes: tuple[str, ...]
+    timeline: str | None
+    of: TimelineOf
+    steps: tuple[int, ...] | None
+
+    @classmethod
+    def of_arguments(cls, arguments: argparse.Namespace, n_traces: int) -> TraceOptions:
+        """What the arguments want; refuses those that need something else."""
+        fixes, timeline = tuple(arguments.fix), arguments.timeline
+        of: TimelineOf = arguments.of or ("fixed" if len(fixes) == 1 else "original")
+        if timeline is None and (arguments.of or arguments.step):
+            raise DataError("--of and --step choose what a timeline draws: add --timeline FILE")
+        if timeline is not None and n_traces != 1:
+            raise DataError(f"--timeline draws one trace, got {n_traces}: name one")
+        if timeline is not None and of == "fixed" and len(fixes) != 1:
+            raise DataError(
+                f"--of fixed draws one part fixed, got {len(fixes)}: add one --fix, e.g. "
+                "--fix worker:3,1"
+            )
+        return cls(fixes, timeline, of, tuple(arguments.step) if arguments.step else None)
+
+    def refuse_overwriting(self, trace: str) -> None:
+        """Refuses a timeline in place of the trace that it draws."""
+        if self.timeline is None:
+            return
+        target, given = Path(self.timeline), Path(trace)
+        if target.exists() and given.exists() and target.samefile(given):
+            raise DataError(f"--timeline {target} is the trace itself: name another file")
+
+    def write_timeline(self, model: WhatIf) -> None:
+        """Writes the timeline, if one is wanted."""
+        from analytics.training.stragglers.timeline import drawn_timeline
+
+        if self.timeline is None:
+            return
+        part = self.fixes[0] if self.of == "fixed" else None
+        text = drawn_timeline(model, self.of, part=part, steps=self.steps)
+        try:
+            Path(self.timeline).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise DataError(
+                f"{self.timeline}: cannot be written ({error.strerror}): name another file"
+            ) from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +132,8 @@ def _add_timeline(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the results of each trace; 2 where one could not be analysed."""
+    from app.answers.training import analysed
+
     form = terminal.chosen(arguments.format)
     names: list[str] = arguments.traces
     wanted = TraceOptions.of_arguments(arguments, len(names))
@@ -90,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not names:
         if wanted.fixes:
             raise DataError("--fix is asked of trace files: name them")
-        _print_traces(stored_traces(arguments.store), form, one=False)
+        terminal.write(analysed.answer(_stored(arguments.store), one=False), form)
         return 0
     results = list(_all_analysed(names, metas, wanted, workers=arguments.workers))
     errors = [error for _, error in results if error is not None]
@@ -99,11 +150,23 @@ def run(arguments: argparse.Namespace) -> int:
         raise DataError("; ".join(errors))
     for error in errors:
         terminal.notice(f"faultline stragglers: {error}")
-    for trace in traces:
-        for dropped in trace.analysis.slowdowns.dropped_steps:
-            terminal.notice(f"{trace.name}: step {dropped.step} left out: {dropped.reason}")
-    _print_traces(traces, form, one=len(names) == 1)
+    terminal.write(analysed.answer(traces, one=len(names) == 1), form)
     return 2 if errors else 0
+
+
+def _stored(root: Path) -> list[AnalysedTrace]:
+    """All traces of a store, newest first."""
+    from app.answers.training import analysed
+    from data.store import Store
+
+    with contextlib.closing(Store.open(root)) as store:
+        traces = analysed.stored(store)
+    if not traces:
+        raise DataError(
+            f"{root}: holds no straggler trace: name trace files, or store one with "
+            "`faultline ingest straggler-trace FILE`"
+        )
+    return traces
 
 
 def _all_analysed(
@@ -112,7 +175,7 @@ def _all_analysed(
     """The results of several traces in their order, on several cores."""
     n_workers = min(workers or len(os.sched_getaffinity(0)), len(names))
     if n_workers == 1:
-        yield from map(analysed_trace, names, metas, repeat(wanted))
+        yield from map(_analysed_trace, names, metas, repeat(wanted))
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -123,7 +186,7 @@ def _all_analysed(
     # Workers inherit that they ignore Ctrl-C: one that dies of it may leave the others waiting.
     handled = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        results = pool.map(analysed_trace, names, metas, repeat(wanted))
+        results = pool.map(_analysed_trace, names, metas, repeat(wanted))
     finally:
         signal.signal(signal.SIGINT, handled)
     n_done = 0
@@ -134,7 +197,7 @@ def _all_analysed(
             yield result
     except BrokenProcessPool:  # out of memory, most often: one at a time needs less
         terminal.notice("a process ended before its time: the other traces follow one by one")
-        yield from map(analysed_trace, names[n_done:], metas[n_done:], repeat(wanted))
+        yield from map(_analysed_trace, names[n_done:], metas[n_done:], repeat(wanted))
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.kill()
@@ -158,76 +221,70 @@ def _metas(names: Sequence[str], metas: list[str]) -> Sequence[str | None]:
     return [metas[0] if metas else None] * len(names)
 
 
-def _print_traces(traces: Sequence[AnalysedTrace], form: str, *, one: bool) -> None:
-    """JSON of all numbers; else one row a trace, and the fixes as a table of their own.
+def _analysed_trace(
+    name: str, meta_name: str | None, options: TraceOptions
+) -> tuple[AnalysedTrace | None, str | None]:
+    """The results of a trace file, or why there are none."""
+    from analytics.errors import AnalysisError
 
-    In CSV, which holds one table, the fixes stand in place of the traces.
-    """
-    fixes = [fix for trace in traces for fix in _fixes(trace)]
-    rows = [_summary(trace) for trace in traces]
-    if form == "json":
-        terminal.print_json(traces[0].record() if one else [trace.record() for trace in traces])
-    elif form == "table":
-        shares = [100 * row["gpu_hours_wasted_ratio"] for row in rows]
-        terminal.print_table(
-            HEADER,
-            [
-                list((row | {"gpu_hours_wasted_ratio": f"{share:.1f} %"}).values())
-                for row, share in zip(rows, shares, strict=True)
-            ],
-        )
-        _print_fixes(fixes)
-    elif fixes:
-        terminal.print_csv(FIXES_COLUMNS, fixes)
-    else:
-        terminal.print_csv(list(rows[0]), [list(row.values()) for row in rows])
+    try:
+        return _analysed(name, meta_name, options), None
+    except DataError as error:
+        return None, str(error)
+    except AnalysisError as error:
+        return None, f"{name}: {error}"
+    except OSError as error:
+        reason = error.strerror or error
+        return None, f"{name}: cannot be read ({reason}): check the path and access"
 
 
-def _fixes(trace: AnalysedTrace) -> list[list[Any]]:
-    """Before and after of each part that is fixed, without intervals."""
-    return [
-        [trace.name, *(getattr(value, "value", value) for value in fix.values())]
-        for fix in trace.record().get("fixes", ())
-    ]
+def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> AnalysedTrace:
+    from analytics.training.stragglers.analysis import analyse_trace
+    from analytics.training.stragglers.fixes import Part, fixed
+    from analytics.training.stragglers.what_if import WhatIf
+    from app.answers.training.analysed import AnalysedTrace
+    from data.ingest.straggler_trace import trace_meta
+
+    times = [time.perf_counter()]
+
+    def note_time() -> None:
+        """Ends one part of the work."""
+        times.append(time.perf_counter())
+
+    options.refuse_overwriting(name)
+    rows = _rows(name)
+    meta = trace_meta(rows, name, meta_name)
+    note_time()
+    model = WhatIf.of_rows(rows, dsp_size=meta.dsp_size or 1)
+    analysis = analyse_trace(model, on_slowdowns=note_time)
+    note_time()
+    fixes = fixed(model, [Part.named(part) for part in options.fixes])
+    options.write_timeline(model)
+    taken = (round(after - before, 4) for before, after in pairwise(times))
+    return AnalysedTrace(
+        {"trace": name, "job_meta": vars(meta)},
+        analysis,
+        fixes,
+        options.timeline,
+        dict(zip(("read_seconds", "seconds", "findings_seconds"), taken, strict=True)),
+    )
 
 
-def _print_fixes(fixes: Sequence[Sequence[Any]]) -> None:
-    """Before and after of each part that is fixed."""
-    if fixes:
-        print()
-        terminal.print_table(
-            FIXES_HEADER,
-            [
-                [part, own, fixed, f"{100 * saved:.1f} %", hours]
-                for _, part, own, fixed, saved, hours in fixes
-            ],
-        )
+def _rows(name: str) -> TraceRows:
+    """The rows of a file; one that is no Parquet is unpacked and checked as text."""
+    from data.ingest.straggler_rows import read_rows
 
+    path = Path(name)
+    if path.is_file():
+        with path.open("rb") as stream:
+            if stream.read(len(_PARQUET)) == _PARQUET:
+                return read_rows(path, name)
+    from tempfile import TemporaryDirectory
 
-def _summary(trace: AnalysedTrace) -> terminal.Row:
-    """One line of a trace."""
-    slow = trace.analysis.slowdowns
-    strongest = list(slow.by_type.items())[:STRONGEST]
-    return {
-        "trace": trace.name,
-        "S": slow.slowdown,
-        "gpu_hours_wasted_ratio": slow.wasted_ratio,
-        "launch_slowdown": slow.launch_slowdown,
-        "steps": len(slow.steps),
-        "dropped_steps": len(slow.dropped_steps),
-        "dp": len(slow.by_dp),
-        "pp": len(slow.by_stage),
-        "strongest_types": ", ".join(f"{name} {value:.3f}" for name, value in strongest),
-        "causes": ", ".join(map(_cause_words, trace.analysis.causes or ())),
-        "seconds": trace.seconds.get("seconds"),
-    }
+    from data.ingest.source import opened
 
-
-def _cause_words(cause: StragglerCause) -> str:
-    """A cause, where, and what fixing it gives."""
-    if cause.cause == "none":
-        return "none"
-    places = (("dp", cause.dp), ("stage", cause.stage), ("stages", list(cause.stages) or None))
-    where = [f"{word} {place}" for word, place in places if place is not None]
-    place = f" ({', '.join(where)})" if where else ""
-    return f"{cause.cause}{place} {100 * cause.gain_ratio:.1f} %"
+    with TemporaryDirectory() as folder, opened(name, Path(folder)) as source:
+        rows = read_rows(source.source.path, name)
+        for text in source.notices():
+            terminal.notice(f"{name}: {text}")
+    return rows

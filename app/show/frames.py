@@ -70,8 +70,8 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None or pd.isna(value) else numbers.rounded(float(value))
 
 
-def _interval(column: Column, value: Estimate) -> str:
-    """The interval in words, in the unit of its value; nothing where there is none."""
+def _interval(column: Column, value: Estimate) -> str | None:
+    """The interval in words, in the unit of its value; None where there is none."""
     in_hours = column.kind == "mttf"
     text = numbers.interval(value) if in_hours else cells.estimate(column.kind, value)[1]
-    return "" if text == numbers.UNKNOWN else text
+    return None if text == numbers.UNKNOWN else text

@@ -52,11 +52,6 @@ def _named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
     return named
 
 
-def open_trace(row: pd.Series) -> None:
-    """The straggler trace in a row with the column trace."""
-    _go(key="go_to", data={"href": _address("stragglers", {"trace": str(row["trace"])})})
-
-
 def job(job_id: str, cluster: str) -> str:
     """A link to a job's page, as markdown."""
     named = {"job": job_id, "cluster": cluster}

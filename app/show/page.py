@@ -74,6 +74,13 @@ def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None
             table.show(block, scope, opens=partial(opened, scope=scope))
 
 
+def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
+    """Tables and charts side by side."""
+    for column, block in zip(st.columns(widths, gap="large"), shown, strict=True):
+        with column:
+            blocks([block], scope)
+
+
 def method(defined: Sequence[Term]) -> DeltaGenerator:
     """How the numbers are computed, folded away; what is drawn inside follows the definitions."""
     expander = st.expander("Method and definitions", icon=":material/function:", type="compact")

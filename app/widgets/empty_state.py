@@ -1,22 +1,10 @@
-"""What stands where data are missing: what would fill the place, and the exact command."""
+"""What stands where there are no data at all: what would fill the store, and the exact commands."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.show import command_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-def show(finding: str, *, remedy: str, commands: Sequence[str] = ()) -> None:
-    """Says what is missing, what would fill it, and which commands to run."""
-    st.markdown(f"**{finding}** {remedy}")
-    if commands:
-        command_lines.show(commands)
 
 
 def no_store() -> None:

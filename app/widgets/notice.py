@@ -12,7 +12,7 @@ from app.words import escaping
 from data.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 
 @contextmanager
@@ -25,9 +25,3 @@ def explained() -> Iterator[None]:
         yield
     except (AnalysisError, DataError) as error:
         st.warning(escaping.escaped(str(error)), icon=":material/warning:")
-
-
-def notes(texts: Sequence[str]) -> None:
-    """Facts without which the numbers above would be misread, in small type."""
-    for text in texts:
-        st.caption(f":material/info: {escaping.escaped(text)}")

@@ -98,19 +98,23 @@ def percent_interval(share: Estimate) -> str:
     >>> from analytics.estimate import Estimate
     >>> percent_interval(Estimate(0.5, 0.4, 0.6, 0.9, 100))
     '40 % to 60 %'
+    >>> percent_interval(Estimate(0.5, 0.4, None, 0.9, 3))
+    'at least 40 %'
     """
-    if share.lower is None or share.upper is None:
-        return UNKNOWN
+    if share.lower is None:
+        return UNKNOWN if share.upper is None else f"at most {percent(share.upper)}"
+    if share.upper is None:
+        return f"at least {percent(share.lower)}"
     return f"{percent(share.lower)} to {percent(share.upper)}"
 
 
 def decimals(ratio: float | None) -> str:
     """A ratio with three decimals, as ETTR is written.
 
-    >>> decimals(0.9), decimals(None)
-    ('0.900', 'unknown')
+    >>> decimals(0.9), decimals(-0.0001), decimals(None)
+    ('0.900', '0.000', 'unknown')
     """
-    return UNKNOWN if ratio is None or _is_unknown(ratio) else f"{ratio:.{DIGITS}f}"
+    return UNKNOWN if ratio is None or _is_unknown(ratio) else f"{ratio:z.{DIGITS}f}"
 
 
 def decimals_interval(ratio: Estimate) -> str:

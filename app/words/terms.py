@@ -272,6 +272,26 @@ WORKER_SLOWDOWN = Term(
     "Step time if this worker alone kept its own costs, over the ideal one. `exact` simulates each "
     "worker; `min` is the paper's approximation, the smaller of its rank's and its stage's.",
 )
+GIVEN_BACK = Term(
+    "Given back",
+    "(T - T_fix) / T: share of the mean step time that the fix gives back. Gains of several parts "
+    "do not add up. The interval resamples the traced steps.",
+)
+GIVEN_BACK_HOURS = Term(
+    "Given back, GPU-h a day",
+    "Share given back x GPUs of the job x 24 h: per day of training.",
+)
+STRAGGLES_WHEN = Term(
+    "When",
+    "A step straggles where its S is above 1.1. Autocorrelation: of a step's S with that of the "
+    "next traced step, 1 where slow steps stand together, about 0 where they come at random. An "
+    "onset is a step from which on steps take 3 % longer or more, by 6 standard errors.",
+)
+STRAGGLES_WHERE = Term(
+    "Where",
+    "What a worker, rank, stage or node costs alone: S - 1 with all others ideal. Gini "
+    "coefficient: 0 where all cost the same, near 1 where one costs all.",
+)
 CHANGE = (
     "Before is the preceding period of the same length. A change is clear where the two intervals "
     "do not overlap."

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.actions import Options, ingest_files
-from app.answers.training import stragglers
+from app.answers.training import fix, fleet, trace
+from app.ask import of_store
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
@@ -20,7 +21,7 @@ from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from app.answers.training.stragglers import StragglerTrace
+    from app.answers.training.trace import StragglerTrace
 
 SACCT = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList|Restarts\n"
 ROW = "{job}|c|COMPLETED|2026-01-05T00:00:00|{start}|{end}|{n}|gres/gpu={gpus}|{nodes}|{again}\n"
@@ -70,8 +71,8 @@ def _traced(
     options = Options(meta=str(folder / "meta.yaml"), job_id=job)
     ingest_files(store, "straggler-trace", [str(folder / "trace.parquet")], options)
     with contextlib.closing(Store.open(store)) as opened:
-        trace_id = stragglers.straggler_traces(opened, Selection())["trace_id"][0]
-        return stragglers.straggler_trace(opened, trace_id)
+        trace_id = fleet.traces(opened, Selection())["trace_id"][0]
+        return trace.measured(opened, trace_id)
 
 
 def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> None:
@@ -126,19 +127,55 @@ def test_the_time_of_the_trace_tells_the_attempt(tmp_path: Path) -> None:
 def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
     _traced(tmp_path, _row())
     with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        traces = stragglers.straggler_traces(store, Selection())
+        traces = fleet.traces(store, Selection())
         assert traces["gpu_hours"].tolist() == [16 * 12]
-        assert stragglers.stragglers_of_fleet(store, Selection()).n_without_gpu_hours == 0
-        assert stragglers.straggler_traces(store, Selection(partition="x")).empty
-        assert stragglers.straggler_traces(store, Selection(min_gpus=17)).empty
-        assert len(stragglers.straggler_traces(store, Selection(cluster="c", min_gpus=16))) == 1
+        assert fleet.measured(store, Selection()).n_without_gpu_hours == 0
+        assert fleet.traces(store, Selection(partition="x")).empty
+        assert fleet.traces(store, Selection(min_gpus=17)).empty
+        assert len(fleet.traces(store, Selection(cluster="c", min_gpus=16))) == 1
+
+
+def test_the_answer_has_intervals_and_opens_workers_with_their_nodes(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    slowdown, wasted, hours, *_ = trace.answer(found).numbers
+    assert (slowdown.exact, wasted.exact) == (found.slowdown, found.wasted)
+    assert (slowdown.n, hours.unit) == ("2", "GPU-hours per day")
+    assert " to " in slowdown.interval
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        workers = trace.answer(found).numbers[3].opens
+        assert workers is not None
+        rows = workers.opened(of_store(store), limit=1).values
+    assert rows[0][:3] == (1, 1, "n10")
+    assert rows[0][-1] == "c"
+
+
+def test_what_a_fix_gives_back_is_said_with_its_interval(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        said = fix.answer(of_store(store), found, "worker:1,1")
+    ratio, hours = said.numbers
+    assert said.sentence.startswith("Fixing worker dp 1, stage 1 (n10) gives back ")
+    assert said.sentence.endswith(" GPU-hours a day of training.")
+    assert ratio.n == "2"
+    assert hours.exact.value == pytest.approx(16 * 24 * ratio.exact.value)
+
+
+def test_traces_of_the_fleet_name_what_a_click_opens(tmp_path: Path) -> None:
+    found = _traced(tmp_path, _row(), slow=1.5)
+    with contextlib.closing(Store.open(tmp_path / "store")) as store:
+        said = fleet.answer(of_store(store), Selection())
+    table = said.table("straggler_traces")
+    links = {column.key: column.link for column in table.columns if column.link}
+    assert links == {"trace": "trace", "job_id": "job"}
+    assert table.values[0][0].endswith(found.facts["trace_id"][:8])
+    assert said.sentence.startswith("1 of 1 trace straggles; ")
 
 
 def test_a_trace_that_is_not_stored_is_refused(empty_store: Path) -> None:
     with contextlib.closing(Store.open(empty_store)) as store:
-        assert stragglers.n_straggler_traces(store) == 0
+        assert fleet.n_traces(store) == 0
         with pytest.raises(DataError, match="holds no trace 'x'"):
-            stragglers.straggler_trace(store, "x")
+            trace.measured(store, "x")
 
 
 def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -148,4 +185,4 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         contextlib.closing(Store.open(tmp_path / "store")) as store,
         pytest.raises(DataError, match="is missing: ingest the trace trace again"),
     ):
-        stragglers.straggler_fix(store, found.facts["trace_id"], "stage:0")
+        fix.measured(store, found.facts["trace_id"], "stage:0")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.training.stragglers.fleet import PUBLISHED_QUANTILES
 from app.figures import template
+from app.words import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 HEIGHT = 340
 
 
-def figure(distribution: WastedDistribution, *, mode: Mode = "light", note: str = "") -> go.Figure:
+def figure(
+    distribution: WastedDistribution, traces: pd.DataFrame, *, mode: Mode = "light", note: str = ""
+) -> go.Figure:
     """What share of traces wastes at most so much?"""
+    said = f"{numbers.counted(len(traces), 'trace')}; diamonds: published"
     palette = template.PALETTES[mode]
     chart = template.figure(
         title="What each traced run wastes",
-        note=f"{note}; diamonds: published" if note else "diamonds: published",
+        note=f"{said} · {note}" if note else said,
         mode=mode,
         height=HEIGHT,
     )
@@ -53,7 +57,7 @@ def figure(distribution: WastedDistribution, *, mode: Mode = "light", note: str 
     return chart
 
 
-def frame(traces: pd.DataFrame) -> pd.DataFrame:
+def frame(_: WastedDistribution, traces: pd.DataFrame) -> pd.DataFrame:
     """One row a trace."""
     columns = ["trace_id", "name", "slowdown", "wasted_ratio", "cause", "gpu_hours"]
     return traces[columns].sort_values("wasted_ratio")

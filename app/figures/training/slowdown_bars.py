@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from app.figures.template import Mode
 
+TITLES = {"type": "By type, S_t", "stage": "By stage, S_pp", "dp_rank": "By dp rank, S_dp"}
+"""Kind of part -> title."""
+MOST_BARS = 24
+"""Bars of one figure; the download holds all."""
 ROW_PX, FRAME_PX = 26, 112
 ROOM = 0.25
 """Share of the axis beyond the longest bar, where its number stands."""
@@ -23,14 +27,15 @@ LEAST_SPAN = 0.05
 
 
 def figure(
-    slowdown: Mapping[str, float], *, title: str, mode: Mode = "light", note: str = ""
+    slowdown: Mapping[str, float], part: str, *, mode: Mode = "light", note: str = ""
 ) -> go.Figure:
     """How slow would the step be if this part alone kept its own costs? Slowest on top."""
     palette = template.PALETTES[mode]
-    ordered = sorted(slowdown.items(), key=lambda each: each[1])
-    chart = template.figure(
-        title=title, note=note, mode=mode, height=FRAME_PX + ROW_PX * max(len(ordered), 1)
-    )
+    ordered = sorted(slowdown.items(), key=lambda each: -each[1])[:MOST_BARS][::-1]
+    if len(slowdown) > MOST_BARS:
+        note = " · ".join(filter(None, (f"slowest {MOST_BARS} of {len(slowdown):,}", note)))
+    height = FRAME_PX + ROW_PX * max(len(ordered), 1)
+    chart = template.figure(title=TITLES[part], note=note, mode=mode, height=height)
     values = [value for _, value in ordered]
     chart.add_bar(
         orientation="h",

@@ -10,39 +10,21 @@ import pandas as pd
 from app.figures import template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import plotly.graph_objects as go
 
+    from analytics.training.stragglers.slowdown import SlowestWorkers
     from app.figures.template import Mode
 
 HEIGHT = 300
 
 
-def figure(
-    curve: Mapping[int, float | None],
-    *,
-    n_slowest: int,
-    mode: Mode = "light",
-    note: str = "",
-) -> go.Figure:
-    """What share of the loss does fixing the k slowest workers recover?
-
-    Parameters
-    ----------
-    curve
-        M_W by k, ascending; None where nothing is lost.
-    n_slowest
-        The paper's k, 3 % of the workers.
-    """
-    palette = template.PALETTES[mode]
+def figure(slowest: SlowestWorkers, *, mode: Mode = "light", note: str = "") -> go.Figure:
+    """What share of the loss does fixing the k slowest workers recover?"""
+    palette, n_slowest = template.PALETTES[mode], len(slowest.workers)
     chart = template.figure(
-        title="Fixing the k slowest workers recovers",
-        note=note,
-        mode=mode,
-        height=HEIGHT,
+        title="Fixing the k slowest workers recovers", note=note, mode=mode, height=HEIGHT
     )
-    known = {k: value for k, value in curve.items() if value is not None}
+    known = {k: value for k, value in slowest.fixed_ratio.items() if value is not None}
     chart.add_scatter(
         x=list(known),
         y=[100 * value for value in known.values()],
@@ -75,9 +57,10 @@ def figure(
     return chart
 
 
-def frame(curve: Mapping[int, float | None] | Mapping[str, float | None]) -> pd.DataFrame:
-    """One row a number of workers, or another part that is fixed."""
-    return pd.DataFrame(list(curve.items()), columns=["workers_fixed", "recovered_ratio"])
+def frame(slowest: SlowestWorkers) -> pd.DataFrame:
+    """One row a number of workers."""
+    rows = list(slowest.fixed_ratio.items())
+    return pd.DataFrame(rows, columns=["workers_fixed", "recovered_ratio"])
 
 
 def _log(k: int) -> float:

@@ -11,9 +11,7 @@ from app.figures import template
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     import plotly.graph_objects as go
-    from numpy.typing import NDArray
 
     from analytics.training.stragglers.slowdown import Slowdowns
     from app.figures.template import Mode
@@ -29,9 +27,11 @@ DARK_FROM: Final = 0.55
 
 
 def figure(
-    by_worker: NDArray[np.float64],
-    *,
+    slow: Slowdowns,
     node_of: Mapping[tuple[int, int], str],
+    *,
+    name: str,
+    way: str = "exact",
     mode: Mode = "light",
     note: str = "",
 ) -> go.Figure:
@@ -39,11 +39,14 @@ def figure(
 
     Parameters
     ----------
-    by_worker
-        S_w, (data-parallel ranks, stages).
     node_of
         Node by (data-parallel rank, stage), where known.
+    name
+        Of the trace.
+    way
+        `exact` simulates each worker, `min` is the paper's approximation.
     """
+    by_worker = slow.by_worker_exact if way == "exact" else slow.by_worker
     palette = template.PALETTES[mode]
     slowdown: list[list[float]] = by_worker.tolist()
     n_dp, n_stages = by_worker.shape
@@ -52,7 +55,7 @@ def figure(
     gap = 1 if n_dp <= MOST_WRITTEN else 0
     chart = template.figure(
         title="Slowdown by each worker alone, S_w",
-        note=note,
+        note=f"{name} · {note}" if note else name,
         mode=mode,
         height=min(FRAME_PX + ROW_PX * n_stages, MOST_PX),
     )
@@ -85,12 +88,8 @@ def figure(
     return chart
 
 
-def frame(
-    slow: Slowdowns,
-    workers: Sequence[tuple[int, int]],
-    node_of: Mapping[tuple[int, int], str],
-) -> pd.DataFrame:
-    """One row a worker (dp_rank, stage), in the order given."""
+def frame(slow: Slowdowns, node_of: Mapping[tuple[int, int], str], **_: object) -> pd.DataFrame:
+    """One row a worker, by rank and stage."""
     exact, paper = slow.by_worker_exact, slow.by_worker
     return pd.DataFrame(
         [
@@ -101,7 +100,7 @@ def frame(
                 "slowdown_exact": float(exact[at]),
                 "slowdown_min": float(paper[at]),
             }
-            for at in workers
+            for at in sorted(slow.workers)
         ]
     )
 

@@ -8,10 +8,9 @@ import streamlit as st
 
 from app.answers.failures import incidents
 from app.answers.failures import node as node_answer
-from app.answers.training import stragglers
+from app.answers.training import fleet
 from app.ask.cached import ask
 from app.show import links
-from app.widgets import straggler_choice, straggler_words
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -28,11 +27,11 @@ def attempt(row: Mapping[Any, Any]) -> None:
         st.markdown(f"Part of incident {links.incident(incident_id)}: {escaping.escaped(summary)}.")
     if isinstance(row["run_id"], str) and row["n_nodes"] > 1:
         st.markdown(f"{links.run(row['run_id'], cluster)}: where its time went, and its ETTR.")
-    traces = ask(stragglers.straggler_traces_of_job, cluster, str(row["job_id"]))
+    traces = ask(fleet.traces_of_job, cluster, str(row["job_id"]))
     for _, trace in traces.iterrows():
         st.markdown(
-            f"{links.trace(straggler_choice.label(trace))}: slowdown "
-            f"{numbers.number(trace['slowdown'])}, {straggler_words.title(trace['cause'])}."
+            f"{links.trace(trace['trace'])}: slowdown "
+            f"{numbers.number(trace['slowdown'])}, {trace['strongest_cause']}."
         )
 
 

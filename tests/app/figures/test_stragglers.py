@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from analytics.training.stragglers.fleet import WastedDistribution
-from analytics.training.stragglers.slowdown import Contribution, Slowdowns, SlowestWorkers
+from analytics.training.stragglers.slowdown import Contribution, Slowdowns, SlowestWorkers, Worker
 from app.figures.training import (
     before_after,
     fleet_waste,
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 MODES: tuple[Mode, ...] = ("light", "dark")
 BY_WORKER = np.array([[1.0, 1.1], [1.6, 0.98], [1.02, 1.0]])
 """Three data-parallel ranks, two stages."""
+TRACES = pd.DataFrame(
+    {"trace_id": ["b", "a"], "name": "n", "slowdown": [1.5, 1.2], "wasted_ratio": [1 / 3, 1 / 6],
+     "cause": "worker", "gpu_hours": 1.0}
+)  # fmt: skip
+
+
+def _slowest(curve: dict[int, Any]) -> SlowestWorkers:
+    """One worker is the slowest 3 %."""
+    return SlowestWorkers((Worker(0, 0, None),), Contribution(2.0, 2.0, 2.0, 2.0), curve)
 
 
 @pytest.fixture
@@ -52,8 +62,8 @@ def slow() -> Slowdowns:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(mode: Mode) -> None:
-    drawn = worker_heat_map.figure(BY_WORKER, node_of={(1, 0): "gpu<7>"}, mode=mode).to_dict()
+def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(slow: Slowdowns, mode: Mode) -> None:
+    drawn = worker_heat_map.figure(slow, {(1, 0): "gpu<7>"}, name="x", mode=mode).to_dict()
     cells = drawn["data"][0]
     assert cells["z"] == [[1.0, 1.6, 1.02], [1.1, 0.98, 1.0]]
     assert (cells["zmin"], cells["zmax"]) == (1.0, 1.5)
@@ -69,9 +79,9 @@ def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(mode: Mode) -> Non
     assert drawn["layout"]["yaxis"]["range"] == [1.5, -0.5]
 
 
-def test_many_ranks_are_coloured_without_numbers() -> None:
-    many = np.array([[1.0, 1.2]] * 500)
-    drawn = worker_heat_map.figure(many, node_of={}).to_dict()
+def test_many_ranks_are_coloured_without_numbers(slow: Slowdowns) -> None:
+    many = replace(slow, by_worker_exact=np.array([[1.0, 1.2]] * 500))
+    drawn = worker_heat_map.figure(many, {}, name="x").to_dict()
     assert len(drawn["data"]) == 1
     assert len(drawn["layout"]["xaxis"]["tickvals"]) <= 26
 
@@ -81,15 +91,16 @@ def test_many_ranks_are_coloured_without_numbers() -> None:
     [(1.0, 1.1, "1.1"), (1.12, 1.25, "1.25"), (1.5, 1.5, "1.5"), (3.0, 1.5, "≥ 1.5")],
 )
 def test_colours_end_above_the_slowest_or_where_those_of_smon_do(
-    slowest: float, end: float, said: str
+    slow: Slowdowns, slowest: float, end: float, said: str
 ) -> None:
-    cells = worker_heat_map.figure(np.array([[1.0], [slowest]]), node_of={}).to_dict()["data"][0]
+    two = replace(slow, by_worker_exact=np.array([[1.0], [slowest]]))
+    cells = worker_heat_map.figure(two, {}, name="x").to_dict()["data"][0]
     assert (cells["zmin"], cells["zmax"]) == (1.0, end)
     assert list(cells["colorbar"]["ticktext"]) == ["1.0", said]
 
 
 def test_both_ways_of_counting_stand_in_the_download(slow: Slowdowns) -> None:
-    frame = worker_heat_map.frame(slow, sorted(slow.workers), {(1, 0): "gpu7"})
+    frame = worker_heat_map.frame(slow, {(1, 0): "gpu7"})
     assert frame.loc[2].to_dict() == {
         "dp_rank": 1,
         "stage": 0,
@@ -101,7 +112,7 @@ def test_both_ways_of_counting_stand_in_the_download(slow: Slowdowns) -> None:
 
 @pytest.mark.parametrize("slowdown", [{"gc": 1.0}, {"stage 0": 1.3, "stage 1": 0.97}, {}])
 def test_bars_begin_at_one_and_say_their_value(slowdown: dict[str, float]) -> None:
-    drawn = slowdown_bars.figure(slowdown, title="By stage").to_dict()
+    drawn = slowdown_bars.figure(slowdown, "stage").to_dict()
     bars, values = drawn["data"]
     assert bars["base"] == 1.0
     ends = dict(zip(bars["y"], bars["x"], strict=True))
@@ -126,7 +137,7 @@ def test_steps_stand_in_order_with_the_jobs_slowdown(slow: Slowdowns) -> None:
 
 @pytest.mark.parametrize("curve", [{1: 0.5, 2: 0.9, 4: 1.1}, {1: None}, {1: -0.2}])
 def test_the_curve_shows_shares_beyond_all_and_none(curve: dict[int, Any]) -> None:
-    drawn = worker_curve.figure(curve, n_slowest=1).to_dict()
+    drawn = worker_curve.figure(_slowest(curve)).to_dict()
     known = [100 * value for value in curve.values() if value is not None]
     assert drawn["data"][0]["y"] == pytest.approx(known)
     low, high = drawn["layout"]["yaxis"]["range"]
@@ -136,12 +147,12 @@ def test_the_curve_shows_shares_beyond_all_and_none(curve: dict[int, Any]) -> No
 
 
 def test_waste_of_traces_stands_beside_the_published_percentiles() -> None:
-    drawn = fleet_waste.figure(WastedDistribution.of([0.2, 0.1])).to_dict()
+    drawn = fleet_waste.figure(WastedDistribution.of([0.2, 0.1]), TRACES).to_dict()
     ours, published = drawn["data"]
     assert ours["x"] == pytest.approx([10, 20])
     assert ours["y"] == pytest.approx([50, 100])
     assert published["x"] == [7.8, 21.3, 45.0]
-    nothing = fleet_waste.figure(WastedDistribution.of([]))
+    nothing = fleet_waste.figure(WastedDistribution.of([]), TRACES[:0])
     assert nothing.to_dict()["data"][0]["x"] == []
 
 
@@ -156,10 +167,10 @@ def test_before_and_after_keep_their_order() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_figure_draws_in_both_modes(slow: Slowdowns, mode: Mode) -> None:
     figures = [
-        slowdown_bars.figure({"a": 1.1}, title="x", mode=mode),
+        slowdown_bars.figure({"a": 1.1}, "type", mode=mode),
         step_slowdown.figure(slow, mode=mode),
-        worker_curve.figure({1: 0.3}, n_slowest=1, mode=mode),
-        fleet_waste.figure(WastedDistribution.of([0.1]), mode=mode),
+        worker_curve.figure(_slowest({1: 0.3}), mode=mode),
+        fleet_waste.figure(WastedDistribution.of([0.1]), TRACES, mode=mode),
         before_after.figure({"as it ran": 1.0}, mode=mode),
     ]
     for figure in figures:
@@ -167,8 +178,5 @@ def test_a_figure_draws_in_both_modes(slow: Slowdowns, mode: Mode) -> None:
 
 
 def test_the_download_of_the_fleet_holds_every_trace() -> None:
-    traces = pd.DataFrame(
-        {"trace_id": ["b", "a"], "name": "n", "slowdown": [1.5, 1.2], "wasted_ratio": [1 / 3, 1 / 6],
-         "cause": "worker", "gpu_hours": 1.0}
-    )  # fmt: skip
-    assert fleet_waste.frame(traces)["trace_id"].tolist() == ["a", "b"]
+    frame = fleet_waste.frame(WastedDistribution.of([]), TRACES)
+    assert frame["trace_id"].tolist() == ["a", "b"]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.actions import Options, ingest_files
-from app.answers.training import stragglers
+from app.answers.training import fix, fleet
 from app.ask.cached import ask
 from data.filters import Selection
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
@@ -133,8 +133,9 @@ def test_all_traces_stand_beside_what_was_published(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", tab="All traces")
     shares = page.dataframe[0].value
-    assert list(shares["published"]) == ["42.5 %", "10.4 %", "7.8 %", "21.3 %", "45.0 %"]
-    assert shares["here"][0] == "100 %"
+    assert list(shares["published"]) == pytest.approx([0.425, 0.104, 0.078, 0.213, 0.45])
+    assert shares["here"][0] == 1.0
+    assert shares["here_interval"][0].endswith(" % to 100 %")
     assert sorted(page.dataframe[1].value["traces"]) == [1, 1, 1]
     assert len(page.dataframe[2].value) == 3
 
@@ -158,13 +159,13 @@ def test_a_fix_of_a_link_says_what_it_gives_back(
     assert not page.exception
     assert page.session_state["fix"] == part
     assert _says(page, "of the step time")
-    assert _says(page, "GPU-hours** a day of training")
+    assert _says(page, "GPU-hours a day of training")
 
 
 def test_a_timeline_is_that_of_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTLINE_STORE", str(_store(tmp_path)))
-    trace = ask(stragglers.straggler_traces, Selection())["trace_id"][0]
-    text = ask(stragglers.straggler_timeline, trace, "fixed", part="worker:1,0", steps=[2])
+    trace = ask(fleet.traces, Selection())["trace_id"][0]
+    text = ask(fix.timeline, trace, "fixed", part="worker:1,0", steps=[2])
     events = json.loads(text)["traceEvents"]
     assert {event["args"]["step"] for event in events if event["ph"] == "X"} == {2}
 

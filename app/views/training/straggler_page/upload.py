@@ -1,57 +1,28 @@
-"""Adding a trace, also where there is none to show: in the browser, or by a command."""
+"""Adding a trace: in the browser, or by a command."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import actions
-from app.answers.training import stragglers
+from app.answers.training.fleet import COMMANDS
 from app.ask import cached
-from app.ask.cached import ask
 from app.show import command_lines
-from app.widgets import empty_state, notice, page_head
+from app.widgets import notice
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
     from app.show.scope import Scope
 
-SOURCE = "straggler-trace"
 ADDED = "straggler_added"
 """Where the answer to an upload waits for the page to be run on the new snapshot."""
-COMMANDS = (
-    "faultline ingest straggler-trace trace.parquet --meta meta.yaml --job-id 4711",
-    "faultline stragglers trace.parquet --meta meta.yaml",
-)
 
 
-def nothing(scope: Scope) -> None:
-    """No trace is stored, or none is in the selection."""
-    stored = ask(stragglers.n_straggler_traces) if cached.snapshot() else 0
-    if stored:
-        page_head.of_one("No traced run in this selection", scope.filters, scope)
-        empty_state.show(
-            f"The store holds {stored:,} outside of it.",
-            remedy="Choose a longer period, another cluster, or reset the filters.",
-        )
-        return
-    page_head.of_one(
-        "No traced run yet", "Who slows a run is read from the operations of its steps", scope
-    )
-    empty_state.show(
-        "No straggler trace is stored.",
-        remedy="It holds one row an operation of some training steps on every worker, as "
-        "NDTimeline writes it. Upload one below, or:",
-        commands=COMMANDS,
-    )
-    st.header("Upload a trace", anchor=False)
-    show(scope)
-
-
-def answer() -> None:
+def ended() -> None:
     """What became of the upload that has just ended; shown once."""
     for result in st.session_state.pop(ADDED, ()):
         st.success(
@@ -72,10 +43,9 @@ def show(scope: Scope) -> None:
         command_lines.show([COMMANDS[0], "faultline serve --store ./store", "", COMMANDS[1]])
         return
     with st.form("straggler_upload", border=False):
-        files = st.columns(2)
+        files, fields = st.columns(2), st.columns(2)
         trace = files[0].file_uploader("Trace (Parquet or CSV)", key="straggler_file")
         meta = files[1].file_uploader("Meta file (YAML), if there is one", key="straggler_meta")
-        fields = st.columns(2)
         job_id = fields[0].text_input("Job", placeholder="e.g. 4711", key="straggler_job")
         cluster = fields[1].text_input("Cluster", placeholder="the job's", key="straggler_cluster")
         sent = st.form_submit_button("Analyse and store", type="primary")
@@ -88,11 +58,8 @@ def show(scope: Scope) -> None:
 
 def _ingest(trace: Any, meta: Any, *, job_id: str | None, cluster: str | None) -> None:
     """Stores the trace with its results; leaving leaves the store as it was."""
-    with (
-        st.status(f"Reading {trace.name}", expanded=True),
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        line = st.empty()
+    with st.status(f"Reading {trace.name}", expanded=True), TemporaryDirectory() as folder:
+        line: Any = st.empty()
         path, meta_path = Path(folder) / "trace", Path(folder) / "meta.yaml"
         path.write_bytes(trace.read())
         if meta is not None:
@@ -101,14 +68,11 @@ def _ingest(trace: Any, meta: Any, *, job_id: str | None, cluster: str | None) -
             cluster=cluster,
             job_id=job_id,
             meta=None if meta is None else str(meta_path),
-            progress=lambda text: _tell(line, text),
+            progress=line.caption,
         )
+        called = {str(path): trace.name}
         results, _ = actions.ingest_files(
-            cached.store_root(), SOURCE, [str(path)], options, called={str(path): trace.name}
+            cached.store_root(), "straggler-trace", [str(path)], options, called=called
         )
     st.session_state[ADDED] = results
     st.rerun()
-
-
-def _tell(line: Any, text: str) -> None:
-    line.caption(text)

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from app.answers.training import stragglers
-from app.ask import cached
+from app.answers.training import fleet
 from app.ask.cached import ask
 from app.words import escaping
 from data.filters import Selection
 
-ID_DIGITS = 8
-"""Digits of a trace's id in its label."""
-
-
-def stored(selection: Selection) -> pd.DataFrame:
-    """The traces of a selection, newest first; none where nothing was published yet."""
-    if not (cached.snapshot() and ask(stragglers.n_straggler_traces)):
-        return pd.DataFrame()
-    return ask(stragglers.straggler_traces, selection)
-
-
-def label(row: pd.Series) -> str:
-    """A trace as it is named in the list and in the address."""
-    return f"{row['name']} · {row['trace_id'][:ID_DIGITS]}"
-
-
-def labelled(traces: pd.DataFrame) -> pd.DataFrame:
-    """Traces with their labels as the column `trace`."""
-    return traces.assign(trace=[label(row) for _, row in traces.iterrows()])
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def choose(traces: pd.DataFrame) -> str | None:
@@ -38,9 +21,9 @@ def choose(traces: pd.DataFrame) -> str | None:
     One that the address names is shown whatever the selection.
     """
     named = _ids(traces)
-    wanted = _wanted()
+    wanted = st.session_state.get("trace", st.query_params.get("trace"))
     if wanted and wanted not in named:
-        every = _ids(stored(Selection()))
+        every = _ids(ask(fleet.traces, Selection()))
         if wanted in every:
             named |= {wanted: every[wanted]}
             st.caption("This trace lies outside the selection of the sidebar.")
@@ -65,10 +48,4 @@ def choose(traces: pd.DataFrame) -> str | None:
 
 def _ids(traces: pd.DataFrame) -> dict[str, str]:
     """Label -> id."""
-    return {label(row): str(row["trace_id"]) for _, row in traces.iterrows()}
-
-
-def _wanted() -> str | None:
-    """The trace that the reader or the address names."""
-    wanted: str | None = st.session_state.get("trace", st.query_params.get("trace"))
-    return wanted
+    return dict(zip(traces["trace"], traces["trace_id"], strict=True))

@@ -1,20 +1,28 @@
-"""What is said of a traced run: who slows it, and what fixing it gives."""
+"""Why is a traced run slow: its causes in words, when and where, and what fixing them gives."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from app.words import numbers
+from app.answers.columns import KNOWN, columns
+from app.answers.content import Table
+from app.words import numbers, terms
+from app.words.cells import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from analytics.training.stragglers.analysis import StragglerAnalysis
     from analytics.training.stragglers.causes import StragglerCause
     from analytics.training.stragglers.patterns import Concentration, StragglerPatterns
-    from app.answers.training.stragglers import StragglerTrace
+    from app.answers.training.trace import StragglerTrace
+    from app.words.terms import Term
 
 MOST_NAMED = 3
 """Workers that a sentence names."""
+WHOLE = "the whole run"
+"""Where a cause is that is of no part."""
 CAUSES: Final = {
     "worker": ("slow worker", "fixing it"),
     "stage": ("slow stage", "levelling the stages"),
@@ -69,6 +77,18 @@ SHARES: Final = (
 """Those of them that are shares."""
 
 
+NOT_STORED: Final = "{} are not stored with this trace: ingest it again to have them found."
+COLUMNS: Final = (
+    Column("cause", "Cause"),
+    Column("where", "Where"),
+    replace(KNOWN["node"], title="Slowest node", none="unknown, or none alone"),
+    Column("gain_ratio", "Gives back", "ratio",
+           help="Share of the step time that fixing this alone gives back."),
+    Column("evidence", "Evidence"),
+    *columns(hidden=("cluster",)),
+)  # fmt: skip
+
+
 def title(cause: str) -> str:
     """Name of a cause.
 
@@ -78,42 +98,49 @@ def title(cause: str) -> str:
     return CAUSES.get(cause, (cause, ""))[0]
 
 
-def verdict(trace: StragglerTrace) -> str:
+def sentence(analysis: StragglerAnalysis, node_of: Mapping[tuple[int, int], str]) -> str:
     """Who slows the run, what would fixing it give?"""
-    slowdown = numbers.number(trace.slowdown.value)
-    straggles = trace.analysis.slowdowns.straggles
-    if not trace.analysis.found_causes:
+    slowdown = numbers.number(analysis.slowdowns.slowdown)
+    straggles = analysis.slowdowns.straggles
+    if not analysis.found_causes:
         if straggles:
             return f"The run takes {slowdown} times as long as without stragglers; no cause found."
         return f"The run does not straggle: it takes {slowdown} times as long as without."
-    first = trace.analysis.found_causes[0]
+    first = analysis.found_causes[0]
     fix = CAUSES.get(first.cause, ("", "fixing it"))[1]
     verb = "make" if first.cause in ("pause", "sequence_length") else "makes"
     text = (
-        f"{_subject(first, trace.nodes.node_of)} {verb} the run {numbers.number(first.slowdown)} "
-        f"times slower: {fix} gives back {numbers.percent(first.gain_ratio)} of the time"
+        f"{_subject(first, node_of)} {verb} the run {numbers.number(first.slowdown)} times slower: "
+        f"{fix} gives back {numbers.percent(first.gain_ratio)} of the time"
     )
     return f"{text}." if straggles else f"{text}; S is {slowdown}, so it does not straggle."
 
 
-def basis(trace: StragglerTrace) -> str:
-    """What was traced."""
-    facts = trace.facts
-    n_gpus = "GPUs unknown" if trace.n_gpus is None else numbers.counted(trace.n_gpus, "GPU")
-    parts = [
-        str(facts["name"]),
-        *([f"cluster {facts['cluster']}"] if facts["cluster"] else []),
-        n_gpus,
-        f"{facts['dp']:,} data-parallel ranks x {facts['pp']:,} stages"
-        + (f" x {facts['vpp']:,} chunks" if facts["vpp"] > 1 else ""),
-        numbers.counted(facts["n_steps"], "step"),
-        *([f"{facts['n_dropped_steps']:,} left out"] if facts["n_dropped_steps"] else []),
-    ]
-    return " · ".join(parts)
+def table(found: StragglerTrace) -> Table:
+    """All causes, strongest first, with the evidence for each."""
+    node_of = found.nodes.node_of
+    return Table(
+        "straggler_causes",
+        "Causes",
+        COLUMNS,
+        tuple(
+            (
+                title(each.cause),
+                target(each, node_of),
+                node_of.get(each.workers[0]) if each.workers else None,
+                each.gain_ratio,
+                evidence(each),
+                found.facts["cluster"],
+            )
+            for each in found.analysis.causes or ()
+        ),
+        NOT_STORED.format("Causes"),
+        wrapped=True,
+    )
 
 
 def target(cause: StragglerCause, node_of: Mapping[tuple[int, int], str]) -> str:
-    """What a cause is about, with nodes where they are known; empty for the whole job."""
+    """What a cause is about, with nodes where they are known."""
     stages = "" if cause.stage is None else f"stage {cause.stage}"
     if cause.stages:
         stages = f"stages {' and '.join(map(str, cause.stages))}"
@@ -125,7 +152,7 @@ def target(cause: StragglerCause, node_of: Mapping[tuple[int, int], str]) -> str
         return stages
     named = [worker(dp, stage, node_of) for dp, stage in cause.workers[:MOST_NAMED]]
     more = cause.n_workers - len(named)
-    return "; ".join([*named, *([f"{more:,} more"] if more > 0 else [])])
+    return "; ".join([*named, *([f"{more:,} more"] if more > 0 else [])]) or WHOLE
 
 
 def worker(dp: int, stage: int, node_of: Mapping[tuple[int, int], str]) -> str:
@@ -172,10 +199,19 @@ def _subject(cause: StragglerCause, node_of: Mapping[tuple[int, int], str]) -> s
     if cause.cause == "stage":
         return where[0].upper() + where[1:]
     name = title(cause.cause)
-    return f"{name[0].upper()}{name[1:]}" + (f" ({where})" if where else "")
+    return f"{name[0].upper()}{name[1:]}" + (f" ({where})" if where != WHOLE else "")
 
 
-def when(patterns: StragglerPatterns, n_steps: int) -> str:
+def patterns(found: StragglerTrace) -> dict[Term, str]:
+    """When and where the run straggles, or that this is not stored with the trace."""
+    known = found.analysis.patterns
+    if known is None:
+        return {terms.STRAGGLES_WHEN: NOT_STORED.format("Patterns")}
+    return {terms.STRAGGLES_WHEN: _when(known, found.facts["n_steps"]),
+            terms.STRAGGLES_WHERE: f"of what each costs alone, {_where(known, found)}"}  # fmt: skip
+
+
+def _when(patterns: StragglerPatterns, n_steps: int) -> str:
     """Whether all steps are slow, some, or those from one on."""
     share = numbers.percent(patterns.straggling_steps_ratio)
     straggling = f"{share} of {numbers.counted(n_steps, 'step')} straggle"
@@ -190,22 +226,19 @@ def when(patterns: StragglerPatterns, n_steps: int) -> str:
     return f"{straggling}, with no onset; autocorrelation {patterns.autocorrelation:.2f}."
 
 
-def where(
-    patterns: StragglerPatterns,
-    node_of: Mapping[tuple[int, int], str],
-    nodes: tuple[str, Concentration] | None,
-) -> str:
+def _where(known: StragglerPatterns, found: StragglerTrace) -> str:
     """Which worker, rank, stage and node has most of what parts cost alone."""
-    if patterns.workers.gini is None:
+    if known.workers.gini is None:
         return "no worker has any."
-    dp, stage = patterns.workers.top
+    dp, stage = known.workers.top
     parts = [
-        _share(worker(dp, stage, node_of), patterns.workers),
-        _share(f"dp {patterns.dp_ranks.top[0]}", patterns.dp_ranks),
-        _share(f"stage {patterns.stages.top[0]}", patterns.stages),
+        _share(worker(dp, stage, found.nodes.node_of), known.workers),
+        _share(f"dp {known.dp_ranks.top[0]}", known.dp_ranks),
+        _share(f"stage {known.stages.top[0]}", known.stages),
     ]
-    if nodes is not None:
-        parts.append(_share(f"node {nodes[0]}", nodes[1]))
+    if found.node_concentration is not None:
+        node, spread = found.node_concentration
+        parts.append(_share(f"node {node}", spread))
     return "; ".join(part for part in parts if part) + "."
 
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
+from app.show import table
 from app.show.scope import Scope
-from app.widgets import table
+from app.words.cells import Column
 from data.filters import Selection
 
 ROWS = pd.DataFrame(
@@ -59,9 +60,9 @@ def test_the_name_of_a_download_says_whether_data_are_synthetic(synthetic: bool)
 
 
 def test_a_day_is_written_as_a_day_and_a_time_with_its_hours() -> None:
-    days = pd.Series(pd.to_datetime(["2026-01-05", None]))
-    column = table._column(days, "UTC")
+    days = pd.DataFrame({"at": pd.to_datetime(["2026-01-05", None])})
+    column = table._config(Column("at", "Seen", "day"), days, "UTC")["at"]
     assert column["type_config"]["type"] == "datetime"
     assert column["type_config"]["format"] == "D MMM YYYY"
-    times = table._column(days + pd.Timedelta(hours=1), "UTC")
+    times = table._config(Column("at", "Seen", "time"), days, "UTC")["at"]
     assert times["type_config"]["format"] == "D MMM YYYY HH:mm"
