@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.failures.xid import severity_of_xid, xid_entries
+from analytics.failures.xid import SEVERITY_RANK, Severity, severity_of_action, xid_entries
 from analytics.failures.xid_nvlink5 import nvlink5_readings
-from analytics.failures.xid_severity import SEVERITY_RANK, Severity, severity_of_action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,7 +180,11 @@ def _leading(codes: list[int]) -> int:
         candidates = [code for code in candidates if code != _STOPPED]
     if not candidates:
         return _CLEANUP if _CLEANUP in codes else codes[0]
-    top = max(candidates, key=lambda code: SEVERITY_RANK[severity_of_xid(code)])
+    entries = xid_entries()
+    top = max(
+        candidates,
+        key=lambda code: SEVERITY_RANK[entries[code].severity if code in entries else None],
+    )
     if top in _MEMORY:
         return next(code for code in _LEADING_IN_MEMORY if code in codes)
     return top

@@ -6,7 +6,7 @@ import re
 
 from analytics.failures.log_classifier.tracebacks import Meaning
 from analytics.failures.taxonomy import taxonomy
-from analytics.failures.xid import sxid_causes, sxid_severities, xid_causes, xid_severities
+from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 _XID = re.compile(
     r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
@@ -31,15 +31,14 @@ def xid_meaning(text: str) -> Meaning | None:
         return None
     switch = _SXID.search(text)
     if switch is not None:
-        code = int(switch[1])
-        return _meaning(sxid_causes().get(code), sxid_severities().get(code))
+        return _meaning(sxid_entries().get(int(switch[1])))
     found = _XID.search(text)
     if found is None:
         return None
     code = int(found[1])
     if code in _CLEANUP:
         return Meaning("unknown", "teardown", 9, 0.1)
-    return _meaning(xid_causes().get(code), xid_severities().get(code))
+    return _meaning(xid_entries().get(code))
 
 
 def is_from_driver(text: str) -> bool:
@@ -53,11 +52,11 @@ def is_from_driver(text: str) -> bool:
     return _REPORTED.search(text) is not None
 
 
-def _meaning(cause: str | None, severity: str | None) -> Meaning | None:
+def _meaning(entry: XidEntry | SxidEntry | None) -> Meaning | None:
     """Role by domain and severity."""
-    if cause is None or cause == "unknown":
+    if entry is None or entry.cause == "unknown":
         return None
-    domain = taxonomy().domain_of(cause)
+    cause, severity, domain = entry.cause, entry.severity, taxonomy().domain_of(entry.cause)
     if domain == "user":
         return Meaning(cause, "symptom", 7, 0.6, _GPU_ALSO)
     if domain == "hardware" and severity != "info":
