@@ -57,7 +57,7 @@ def log_text(lines: Sequence[str]) -> str:
 def training_rows(
     confirmed: Mapping[str, str], logs: Mapping[str, Sequence[str]]
 ) -> tuple[list[Texts], list[str]]:
-    """Rows and labels for `train_text_model` from causes that people confirmed.
+    """Rows and labels for `train` from causes that people confirmed.
 
     Parameters
     ----------
