@@ -51,6 +51,7 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
+_LEVEL_GROUPS = ("level", "letter", "torch", "absl", "boxed", "barred", "padded", "nemo")
 _MOST_PREFIXES = 8
 
 
@@ -103,9 +104,7 @@ def _unwrapped(number: int, shown: str) -> list[Line]:
         if told is not None:
             message, level = told
             parts = [line[:_LONGEST] for line in message.split("\n") if line.strip()] or [""]
-            if len(parts) == 1 and parts[0].startswith(
-                "{"
-            ):  # a record in the record of a container
+            if len(parts) == 1 and parts[0].startswith("{"):  # a container's record holds it
                 return [replace(line, shown=shown) for line in _unwrapped(number, parts[0])]
             inner = (_without_prefixes(line) for line in parts)
             return [
@@ -124,16 +123,7 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             break
         groups = found.groupdict()
         rank = groups["rank"].strip(" :[]") if groups["rank"] and rank is None else rank
-        said = (
-            groups["level"]
-            or groups["letter"]
-            or groups["torch"]
-            or groups["absl"]
-            or groups["boxed"]
-            or groups["barred"]
-            or groups["padded"]
-            or groups["nemo"]
-        )
+        said = next((groups[name] for name in _LEVEL_GROUPS if groups[name]), None)
         level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()
     return text[place:].rstrip(), rank, level

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import cleaned
-from analytics.failures.log_classifier.rules import rules
+from analytics.failures.log_classifier.rules import Meaning, rules
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
@@ -30,21 +30,13 @@ IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Lo
 _THREAD = re.compile(r"^\s*Exception in thread .*(?:_pin_memory_loop|QueueFeederThread)")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
 _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
+_OPEN_TYPES = frozenset(
+    {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
+)
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
 """Tracebacks of a log that are followed: the first three quarters and the last ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an exception, or a line, says."""
-
-    cause: str
-    role: str
-    specificity: int
-    confidence: float
-    alternatives: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +193,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     if kind == "typical" and rule is not None and _is_quoted(rule.cause):
         rule = None
     if rule is not None and rule.specificity >= least:
-        return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
+        return rule
     if kind == "typical":
         return Meaning(cause, "fault", 6, 0.92)
     if kind == "cascade":
@@ -216,23 +208,15 @@ def _is_quoted(cause: str) -> bool:
 
 def _by_frames(meaning: Meaning, name: str, frames: str) -> Meaning:
     """An exception of an open type, made finer by the functions that raised it."""
-    python = rules().python
-    if name not in (
-        "RuntimeError",
-        "OSError",
-        "EOFError",
-        "BadZipFile",
-        "UnpicklingError",
-        "error",
-    ):
+    if name not in _OPEN_TYPES or meaning.cause != "python_exception":
         return meaning
-    for pattern, cause in (
-        (python.loads_model, "model_loading"),
-        (python.loads_data, "dataset_loading"),
-    ):
-        if pattern.search(frames) and meaning.cause in ("python_exception",):
-            return replace(meaning, cause=cause, role="symptom", specificity=4, confidence=0.65)
-    return meaning
+    if rules().python.loads_model.search(frames):
+        cause = "model_loading"
+    elif rules().python.loads_data.search(frames):
+        cause = "dataset_loading"
+    else:
+        return meaning
+    return replace(meaning, cause=cause, role="symptom", specificity=4, confidence=0.65)
 
 
 def mentioned(text: str) -> Meaning | None:
