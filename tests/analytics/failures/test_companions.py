@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analytics.failures.co_occurrence import co_occurrence
-from analytics.failures.companions import companions
+from analytics.failures.co_occurrence import co_occurrence, companions
 
 
 def _companions(shown: dict[str, list[str]], n: int | None = None) -> dict[tuple[str, ...], float]:
