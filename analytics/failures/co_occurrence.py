@@ -14,7 +14,7 @@ from analytics.failures.columns import require
 from analytics.proportion import proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -56,11 +56,8 @@ class Companion:
 
 def co_occurrence(
     signals: pd.DataFrame,
-    n_failures: int | None = None,
+    n_failures: int,
     *,
-    given: str | None = None,
-    largest: int = LARGEST_SET,
-    at_least: int = 1,
     conf_level: float = 0.90,
 ) -> tuple[SignalSet, ...]:
     """Sets of signals by the share of failures that show all of a set.
@@ -76,21 +73,16 @@ def co_occurrence(
     signals : DataFrame
         Columns failure (a key unique to the failure) and signal (a name); a signal that a failure
         shows twice counts once, null ones do not.
-    n_failures : int, optional
-        N, failures without any signal included; by default those of the frame.
-    given : str, optional
-        Looks at the failures that show this signal alone; N is then their number.
-    largest : int
-        Signals in a set at most, >= 1.
-    at_least : int
-        Failures that a set must have.
+    n_failures : int
+        N, failures without any signal included.
     conf_level : float
         Of the Clopper-Pearson intervals.
 
     Returns
     -------
     tuple of SignalSet
-        Single signals too; most frequent first, then smaller sets, then by name.
+        Of up to `LARGEST_SET` signals, single ones too; most frequent first, then smaller sets,
+        then by name.
 
     Raises
     ------
@@ -117,27 +109,26 @@ def co_occurrence(
     [(('XID 79',), 0.5, None), (('pcie',), 0.5, None), (('XID 79', 'pcie'), 0.25, 1.0)]
     """
     validate.conf_level(conf_level)
-    validate.positive("largest", largest, "pass the size of a set, e.g. 3")
     require("signals", signals, ("failure", "signal"))
     shown = signals.dropna(subset=["failure", "signal"]).drop_duplicates(["failure", "signal"])
-    if given is not None:
-        showing = shown.loc[shown["signal"] == given, "failure"]
-        shown = shown[shown["failure"].isin(showing)]
     patterns = Counter(shown.groupby("failure")["signal"].agg(frozenset).tolist())
     seen = sum(patterns.values())
-    total = seen if n_failures is None or given is not None else n_failures
-    if total < seen:
+    if n_failures < seen:
         raise OutOfRangeError(
-            "n_failures", f">= the {seen} failures with a signal", total, "count all failures"
+            "n_failures", f">= the {seen} failures with a signal", n_failures, "count all failures"
         )
-    counts = _counts(patterns, largest, at_least)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for pattern, n in patterns.items():
+        for size in range(1, LARGEST_SET + 1):
+            for one in combinations(sorted(pattern), size):
+                counts[one] += n
     order = sorted(counts, key=lambda one: (-counts[one], len(one), one))
     return tuple(
         SignalSet(
             one,
-            proportion(counts[one], total, conf_level),
-            total,
-            _lift(one, counts, total),
+            proportion(counts[one], n_failures, conf_level),
+            n_failures,
+            _lift(one, counts, n_failures),
         )
         for one in order
     )
@@ -198,25 +189,7 @@ def companions(sets: Sequence[SignalSet]) -> tuple[Companion, ...]:
     )
 
 
-def _counts(
-    patterns: Counter[frozenset[str]], largest: int, at_least: int
-) -> dict[tuple[str, ...], int]:
-    """Failures of every set, size by size: a set grows by signals that smaller sets still hold."""
-    found: dict[tuple[str, ...], int] = {}
-    frequent: set[str] | None = None
-    for size in range(1, largest + 1):
-        counts: Counter[tuple[str, ...]] = Counter()
-        for pattern, n in patterns.items():
-            kept = sorted(pattern if frequent is None else pattern & frequent)
-            for one in combinations(kept, size):
-                counts[one] += n
-        enough = {one: n for one, n in counts.items() if n >= at_least}
-        found |= enough
-        frequent = {signal for one in enough for signal in one}
-    return found
-
-
-def _lift(one: tuple[str, ...], counts: dict[tuple[str, ...], int], total: int) -> float | None:
+def _lift(one: tuple[str, ...], counts: Mapping[tuple[str, ...], int], total: int) -> float | None:
     """Count of a set over its count expected from its single signals."""
     if len(one) == 1:
         return None

@@ -120,7 +120,7 @@ def test_the_threshold_keeps_its_promise_on_rows_not_seen() -> None:
     rows, labels = phrases(400)
     rows += [("node {n} reset",)] * 200
     labels += ["disk", "fan"] * 100
-    found = train(rows, labels, columns=["text"], target_accuracy=0.99).model
+    found = train(rows, labels, columns=["text"]).model
     said = found.predict([*phrases(100, seed=9)[0], *[("node 4 reset",)] * 50])
     assert all(one.speaks for one in said[:100])
     assert not any(one.speaks for one in said[100:])
@@ -221,12 +221,6 @@ def test_too_little_is_refused_with_what_was_found(
     rows, labels, columns, message = case
     with pytest.raises(AnalysisError, match=message):
         train(rows, labels, columns=columns)
-
-
-@pytest.mark.parametrize("target", [0.0, 1.0, 95.0, math.nan])
-def test_a_target_outside_its_range_is_refused(target: float) -> None:
-    with pytest.raises(AnalysisError, match="target_accuracy must be in"):
-        train(*phrases(40), columns=["t"], target_accuracy=target)
 
 
 def test_rows_that_never_hold_two_labels_before_the_last_are_refused_in_time_order() -> None:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from analytics.errors import OutOfRangeError
 from analytics.frames import FailureCounts
 from analytics.reliability.failure_rate import failure_rate, projected_mttf
-from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
 from analytics.reliability.mttf import (
     GroupRate,
     group_rates,
+    mean_estimate,
+    mean_gap_hours,
     mttf_report,
     with_known_rate,
 )
