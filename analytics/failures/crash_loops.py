@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.failures.columns import MINUTE, NEVER, codes, joint_codes, microseconds, require
+from analytics.failures.columns import MINUTE, NEVER, joint_codes, microseconds, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,15 @@ RESTART_SLACK_MINUTES = 10.0
 """A job preempted this long after a restart still made room for it."""
 UNKNOWN_RESTART_MINUTES = 60.0
 """Where no restart is recorded: a preemption this long after the failure is its requeue's."""
-_NO_CRASH_STATES = ("TIMEOUT", "DEADLINE", "CANCELLED", "PREEMPTED", "SUSPENDED", "RUNNING")
+_NO_CRASH_STATES = (
+    "COMPLETED",
+    "TIMEOUT",
+    "DEADLINE",
+    "CANCELLED",
+    "PREEMPTED",
+    "SUSPENDED",
+    "RUNNING",
+)
 _NO_CRASH_CAUSES = ("time_limit", "cancelled")
 _COLUMNS = ("cluster", "job_id", "state", "failed_at", "start_at")
 
@@ -44,18 +52,17 @@ def crash_loops(
 ) -> CrashLoops:
     """Runs that failed at least `min_failures` times in a row within `within_hours`.
 
-    A run is all attempts of one `run` (job_id where the column is absent or empty). Its failures
-    in order of time are f_1 <= f_2 <= ...; those of every stretch of `min_failures` neighbours
-    with f_(i+k-1) - f_i <= `within_hours` belong to a loop, and stretches that share a failure
-    are one loop. A COMPLETED attempt, where such rows are passed too, breaks the row. An attempt
-    that ended at its time limit, was cancelled or preempted is no crash: jobs that requeue
-    themselves at their limit are healthy.
+    A run is all attempts of one job_id of a cluster. Its failures in order of time are
+    f_1 <= f_2 <= ...; those of every stretch of `min_failures` neighbours with
+    f_(i+k-1) - f_i <= `within_hours` belong to a loop, and stretches that share a failure are
+    one loop. An attempt that ended at its time limit, was cancelled or preempted is no crash:
+    jobs that requeue themselves at their limit are healthy.
 
     Parameters
     ----------
     failures : DataFrame
-        Columns cluster, job_id, state, failed_at, start_at; optional run, cause, restarted_at
-        (start of the run's next attempt, null where there is none).
+        Columns cluster, job_id, state, failed_at, start_at; optional cause, restarted_at (start
+        of the run's next attempt, null where there is none).
     min_failures : int
         At least 2.
     within_hours : float
@@ -88,7 +95,7 @@ def crash_loops(
     validate.positive("within_hours", within_hours, "pass hours, e.g. 24")
     validate.positive("min_failures - 1", min_failures - 1, "pass at least 2 failures")
     require("failures", failures, _COLUMNS)
-    run = runs(failures)
+    run = _jobs(failures)
     often = np.flatnonzero((run >= 0) & (np.bincount(run + 1)[run + 1] >= min_failures))
     repeated = failures.iloc[often]
     numbers = _numbers(repeated, run[often], min_failures, int(within_hours * 60 * MINUTE))
@@ -100,10 +107,9 @@ def crash_loops(
 def _numbers(failures: pd.DataFrame, run: Ints, least: int, within: int) -> Ints:
     """Loop of each row, -1 where it is in none."""
     at = microseconds(failures["failed_at"])
-    streak = _streaks(run, at, failures["state"].eq("COMPLETED").to_numpy())
     rows = np.flatnonzero(_crashes(failures) & (at != NEVER))
-    rows = rows[np.lexsort((at[rows], streak[rows]))]
-    linked = _linked(streak[rows], at[rows], least, within)
+    rows = rows[np.lexsort((at[rows], run[rows]))]
+    linked = _linked(run[rows], at[rows], least, within)
     before, after = np.append(False, linked)[: len(rows)], np.append(linked, False)[: len(rows)]
     number = np.full(len(failures), -1, dtype=np.int64)
     number[rows] = np.where(before | after, np.cumsum(after & ~before) - 1, -1)
@@ -112,31 +118,21 @@ def _numbers(failures: pd.DataFrame, run: Ints, least: int, within: int) -> Ints
 
 def _crashes(failures: pd.DataFrame) -> NDArray[np.bool_]:
     """Rows that count as a crash of their run."""
-    crashed = ~failures["state"].isin(["COMPLETED", *_NO_CRASH_STATES])
+    crashed = ~failures["state"].isin(_NO_CRASH_STATES)
     if "cause" in failures.columns:
         crashed &= ~failures["cause"].isin(_NO_CRASH_CAUSES)
     return crashed.to_numpy(dtype=bool)
 
 
-def _streaks(run: Ints, at: Ints, completed: NDArray[np.bool_]) -> Ints:
-    """Number of each row's stretch between completed attempts of its run."""
-    order = np.lexsort((completed, at, run))
-    breaks = completed[order].astype(np.int64)
-    breaks[1:] += run[order][1:] != run[order][:-1]
-    found = np.empty(len(run), dtype=np.int64)
-    found[order] = np.cumsum(breaks)
-    return found
+def _linked(run: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_]:
+    """Whether each row, in order of run and time, is in one stretch with the next.
 
-
-def _linked(streak: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_]:
-    """Whether each row, in order of streak and time, is in one stretch with the next.
-
-    A stretch is `least` neighbours of one streak that fall within a time.
+    A stretch is `least` neighbours of one run that fall within a time.
     """
-    n, span = len(streak), least - 1
+    n, span = len(run), least - 1
     if n < least:
         return np.zeros(max(n - 1, 0), dtype=bool)
-    opens = (streak[span:] == streak[:-span]) & (at[span:] - at[:-span] <= within)
+    opens = (run[span:] == run[:-span]) & (at[span:] - at[:-span] <= within)
     change = np.zeros(n, dtype=np.int64)
     change[: n - span] += opens
     change[span:] -= opens
@@ -150,16 +146,10 @@ def _loops(failures: pd.DataFrame, number: Ints) -> pd.DataFrame:
     return rows.agg(n_failures=("again", "size"), n_requeues=("again", "sum"))
 
 
-def runs(failures: pd.DataFrame) -> Ints:
-    """Code of each row's run within its cluster: `run`, else job_id; -1 where neither is known."""
-    named = failures["job_id"].astype(object)
-    if "run" in failures.columns:
-        given = failures["run"].astype(object)
-        named = given.where(given.notna(), named)
-    frame = pd.DataFrame({"cluster": failures["cluster"], "run": named})
-    found = codes(frame, ["cluster", "run"])
-    found[named.isna().to_numpy()] = -1
-    return found
+def _jobs(failures: pd.DataFrame) -> Ints:
+    """Code of each row's job within its cluster; -1 where it is not known."""
+    keys = ["cluster", "job_id"]
+    return joint_codes([failures[keys].astype(object)], keys)[0]
 
 
 def restarts(failures: pd.DataFrame) -> Ints:
@@ -168,7 +158,7 @@ def restarts(failures: pd.DataFrame) -> Ints:
     `restarted_at` where it is known, else the start of the run's next failed attempt.
     """
     at, start = microseconds(failures["failed_at"]), microseconds(failures["start_at"])
-    run = runs(failures)
+    run = _jobs(failures)
     order = np.lexsort((at, run))
     following = np.full(len(failures), NEVER, dtype=np.int64)
     if len(order) > 1:

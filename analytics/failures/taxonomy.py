@@ -90,10 +90,6 @@ class LabelScheme:
                 return self._by_label[words] or None
         return None
 
-    def label_of(self, cause: str) -> str | None:
-        """Label that means a cause, of several the first, else the nearest; None without any."""
-        return self._by_cause.get(cause)
-
     def with_own(self, own: Mapping[str, str]) -> LabelScheme:
         """The scheme with a site's labels, which win."""
         taken = {normal(label) for label in own}
@@ -105,7 +101,8 @@ class LabelScheme:
         return {normal(label): cause for label, cause in self.causes.items()}
 
     @cached_property
-    def _by_cause(self) -> dict[str, str]:
+    def by_cause(self) -> dict[str, str]:
+        """Cause -> the label that means it, of several the first, else the nearest."""
         table: dict[str, str] = {}
         for label, cause in self.causes.items():
             if cause:
@@ -201,7 +198,7 @@ class Taxonomy:
         >>> taxonomy().label_of("llama3", "gpu_sram"), taxonomy().label_of("acme", "gpu_sram")
         ('SRAM', 'ECC')
         """
-        return self._scheme(scheme).label_of(cause)
+        return self._scheme(scheme).by_cause.get(cause)
 
     def _scheme(self, name: str) -> LabelScheme:
         if name not in self.schemes:

@@ -264,12 +264,9 @@ def _xid_entry(row: dict[str, str]) -> XidEntry:
 def _sources(row: dict[str, str]) -> tuple[Source, ...]:
     """Who says what of a code."""
     actions = [
-        f"{kind} action {row[column]}"
-        for kind, column in (
-            ("immediate", "immediate_action"),
-            ("investigatory", "investigatory_action"),
-        )
-        if row[column]
+        f"{kind} action {row[f'{kind}_action']}"
+        for kind in ("immediate", "investigatory")
+        if row[f"{kind}_action"]
     ]
     sources = [Source(_NVIDIA, ", ".join(actions) or "no action")]
     of_gcm = [row["gcm_level"]] if row["gcm_level"] else []

@@ -223,15 +223,10 @@ def _by_status(rules: list[NvlinkRule], words: NvlinkMessage) -> list[NvlinkRule
     exact = [rule for rule in rules if rule.error_status == status]
     if exact:
         return exact
-    flags = all(_is_flag(rule.error_status) for rule in rules)
+    flags = all(rule.error_status.bit_count() == 1 for rule in rules)
     if status and flags and (raised := [rule for rule in rules if rule.error_status & status]):
         return raised
     return [rule for rule in rules if rule.severity.startswith("Non") != words.fatal]
-
-
-def _is_flag(status: int) -> bool:
-    """Whether exactly one bit is set."""
-    return status != 0 and status & (status - 1) == 0
 
 
 def _fits(word: int, pattern: str) -> bool:

@@ -27,13 +27,7 @@ _CHANGED = re.compile(
     r"\((?P<name>[^)]*)\)",
     re.IGNORECASE,
 )
-_ACTION_OF_RECOVERY = {
-    0: "IGNORE",
-    1: "RESET_GPU",
-    2: "RESTART_BM",
-    3: "RESTART_APP",
-    4: "RESET_GPU",
-}
+_ACTIONS_OF_RECOVERY = ("IGNORE", "RESET_GPU", "RESTART_BM", "RESTART_APP", "RESET_GPU")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,7 @@ def recovery_action(message: str) -> Recovery | None:
     if match is None:
         return None
     code = int(match["code"], 16)
-    action = _ACTION_OF_RECOVERY.get(code)
+    action = _ACTIONS_OF_RECOVERY[code] if code < len(_ACTIONS_OF_RECOVERY) else None
     severity = severity_of_action(action) if action else None
     return Recovery(code, match["name"], action, severity)
 

@@ -15,6 +15,7 @@ from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matt
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
     Chain,
+    Raised,
     chains,
     exception_meaning,
     mentioned,
@@ -23,7 +24,7 @@ from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
@@ -105,7 +106,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     indexes = _worth_a_look(templates)
     headers = [index for index in indexes if _HEADER in templates[index]]
     reading = _Reading(lines, chains(lines, headers))
-    looked_at = sorted({*indexes, *reading.raised_at})
+    looked_at = sorted({*indexes, *reading.chosen})
     found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
         return []
@@ -201,26 +202,22 @@ class _Reading:
 
     def __init__(self, lines: Sequence[str], found: Sequence[Chain]) -> None:
         self._lines = lines
-        self._chosen = {}
+        self.chosen: dict[int, Raised] = {}
+        """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
         self._frames: set[int] = set()
         for chain in found:
             chosen = chain.first_cause()
             if chosen is not None:
-                self._chosen[chosen.index] = chosen
+                self.chosen[chosen.index] = chosen
             for one in chain.members:
                 self._frames.update(range(one.header, one.index))
                 self._others.add(one.index)
-        self._others -= self._chosen.keys()
-
-    @property
-    def raised_at(self) -> Iterable[int]:
-        """Indexes of the exceptions that came first in their tracebacks."""
-        return self._chosen.keys()
+        self._others -= self.chosen.keys()
 
     def at(self, index: int) -> Iterator[Signal]:
         """Signals of one line."""
-        chosen = self._chosen.get(index)
+        chosen = self.chosen.get(index)
         for line in cleaned(index + 1, self._lines[index]):
             if chosen is not None and line.text == chosen.line.text:
                 again = chosen.meaning.role != "root" and self._tried_again(index)
