@@ -31,8 +31,6 @@ class SignalSet:
     signals: tuple[str, ...]
     share: Estimate
     """Share of the failures that show all; n = failures looked at."""
-    n_failures: int
-    """Failures looked at: the denominator."""
     lift: float | None
     """Share over the share expected by chance, the product of the single shares; None of one."""
 
@@ -127,7 +125,6 @@ def co_occurrence(
         SignalSet(
             one,
             proportion(counts[one], n_failures, conf_level),
-            n_failures,
             _lift(one, counts, n_failures),
         )
         for one in order
@@ -171,7 +168,7 @@ def companions(sets: Sequence[SignalSet]) -> tuple[Companion, ...]:
     ...  for one in companions(co_occurrence(seen, 4))]
     [('XID 79', ('pcie',), 1.0, 1), ('pcie', ('XID 79',), 0.33, 3)]
     """
-    counts = {one.signals: round((one.share.value or 0.0) * one.n_failures) for one in sets}
+    counts = {one.signals: round((one.share.value or 0.0) * one.share.n) for one in sets}
     found = [
         Companion(
             signal,

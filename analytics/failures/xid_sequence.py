@@ -22,6 +22,13 @@ _REMAP = frozenset({_REMAPPED, _REMAP_FAILED})
 _CONTAINED, _UNCONTAINED = 94, 95
 _MEMORY = frozenset({_UNCORRECTABLE, _CONTAINED, _UNCONTAINED, 171, 172}) | _REMAP
 _LEADING_IN_MEMORY = (_UNCORRECTABLE, _UNCONTAINED, _CONTAINED, 171, 172, _REMAP_FAILED, _REMAPPED)
+_OF_MEMORY = {
+    _REMAPPED: "the faulty row was recorded for remapping",
+    _REMAP_FAILED: "remapping the faulty row failed",
+    _CONTAINED: "the error reached one program only",
+    _UNCONTAINED: "the error may have reached other programs",
+}
+"""What a memory code adds to an incident."""
 _CHANGED = re.compile(
     r"recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x(?P<code>[0-9a-fA-F]+) "
     r"\((?P<name>[^)]*)\)",
@@ -64,11 +71,6 @@ class XidSequence:
     """The catalog's code of what to do; None where nothing says."""
     notes: tuple[SequenceNote, ...]
     """One a code, in order of first appearance."""
-
-    @property
-    def following(self) -> tuple[int, ...]:
-        """Codes that need no action of their own."""
-        return tuple(note.code for note in self.notes if note.role in ("follows", "same incident"))
 
 
 def recovery_action(message: str) -> Recovery | None:
@@ -137,10 +139,8 @@ def resolve_sequence(
     Examples
     --------
     >>> found = resolve_sequence([94, 63, 45])
-    >>> found.leading, found.severity, found.action, found.following
-    (94, 'warning', 'RESTART_APP', (63, 45))
-    >>> resolve_sequence([79, 119, 45, 154]).following
-    (119, 45, 154)
+    >>> found.leading, found.severity, found.action, [note.role for note in found.notes]
+    (94, 'warning', 'RESTART_APP', ['leading', 'same incident', 'follows'])
     """
     if not codes:
         raise AnalysisError("codes must hold at least one XID, got none: give those of a burst")
@@ -203,18 +203,9 @@ def _note(code: int, leading: int, codes: list[int]) -> SequenceNote:
     if code == _STOPPED and (faults := [one for one in codes if one in _PROGRAM_FAULTS]):
         return SequenceNote(code, "follows", faults[0], "the program's channel stops after a fault")
     if code in _MEMORY and leading in _MEMORY:
-        return SequenceNote(code, "same incident", leading, _memory_reason(code))
+        reason = _OF_MEMORY.get(code, "it describes the same memory error")
+        return SequenceNote(code, "same incident", leading, reason)
     return SequenceNote(code, "beside", None, "no rule ties it to the leading code")
-
-
-def _memory_reason(code: int) -> str:
-    """What a memory code adds to the incident."""
-    return {
-        _REMAPPED: "the faulty row was recorded for remapping",
-        _REMAP_FAILED: "remapping the faulty row failed",
-        _CONTAINED: "the error reached one program only",
-        _UNCONTAINED: "the error may have reached other programs",
-    }.get(code, "it describes the same memory error")
 
 
 def _by_words(

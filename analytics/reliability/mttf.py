@@ -10,7 +10,7 @@ from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import sums_by_group
+from analytics.frames import GPUS_PER_NODE, sums_by_group
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
@@ -130,13 +130,16 @@ def mttf_report(
     else:
         rate = unknown_exposure(int(days["failures"].sum()), conf_level)
         incidents = unknown_exposure(int(days["incidents"].sum()), conf_level)
+    per_node_day, gpus_per_node = rate.rate, counts.gpus_per_node
+    if gpus_per_node is None:  # then nobody knows how many nodes a job of N GPUs has
+        per_node_day, gpus_per_node = unknown(conf_level, rate.rate.n), GPUS_PER_NODE
     return MttfReport(
         rate=rate,
         incident_rate=incidents,
         mean_time_between_failures_hours=mean_gap_hours(counts.starts_hours, conf_level=conf_level),
         mean_repair_hours=mean_estimate(counts.repair_minutes / 60.0, conf_level=conf_level),
         by_size=_by_size(counts.by_size, conf_level, seed),
-        projection=_projection(rate.rate, gpus, counts.gpus_per_node),
+        projection=projected_mttf(per_node_day, gpus, gpus_per_node=gpus_per_node),
         basis=counts.basis,
         gpus_per_node=counts.gpus_per_node,
         from_at=counts.from_at,
@@ -279,14 +282,3 @@ def _by_size(sizes: Columns, conf_level: float, seed: int) -> tuple[SizeClass, .
         running_hours = 24.0 * (estimate.exposure or 0.0)
         classes.append(SizeClass(first, last, running_hours, estimate.mttf_hours))
     return tuple(classes)
-
-
-def _projection(
-    rate: Estimate, gpus: Sequence[int], gpus_per_node: float | None
-) -> tuple[Projection, ...]:
-    """MTTF by size; unknown where the rate or the GPUs of a node are."""
-    if gpus_per_node is None:
-        for size in gpus:
-            validate.positive("gpus", size, "pass job sizes in GPUs")
-        return tuple(Projection(size, unknown(rate.conf_level, rate.n)) for size in gpus)
-    return projected_mttf(rate, gpus, gpus_per_node=gpus_per_node)

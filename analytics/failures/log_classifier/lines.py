@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, replace
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
-_QUIET = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "I", "D"})
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 """Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
@@ -71,14 +70,9 @@ class Line:
     """Level that the logger states: one letter, e.g. E."""
 
     @property
-    def quiet(self) -> bool:
-        """Whether its writer calls it information."""
-        return self.level in _QUIET
-
-    @property
-    def warns(self) -> bool:
-        """Whether its writer calls it a warning."""
-        return self.level == "W"
+    def mild(self) -> bool:
+        """Whether its writer calls it information or a warning."""
+        return self.level in ("D", "I", "W")
 
 
 def cleaned(number: int, raw: str) -> list[Line]:

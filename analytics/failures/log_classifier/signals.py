@@ -14,10 +14,10 @@ from analytics.failures.log_classifier.lines import Line, cleaned
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
-    Chain,
     Raised,
     chains,
     exception_meaning,
+    first_cause,
     mentioned,
 )
 from analytics.failures.taxonomy import taxonomy
@@ -200,17 +200,17 @@ def _is_end(line: str) -> bool:
 class _Reading:
     """A log whose tracebacks are known, read line by line."""
 
-    def __init__(self, lines: Sequence[str], found: Sequence[Chain]) -> None:
+    def __init__(self, lines: Sequence[str], found: Sequence[Sequence[Raised]]) -> None:
         self._lines = lines
         self.chosen: dict[int, Raised] = {}
         """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
         self._frames: set[int] = set()
         for chain in found:
-            chosen = chain.first_cause()
+            chosen = first_cause(chain)
             if chosen is not None:
                 self.chosen[chosen.index] = chosen
-            for one in chain.members:
+            for one in chain:
                 self._frames.update(range(one.header, one.index))
                 self._others.add(one.index)
         self._others -= self.chosen.keys()
@@ -304,6 +304,6 @@ def _is_doubtful(line: Line, meaning: Meaning) -> bool:
     """Whether the writer of a line goes on after it."""
     if meaning.role in ("end", "teardown", "sign"):
         return False
-    if meaning.role != "root" and (line.quiet or line.warns):
+    if meaning.role != "root" and line.mild:
         return True
     return bool(rules().retried.search(line.text)) and not rules().given_up.search(line.text)

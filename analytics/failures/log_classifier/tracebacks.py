@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import cleaned
@@ -56,29 +56,21 @@ class Raised:
     thread that reads from other processes."""
 
 
-@dataclass
-class Chain:
-    """Exceptions that led to one another, in the order of the log."""
+def first_cause(chain: Sequence[Raised]) -> Raised | None:
+    """The exception of a chain that says why; None where Python ignored it.
 
-    members: list[Raised] = field(default_factory=list)
-
-    def first_cause(self) -> Raised | None:
-        """The member that says why; None where Python ignored it.
-
-        The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
-        is the failed probe of a program that then tried something else (a KeyError during whose
-        handling something more telling was raised).
-        """
-        python = rules().python
-        if self.members[0].link == "ignored":
-            return None
-        originals = [one for one in self.members if one.link == "original"]
-        members = originals or self.members
-        telling = [one for one in members if not _only_wraps(one)] or members
-        for place, one in enumerate(telling[:-1]):
-            if one.type not in python.probing or telling[place + 1].link != "context":
-                return one
-        return telling[-1]
+    The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
+    is the failed probe of a program that then tried something else (a KeyError during whose
+    handling something more telling was raised).
+    """
+    if chain[0].link == "ignored":
+        return None
+    members = [one for one in chain if one.link == "original"] or chain
+    telling = [one for one in members if not _only_wraps(one)] or members
+    for place, one in enumerate(telling[:-1]):
+        if one.type not in rules().python.probing or telling[place + 1].link != "context":
+            return one
+    return telling[-1]
 
 
 def _only_wraps(raised: Raised) -> bool:
@@ -87,22 +79,25 @@ def _only_wraps(raised: Raised) -> bool:
     return raised.meaning.role == "teardown" or (wrapper and raised.meaning.specificity <= 3)
 
 
-def chains(lines: Sequence[str], headers: Sequence[int]) -> list[Chain]:
-    """Chains of exceptions whose tracebacks begin at `headers` (indexes of lines)."""
+def chains(lines: Sequence[str], headers: Sequence[int]) -> list[list[Raised]]:
+    """Exceptions that led to one another, in the order of the log.
+
+    Their tracebacks begin at `headers` (indexes of lines).
+    """
     kept = (
         headers if len(headers) <= _MOST else [*headers[: _MOST * 3 // 4], *headers[-_MOST // 4 :]]
     )
-    found: list[Chain] = []
-    last_of: dict[str | None, Chain] = {}
+    found: list[list[Raised]] = []
+    last_of: dict[str | None, list[Raised]] = {}
     for header in kept:
         raised = _raised(lines, header)
         if raised is None:
             continue
         chain = last_of.get(raised.line.rank)
         if raised.link in ("", "ignored", "thread") or chain is None:
-            chain = Chain()
+            chain = []
             found.append(chain)
-        chain.members.append(raised)
+        chain.append(raised)
         last_of[raised.line.rank] = chain
     return found
 

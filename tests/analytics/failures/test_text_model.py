@@ -22,7 +22,6 @@ from analytics.failures.text_model.features import normal_text, terms_of
 from analytics.failures.text_model.job_logs import (
     cause_of_label,
     classify_by_model,
-    log_text,
     training_rows,
 )
 from analytics.failures.text_model.model import TextModel, from_document, to_document
@@ -316,9 +315,11 @@ def test_a_label_means_a_cause_where_the_schemes_agree() -> None:
 
 def test_a_log_is_read_from_its_end_without_repeats() -> None:
     lines = [f"step {n} loss 2.{n}" for n in range(5000)] + ["fan 3 dead", "", "fan 4 dead"]
-    assert log_text(lines) == "step 4999 loss 2.4999\nfan 4 dead"
-    assert len(log_text(["x" * 50_000, *(f"{'y' * n} z" for n in range(500))])) <= 4_000
-    assert log_text([]) == ""
+    long = ["x" * 50_000, *(f"{'y' * n} z" for n in range(500))]
+    rows, _ = training_rows({"a": "fan", "b": "fan"}, {"a": lines, "b": long})
+    assert rows[0] == ("step 4999 loss 2.4999\nfan 4 dead",)
+    assert len(rows[1][0]) <= 4_000
+    assert training_rows({"a": "fan"}, {"a": []}) == ([], [])
 
 
 def test_confirmed_causes_with_a_log_are_rows_to_learn_from() -> None:

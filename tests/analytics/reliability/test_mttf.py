@@ -188,7 +188,6 @@ def test_weeks_between_the_first_and_the_last_are_gaps_where_nothing_ran() -> No
     rates = weekly_rates(weeks)
     assert [str(week.date()) for week in rates.gaps] == ["2026-01-19"]
     assert [[rate.n for _, rate in run] for run in rates.runs] == [[1, 2], [0]]
-    assert rates.n_known == 3
     assert weekly_rates(groups_of(("2026-01-05", 0, 0.0))).runs == []
 
 
