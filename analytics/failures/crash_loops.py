@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-MIN_FAILURES = 3
-"""Failures in a row that make a crash loop."""
-WITHIN_HOURS = 24.0
-"""Time within which they fall."""
 RESTART_SLACK_MINUTES = 10.0
 """A job preempted this long after a restart still made room for it."""
 UNKNOWN_RESTART_MINUTES = 60.0
@@ -47,9 +43,7 @@ class CrashLoops:
     """Loop of each row of the failures given; -1 where it is in none."""
 
 
-def crash_loops(
-    failures: pd.DataFrame, *, min_failures: int = MIN_FAILURES, within_hours: float = WITHIN_HOURS
-) -> CrashLoops:
+def crash_loops(failures: pd.DataFrame, *, min_failures: int, within_hours: float) -> CrashLoops:
     """Runs that failed at least `min_failures` times in a row within `within_hours`.
 
     A run is all attempts of one job_id of a cluster. Its failures in order of time are
@@ -88,7 +82,7 @@ def crash_loops(
     >>> hours = pd.to_datetime(["2026-01-01T01Z", "2026-01-01T02Z", "2026-01-01T03Z"])
     >>> found = crash_loops(pd.DataFrame({
     ...     "cluster": "c", "job_id": "7", "state": "NODE_FAIL", "failed_at": hours,
-    ...     "start_at": hours - pd.Timedelta(minutes=30)}))
+    ...     "start_at": hours - pd.Timedelta(minutes=30)}), min_failures=3, within_hours=24)
     >>> found.number.tolist(), found.loops[["n_failures", "n_requeues"]].values.tolist()
     ([0, 0, 0], [[3, 2]])
     """

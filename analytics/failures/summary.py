@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.failures.cause_rates import CausesByWeek, causes_by_week
 from analytics.failures.taxonomy import DOMAINS
 from analytics.proportion import proportion
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from datetime import datetime
 
     from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause, Taxonomy
@@ -107,12 +105,6 @@ class FailureSummary:
     def n_failed_of(self, domains: Collection[str]) -> int:
         """Failed attempts of some domains."""
         return sum(each.n_attempts for each in self.by_domain if each.domain in domains)
-
-    def rates_by_week(
-        self, domains: Collection[str], *, period: tuple[datetime | None, datetime | None]
-    ) -> CausesByWeek:
-        """Rates of the causes of some domains in each week of a period."""
-        return causes_by_week(self.by_week, domains, period=period)
 
 
 def failure_summary(

@@ -52,7 +52,7 @@ class Rule:
     meaning: Meaning
     pattern: re.Pattern[str]
     place: int
-    """Among all rules, from 0."""
+    """Among all rules, the most specific first, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,9 @@ class Rules:
         """What the most specific rule says that a line fulfils."""
         low = text.lower()
         words = words_in(low.translate(NO_DIGITS))
-        found = {id(rule): rule for word in words for rule in self.by_word.get(word, ())}
-        by_specificity = sorted(
-            found.values(), key=lambda rule: (-rule.meaning.specificity, rule.place)
-        )
-        return next((rule.meaning for rule in by_specificity if rule.pattern.search(low)), None)
+        found = {rule.place: rule for word in words for rule in self.by_word.get(word, ())}
+        ranked = (found[place] for place in sorted(found))
+        return next((rule.meaning for rule in ranked if rule.pattern.search(low)), None)
 
 
 @cache
@@ -96,6 +94,7 @@ def rules() -> Rules:
     documents = [_document(f"{name}_rules.toml") for name in _TABLES]
     by_word: dict[str, list[Rule]] = {}
     rows = [row for document in documents for row in document["rule"]]
+    rows.sort(key=lambda row: row["specificity"], reverse=True)
     for place, row in enumerate(rows):
         meaning = Meaning(
             cause=row["cause"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -232,16 +232,10 @@ def to_document(model: TextModel) -> dict[str, Any]:
         weights.append([places.tolist(), row[places].tolist()])
     return {
         "format": FORMAT,
-        "columns": list(model.columns),
-        "labels": list(model.labels),
-        "rows_by_label": list(model.rows_by_label),
+        **{field.name: getattr(model, field.name) for field in fields(model)},
         "frequencies": [[list(block), list(block.values())] for block in model.frequencies],
         "weights": weights,
         "intercepts": model.intercepts.tolist(),
-        "temperature": model.temperature,
-        "threshold": model.threshold,
-        "target_accuracy": model.target_accuracy,
-        "training_sha256": model.training_sha256,
         "cross_validation": asdict(model.cross_validation),
     }
 
