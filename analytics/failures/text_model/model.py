@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from analytics.failures.text_model.features import Lexicon, Terms, Texts
+    from analytics.failures.text_model.features import Lexicon, Texts
 
     Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class TextModel:
         if not rows:
             return []
         terms = [terms_of(row) for row in rows]
-        scores = self.scores(terms)
+        scores = np.asarray(matrix(terms, self._lexicon) @ self.weights.T) + self.intercepts
         chances = probabilities(scores, self.temperature)
         chosen, confidence = decisions(chances, self.rows_by_label)
         known = known_ratios(terms, self._lexicon)
@@ -127,12 +127,6 @@ class TextModel:
             )
             for row in range(len(rows))
         ]
-
-    def scores(self, terms: Sequence[Terms]) -> Floats:
-        """Log odds of every label, shape (rows, labels)."""
-        product = matrix(terms, self._lexicon) @ self.weights.T
-        found: Floats = np.asarray(product) + self.intercepts
-        return found
 
     def _alternatives(self, chances: Floats, chosen: int) -> tuple[tuple[str, float], ...]:
         """The three likeliest labels besides the one chosen."""

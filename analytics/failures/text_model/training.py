@@ -78,13 +78,6 @@ class Fitted(NamedTuple):
     """Of the labels it knows, among all."""
 
 
-class HeldOut(NamedTuple):
-    """Scores of rows and the labels that they have."""
-
-    scores: Floats
-    targets: Ints
-
-
 def train(
     rows: Sequence[Texts],
     labels: Sequence[str],
@@ -155,12 +148,12 @@ def train(
     place = {name: index for index, name in enumerate(names)}
     targets = np.array([place[label] for label in spelled], dtype=np.int64)
     terms = distinct_terms(rows)
-    held = held_out(terms, targets, names, in_time_order=in_time_order)
-    temperature = temperature_of(held.scores, held.targets)
+    scores, truth = held_out(terms, targets, names, in_time_order=in_time_order)
+    temperature = temperature_of(scores, truth)
     counts = np.bincount(targets, minlength=len(names))
-    chosen, confidence = decisions(probabilities(held.scores, temperature), counts.tolist())
-    right = chosen == held.targets
-    claimed = claims(held.scores, chosen)
+    chosen, confidence = decisions(probabilities(scores, temperature), counts.tolist())
+    right = chosen == truth
+    claimed = claims(scores, chosen)
     threshold = threshold_of(confidence[claimed], right[claimed], TARGET_ACCURACY)
     covered = claimed & (confidence >= (np.inf if threshold is None else threshold))
     fitted = fit(terms, targets, names)
@@ -184,7 +177,7 @@ def train(
     )
     return Training(
         model,
-        [names[row] for row in held.targets.tolist()],
+        [names[row] for row in truth.tolist()],
         [names[row] for row in chosen.tolist()],
         confidence.tolist(),
     )
@@ -226,8 +219,11 @@ def training_sha256(
 
 def held_out(
     terms: Sequence[Terms], targets: Ints, names: Sequence[str], *, in_time_order: bool
-) -> HeldOut:
-    """Scores of rows by models that have not seen them; -inf odds of labels not yet known."""
+) -> tuple[Floats, Ints]:
+    """Scores of rows by models that have not seen them, and their labels.
+
+    Labels not yet known have odds of -inf.
+    """
     scores, found = [], []
     for learn, judge in _folds(targets, in_time_order=in_time_order):
         if len(set(targets[learn].tolist())) < 2:
@@ -243,7 +239,7 @@ def held_out(
             "training needs rows of two labels before those it is judged by: give more rows, or "
             "leave the time out"
         )
-    return HeldOut(np.vstack(scores), np.concatenate(found))
+    return np.vstack(scores), np.concatenate(found)
 
 
 def _folds(targets: Ints, *, in_time_order: bool) -> list[tuple[Ints, Ints]]:
