@@ -212,6 +212,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     [['host_memory', 'hardware', 3], ['unknown', 'unknown', 1]]
     """
     keys = ["source", "cause", "subcause"]
+    counts = ("n_attempts", "n_exposed", "n_counted", "n_lost", "n_logged")
     names = {
         row: _cause_of(*row, taxonomy=taxonomy)
         for row in labelled[keys]
@@ -225,11 +226,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "cause": cause,
             "domain": [taxonomy.domain_of(one) for one in cause],
             "day": labelled["day"],
-            "n_attempts": labelled["n_failures"],
-            "n_exposed": labelled["n_failures"],
-            "n_counted": labelled["n_failures"],
-            "n_lost": labelled["n_failures"],
-            "n_logged": labelled["n_failures"],
+            **dict.fromkeys(counts, labelled["n_failures"]),
             "gpu_seconds": float("nan"),
         }
     )

@@ -248,7 +248,7 @@ def taxonomy(site: Mapping[str, Any] | None = None) -> Taxonomy:
 @cache
 def _shipped() -> Taxonomy:
     """The taxonomy without any site."""
-    document = _document("taxonomy.toml")
+    document = shipped_document("taxonomy.toml")
     return Taxonomy(
         causes={name: Cause(name, **row) for name, row in document["causes"].items()},
         symptoms={
@@ -261,7 +261,7 @@ def _shipped() -> Taxonomy:
                 further=row.get("labels", {}),
                 longest_known=row.get("longest_known", False),
             )
-            for name, row in _document("labels.toml").items()
+            for name, row in shipped_document("labels.toml").items()
         },
     )
 
@@ -315,8 +315,8 @@ def _section(place: str, value: object) -> Mapping[str, Any]:
     return value
 
 
-def _document(name: str) -> dict[str, Any]:
-    """A data file shipped in this package."""
+def shipped_document(name: str) -> dict[str, Any]:
+    """A TOML file that this package ships."""
     text = resources.files("analytics.failures").joinpath(name).read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal, cast
 
-from analytics.failures.taxonomy import taxonomy
+from analytics.failures.taxonomy import shipped_document, taxonomy
 
 Severity = Literal["info", "warning", "critical", "fatal"]
 
@@ -226,8 +225,7 @@ def action_meanings() -> dict[str, str]:
     >>> action_meanings()["RESTART_BM"]
     'Restart the whole node.'
     """
-    table = resources.files("analytics.failures").joinpath("xid_actions.toml")
-    return tomllib.loads(table.read_text(encoding="utf-8"))
+    return shipped_document("xid_actions.toml")
 
 
 def catalog_rows(name: str) -> list[dict[str, Any]]:
