@@ -53,10 +53,7 @@ class Companion:
 
 
 def co_occurrence(
-    signals: pd.DataFrame,
-    n_failures: int,
-    *,
-    conf_level: float = 0.90,
+    signals: pd.DataFrame, n_failures: int, *, conf_level: float = 0.90
 ) -> tuple[SignalSet, ...]:
     """Sets of signals by the share of failures that show all of a set.
 

@@ -21,14 +21,8 @@ RESTART_SLACK_MINUTES = 10.0
 UNKNOWN_RESTART_MINUTES = 60.0
 """Where no restart is recorded: a preemption this long after the failure is its requeue's."""
 _NO_CRASH_STATES = (
-    "COMPLETED",
-    "TIMEOUT",
-    "DEADLINE",
-    "CANCELLED",
-    "PREEMPTED",
-    "SUSPENDED",
-    "RUNNING",
-)
+    "COMPLETED", "TIMEOUT", "DEADLINE", "CANCELLED", "PREEMPTED", "SUSPENDED", "RUNNING",
+)  # fmt: skip
 _NO_CRASH_CAUSES = ("time_limit", "cancelled")
 _COLUMNS = ("cluster", "job_id", "state", "failed_at", "start_at")
 
