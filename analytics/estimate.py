@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 CONF_LEVEL = 0.90
 """Level of intervals where none is asked for."""
@@ -29,11 +29,6 @@ class Estimate:
         return self.lower > other.upper or other.lower > self.upper
 
     @property
-    def is_known(self) -> bool:
-        """Whether there is a value, or a bound below which it cannot lie."""
-        return self.value is not None or self.lower is not None
-
-    @property
     def has_width(self) -> bool:
         """Whether both bounds are known and differ: what records fix has none.
 
@@ -46,12 +41,11 @@ class Estimate:
 
     def scaled(self, factor: float) -> Estimate:
         """The same estimate in another unit: value and bounds times `factor` > 0."""
-        return Estimate(
-            _times(self.value, factor),
-            _times(self.lower, factor),
-            _times(self.upper, factor),
-            self.conf_level,
-            self.n,
+        return replace(
+            self,
+            value=_times(self.value, factor),
+            lower=_times(self.lower, factor),
+            upper=_times(self.upper, factor),
         )
 
     def inverted(self, numerator: float) -> Estimate:
@@ -62,22 +56,19 @@ class Estimate:
         >>> Estimate(2.0, 1.0, 4.0, 0.9, 7).inverted(8.0)
         Estimate(value=4.0, lower=2.0, upper=8.0, conf_level=0.9, n=7)
         """
-        return Estimate(
-            _over(numerator, self.value),
-            _over(numerator, self.upper),
-            _over(numerator, self.lower),
-            self.conf_level,
-            self.n,
+        return replace(
+            self,
+            value=_over(numerator, self.value),
+            lower=_over(numerator, self.upper),
+            upper=_over(numerator, self.lower),
         )
 
     def widened(self, lower: float | None, upper: float | None) -> Estimate:
         """The same value with, on each side, the wider of its own bound and the one given."""
-        return Estimate(
-            self.value,
-            min((b for b in (self.lower, lower) if b is not None), default=None),
-            max((b for b in (self.upper, upper) if b is not None), default=None),
-            self.conf_level,
-            self.n,
+        return replace(
+            self,
+            lower=min((b for b in (self.lower, lower) if b is not None), default=None),
+            upper=max((b for b in (self.upper, upper) if b is not None), default=None),
         )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analytics import validate
 from analytics.failures.columns import NEVER, SECOND, codes, microseconds, require, times
 
 if TYPE_CHECKING:
@@ -28,11 +27,11 @@ def severity_rank(severity: pd.Series) -> NDArray[np.int64]:
     return ranks
 
 
-def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) -> pd.DataFrame:
+def bursts(events: pd.DataFrame) -> pd.DataFrame:
     """Bursts of observations: the same check or code on the same node and GPU, close in time.
 
     Events of one (cluster, node, gpu, check_name, xid, sxid), in order of time, belong to one
-    burst as long as no gap between neighbours exceeds `silence_seconds`. A GPU that is not known
+    burst as long as no gap between neighbours exceeds `SILENCE_SECONDS`. A GPU that is not known
     is a value of its own: it is not taken to be any other.
 
     Parameters
@@ -41,8 +40,6 @@ def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) ->
         Columns cluster, event_id, node, observed_at (UTC), check_name, severity (info, warning,
         critical, fatal or null); optional gpu, xid, sxid, source, cause, domain, message. Events
         without a time or a node form no burst.
-    silence_seconds : float
-        Longest gap within a burst, seconds, >= 0.
 
     Returns
     -------
@@ -54,8 +51,8 @@ def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) ->
 
     Raises
     ------
-    OutOfRangeError, ShapeError
-        For a negative silence or a missing column.
+    ShapeError
+        For a missing column.
 
     References
     ----------
@@ -72,9 +69,9 @@ def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) ->
     >>> found[["burst_id", "n", "severity"]].values.tolist()
     [['e1', 2, 'fatal'], ['e3', 1, None]]
     """
-    require("events", events, ("cluster", "event_id", "node", "observed_at", "check_name"))
-    require("events", events, ("severity",))
-    number = burst_numbers(events, silence_seconds=silence_seconds)
+    columns = ("cluster", "event_id", "node", "observed_at", "check_name", "severity")
+    require("events", events, columns)
+    number = burst_numbers(events)
     inside = np.flatnonzero(number >= 0)
     at = microseconds(events["observed_at"])
     rank = severity_rank(events["severity"])
@@ -97,21 +94,18 @@ def bursts(events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS) ->
     return found.iloc[_in_time(at[first], found["burst_id"])].reset_index(drop=True)
 
 
-def burst_numbers(
-    events: pd.DataFrame, *, silence_seconds: float = SILENCE_SECONDS
-) -> NDArray[np.int64]:
+def burst_numbers(events: pd.DataFrame) -> NDArray[np.int64]:
     """Number of the burst of each event, in the order of the rows; -1 where it is in none.
 
     Takes the columns of the key alone (`bursts`); the numbers have no meaning beyond this frame.
     """
-    validate.nonnegative("silence_seconds", silence_seconds, "pass seconds, e.g. 180")
     at = microseconds(events["observed_at"])
     inside = np.flatnonzero((at != NEVER) & events["node"].notna().to_numpy())
     key = codes(events, [name for name in _KEY if name in events.columns])[inside]
     order = np.lexsort((at[inside], key))
     key, moment = key[order], at[inside][order]
     starts = np.ones(len(inside), dtype=bool)
-    starts[1:] = (np.diff(key) != 0) | (np.diff(moment) > silence_seconds * SECOND)
+    starts[1:] = (np.diff(key) != 0) | (np.diff(moment) > SILENCE_SECONDS * SECOND)
     number = np.full(len(events), -1, dtype=np.int64)
     number[inside[order]] = np.cumsum(starts) - 1
     return number

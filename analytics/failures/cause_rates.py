@@ -77,9 +77,8 @@ def causes_by_week(
     *,
     top: int = TOP,
     period: tuple[datetime | None, datetime | None] = (None, None),
-    conf_level: float = 0.90,
 ) -> CausesByWeek:
-    """Failures per 1,000 node-days of each cause in each week, with Garwood's interval.
+    """Failures per 1,000 node-days of each cause in each week, with Garwood's 90 % interval.
 
     .. math:: r = 1000\\, k / T
 
@@ -98,8 +97,6 @@ def causes_by_week(
         Causes told apart over all chosen domains; each domain's others are one series.
     period : tuple of datetime or None
         Start and end of the selection: weeks in it without a record are gaps, not zeros.
-    conf_level : float
-        In (0, 1).
 
     Returns
     -------
@@ -141,7 +138,7 @@ def causes_by_week(
                 week,
                 n,
                 known[week],
-                poisson_rate(exposed, known[week] or 0.0, conf_level).scaled(1000.0),
+                poisson_rate(exposed, known[week] or 0.0).scaled(1000.0),
             )
             for week, n, exposed in counts.itertuples()
         )

@@ -142,19 +142,14 @@ def _scores(rows: pd.DataFrame, conf_level: float) -> tuple[CauseScore, ...]:
     """Precision and recall of every cause."""
     named = dict(zip(rows["found"], rows["found_domain"], strict=True))
     domains = named | dict(zip(rows["actual"], rows["actual_domain"], strict=True))
-    actual = rows.groupby("actual")["n"].sum()
-    found = rows.groupby("found")["n"].sum()
-    right = rows[rows["actual"].eq(rows["found"])].groupby("actual")["n"].sum()
-    scores = [
-        CauseScore(
-            cause=cause,
-            domain=domain,
-            n_actual=int(actual.get(cause, 0)),
-            n_found=int(found.get(cause, 0)),
-            n_right=int(right.get(cause, 0)),
-            precision=proportion(int(right.get(cause, 0)), int(found.get(cause, 0)), conf_level),
-            recall=proportion(int(right.get(cause, 0)), int(actual.get(cause, 0)), conf_level),
-        )
-        for cause, domain in domains.items()
+    right_rows = rows[rows["actual"].eq(rows["found"])]
+    counts = [
+        part.groupby(column)["n"].sum()
+        for part, column in ((rows, "actual"), (rows, "found"), (right_rows, "actual"))
     ]
+    scores = []
+    for cause, domain in domains.items():
+        actual, found, right = (int(count.get(cause, 0)) for count in counts)
+        precision, recall = (proportion(right, of, conf_level) for of in (found, actual))
+        scores.append(CauseScore(cause, domain, actual, found, right, precision, recall))
     return tuple(sorted(scores, key=lambda s: (-s.n_actual, -s.n_found, s.cause)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analytics.estimate import Estimate, unknown
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause
 
 
@@ -91,11 +91,7 @@ def incident_summary(
         .join(groups.size().rename("n"))
         .sort_values(["lost_gpu_seconds", "n"], ascending=False, kind="stable")
     )
-    rate = (
-        poisson_rate(with_jobs, exposure_node_days, conf_level).scaled(1000.0)
-        if exposure_node_days
-        else unknown(conf_level, with_jobs)
-    )
+    rate = poisson_rate(with_jobs, exposure_node_days or 0.0, conf_level).scaled(1000.0)
     return IncidentSummary(
         n_incidents=len(rows),
         n_with_jobs=with_jobs,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -158,14 +158,11 @@ def _failures(attempts: pd.DataFrame, role: str) -> list[Mark]:
 
 def _records(rows: pd.DataFrame, role: str, *, lasts: bool = False) -> list[Mark]:
     """Records of the node's history that have a time."""
-    known = rows[rows["start_at"].notna()]
-    return [_record(row, role, lasts=lasts) for row in known.to_dict("records")]
-
-
-def _record(row: dict[Any, Any], role: str, *, lasts: bool) -> Mark:
-    """A record of the node's history."""
-    what = str(row["what"] or "") or str(row["kind"])
-    severity = row["severity"] if isinstance(row["severity"], str) else None
-    text = row["text"] if isinstance(row["text"], str) else what
-    end_at = row["end_at"] if lasts and not pd.isna(row["end_at"]) else None
-    return Mark(row["start_at"], end_at, role, what, text, severity, lasts=lasts)
+    found = []
+    for row in rows[rows["start_at"].notna()].to_dict("records"):
+        what = str(row["what"] or "") or str(row["kind"])
+        severity = row["severity"] if isinstance(row["severity"], str) else None
+        text = row["text"] if isinstance(row["text"], str) else what
+        end_at = row["end_at"] if lasts and not pd.isna(row["end_at"]) else None
+        found.append(Mark(row["start_at"], end_at, role, what, text, severity, lasts=lasts))
+    return found

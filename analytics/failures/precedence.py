@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
-from analytics.failures.taxonomy import Taxonomy, taxonomy
+from analytics.failures.taxonomy import Taxonomy, shipped_document, taxonomy
 from analytics.failures.xid import xid_causes
 
 if TYPE_CHECKING:
@@ -138,9 +136,7 @@ def _default() -> Weights:
 
 
 def _weights(site: Mapping[str, Any], causes: Taxonomy) -> Weights:
-    shipped = tomllib.loads(
-        resources.files("analytics.failures").joinpath("attribution.toml").read_text("utf-8")
-    )
+    shipped = shipped_document("attribution.toml")
     odds = dict(shipped["weights"])
     for kind, value in (site.get("weights") or {}).items():
         if kind not in odds:

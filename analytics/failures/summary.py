@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.failures.cause_rates import CausesByWeek, causes_by_week
 from analytics.failures.taxonomy import DOMAINS
 from analytics.proportion import proportion
 from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from datetime import datetime
 
     from analytics.estimate import Estimate
-    from analytics.failures.taxonomy import Cause
+    from analytics.failures.taxonomy import Cause, Taxonomy
 
 
 @dataclass(frozen=True)
@@ -108,12 +106,6 @@ class FailureSummary:
         """Failed attempts of some domains."""
         return sum(each.n_attempts for each in self.by_domain if each.domain in domains)
 
-    def rates_by_week(
-        self, domains: Collection[str], *, period: tuple[datetime | None, datetime | None]
-    ) -> CausesByWeek:
-        """Rates of the causes of some domains in each week of a period."""
-        return causes_by_week(self.by_week, domains, period=period)
-
 
 def failure_summary(
     states: pd.DataFrame,
@@ -193,6 +185,53 @@ def failure_summary(
     )
 
 
+def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFrame:
+    """Counts of labelled node failures by cause and domain of the taxonomy.
+
+    Parameters
+    ----------
+    labelled : DataFrame
+        Columns source (the scheme: lanl, pnnl or a site's own), cause and subcause as the source
+        labels them (null where it does not), day, n_failures.
+    taxonomy : Taxonomy
+        The site's. A label that it does not know is ``unknown``.
+
+    Returns
+    -------
+    DataFrame
+        Columns as `failure_summary` takes verdicts: cause, domain, day, n_attempts, n_exposed and
+        n_counted (all), n_lost (each is a lost node), n_logged (none has an attempt), gpu_seconds
+        (NaN: not known).
+
+    Examples
+    --------
+    >>> from analytics.failures.taxonomy import taxonomy
+    >>> rows = pd.DataFrame({"source": ["pnnl", "mine"], "cause": ["DIMM", "gremlin"],
+    ...     "subcause": [None, None], "day": ["2004-01-01"] * 2, "n_failures": [3, 1]})
+    >>> verdicts_of_labels(rows, taxonomy())[["cause", "domain", "n_attempts"]].values.tolist()
+    [['host_memory', 'hardware', 3], ['unknown', 'unknown', 1]]
+    """
+    keys = ["source", "cause", "subcause"]
+    counts = ("n_attempts", "n_exposed", "n_counted", "n_lost", "n_logged")
+    names = {
+        row: _cause_of(*row, taxonomy=taxonomy)
+        for row in labelled[keys]
+        .astype(object)
+        .drop_duplicates()
+        .itertuples(index=False, name=None)
+    }
+    cause = [names[row] for row in labelled[keys].astype(object).itertuples(index=False, name=None)]
+    return pd.DataFrame(
+        {
+            "cause": cause,
+            "domain": [taxonomy.domain_of(one) for one in cause],
+            "day": labelled["day"],
+            **dict.fromkeys(counts, labelled["n_failures"]),
+            "gpu_seconds": float("nan"),
+        }
+    )
+
+
 def _by_domain(
     verdicts: pd.DataFrame, failed: int, rate: Callable[[int], Estimate], *, conf_level: float
 ) -> tuple[DomainCount, ...]:
@@ -259,3 +298,11 @@ def _monday(day: pd.Series) -> pd.Series:
     at = pd.to_datetime(day, utc=True)
     monday: pd.Series = at - pd.to_timedelta(at.dt.dayofweek, unit="D")
     return monday
+
+
+def _cause_of(source: object, cause: object, subcause: object, *, taxonomy: Taxonomy) -> str:
+    """Cause of one label; unknown where the scheme or the label is."""
+    words = [str(one) for one in (cause, subcause) if not pd.isna(one)]  # type: ignore[call-overload]
+    if not words or source not in taxonomy.schemes:
+        return "unknown"
+    return taxonomy.cause_of(str(source), "/".join(words)) or "unknown"

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Literal, get_args
 
 from analytics.errors import AnalysisError
-from analytics.failures.labels import NO_FAILURE, LabelScheme
 
 Domain = Literal["user", "system_software", "hardware", "unknown"]
 
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
 """Who is at fault: the program, system software, hardware, or nobody knows."""
+NO_FAILURE = ""
+"""Cause of a label that means no failure."""
 
 _OWNERS: dict[str, str] = {"user": "user", "hardware": "hardware repair"}
 _OWNER, _ACTION = "cluster operations", "Look at the evidence and decide."
+_BLANK = re.compile(r"[\s_-]+")
 _KEYS = ("title", "domain", "component", "owner", "action")
 
 
@@ -50,6 +53,61 @@ class Symptom:
     """Domains that remain possible."""
     causes: tuple[str, ...]
     """Likely causes by name."""
+
+
+@dataclass(frozen=True)
+class LabelScheme:
+    """The labels of a scheme, from and to causes."""
+
+    causes: Mapping[str, str]
+    """Label -> cause, `NO_FAILURE` for a label that means none."""
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Cause -> label, for causes that no label means exactly."""
+    longest_known: bool = False
+    """Whether a label that goes on after a known one, by words, means the same."""
+
+    def cause_of(self, label: str) -> str | None:
+        """Cause that a label means; None for an unknown label and for one that means no failure.
+
+        Letter case, dashes, underscores and spaces do not count. ``A/B`` is subcause B of cause A,
+        and A where B is unknown.
+
+        Examples
+        --------
+        >>> scheme = LabelScheme({"Software": "software", "OS": "operating_system"})
+        >>> [scheme.cause_of(label) for label in ("os", "Software/OS", "Software/other", "other")]
+        ['operating_system', 'operating_system', 'software', None]
+        """
+        words = normal(label)
+        if words in self._by_label:
+            return self._by_label[words] or None
+        head, slash, rest = (part.strip() for part in words.partition("/"))
+        if slash and head in self._by_label:
+            return self._by_label.get(rest, self._by_label[head]) or None
+        while self.longest_known and " " in words:
+            words = words.rpartition(" ")[0]
+            if words in self._by_label:
+                return self._by_label[words] or None
+        return None
+
+    def with_own(self, own: Mapping[str, str]) -> LabelScheme:
+        """The scheme with a site's labels, which win."""
+        taken = {normal(label) for label in own}
+        kept = {la: cause for la, cause in self.causes.items() if normal(la) not in taken}
+        return LabelScheme({**own, **kept}, self.further, self.longest_known)
+
+    @cached_property
+    def _by_label(self) -> dict[str, str]:
+        return {normal(label): cause for label, cause in self.causes.items()}
+
+    @cached_property
+    def by_cause(self) -> dict[str, str]:
+        """Cause -> the label that means it, of several the first, else the nearest."""
+        table: dict[str, str] = {}
+        for label, cause in self.causes.items():
+            if cause:
+                table.setdefault(cause, label)
+        return {**self.further, **table}
 
 
 @dataclass(frozen=True)
@@ -140,7 +198,7 @@ class Taxonomy:
         >>> taxonomy().label_of("llama3", "gpu_sram"), taxonomy().label_of("acme", "gpu_sram")
         ('SRAM', 'ECC')
         """
-        return self._scheme(scheme).label_of(cause)
+        return self._scheme(scheme).by_cause.get(cause)
 
     def _scheme(self, name: str) -> LabelScheme:
         if name not in self.schemes:
@@ -190,7 +248,7 @@ def taxonomy(site: Mapping[str, Any] | None = None) -> Taxonomy:
 @cache
 def _shipped() -> Taxonomy:
     """The taxonomy without any site."""
-    document = _document("taxonomy.toml")
+    document = shipped_document("taxonomy.toml")
     return Taxonomy(
         causes={name: Cause(name, **row) for name, row in document["causes"].items()},
         symptoms={
@@ -203,7 +261,7 @@ def _shipped() -> Taxonomy:
                 further=row.get("labels", {}),
                 longest_known=row.get("longest_known", False),
             )
-            for name, row in _document("labels.toml").items()
+            for name, row in shipped_document("labels.toml").items()
         },
     )
 
@@ -257,7 +315,18 @@ def _section(place: str, value: object) -> Mapping[str, Any]:
     return value
 
 
-def _document(name: str) -> dict[str, Any]:
-    """A data file shipped in this package."""
+def shipped_document(name: str) -> dict[str, Any]:
+    """A TOML file that this package ships."""
     text = resources.files("analytics.failures").joinpath(name).read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def normal(label: str) -> str:
+    """A label without what does not count.
+
+    Examples
+    --------
+    >>> normal(" Check-IB_link ")
+    'check ib link'
+    """
+    return _BLANK.sub(" ", label).strip().casefold()

@@ -1,34 +1,46 @@
-"""The catalog of NVIDIA's GPU errors (XID): meaning, domain, cause, severity, actions, sources."""
+"""The catalogs of NVIDIA's errors of GPUs (XID) and switches (SXid): meaning, cause, severity."""
 
 from __future__ import annotations
 
 import csv
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any, Literal, cast
 
-from analytics.failures.sxid import sxid_causes, sxid_severities
-from analytics.failures.taxonomy import taxonomy
-from analytics.failures.xid_severity import Severity, severity_of_action
+from analytics.failures.taxonomy import shipped_document, taxonomy
 
-__all__ = [
-    "Source",
-    "XidEntry",
-    "action_meanings",
-    "severity_of_xid",
-    "sxid_causes",
-    "sxid_severities",
-    "xid_causes",
-    "xid_entries",
-    "xid_severities",
-]
+Severity = Literal["info", "warning", "critical", "fatal"]
 
+SEVERITY_RANK: dict[Severity | None, int] = {
+    None: 0,
+    "info": 1,
+    "warning": 2,
+    "critical": 3,
+    "fatal": 4,
+}
+"""From the least to the most severe; unknown comes first."""
+
+_BY_ACTION: dict[str, Severity] = {
+    "IGNORE": "info",
+    "RESTART_APP": "warning",
+    "UPDATE_SWFW": "warning",
+    "RESTART_FM": "warning",
+    "RESET_GPU": "critical",
+    "CONTACT_SUPPORT": "critical",
+    "RESTART_BM": "fatal",
+    "RESTART_VM": "fatal",
+}
+_BY_ACTION_FAMILY: dict[str, Severity] = {"CHECK_": "warning", "WORKFLOW_": "critical"}
 _NVIDIA = (
     "NVIDIA, Xid Errors, https://docs.nvidia.com/deploy/xid-errors/ (as tabulated by "
     "leptonai/gpud, Apache-2.0)"
 )
 _GCM = "facebookresearch/gcm (MIT)"
+_NVIDIA_SXID = (
+    "NVIDIA, Fabric Manager for NVIDIA NVSwitch Systems, appendix on SXid errors (as tabulated "
+    "by leptonai/gpud, Apache-2.0)"
+)
 _SERIOUS = ("critical", "fatal")
 
 
@@ -54,7 +66,7 @@ class XidEntry:
     cause: str
     """Cause of the taxonomy; ``unknown`` where the sources do not say."""
     severity: Severity | None
-    """As `severity_of_xid`."""
+    """By the immediate action, as `severity_of_action`."""
     immediate_action: str | None
     """NVIDIA's code of what to do at once."""
     immediate_meaning: str | None
@@ -68,24 +80,54 @@ class XidEntry:
     """Where sources contradict one another, what each says; else None."""
 
 
-def severity_of_xid(code: int) -> Severity | None:
-    """Severity of an XID, by the immediate action that NVIDIA's catalog recommends.
+@dataclass(frozen=True, slots=True)
+class SxidEntry:
+    """What is known of one SXid."""
+
+    code: int
+    title: str
+    """In plain words."""
+    domain: str
+    cause: str
+    """Cause of the taxonomy."""
+    severity: Severity
+    """``warning`` or ``fatal``."""
+    potentially_fatal: bool | None
+    """Whether NVIDIA says that it may be fatal; None where it does not say."""
+    always_fatal: bool | None
+    source: str = _NVIDIA_SXID
+
+
+def severity_of_action(action: str) -> Severity | None:
+    """Severity of an immediate action of NVIDIA's catalogs; None where it says none.
 
     ``IGNORE`` is info; ``RESTART_APP``, ``CHECK_*`` and ``UPDATE_SWFW`` are warnings;
     ``RESET_GPU``, ``WORKFLOW_*`` and ``CONTACT_SUPPORT`` are critical; ``RESTART_BM`` and
     ``RESTART_VM`` are fatal.
 
-    Parameters
-    ----------
-    code : int
-        XID as the driver prints it, e.g. 79 in ``NVRM: Xid (PCI:0000:9b:00): 79``.
+    Examples
+    --------
+    >>> severity_of_action("RESET_GPU"), severity_of_action("XID_154_EVAL")
+    ('critical', None)
+    """
+    if action in _BY_ACTION:
+        return _BY_ACTION[action]
+    for family, severity in _BY_ACTION_FAMILY.items():
+        if action.startswith(family):
+            return severity
+    return None
+
+
+@cache
+def xid_entries() -> dict[int, XidEntry]:
+    """All that is known of every XID of the catalog, by code.
 
     Returns
     -------
-    str or None
-        ``info``, ``warning``, ``critical`` or ``fatal``; None where the catalog does not list
-        the code, recommends no action (162 to 172), or makes the action depend on the message
-        (XID 154).
+    dict of int to XidEntry
+        172 codes, 1 to 172. The severity is None where the catalog recommends no action (162 to
+        172), or makes it depend on the message (154). One object for all callers: do not change
+        it.
 
     Notes
     -----
@@ -95,38 +137,17 @@ def severity_of_xid(code: int) -> Severity | None:
     References
     ----------
     NVIDIA, "Xid Errors", catalog of 172 codes, https://docs.nvidia.com/deploy/xid-errors/, as
-    tabulated by leptonai/gpud (Apache-2.0).
+    tabulated by leptonai/gpud (Apache-2.0); facebookresearch/gcm (MIT) for possible causes.
 
     Examples
     --------
-    >>> severity_of_xid(79), severity_of_xid(119), severity_of_xid(13), severity_of_xid(63)
-    ('fatal', 'critical', 'warning', 'info')
-    >>> severity_of_xid(154) is None
-    True
+    >>> entry = xid_entries()[109]
+    >>> entry.severity, entry.immediate_action
+    ('critical', 'RESET_GPU')
+    >>> entry.disagreement
+    'NVIDIA asks for RESET_GPU, facebookresearch/gcm counts it as not critical'
     """
-    return xid_severities().get(code)
-
-
-@cache
-def xid_severities() -> dict[int, Severity | None]:
-    """Severity of every XID of the catalog, by code: the table that a publish joins.
-
-    Returns
-    -------
-    dict of int to str or None
-        172 codes, 1 to 172; None where the severity is unknown. One object for all callers:
-        do not change it.
-
-    References
-    ----------
-    As `severity_of_xid`.
-
-    Examples
-    --------
-    >>> len(xid_severities())
-    172
-    """
-    return {code: entry.severity for code, entry in xid_entries().items()}
+    return {int(row["xid"]): _xid_entry(row) for row in catalog_rows("xid_catalog.csv")}
 
 
 @cache
@@ -146,7 +167,7 @@ def xid_causes() -> dict[int, str]:
 
     References
     ----------
-    As `severity_of_xid`; facebookresearch/gcm (MIT) for possible causes.
+    As `xid_entries`.
 
     Examples
     --------
@@ -157,29 +178,42 @@ def xid_causes() -> dict[int, str]:
 
 
 @cache
-def xid_entries() -> dict[int, XidEntry]:
-    """All that is known of every XID of the catalog, by code.
+def sxid_entries() -> dict[int, SxidEntry]:
+    """All that is known of every SXid of the catalog, by code.
 
     Returns
     -------
-    dict of int to XidEntry
-        172 codes, 1 to 172. One object for all callers: do not change it.
+    dict of int to SxidEntry
+        93 codes. One object for all callers: do not change it.
 
     References
     ----------
-    As `xid_causes`.
+    NVIDIA, "Fabric Manager for NVIDIA NVSwitch Systems", appendix on NVSwitch SXid errors, as
+    tabulated by leptonai/gpud (Apache-2.0). It lists no actions.
 
     Examples
     --------
-    >>> entry = xid_entries()[109]
-    >>> entry.severity, entry.immediate_action
-    ('critical', 'RESET_GPU')
-    >>> entry.disagreement
-    'NVIDIA asks for RESET_GPU, facebookresearch/gcm counts it as not critical'
+    >>> sxid_entries()[20034].title
+    'Link training failed and the link went down'
     """
-    table = resources.files("analytics.failures").joinpath("xid_catalog.csv")
-    rows = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
-    return {int(row["xid"]): _entry(row) for row in rows}
+    return {int(row["sxid"]): _sxid_entry(row) for row in catalog_rows("sxid_catalog.csv")}
+
+
+@cache
+def sxid_causes() -> dict[int, str]:
+    """Cause of every SXid of the catalog, by code.
+
+    Returns
+    -------
+    dict of int to str
+        93 codes. One object for all callers: do not change it.
+
+    Examples
+    --------
+    >>> sxid_causes()[24007], sxid_causes()[10004]
+    ('nvlink', 'cooling')
+    """
+    return {code: entry.cause for code, entry in sxid_entries().items()}
 
 
 @cache
@@ -191,12 +225,17 @@ def action_meanings() -> dict[str, str]:
     >>> action_meanings()["RESTART_BM"]
     'Restart the whole node.'
     """
-    table = resources.files("analytics.failures").joinpath("xid_actions.toml")
-    return tomllib.loads(table.read_text(encoding="utf-8"))
+    return shipped_document("xid_actions.toml")
 
 
-def _entry(row: dict[str, str]) -> XidEntry:
-    """One row of the catalog."""
+def catalog_rows(name: str) -> list[dict[str, Any]]:
+    """Rows of a table that this package ships."""
+    text = resources.files("analytics.failures").joinpath(name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _xid_entry(row: dict[str, str]) -> XidEntry:
+    """One row of the catalog of XIDs."""
     immediate, investigatory = row["immediate_action"], row["investigatory_action"]
     severity = severity_of_action(immediate)
     contradicted = row["gcm_level"] and severity in _SERIOUS
@@ -223,12 +262,9 @@ def _entry(row: dict[str, str]) -> XidEntry:
 def _sources(row: dict[str, str]) -> tuple[Source, ...]:
     """Who says what of a code."""
     actions = [
-        f"{kind} action {row[column]}"
-        for kind, column in (
-            ("immediate", "immediate_action"),
-            ("investigatory", "investigatory_action"),
-        )
-        if row[column]
+        f"{kind} action {row[f'{kind}_action']}"
+        for kind in ("immediate", "investigatory")
+        if row[f"{kind}_action"]
     ]
     sources = [Source(_NVIDIA, ", ".join(actions) or "no action")]
     of_gcm = [row["gcm_level"]] if row["gcm_level"] else []
@@ -237,3 +273,17 @@ def _sources(row: dict[str, str]) -> tuple[Source, ...]:
     if of_gcm:
         sources.append(Source(_GCM, "; ".join(of_gcm)))
     return tuple(sources)
+
+
+def _sxid_entry(row: dict[str, str]) -> SxidEntry:
+    """One row of the catalog of SXids."""
+    stated = {"true": True, "false": False}
+    return SxidEntry(
+        code=int(row["sxid"]),
+        title=row["title"],
+        domain=taxonomy().domain_of(row["cause"]),
+        cause=row["cause"],
+        severity=cast("Severity", row["severity"]),
+        potentially_fatal=stated.get(row["potentially_fatal"]),
+        always_fatal=stated.get(row["always_fatal"]),
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Literal
 
 from analytics.errors import AnalysisError
-from analytics.failures.xid_severity import SEVERITY_RANK, Severity, severity_of_action
+from analytics.failures.xid import SEVERITY_RANK, Severity, catalog_rows, severity_of_action
 
 Layout = Literal["V1", "V2"]
 
@@ -58,11 +56,6 @@ class NvlinkMessage:
     """First word: unit and sub-code."""
     error_status: int | None
     """Second word; None where the line has one only."""
-
-    @property
-    def subcode(self) -> int:
-        """Bits 20 to 25 of the first word, e.g. why a link went down."""
-        return (self.intrinfo >> 20) & 0x3F
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +189,6 @@ def nvlink5_rules() -> tuple[NvlinkRule, ...]:
     >>> len(nvlink5_rules())
     94
     """
-    table = resources.files("analytics.failures").joinpath("xid_nvlink5_rules.csv")
-    rows = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
     return tuple(
         NvlinkRule(
             **row
@@ -207,7 +198,7 @@ def nvlink5_rules() -> tuple[NvlinkRule, ...]:
                 "further_action": row["further_action"] or None,
             }
         )
-        for row in rows
+        for row in catalog_rows("xid_nvlink5_rules.csv")
     )
 
 
@@ -232,15 +223,10 @@ def _by_status(rules: list[NvlinkRule], words: NvlinkMessage) -> list[NvlinkRule
     exact = [rule for rule in rules if rule.error_status == status]
     if exact:
         return exact
-    flags = all(_is_flag(rule.error_status) for rule in rules)
+    flags = all(rule.error_status.bit_count() == 1 for rule in rules)
     if status and flags and (raised := [rule for rule in rules if rule.error_status & status]):
         return raised
     return [rule for rule in rules if rule.severity.startswith("Non") != words.fatal]
-
-
-def _is_flag(status: int) -> bool:
-    """Whether exactly one bit is set."""
-    return status != 0 and status & (status - 1) == 0
 
 
 def _fits(word: int, pattern: str) -> bool:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.failures.xid import severity_of_xid, xid_entries
+from analytics.failures.xid import SEVERITY_RANK, Severity, severity_of_action, xid_entries
 from analytics.failures.xid_nvlink5 import nvlink5_readings
-from analytics.failures.xid_severity import SEVERITY_RANK, Severity, severity_of_action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,18 +22,19 @@ _REMAP = frozenset({_REMAPPED, _REMAP_FAILED})
 _CONTAINED, _UNCONTAINED = 94, 95
 _MEMORY = frozenset({_UNCORRECTABLE, _CONTAINED, _UNCONTAINED, 171, 172}) | _REMAP
 _LEADING_IN_MEMORY = (_UNCORRECTABLE, _UNCONTAINED, _CONTAINED, 171, 172, _REMAP_FAILED, _REMAPPED)
+_OF_MEMORY = {
+    _REMAPPED: "the faulty row was recorded for remapping",
+    _REMAP_FAILED: "remapping the faulty row failed",
+    _CONTAINED: "the error reached one program only",
+    _UNCONTAINED: "the error may have reached other programs",
+}
+"""What a memory code adds to an incident."""
 _CHANGED = re.compile(
     r"recovery action changed from 0x[0-9a-fA-F]+ \([^)]*\) to 0x(?P<code>[0-9a-fA-F]+) "
     r"\((?P<name>[^)]*)\)",
     re.IGNORECASE,
 )
-_ACTION_OF_RECOVERY = {
-    0: "IGNORE",
-    1: "RESET_GPU",
-    2: "RESTART_BM",
-    3: "RESTART_APP",
-    4: "RESET_GPU",
-}
+_ACTIONS_OF_RECOVERY = ("IGNORE", "RESET_GPU", "RESTART_BM", "RESTART_APP", "RESET_GPU")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,6 @@ class XidSequence:
     notes: tuple[SequenceNote, ...]
     """One a code, in order of first appearance."""
 
-    @property
-    def following(self) -> tuple[int, ...]:
-        """Codes that need no action of their own."""
-        return tuple(note.code for note in self.notes if note.role in ("follows", "same incident"))
-
 
 def recovery_action(message: str) -> Recovery | None:
     """What the driver asks for in the message of XID 154; None where it does not say.
@@ -97,7 +92,7 @@ def recovery_action(message: str) -> Recovery | None:
     if match is None:
         return None
     code = int(match["code"], 16)
-    action = _ACTION_OF_RECOVERY.get(code)
+    action = _ACTIONS_OF_RECOVERY[code] if code < len(_ACTIONS_OF_RECOVERY) else None
     severity = severity_of_action(action) if action else None
     return Recovery(code, match["name"], action, severity)
 
@@ -144,10 +139,8 @@ def resolve_sequence(
     Examples
     --------
     >>> found = resolve_sequence([94, 63, 45])
-    >>> found.leading, found.severity, found.action, found.following
-    (94, 'warning', 'RESTART_APP', (63, 45))
-    >>> resolve_sequence([79, 119, 45, 154]).following
-    (119, 45, 154)
+    >>> found.leading, found.severity, found.action, [note.role for note in found.notes]
+    (94, 'warning', 'RESTART_APP', ['leading', 'same incident', 'follows'])
     """
     if not codes:
         raise AnalysisError("codes must hold at least one XID, got none: give those of a burst")
@@ -181,7 +174,11 @@ def _leading(codes: list[int]) -> int:
         candidates = [code for code in candidates if code != _STOPPED]
     if not candidates:
         return _CLEANUP if _CLEANUP in codes else codes[0]
-    top = max(candidates, key=lambda code: SEVERITY_RANK[severity_of_xid(code)])
+    entries = xid_entries()
+    top = max(
+        candidates,
+        key=lambda code: SEVERITY_RANK[entries[code].severity if code in entries else None],
+    )
     if top in _MEMORY:
         return next(code for code in _LEADING_IN_MEMORY if code in codes)
     return top
@@ -206,18 +203,9 @@ def _note(code: int, leading: int, codes: list[int]) -> SequenceNote:
     if code == _STOPPED and (faults := [one for one in codes if one in _PROGRAM_FAULTS]):
         return SequenceNote(code, "follows", faults[0], "the program's channel stops after a fault")
     if code in _MEMORY and leading in _MEMORY:
-        return SequenceNote(code, "same incident", leading, _memory_reason(code))
+        reason = _OF_MEMORY.get(code, "it describes the same memory error")
+        return SequenceNote(code, "same incident", leading, reason)
     return SequenceNote(code, "beside", None, "no rule ties it to the leading code")
-
-
-def _memory_reason(code: int) -> str:
-    """What a memory code adds to the incident."""
-    return {
-        _REMAPPED: "the faulty row was recorded for remapping",
-        _REMAP_FAILED: "remapping the faulty row failed",
-        _CONTAINED: "the error reached one program only",
-        _UNCONTAINED: "the error may have reached other programs",
-    }.get(code, "it describes the same memory error")
 
 
 def _by_words(

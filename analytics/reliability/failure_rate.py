@@ -288,11 +288,7 @@ def _bootstrap_over_days(
     generator = np.random.default_rng(seed)
     days = np.flatnonzero(exposure > 0)
     drawn = days[generator.integers(0, len(days), (BOOTSTRAP_RESAMPLES, len(days)))]
-    return _percentiles(counts[drawn].sum(axis=1) / exposure[drawn].sum(axis=1), conf_level)
-
-
-def _percentiles(values: NDArray[np.float64], conf_level: float) -> tuple[float, float]:
-    """The central conf_level of a sample of estimates."""
+    rates = counts[drawn].sum(axis=1) / exposure[drawn].sum(axis=1)
     tail = 100.0 * (1.0 - conf_level) / 2.0
-    low, high = np.percentile(values, [tail, 100.0 - tail])
+    low, high = np.percentile(rates, [tail, 100.0 - tail])
     return float(low), float(high)

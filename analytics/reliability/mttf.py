@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import sums_by_group
+from analytics.frames import GPUS_PER_NODE, sums_by_group
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
@@ -19,13 +20,13 @@ from analytics.reliability.failure_rate import (
     size_class,
     unknown_exposure,
 )
-from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     import pandas as pd
+    from numpy.typing import ArrayLike
 
     from analytics.frames import Columns, FailureCounts
 
@@ -74,14 +75,6 @@ class MttfReport:
     def largest_class(self) -> SizeClass | None:
         """The class of the largest jobs that ran; None where none ran."""
         return self.by_size[-1] if self.by_size else None
-
-    @property
-    def has_mttf(self) -> bool:
-        """Whether a measured class or a projected size has a value or a bound."""
-        measured = [each.mttf_hours for each in self.by_size]
-        return any(
-            mttf.is_known for mttf in (*measured, *(each.mttf_hours for each in self.projection))
-        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -137,13 +130,16 @@ def mttf_report(
     else:
         rate = unknown_exposure(int(days["failures"].sum()), conf_level)
         incidents = unknown_exposure(int(days["incidents"].sum()), conf_level)
+    per_node_day, gpus_per_node = rate.rate, counts.gpus_per_node
+    if gpus_per_node is None:  # then nobody knows how many nodes a job of N GPUs has
+        per_node_day, gpus_per_node = unknown(conf_level, rate.rate.n), GPUS_PER_NODE
     return MttfReport(
         rate=rate,
         incident_rate=incidents,
         mean_time_between_failures_hours=mean_gap_hours(counts.starts_hours, conf_level=conf_level),
         mean_repair_hours=mean_estimate(counts.repair_minutes / 60.0, conf_level=conf_level),
         by_size=_by_size(counts.by_size, conf_level, seed),
-        projection=_projection(rate.rate, gpus, counts.gpus_per_node),
+        projection=projected_mttf(per_node_day, gpus, gpus_per_node=gpus_per_node),
         basis=counts.basis,
         gpus_per_node=counts.gpus_per_node,
         from_at=counts.from_at,
@@ -192,6 +188,76 @@ def with_known_rate(groups: Sequence[GroupRate], *, sort: bool) -> list[GroupRat
     return known
 
 
+def mean_gap_hours(starts_hours: ArrayLike, *, conf_level: float = CONF_LEVEL) -> Estimate:
+    """Mean time between failures: (last start - first start) / (n - 1), hours.
+
+    The interval is on each side the wider of the exact one for exponential gaps,
+    2S / chi2(2(n - 1)) with S the sum of gaps, and Student's t over the gaps.
+
+    Parameters
+    ----------
+    starts_hours : array_like, shape (n,)
+        Starts of failures in hours from any origin, in any order, all finite.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        For a level outside (0, 1) or a start that is not finite.
+
+    Examples
+    --------
+    >>> mean_gap_hours([0.0, 4.0, 6.0]).value
+    3.0
+    """
+    validate.conf_level(conf_level)
+    starts = np.sort(validate.finite_array("starts_hours", starts_hours))
+    n = len(starts)
+    if n < 2:
+        return unknown(conf_level, n)
+    tail, df, total = (1.0 - conf_level) / 2.0, 2 * (n - 1), float(starts[-1] - starts[0])
+    mean = total / (n - 1)
+    lower = min(mean, total / float(special.gammaincinv(df / 2, 1.0 - tail)))
+    upper = max(mean, total / float(special.gammaincinv(df / 2, tail)))
+    student = mean_estimate(np.diff(starts), conf_level=conf_level)
+    return Estimate(mean, lower, upper, conf_level, n).widened(student.lower, student.upper)
+
+
+def mean_estimate(values: ArrayLike, *, conf_level: float = CONF_LEVEL) -> Estimate:
+    """Mean of a sample of durations with Student's t interval, cut off at 0.
+
+    .. math:: \\bar x \\pm t_{1-\\alpha/2}(n - 1) \\, s / \\sqrt n
+
+    with s the sample's standard deviation. The interval is unknown for fewer than two values.
+    Assumes independent values; for few and very skewed ones it covers less than it says.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        Durations >= 0 in any unit, which becomes the mean's.
+
+    Raises
+    ------
+    OutOfRangeError, ShapeError
+        For a level outside (0, 1), or a duration that is negative or not finite.
+
+    Examples
+    --------
+    >>> mean_estimate([1.0, 3.0]).value
+    2.0
+    """
+    validate.conf_level(conf_level)
+    sample = validate.nonnegative_array("values", values)
+    n = len(sample)
+    if n == 0:
+        return unknown(conf_level, 0)
+    mean = float(sample.mean())
+    if n == 1:
+        return Estimate(mean, None, None, conf_level, 1)
+    quantile = float(special.stdtrit(n - 1, 1.0 - (1.0 - conf_level) / 2.0))
+    half_width = quantile * float(sample.std(ddof=1)) / n**0.5
+    return Estimate(mean, max(0.0, mean - half_width), mean + half_width, conf_level, n)
+
+
 def _p_value(p: float) -> str:
     """A p-value as it is read aloud."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
@@ -216,14 +282,3 @@ def _by_size(sizes: Columns, conf_level: float, seed: int) -> tuple[SizeClass, .
         running_hours = 24.0 * (estimate.exposure or 0.0)
         classes.append(SizeClass(first, last, running_hours, estimate.mttf_hours))
     return tuple(classes)
-
-
-def _projection(
-    rate: Estimate, gpus: Sequence[int], gpus_per_node: float | None
-) -> tuple[Projection, ...]:
-    """MTTF by size; unknown where the rate or the GPUs of a node are."""
-    if gpus_per_node is None:
-        for size in gpus:
-            validate.positive("gpus", size, "pass job sizes in GPUs")
-        return tuple(Projection(size, unknown(rate.conf_level, rate.n)) for size in gpus)
-    return projected_mttf(rate, gpus, gpus_per_node=gpus_per_node)

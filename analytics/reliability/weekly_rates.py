@@ -24,11 +24,6 @@ class WeeklyRates:
     """First day of the week -> rate; None where nothing ran."""
 
     @property
-    def n_known(self) -> int:
-        """Weeks in which something ran."""
-        return sum(rate is not None for rate in self.by_week.values())
-
-    @property
     def gaps(self) -> list[pd.Timestamp]:
         """Weeks in which nothing ran."""
         return [week for week, rate in self.by_week.items() if rate is None]

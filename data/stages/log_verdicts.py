@@ -65,8 +65,8 @@ def _site_model(context: Context) -> tuple[Model | None, str]:
     document = load_model(context.root)
     if document is None:
         return None, ""
-    from analytics.failures.text_model import from_document
     from analytics.failures.text_model.job_logs import classify_by_model
+    from analytics.failures.text_model.model import from_document
 
     model, taxonomy = from_document(document), context.site.causes
     return lambda lines: classify_by_model(lines, model, taxonomy), model.training_sha256

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
-from analytics.failures.xid import sxid_severities, xid_severities
+from analytics.failures.xid import SEVERITY_RANK, sxid_entries, xid_entries
 from analytics.failures.xid_nvlink5 import FIRST_CODE, LAST_CODE, nvlink5_readings
 from analytics.failures.xid_sequence import recovery_action
-from analytics.failures.xid_severity import SEVERITY_RANK
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +30,9 @@ def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
 
     XID 45 follows its cause, or a program that was killed: alone or not it escalates nothing.
     """
-    of_xid, of_sxid = xid_severities() | {CLEANUP_CODE: "warning"}, sxid_severities()
+    of_xid = {code: entry.severity for code, entry in xid_entries().items()}
+    of_xid[CLEANUP_CODE] = "warning"
+    of_sxid = {code: entry.severity for code, entry in sxid_entries().items()}
     connection.execute(
         """UPDATE health_events SET severity = new.severity
            FROM (

@@ -35,8 +35,9 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
 
 def _train(connection: duckdb.DuckDBPyConnection, root: Path, confirmed: dict[str, str]) -> None:
     """Trains on confirmed causes, where they are enough; the model becomes the site's."""
-    from analytics.failures.text_model import to_document, train_text_model, training_sha256
     from analytics.failures.text_model.job_logs import LOG_COLUMN, training_rows
+    from analytics.failures.text_model.model import to_document
+    from analytics.failures.text_model.training import train, training_sha256
 
     logs: dict[str, list[str]] = {key: [] for key in confirmed}
     for key, text in connection.execute(
@@ -51,7 +52,7 @@ def _train(connection: duckdb.DuckDBPyConnection, root: Path, confirmed: dict[st
     if load_model(root, digest) is not None:
         return
     try:
-        model = train_text_model(rows, labels, columns=[LOG_COLUMN], in_time_order=True)
+        model = train(rows, labels, columns=[LOG_COLUMN], in_time_order=True).model
     except AnalysisError:
         return  # too few labels yet: nothing is learnt, and nothing is claimed
     save_model(root, digest, to_document(model))

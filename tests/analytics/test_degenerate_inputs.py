@@ -11,8 +11,7 @@ from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
 from analytics.frames import FailureCounts
 from analytics.reliability.failure_rate import failure_rate, poisson_rate, projected_mttf
-from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
-from analytics.reliability.mttf import group_rates, mttf_report
+from analytics.reliability.mttf import group_rates, mean_estimate, mean_gap_hours, mttf_report
 
 NAN, INF = math.nan, math.inf
 BOUNDS = ("value", "lower", "upper")

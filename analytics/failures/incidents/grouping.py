@@ -52,7 +52,7 @@ def incidents(
     ----------
     failures : DataFrame
         One row a failed attempt: cluster, attempt_key, job_id, cause, domain, state, failed_at,
-        start_at, node (of the verdict; null where not named), n_gpus; optional run, confidence,
+        start_at, node (of the verdict; null where not named), n_gpus; optional confidence,
         restarted_at, node_lost (counts as NODE_FAIL). All failures, the users' too: crash loops
         are found among them.
     attempt_nodes : DataFrame

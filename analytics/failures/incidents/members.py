@@ -10,8 +10,7 @@ import pandas as pd
 
 from analytics.failures.bursts import SEVERITIES, severity_rank
 from analytics.failures.columns import NEVER, Spans, joint_codes, microseconds, require
-from analytics.failures.crash_loops import CrashLoops, crash_loops
-from analytics.failures.preemptions import requeue_preemptions
+from analytics.failures.crash_loops import CrashLoops, crash_loops, requeue_preemptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.device_memory import doubt_of_full
@@ -10,19 +10,59 @@ from analytics.failures.log_classifier.first_cause import LEAST_CONFIDENCE, Find
 from analytics.failures.log_classifier.lines import cleaned
 from analytics.failures.log_classifier.rules import rules_version
 from analytics.failures.log_classifier.signals import Signal, signals
-from analytics.failures.log_classifier.verdict import Alternative, LogLine, LogVerdict
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["RULES_VERSION", "Alternative", "LogLine", "LogVerdict", "classify_log"]
 
 RULES_VERSION = rules_version()
 """Hash of the rules: a verdict of another version is out of date."""
 _MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
 _MESSAGE_LINES = 4
 _DOUBTED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line of the log that bears on the verdict."""
+
+    line: int
+    """Line of the log, from 1."""
+    text: str
+    """The line without colours and carriage returns, cut to 500 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another cause that the log does not exclude."""
+
+    cause: str
+    confidence: float
+    """In [0, 1], never above that of the verdict's own cause, unless that is unknown."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogVerdict:
+    """The first cause of a failure as its log shows it."""
+
+    cause: str
+    """Cause by its name in the taxonomy; ``unknown`` where the log shows none."""
+    domain: str
+    """``user``, ``system_software``, ``hardware`` or ``unknown``."""
+    confidence: float
+    """In [0, 1]; 0 where the cause is unknown."""
+    method: str
+    """``log_rule``, ``log_model`` where a site's classifier said it; ``none`` where the cause is
+    unknown."""
+    evidence: tuple[LogLine, ...] = ()
+    """The line of the first cause, then lines that agree with it or follow from it."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Most likely first."""
+    symptom: str | None = None
+    """Symptom of the taxonomy: what was seen first of the failure, before looking behind it."""
+
+
 _UNKNOWN = LogVerdict("unknown", "unknown", 0.0, "none")
 
 

@@ -47,7 +47,8 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
         return _root_or_lead(root, lead, found)
     if lead is not None:
         return _lead(lead, found)
-    cascade = _first([one for one in before if one.index < _place(ended)], "cascade")
+    earlier = (one for one in before if ended is None or one.index < ended.index)
+    cascade = _first(earlier, "cascade")
     if cascade is not None:
         return _behind_cascade(cascade, found)
     if ended is not None:
@@ -66,10 +67,6 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
         return lead
     vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
     return (_first(found, "fault") if vague else None) or lead
-
-
-def _place(signal: Signal | None) -> float:
-    return float("inf") if signal is None else signal.index
 
 
 def _best_root(found: Sequence[Signal]) -> Signal | None:

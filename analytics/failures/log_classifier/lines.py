@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, replace
 
 LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|SEVERE"
-_QUIET = frozenset({"TRACE", "DEBUG", "INFO", "NOTICE", "I", "D"})
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 """Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
@@ -51,6 +50,7 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
+_LEVEL_GROUPS = ("level", "letter", "torch", "absl", "boxed", "barred", "padded", "nemo")
 _MOST_PREFIXES = 8
 
 
@@ -70,14 +70,9 @@ class Line:
     """Level that the logger states: one letter, e.g. E."""
 
     @property
-    def quiet(self) -> bool:
-        """Whether its writer calls it information."""
-        return self.level in _QUIET
-
-    @property
-    def warns(self) -> bool:
-        """Whether its writer calls it a warning."""
-        return self.level == "W"
+    def mild(self) -> bool:
+        """Whether its writer calls it information or a warning."""
+        return self.level in ("D", "I", "W")
 
 
 def cleaned(number: int, raw: str) -> list[Line]:
@@ -103,9 +98,7 @@ def _unwrapped(number: int, shown: str) -> list[Line]:
         if told is not None:
             message, level = told
             parts = [line[:_LONGEST] for line in message.split("\n") if line.strip()] or [""]
-            if len(parts) == 1 and parts[0].startswith(
-                "{"
-            ):  # a record in the record of a container
+            if len(parts) == 1 and parts[0].startswith("{"):  # a container's record holds it
                 return [replace(line, shown=shown) for line in _unwrapped(number, parts[0])]
             inner = (_without_prefixes(line) for line in parts)
             return [
@@ -124,16 +117,7 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
             break
         groups = found.groupdict()
         rank = groups["rank"].strip(" :[]") if groups["rank"] and rank is None else rank
-        said = (
-            groups["level"]
-            or groups["letter"]
-            or groups["torch"]
-            or groups["absl"]
-            or groups["boxed"]
-            or groups["barred"]
-            or groups["padded"]
-            or groups["nemo"]
-        )
+        said = next((groups[name] for name in _LEVEL_GROUPS if groups[name]), None)
         level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()
     return text[place:].rstrip(), rank, level

@@ -29,23 +29,30 @@ _PACKAGE = "analytics.failures.log_classifier"
 _ALWAYS = ("traceback", "error", "exception", "xid", "interrupt")
 """Words besides those of the rules that make a line worth a closer look."""
 _QUIET, _URL = "nccl info", "://"
-_NO_DIGITS = str.maketrans("", "", "0123456789")
+NO_DIGITS = str.maketrans("", "", "0123456789")
 _LETTERS = re.compile("[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a line, or an exception, says."""
+
+    cause: str
+    role: str
+    specificity: int
+    confidence: float
+    alternatives: tuple[tuple[str, float, str], ...] = ()
+    """Causes that the same line leaves possible: cause, confidence, reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What one kind of line says."""
 
-    cause: str
-    role: str
-    specificity: int
-    confidence: float
+    meaning: Meaning
     pattern: re.Pattern[str]
-    place: int = 0
-    """Among all rules, from 0."""
-    alternatives: tuple[tuple[str, float, str], ...] = ()
-    """Causes that the same line leaves possible: cause, confidence, reason."""
+    place: int
+    """Among all rules, the most specific first, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +79,13 @@ class Rules:
     completed: re.Pattern[str]
     python: PythonTypes
 
-    def best(self, text: str) -> Rule | None:
-        """The most specific rule that a line fulfils."""
+    def best(self, text: str) -> Meaning | None:
+        """What the most specific rule says that a line fulfils."""
         low = text.lower()
-        words = words_in(low.translate(_NO_DIGITS))
-        found = {id(rule): rule for word in words for rule in self.by_word.get(word, ())}
-        by_specificity = sorted(found.values(), key=lambda rule: (-rule.specificity, rule.place))
-        return next((rule for rule in by_specificity if rule.pattern.search(low)), None)
+        words = words_in(low.translate(NO_DIGITS))
+        found = {rule.place: rule for word in words for rule in self.by_word.get(word, ())}
+        ranked = (found[place] for place in sorted(found))
+        return next((rule.meaning for rule in ranked if rule.pattern.search(low)), None)
 
 
 @cache
@@ -87,10 +94,18 @@ def rules() -> Rules:
     documents = [_document(f"{name}_rules.toml") for name in _TABLES]
     by_word: dict[str, list[Rule]] = {}
     rows = [row for document in documents for row in document["rule"]]
+    rows.sort(key=lambda row: row["specificity"], reverse=True)
     for place, row in enumerate(rows):
-        rule = _rule(row, place)
+        meaning = Meaning(
+            cause=row["cause"],
+            role=row["role"],
+            specificity=row["specificity"],
+            confidence=row["confidence"],
+            alternatives=tuple((cause, odds, why) for cause, odds, why in row.get("or", ())),
+        )
+        rule = Rule(meaning, re.compile(row["pattern"]), place)
         for word in row["words"]:
-            by_word.setdefault(word.translate(_NO_DIGITS), []).append(rule)
+            by_word.setdefault(word.translate(NO_DIGITS), []).append(rule)
     program = documents[-1]
     return Rules(
         by_word={word: tuple(of_word) for word, of_word in by_word.items()},
@@ -147,18 +162,6 @@ def rules_version() -> str:
         key=lambda entry: entry.name,
     )
     return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()[:16]
-
-
-def _rule(row: dict[str, Any], place: int) -> Rule:
-    return Rule(
-        cause=row["cause"],
-        role=row["role"],
-        specificity=row["specificity"],
-        confidence=row["confidence"],
-        pattern=re.compile(row["pattern"]),
-        place=place,
-        alternatives=tuple((cause, odds, why) for cause, odds, why in row.get("or", ())),
-    )
 
 
 def _python_types(document: dict[str, Any]) -> PythonTypes:

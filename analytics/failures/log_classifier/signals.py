@@ -11,22 +11,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import Line, cleaned
-from analytics.failures.log_classifier.rules import may_matter, rules
+from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
-    Chain,
-    Meaning,
+    Raised,
     chains,
     exception_meaning,
+    first_cause,
     mentioned,
 )
-from analytics.failures.log_classifier.xid_lines import is_from_driver, xid_meaning
+from analytics.failures.taxonomy import taxonomy
+from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
-_NO_DIGITS = str.maketrans("", "", "0123456789")
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
 _MOST_SAME, _MOST_ALIKE = 16, 64
 """Lines that differ in digits alone, or begin alike, of which the rest is not looked at."""
@@ -47,6 +47,15 @@ _SOON = 3
 _AGAIN = re.compile(
     r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
 )
+_XID = re.compile(
+    r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
+    r"\s*[:=#]?\s*(\d{1,3})\b",
+    re.IGNORECASE,
+)
+_SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECASE)
+_REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
+_CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
+_GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
 ENOUGH_PROGRESS = 10
 """Lines of progress after which what stands before them did not end the job."""
 
@@ -91,13 +100,13 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     starts : sequence of int
         Index of the first line of each file: what a file says later passes over its own lines.
     """
-    templates = "\n".join(lines).lower().translate(_NO_DIGITS).split("\n")
+    templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
-        templates = [line.replace("\n", " ").lower().translate(_NO_DIGITS) for line in lines]
+        templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
     indexes = _worth_a_look(templates)
     headers = [index for index in indexes if _HEADER in templates[index]]
     reading = _Reading(lines, chains(lines, headers))
-    looked_at = sorted({*indexes, *reading.raised_at})
+    looked_at = sorted({*indexes, *reading.chosen})
     found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
         return []
@@ -191,28 +200,24 @@ def _is_end(line: str) -> bool:
 class _Reading:
     """A log whose tracebacks are known, read line by line."""
 
-    def __init__(self, lines: Sequence[str], found: Sequence[Chain]) -> None:
+    def __init__(self, lines: Sequence[str], found: Sequence[Sequence[Raised]]) -> None:
         self._lines = lines
-        self._chosen = {}
+        self.chosen: dict[int, Raised] = {}
+        """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
         self._frames: set[int] = set()
         for chain in found:
-            chosen = chain.first_cause()
+            chosen = first_cause(chain)
             if chosen is not None:
-                self._chosen[chosen.index] = chosen
-            for one in chain.members:
+                self.chosen[chosen.index] = chosen
+            for one in chain:
                 self._frames.update(range(one.header, one.index))
                 self._others.add(one.index)
-        self._others -= self._chosen.keys()
-
-    @property
-    def raised_at(self) -> Iterable[int]:
-        """Indexes of the exceptions that came first in their tracebacks."""
-        return self._chosen.keys()
+        self._others -= self.chosen.keys()
 
     def at(self, index: int) -> Iterator[Signal]:
         """Signals of one line."""
-        chosen = self._chosen.get(index)
+        chosen = self.chosen.get(index)
         for line in cleaned(index + 1, self._lines[index]):
             if chosen is not None and line.text == chosen.line.text:
                 again = chosen.meaning.role != "root" and self._tried_again(index)
@@ -250,21 +255,55 @@ def _meaning(text: str) -> Meaning | None:
         told = replace(raised[1], confidence=round(raised[1].confidence * 0.9, 3))
         return coded if coded and coded.specificity > told.specificity else told
     meaning = coded
-    rule = rules().best(text)
-    if rule is not None and (coded is None or rule.specificity > coded.specificity):
-        meaning = Meaning(
-            rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives
-        )
+    by_rule = rules().best(text)
+    if by_rule is not None and (coded is None or by_rule.specificity > coded.specificity):
+        meaning = by_rule
     meaning = meaning or mentioned(text)
-    if coded is not None and is_from_driver(text):  # its details end in words such as `RST: No`
+    if coded is not None and _REPORTED.search(text):  # its details end in words such as `RST: No`
         return meaning
     return None if meaning is None or rules().harmless.search(text) else meaning
+
+
+def xid_meaning(text: str) -> Meaning | None:
+    """What the code on a line says; None where there is no known code.
+
+    Examples
+    --------
+    >>> xid_meaning("NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.").cause
+    'gpu_unavailable'
+    """
+    if "xid" not in text.lower():
+        return None
+    switch = _SXID.search(text)
+    if switch is not None:
+        return _of_entry(sxid_entries().get(int(switch[1])))
+    found = _XID.search(text)
+    if found is None:
+        return None
+    code = int(found[1])
+    if code in _CLEANUP:
+        return Meaning("unknown", "teardown", 9, 0.1)
+    return _of_entry(xid_entries().get(code))
+
+
+def _of_entry(entry: XidEntry | SxidEntry | None) -> Meaning | None:
+    """What a code says, with its role by domain and severity."""
+    if entry is None or entry.cause == "unknown":
+        return None
+    cause, severity, domain = entry.cause, entry.severity, taxonomy().domain_of(entry.cause)
+    if domain == "user":
+        return Meaning(cause, "symptom", 7, 0.6, _GPU_ALSO)
+    if domain == "hardware" and severity != "info":
+        return Meaning(cause, "root", 9, 0.94 if severity in ("critical", "fatal") else 0.88)
+    if severity in ("critical", "fatal"):
+        return Meaning(cause, "root", 9, 0.88)
+    return Meaning(cause, "sign", 8, 0.55)
 
 
 def _is_doubtful(line: Line, meaning: Meaning) -> bool:
     """Whether the writer of a line goes on after it."""
     if meaning.role in ("end", "teardown", "sign"):
         return False
-    if meaning.role != "root" and (line.quiet or line.warns):
+    if meaning.role != "root" and line.mild:
         return True
     return bool(rules().retried.search(line.text)) and not rules().given_up.search(line.text)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import cleaned
-from analytics.failures.log_classifier.rules import rules
+from analytics.failures.log_classifier.rules import Meaning, rules
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
@@ -30,21 +30,13 @@ IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Lo
 _THREAD = re.compile(r"^\s*Exception in thread .*(?:_pin_memory_loop|QueueFeederThread)")
 _CHAINED = re.compile(r"^\s*(?:During handling of the above exception|The above exception was the)")
 _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱", "|")
+_OPEN_TYPES = frozenset(
+    {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
+)
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
 """Tracebacks of a log that are followed: the first three quarters and the last ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What an exception, or a line, says."""
-
-    cause: str
-    role: str
-    specificity: int
-    confidence: float
-    alternatives: tuple[tuple[str, float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +56,21 @@ class Raised:
     thread that reads from other processes."""
 
 
-@dataclass
-class Chain:
-    """Exceptions that led to one another, in the order of the log."""
+def first_cause(chain: Sequence[Raised]) -> Raised | None:
+    """The exception of a chain that says why; None where Python ignored it.
 
-    members: list[Raised] = field(default_factory=list)
-
-    def first_cause(self) -> Raised | None:
-        """The member that says why; None where Python ignored it.
-
-        The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
-        is the failed probe of a program that then tried something else (a KeyError during whose
-        handling something more telling was raised).
-        """
-        python = rules().python
-        if self.members[0].link == "ignored":
-            return None
-        originals = [one for one in self.members if one.link == "original"]
-        members = originals or self.members
-        telling = [one for one in members if not _only_wraps(one)] or members
-        for place, one in enumerate(telling[:-1]):
-            if one.type not in python.probing or telling[place + 1].link != "context":
-                return one
-        return telling[-1]
+    The first one, except where it only re-tells another (a wrapper such as RuntimeError), or
+    is the failed probe of a program that then tried something else (a KeyError during whose
+    handling something more telling was raised).
+    """
+    if chain[0].link == "ignored":
+        return None
+    members = [one for one in chain if one.link == "original"] or chain
+    telling = [one for one in members if not _only_wraps(one)] or members
+    for place, one in enumerate(telling[:-1]):
+        if one.type not in rules().python.probing or telling[place + 1].link != "context":
+            return one
+    return telling[-1]
 
 
 def _only_wraps(raised: Raised) -> bool:
@@ -95,22 +79,25 @@ def _only_wraps(raised: Raised) -> bool:
     return raised.meaning.role == "teardown" or (wrapper and raised.meaning.specificity <= 3)
 
 
-def chains(lines: Sequence[str], headers: Sequence[int]) -> list[Chain]:
-    """Chains of exceptions whose tracebacks begin at `headers` (indexes of lines)."""
+def chains(lines: Sequence[str], headers: Sequence[int]) -> list[list[Raised]]:
+    """Exceptions that led to one another, in the order of the log.
+
+    Their tracebacks begin at `headers` (indexes of lines).
+    """
     kept = (
         headers if len(headers) <= _MOST else [*headers[: _MOST * 3 // 4], *headers[-_MOST // 4 :]]
     )
-    found: list[Chain] = []
-    last_of: dict[str | None, Chain] = {}
+    found: list[list[Raised]] = []
+    last_of: dict[str | None, list[Raised]] = {}
     for header in kept:
         raised = _raised(lines, header)
         if raised is None:
             continue
         chain = last_of.get(raised.line.rank)
         if raised.link in ("", "ignored", "thread") or chain is None:
-            chain = Chain()
+            chain = []
             found.append(chain)
-        chain.members.append(raised)
+        chain.append(raised)
         last_of[raised.line.rank] = chain
     return found
 
@@ -201,7 +188,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     if kind == "typical" and rule is not None and _is_quoted(rule.cause):
         rule = None
     if rule is not None and rule.specificity >= least:
-        return Meaning(rule.cause, rule.role, rule.specificity, rule.confidence, rule.alternatives)
+        return rule
     if kind == "typical":
         return Meaning(cause, "fault", 6, 0.92)
     if kind == "cascade":
@@ -216,23 +203,15 @@ def _is_quoted(cause: str) -> bool:
 
 def _by_frames(meaning: Meaning, name: str, frames: str) -> Meaning:
     """An exception of an open type, made finer by the functions that raised it."""
-    python = rules().python
-    if name not in (
-        "RuntimeError",
-        "OSError",
-        "EOFError",
-        "BadZipFile",
-        "UnpicklingError",
-        "error",
-    ):
+    if name not in _OPEN_TYPES or meaning.cause != "python_exception":
         return meaning
-    for pattern, cause in (
-        (python.loads_model, "model_loading"),
-        (python.loads_data, "dataset_loading"),
-    ):
-        if pattern.search(frames) and meaning.cause in ("python_exception",):
-            return replace(meaning, cause=cause, role="symptom", specificity=4, confidence=0.65)
-    return meaning
+    if rules().python.loads_model.search(frames):
+        cause = "model_loading"
+    elif rules().python.loads_data.search(frames):
+        cause = "dataset_loading"
+    else:
+        return meaning
+    return replace(meaning, cause=cause, role="symptom", specificity=4, confidence=0.65)
 
 
 def mentioned(text: str) -> Meaning | None:

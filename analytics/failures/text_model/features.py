@@ -58,17 +58,6 @@ def normal_text(text: str) -> str:
     return " ".join(_DIGITS.sub("#", text[-MOST_CHARACTERS:].casefold()).split())
 
 
-def tokens(text: str) -> list[str]:
-    """Words, marks and ``#`` of a text, in order.
-
-    Examples
-    --------
-    >>> tokens("I/O error on hsv10")
-    ['i', '/', 'o', 'error', 'on', 'hsv', '#']
-    """
-    return [token[:_LONGEST_WORD] for token in _TOKEN.findall(normal_text(text))]
-
-
 def terms_of(texts: Texts) -> Terms:
     """Terms of a row, two blocks a column: words with pairs of words, and pieces of words.
 
@@ -93,7 +82,7 @@ def terms_of(texts: Texts) -> Terms:
     """
     blocks: list[Counter[str]] = []
     for text in texts:
-        found = tokens(text)
+        found = [token[:_LONGEST_WORD] for token in _TOKEN.findall(normal_text(text))]
         words = Counter(found)
         pieces: Counter[str] = Counter()
         for word, n in words.items():

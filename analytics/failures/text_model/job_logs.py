@@ -31,33 +31,10 @@ class _Line(NamedTuple):
     text: str
 
 
-def log_text(lines: Sequence[str]) -> str:
-    """What the classifier reads of a log: its last 60 distinct lines, each where it stands last.
-
-    Lines that differ in digits, case or blanks alone are one.
-
-    Parameters
-    ----------
-    lines : sequence of str
-        The log in order.
-
-    Returns
-    -------
-    str
-        Lines in order, one line each.
-
-    Examples
-    --------
-    >>> log_text(["start", "step 1", "step 2", "fan broken"])
-    'start\\nstep 2\\nfan broken'
-    """
-    return "\n".join(line.text for line in _last_lines(lines))
-
-
 def training_rows(
     confirmed: Mapping[str, str], logs: Mapping[str, Sequence[str]]
 ) -> tuple[list[Texts], list[str]]:
-    """Rows and labels for `train_text_model` from causes that people confirmed.
+    """Rows and labels for `train` from causes that people confirmed.
 
     Parameters
     ----------
@@ -69,8 +46,9 @@ def training_rows(
     Returns
     -------
     tuple of list
-        Texts of the column `LOG_COLUMN`, causes. Attempts without a log, and those whose cause
-        is unknown to people too, teach nothing and are left out.
+        Texts of the column `LOG_COLUMN` (the last 60 distinct lines of each log), causes.
+        Attempts without a log, and those whose cause is unknown to people too, teach nothing and
+        are left out.
 
     Examples
     --------
@@ -80,7 +58,7 @@ def training_rows(
     rows: list[Texts] = []
     labels: list[str] = []
     for key, cause in confirmed.items():
-        text = log_text(logs.get(key, ()))
+        text = _text(_last_lines(logs.get(key, ())))
         if text and cause != UNKNOWN:
             rows.append((text,))
             labels.append(cause)
@@ -144,7 +122,7 @@ def classify_by_model(lines: Sequence[str], model: TextModel, taxonomy: Taxonomy
     """
     last = _last_lines(lines)
     blank = [""] * (len(model.columns) - 1)
-    texts = ["\n".join(line.text for line in last), *(line.text for line in last)]
+    texts = [_text(last), *(line.text for line in last)]
     whole, *single = model.predict([(text, *blank) for text in texts])
     candidates = [(whole, last)] + [
         (found, [line])
@@ -171,8 +149,15 @@ def classify_by_model(lines: Sequence[str], model: TextModel, taxonomy: Taxonomy
     )
 
 
+def _text(lines: Sequence[_Line]) -> str:
+    return "\n".join(line.text for line in lines)
+
+
 def _last_lines(lines: Sequence[str]) -> list[_Line]:
-    """The last distinct lines of a log, in order, within `MOST_CHARACTERS`."""
+    """The last 60 distinct lines of a log, each where it stands last, in `MOST_CHARACTERS`.
+
+    Lines that differ in digits, case or blanks alone are one.
+    """
     found: deque[_Line] = deque()
     seen: set[str] = set()
     length = 0

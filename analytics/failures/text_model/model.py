@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analytics.errors import AnalysisError
+from analytics.estimate import Estimate
 from analytics.failures.text_model.features import known_ratios, lexicon, matrix, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.estimate import Estimate
-    from analytics.failures.text_model.features import Lexicon, Terms, Texts
+    from analytics.failures.text_model.features import Lexicon, Texts
 
     Floats = NDArray[np.float64]
 
+FORMAT = 1
+"""Version of the document, and of how texts become terms: raised with either."""
 UNKNOWN = "unknown"
 """What the model says where it does not know."""
 RARE_POWER = 0.2
@@ -108,7 +111,7 @@ class TextModel:
         if not rows:
             return []
         terms = [terms_of(row) for row in rows]
-        scores = self.scores(terms)
+        scores = np.asarray(matrix(terms, self._lexicon) @ self.weights.T) + self.intercepts
         chances = probabilities(scores, self.temperature)
         chosen, confidence = decisions(chances, self.rows_by_label)
         known = known_ratios(terms, self._lexicon)
@@ -124,12 +127,6 @@ class TextModel:
             )
             for row in range(len(rows))
         ]
-
-    def scores(self, terms: Sequence[Terms]) -> Floats:
-        """Log odds of every label, shape (rows, labels)."""
-        product = matrix(terms, self._lexicon) @ self.weights.T
-        found: Floats = np.asarray(product) + self.intercepts
-        return found
 
     def _alternatives(self, chances: Floats, chosen: int) -> tuple[tuple[str, float], ...]:
         """The three likeliest labels besides the one chosen."""
@@ -206,3 +203,93 @@ def claims(scores: Floats, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
     """
     found: NDArray[np.bool_] = scores[np.arange(len(scores)), chosen] >= 0.0
     return found
+
+
+def to_document(model: TextModel) -> dict[str, Any]:
+    """The model as plain lists, numbers and text.
+
+    Weights stand as [terms by place, values] of each label, zeros left out.
+
+    Parameters
+    ----------
+    model : TextModel
+        As it was trained.
+
+    Returns
+    -------
+    dict
+        Fit for ``json.dumps``; `from_document` gives the same model back.
+    """
+    weights = []
+    for row in model.weights:
+        places = np.flatnonzero(row)
+        weights.append([places.tolist(), row[places].tolist()])
+    return {
+        "format": FORMAT,
+        **{field.name: getattr(model, field.name) for field in fields(model)},
+        "frequencies": [[list(block), list(block.values())] for block in model.frequencies],
+        "weights": weights,
+        "intercepts": model.intercepts.tolist(),
+        "cross_validation": asdict(model.cross_validation),
+    }
+
+
+def from_document(document: Mapping[str, Any]) -> TextModel:
+    """The model that a document describes.
+
+    Parameters
+    ----------
+    document : mapping
+        As `to_document` gives it.
+
+    Returns
+    -------
+    TextModel
+
+    Raises
+    ------
+    AnalysisError
+        Where it is no such document, or one of another version.
+    """
+    if document.get("format") != FORMAT:
+        raise AnalysisError(
+            f"a model must be of format {FORMAT}, got {document.get('format')!r}: train it again"
+        )
+    try:
+        model = _model(document)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise AnalysisError(
+            f"a model must be what training wrote, got something else ({error!r}): train it again"
+        ) from None
+    if len(model.rows_by_label) != len(model.labels) or len(model.intercepts) != len(model.labels):
+        raise AnalysisError("a model's labels and weights must agree: train it again")
+    return model
+
+
+def _model(document: Mapping[str, Any]) -> TextModel:
+    frequencies = tuple(
+        dict(zip(terms, map(float, values), strict=True))
+        for terms, values in document["frequencies"]
+    )
+    weights = np.zeros((len(document["labels"]), sum(map(len, frequencies))))
+    for row, (places, values) in zip(weights, document["weights"], strict=True):
+        row[np.asarray(places, dtype=np.int64)] = values
+    checked = document["cross_validation"]
+    return TextModel(
+        columns=tuple(document["columns"]),
+        labels=tuple(document["labels"]),
+        rows_by_label=tuple(document["rows_by_label"]),
+        frequencies=frequencies,
+        weights=weights,
+        intercepts=np.asarray(document["intercepts"], dtype=np.float64),
+        temperature=float(document["temperature"]),
+        threshold=document["threshold"],
+        target_accuracy=float(document["target_accuracy"]),
+        training_sha256=document["training_sha256"],
+        cross_validation=CrossValidation(
+            accuracy=Estimate(**checked["accuracy"]),
+            covered_ratio=float(checked["covered_ratio"]),
+            covered_accuracy=Estimate(**checked["covered_accuracy"]),
+            in_time_order=bool(checked["in_time_order"]),
+        ),
+    )

@@ -1,17 +1,24 @@
-"""Training and calibration of a classifier of texts."""
+"""Training of a classifier of texts, and its calibration on rows held out of training."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from analytics.errors import AnalysisError, OutOfRangeError, ShapeError
-from analytics.failures.text_model.calibration import held_out, temperature_of, threshold_of
-from analytics.failures.text_model.fitting import distinct_terms, fit
+from analytics.errors import AnalysisError, ShapeError
+from analytics.failures.text_model.features import (
+    inverse_frequencies,
+    lexicon,
+    matrix,
+    normal_text,
+    terms_of,
+)
 from analytics.failures.text_model.model import (
     CrossValidation,
     TextModel,
@@ -24,13 +31,32 @@ from analytics.proportion import proportion
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analytics.failures.text_model.features import Texts
+    from numpy.typing import NDArray
+
+    from analytics.failures.text_model.features import Terms, Texts
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 LEAST_ROWS = 20
 LEAST_PER_LABEL = 5
 """Rows that the two most frequent labels must have."""
 MOST_LABELS = 250
 TARGET_ACCURACY = 0.95
+MOST_TERMS = 30_000
+"""Terms of a block that are kept at most."""
+NAME_ROWS = 5
+"""Rows that a label's own name counts for: who writes "replaced fan" mostly means the fan."""
+STRENGTH = 5.0
+"""Inverse of the penalty on weights."""
+INTERCEPT_SCALE = 3.0
+DIGITS = 4
+"""Decimal digits of a weight that are kept, by training and in the document alike."""
+_FOLDS = 5
+_LOG_TEMPERATURES = (-0.7, 2.0)
+"""Cleanly parted rows would bear any sharpening, and every new text would then seem certain."""
+LEAST_COVERED = 10
+"""Held-out rows that a threshold must rest on."""
 
 
 class Training(NamedTuple):
@@ -42,22 +68,34 @@ class Training(NamedTuple):
     confidence: list[float]
 
 
-def train_text_model(
+class Fitted(NamedTuple):
+    """What a training found."""
+
+    frequencies: tuple[dict[str, float], ...]
+    weights: Floats
+    intercepts: Floats
+    places: Ints
+    """Of the labels it knows, among all."""
+
+
+def train(
     rows: Sequence[Texts],
     labels: Sequence[str],
     *,
     columns: Sequence[str],
     in_time_order: bool = False,
-    target_accuracy: float = TARGET_ACCURACY,
     conf_level: float = 0.90,
-) -> TextModel:
+) -> Training:
     """Classifier of rows of texts, calibrated, that abstains where it does not know.
 
     One logistic regression a label (that label against all others), on terms weighted by
     (1 + ln count) x inverse document frequency; the words of a label's own name stand as five
     further rows of it, in the first column. Probabilities are scaled by one temperature and
     the threshold of abstention is set on rows held out of training: five parts, each judged by a
-    model of the others (or, `in_time_order`, of the rows before it).
+    model of the others (or, `in_time_order`, of the rows before it). The model speaks where
+    held-out rows of such confidence and above were right in 95 % of the cases
+    (`TARGET_ACCURACY`), where the label's own regression says more likely than not, and where
+    training has seen half of the words.
 
     Parameters
     ----------
@@ -69,17 +107,14 @@ def train_text_model(
         Names of the columns.
     in_time_order : bool
         Whether rows go from the oldest to the newest: then calibration looks forward only.
-    target_accuracy : float
-        In (0, 1): the model speaks where held-out rows of such confidence and above were right
-        this often, where the label's own regression says more likely than not, and where training
-        has seen half of the words.
     conf_level : float
         Of the intervals of the cross-validation.
 
     Returns
     -------
-    TextModel
-        The same for the same rows, to the last digit.
+    Training
+        The model, the same for the same rows to the last digit; its answers on the rows held out
+        beside their truth.
 
     Raises
     ------
@@ -100,59 +135,26 @@ def train_text_model(
     Examples
     --------
     >>> rows = [("disk sda broken",), ("fan too slow",)] * 20
-    >>> model = train_text_model(rows, ["disk", "fan"] * 20, columns=["text"])
+    >>> model = train(rows, ["disk", "fan"] * 20, columns=["text"]).model
     >>> model.predict([("broken disk",), ("lunch menu",)])[0].said
     'disk'
     >>> model.predict([("broken disk",), ("lunch menu",)])[1].said
     'unknown'
     """
-    return train(
-        rows,
-        labels,
-        columns=columns,
-        in_time_order=in_time_order,
-        target_accuracy=target_accuracy,
-        conf_level=conf_level,
-    ).model
-
-
-def train(
-    rows: Sequence[Texts],
-    labels: Sequence[str],
-    *,
-    columns: Sequence[str],
-    in_time_order: bool = False,
-    target_accuracy: float = TARGET_ACCURACY,
-    conf_level: float = 0.90,
-) -> Training:
-    """A model as `train_text_model` gives it, with its answers on the rows held out.
-
-    Raises
-    ------
-    AnalysisError
-        As `train_text_model`.
-
-    Examples
-    --------
-    >>> rows = [("disk sda broken",), ("fan too slow",)] * 20
-    >>> found = train(rows, ["disk", "fan"] * 20, columns=["text"])
-    >>> found.truth == found.chosen
-    True
-    """
-    _check(rows, labels, columns, target_accuracy)
+    _check(rows, labels, columns)
     spelled = canonical_labels(labels)
     names = tuple(sorted(set(spelled)))
     _check_labels(spelled, names)
     place = {name: index for index, name in enumerate(names)}
     targets = np.array([place[label] for label in spelled], dtype=np.int64)
     terms = distinct_terms(rows)
-    held = held_out(terms, targets, names, in_time_order=in_time_order)
-    temperature = temperature_of(held.scores, held.targets)
+    scores, truth = held_out(terms, targets, names, in_time_order=in_time_order)
+    temperature = temperature_of(scores, truth)
     counts = np.bincount(targets, minlength=len(names))
-    chosen, confidence = decisions(probabilities(held.scores, temperature), counts.tolist())
-    right = chosen == held.targets
-    claimed = claims(held.scores, chosen)
-    threshold = threshold_of(confidence[claimed], right[claimed], target_accuracy)
+    chosen, confidence = decisions(probabilities(scores, temperature), counts.tolist())
+    right = chosen == truth
+    claimed = claims(scores, chosen)
+    threshold = threshold_of(confidence[claimed], right[claimed], TARGET_ACCURACY)
     covered = claimed & (confidence >= (np.inf if threshold is None else threshold))
     fitted = fit(terms, targets, names)
     model = TextModel(
@@ -164,10 +166,8 @@ def train(
         intercepts=fitted.intercepts,
         temperature=temperature,
         threshold=threshold,
-        target_accuracy=target_accuracy,
-        training_sha256=training_sha256(
-            rows, labels, columns, in_time_order=in_time_order, target_accuracy=target_accuracy
-        ),
+        target_accuracy=TARGET_ACCURACY,
+        training_sha256=training_sha256(rows, labels, columns, in_time_order=in_time_order),
         cross_validation=CrossValidation(
             accuracy=proportion(int(right.sum()), len(right), conf_level),
             covered_ratio=float(covered.mean()),
@@ -177,7 +177,7 @@ def train(
     )
     return Training(
         model,
-        [names[row] for row in held.targets.tolist()],
+        [names[row] for row in truth.tolist()],
         [names[row] for row in chosen.tolist()],
         confidence.tolist(),
     )
@@ -205,7 +205,6 @@ def training_sha256(
     columns: Sequence[str],
     *,
     in_time_order: bool = False,
-    target_accuracy: float = TARGET_ACCURACY,
 ) -> str:
     """Hash of everything that a model is made from: the same hash, the same model.
 
@@ -214,13 +213,124 @@ def training_sha256(
     >>> training_sha256([("a",)], ["x"], ["text"]) == training_sha256([("b",)], ["x"], ["text"])
     False
     """
-    content = [list(columns), in_time_order, target_accuracy, [*zip(rows, labels, strict=True)]]
+    content = [list(columns), in_time_order, TARGET_ACCURACY, [*zip(rows, labels, strict=True)]]
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 
-def _check(
-    rows: Sequence[Texts], labels: Sequence[str], columns: Sequence[str], target: float
-) -> None:
+def held_out(
+    terms: Sequence[Terms], targets: Ints, names: Sequence[str], *, in_time_order: bool
+) -> tuple[Floats, Ints]:
+    """Scores of rows by models that have not seen them, and their labels.
+
+    Labels not yet known have odds of -inf.
+    """
+    scores, found = [], []
+    for learn, judge in _folds(targets, in_time_order=in_time_order):
+        if len(set(targets[learn].tolist())) < 2:
+            continue
+        fitted = fit([terms[row] for row in learn], targets[learn], names)
+        part = np.full((len(judge), len(names)), -np.inf)
+        features = matrix([terms[row] for row in judge], lexicon(fitted.frequencies))
+        part[:, fitted.places] = np.asarray(features @ fitted.weights.T) + fitted.intercepts
+        scores.append(part)
+        found.append(targets[judge])
+    if not scores:
+        raise AnalysisError(
+            "training needs rows of two labels before those it is judged by: give more rows, or "
+            "leave the time out"
+        )
+    return np.vstack(scores), np.concatenate(found)
+
+
+def _folds(targets: Ints, *, in_time_order: bool) -> list[tuple[Ints, Ints]]:
+    """Rows to learn from and rows to judge by.
+
+    In time order the second half of the rows is judged in five parts, each by all rows before
+    it; else every row is judged once, labels spread evenly over five parts.
+    """
+    n = len(targets)
+    if in_time_order:
+        edges = [n * (_FOLDS + part) // (2 * _FOLDS) for part in range(_FOLDS + 1)]
+        rows = np.arange(n)
+        return [(rows[:start], rows[start:end]) for start, end in pairwise(edges) if end > start]
+    order = np.argsort(targets, kind="stable")
+    part = np.empty(n, dtype=np.int64)
+    part[order] = np.arange(n) % _FOLDS
+    return [(np.flatnonzero(part != one), np.flatnonzero(part == one)) for one in range(_FOLDS)]
+
+
+def temperature_of(scores: Floats, targets: Ints) -> float:
+    """The temperature under which held-out rows were most likely."""
+    rows = np.arange(len(targets))
+    learnt = np.isfinite(scores[rows, targets])  # no temperature helps a label never seen before
+    if not learnt.any():
+        return 1.0
+
+    def surprise(log_temperature: float) -> float:
+        chances = probabilities(scores[learnt], float(np.exp(log_temperature)))
+        chosen = chances[np.arange(len(chances)), targets[learnt]]
+        return -float(np.log(np.maximum(chosen, 1e-12)).mean())
+
+    best = minimize_scalar(surprise, bounds=_LOG_TEMPERATURES, method="bounded")
+    return round(float(np.exp(best.x)), DIGITS)
+
+
+def threshold_of(confidence: Floats, right: NDArray[np.bool_], target: float) -> float | None:
+    """Least confidence from which on held-out rows were right often enough; None without one.
+
+    Where all of them together were, nothing speaks against a confidence as low as `target`.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    ranked = confidence[order]
+    accuracy = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
+    last_of_ties = np.append(ranked[1:] != ranked[:-1], True)
+    good = np.flatnonzero(last_of_ties & (accuracy >= target))
+    good = good[good >= LEAST_COVERED - 1]
+    if not good.size:
+        return None
+    least = float(ranked[good[-1]])
+    return min(least, target) if good[-1] == len(ranked) - 1 else least
+
+
+def distinct_terms(rows: Sequence[Texts]) -> list[Terms]:
+    """Terms of each row; rows that differ in digits, case or blanks alone share them."""
+    known: dict[Texts, Terms] = {}
+    found = []
+    for row in rows:
+        key = tuple(normal_text(text) for text in row)
+        if key not in known:
+            known[key] = terms_of(row)
+        found.append(known[key])
+    return found
+
+
+def fit(terms: Sequence[Terms], targets: Ints, names: Sequence[str]) -> Fitted:
+    """One logistic regression a label, rounded to four digits."""
+    from sklearn.linear_model import LogisticRegression  # here: 1 s, and prediction needs none
+
+    by_id = {id(row): row for row in terms}
+    grouped = Counter(zip(map(id, terms), targets.tolist(), strict=True))
+    for place in np.unique(targets).tolist():
+        example = terms_of((names[place], *[""] * (len(terms[0]) // 2 - 1)))
+        by_id[id(example)] = example
+        grouped[id(example), place] = NAME_ROWS
+    distinct = [by_id[key] for key, _ in grouped]
+    answers = np.array([target for _, target in grouped], dtype=np.int64)
+    counts = list(grouped.values())
+    frequencies = inverse_frequencies(distinct, counts, MOST_TERMS)
+    features = matrix(distinct, lexicon(frequencies))
+    places = np.unique(answers)
+    weights = np.zeros((len(places), features.shape[1]))
+    intercepts = np.zeros(len(places))
+    for row, place in enumerate(places):
+        regression = LogisticRegression(
+            C=STRENGTH, solver="liblinear", intercept_scaling=INTERCEPT_SCALE, tol=1e-3
+        ).fit(features, answers == place, sample_weight=counts)
+        weights[row], intercepts[row] = regression.coef_[0], regression.intercept_[0]
+    return Fitted(tuple(frequencies), weights.round(DIGITS), intercepts.round(DIGITS), places)
+
+
+def _check(rows: Sequence[Texts], labels: Sequence[str], columns: Sequence[str]) -> None:
     if len(rows) != len(labels):
         raise ShapeError(f"rows ({len(rows)}) and labels ({len(labels)}) differ: align them")
     if not columns:
@@ -230,8 +340,6 @@ def _check(
             raise ShapeError(
                 f"each row must have {len(columns)} texts, got {len(row)}: one a column"
             )
-    if not 0 < target < 1:
-        raise OutOfRangeError("target_accuracy", "in (0, 1)", target, "pass e.g. 0.95")
     if len(rows) < LEAST_ROWS:
         raise AnalysisError(
             f"training needs at least {LEAST_ROWS} labelled rows, got {len(rows)}: label more"

@@ -23,13 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from analytics.estimate import Estimate
-    from analytics.failures.text_model import (
-        CrossValidation,
-        Evaluation,
-        Prediction,
-        TextModel,
-        Training,
-    )
+    from analytics.failures.text_model.evaluation import Evaluation
+    from analytics.failures.text_model.model import CrossValidation, Prediction, TextModel
+    from analytics.failures.text_model.training import Training
     from data.ingest.labelled_text import LabelledText
 
 _EVER = datetime.min.replace(tzinfo=UTC)
@@ -217,8 +213,9 @@ def trained(
     seed: int = 0,
 ) -> Trained:
     """What can a model learn from these labelled rows? Stored below `root` where one is given."""
-    from analytics.failures.text_model import evaluate, to_document
+    from analytics.failures.text_model.evaluation import evaluate
     from analytics.failures.text_model.job_logs import cause_of_label
+    from analytics.failures.text_model.model import to_document
 
     labelled = read_labelled_text(name, text, label, time=time)
     causes = taxonomy() if root is None else load_site(root).causes
@@ -329,7 +326,7 @@ def _model_of(
     rows: list[_Row], text: Sequence[str], *, in_order: bool, conf_level: float
 ) -> Training:
     """A model of the rows, from the oldest to the newest; undated ones count as oldest."""
-    from analytics.failures.text_model import train
+    from analytics.failures.text_model.training import train
 
     ordered = sorted(rows, key=lambda row: row.at or _EVER) if in_order else rows
     return train(
@@ -352,7 +349,8 @@ def _judged(
     trainings: int = 1,
 ) -> TextEvaluation:
     """Answers beside the truth, labels spelled as the labels of both files most often are."""
-    from analytics.failures.text_model import canonical_labels, evaluate
+    from analytics.failures.text_model.evaluation import evaluate
+    from analytics.failures.text_model.training import canonical_labels
 
     truth = [label for label, _ in answers]
     predictions = [prediction for _, prediction in answers]

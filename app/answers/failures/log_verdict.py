@@ -53,8 +53,8 @@ def verdict_of_file(name: str, root: Path) -> FileVerdict:
     site = load_site(root)
     verdict = classify_log(log.lines)
     if verdict.method == "none" and (document := load_model(root)) is not None:
-        from analytics.failures.text_model import from_document
         from analytics.failures.text_model.job_logs import classify_by_model
+        from analytics.failures.text_model.model import from_document
 
         verdict = classify_by_model(log.lines, from_document(document), site.causes)
     evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.failures.co_occurrence import co_occurrence
-from analytics.failures.companions import Companion, companions
+from analytics.failures.co_occurrence import Companion, co_occurrence, companions
 from app.answers.content import Answer, Block, Missing, Sheet, Table
 from app.ask import EVERYTHING
 from app.words import terms

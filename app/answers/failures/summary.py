@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.failures import verdicts
 from app.words import domains, numbers, terms
@@ -185,7 +186,7 @@ def by_week(
         "failures.causes_over_time",
         "Which causes fail how often, week by week?",
         f"{what} by cause and week. The table has the values of the whole period.",
-        (summary.rates_by_week(shown, period=period),),
+        (causes_by_week(summary.by_week, shown, period=period),),
         "causes_by_week",
         {"titles": summary.titles, "exposure_known": known},
     )

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from analytics.failures.labelled import verdicts_of_labels
-from analytics.failures.summary import FailureSummary, failure_summary
+from analytics.failures.summary import FailureSummary, failure_summary, verdicts_of_labels
 from app.answers.columns import columns
 from app.answers.content import Answer, Part, Table
 from app.answers.failures.taxonomy import taxonomy

@@ -63,7 +63,7 @@ def of_xid(code: int, driver: str | None) -> Answer:
 
 def of_sxid(code: int) -> Answer:
     """An SXid of the catalog."""
-    from analytics.failures.sxid import sxid_entries
+    from analytics.failures.xid import sxid_entries
 
     missing = f"SXid {code} is not in the catalog of {len(sxid_entries())} codes"
     return _of_code(f"SXid {code}", _sxid_record(code), missing)
@@ -148,7 +148,7 @@ def _xid_record(code: int, driver: str | None) -> Record:
 
 def _sxid_record(code: int) -> Record:
     """An SXid of the catalog under the keys of an XID; it has no mnemonic and no action."""
-    from analytics.failures.sxid import sxid_entries
+    from analytics.failures.xid import sxid_entries
 
     entry = sxid_entries().get(code)
     sources = [{"name": entry.source, "says": f"severity {entry.severity}"}] if entry else []
@@ -196,8 +196,7 @@ def _subcodes(code: int, driver: str | None) -> list[Record]:
 
 def _event_record(event: KernelEvent, driver: str | None) -> Record:
     """A fault with what the catalogs say of it."""
-    from analytics.failures.sxid import sxid_entries
-    from analytics.failures.xid import xid_entries
+    from analytics.failures.xid import sxid_entries, xid_entries
 
     xid = None if event.xid is None else xid_entries().get(event.xid)
     entry: Any = xid or (None if event.sxid is None else sxid_entries().get(event.sxid))

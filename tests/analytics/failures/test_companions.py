@@ -5,13 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analytics.failures.co_occurrence import co_occurrence
-from analytics.failures.companions import companions
+from analytics.failures.co_occurrence import co_occurrence, companions
 
 
 def _companions(shown: dict[str, list[str]], n: int | None = None) -> dict[tuple[str, ...], float]:
     rows = [(failure, signal) for failure, signals in shown.items() for signal in signals]
-    sets = co_occurrence(pd.DataFrame(rows, columns=["failure", "signal"]), n)
+    sets = co_occurrence(pd.DataFrame(rows, columns=["failure", "signal"]), n or len(shown))
     return {(one.given, *one.companions): one.share.value for one in companions(sets)}
 
 

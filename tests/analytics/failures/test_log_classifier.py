@@ -319,10 +319,10 @@ def test_every_rule_names_a_cause_and_a_role_that_exist() -> None:
     every = {id(rule): rule for found in rules().by_word.values() for rule in found}.values()
     assert len(every) > 60
     for rule in every:
-        assert rule.cause in taxonomy().causes
-        assert rule.role in ROLES
-        assert 0 < rule.confidence < 1
-        assert all(cause in taxonomy().causes for cause, _, _ in rule.alternatives)
+        assert rule.meaning.cause in taxonomy().causes
+        assert rule.meaning.role in ROLES
+        assert 0 < rule.meaning.confidence < 1
+        assert all(cause in taxonomy().causes for cause, _, _ in rule.meaning.alternatives)
     for _, cause in rules().python.roles.values():
         assert cause in taxonomy().causes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from analytics.failures.cause_rates import causes_by_week
 from analytics.failures.summary import failure_summary
 from analytics.failures.taxonomy import taxonomy
 
@@ -84,7 +85,7 @@ def test_causes_of_some_domains_are_the_same_numbers() -> None:
     assert [cause.cause for cause in causes] == ["key_error", "gpu_memory"]
     assert summary.n_failed_of(["hardware", "user"]) == sum(cause.n_attempts for cause in causes)
     assert summary.n_failed_of([]) == 0
-    weeks = summary.rates_by_week(["hardware"], period=(None, None))
+    weeks = causes_by_week(summary.by_week, ["hardware"])
     assert [series.cause for series in weeks.series] == ["gpu_memory"]
     assert weeks.series[0].n_attempts == 3
     assert summary.titles["gpu_memory"] == taxonomy().causes["gpu_memory"].title

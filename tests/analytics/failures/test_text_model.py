@@ -17,22 +17,15 @@ from hypothesis import strategies as st
 from analytics.errors import AnalysisError
 from analytics.failures.log_classifier import classify_log
 from analytics.failures.taxonomy import taxonomy
-from analytics.failures.text_model import (
-    TextModel,
-    canonical_labels,
-    evaluate,
-    from_document,
-    to_document,
-    train,
-    train_text_model,
-)
+from analytics.failures.text_model.evaluation import evaluate
 from analytics.failures.text_model.features import normal_text, terms_of
 from analytics.failures.text_model.job_logs import (
     cause_of_label,
     classify_by_model,
-    log_text,
     training_rows,
 )
+from analytics.failures.text_model.model import TextModel, from_document, to_document
+from analytics.failures.text_model.training import canonical_labels, train
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ROOT.parent / "shared" / "data"
@@ -61,7 +54,7 @@ def phrases(n: int, seed: int = 0) -> tuple[list[tuple[str, ...]], list[str]]:
 @pytest.fixture(scope="module")
 def model() -> TextModel:
     rows, labels = phrases(200)
-    return train_text_model(rows, labels, columns=["text"])
+    return train(rows, labels, columns=["text"]).model
 
 
 def test_digits_case_and_blanks_do_not_tell_texts_apart() -> None:
@@ -100,7 +93,7 @@ def test_confidence_is_a_probability_and_no_alternative_repeats_the_label(model:
 def test_a_label_set_by_chance_is_left_unsaid() -> None:
     rows, _ = phrases(300)
     labels = np.random.default_rng(5).choice(["a", "b", "c"], 300).tolist()
-    blind = train_text_model(rows, labels, columns=["text"])
+    blind = train(rows, labels, columns=["text"]).model
     assert np.mean([one.speaks for one in blind.predict(rows)]) < 0.2
 
 
@@ -114,7 +107,7 @@ def test_confidence_is_calibrated_where_labels_are_noisy() -> None:
             str(rng.choice(sorted(PHRASES))) if w else t for w, t in zip(wrong, labels, strict=True)
         ]
 
-    found = train_text_model(*noisy(600, 0), columns=["text"])
+    found = train(*noisy(600, 0), columns=["text"]).model
     rows, labels = noisy(600, 1)
     said = found.predict(rows)
     right = np.mean([one.label == label for one, label in zip(said, labels, strict=True)])
@@ -126,7 +119,7 @@ def test_the_threshold_keeps_its_promise_on_rows_not_seen() -> None:
     rows, labels = phrases(400)
     rows += [("node {n} reset",)] * 200
     labels += ["disk", "fan"] * 100
-    found = train_text_model(rows, labels, columns=["text"], target_accuracy=0.99)
+    found = train(rows, labels, columns=["text"]).model
     said = found.predict([*phrases(100, seed=9)[0], *[("node 4 reset",)] * 50])
     assert all(one.speaks for one in said[:100])
     assert not any(one.speaks for one in said[100:])
@@ -138,14 +131,14 @@ def test_a_labels_own_name_is_an_example_of_it() -> None:
         ("pump stopped",)
     ] * 2
     labels = ["disk", "cpu", "console"] * 10 + ["cooling_pump"] * 2
-    found = train_text_model(rows, labels, columns=["text"])
+    found = train(rows, labels, columns=["text"]).model
     assert found.predict([("replaced cpu",)])[0].label == "cpu"
     assert found.predict([("replaced cooling unit",)])[0].label == "cooling_pump"
 
 
 def test_columns_are_told_apart() -> None:
     rows = [("broken", "storage"), ("broken", "switch")] * 30
-    found = train_text_model(rows, ["disk", "cable"] * 30, columns=["text", "kind"])
+    found = train(rows, ["disk", "cable"] * 30, columns=["text", "kind"]).model
     assert [
         one.said for one in found.predict([("broken", "switch 3"), ("broken", "storage 9")])
     ] == ["cable", "disk"]
@@ -166,13 +159,13 @@ def test_one_row_is_judged_as_among_many(model: TextModel) -> None:
 
 def test_training_again_gives_the_same_document() -> None:
     rows, labels = phrases(80)
-    documents = [to_document(train_text_model(rows, labels, columns=["t"])) for _ in range(2)]
+    documents = [to_document(train(rows, labels, columns=["t"]).model) for _ in range(2)]
     assert documents[0] == documents[1]
 
 
 def test_reading_a_model_needs_no_learning_library() -> None:
     code = (
-        "import sys; from analytics.failures.text_model import from_document;"
+        "import sys; from analytics.failures.text_model.model import from_document;"
         "import analytics.failures.text_model.job_logs; assert 'sklearn' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
@@ -226,28 +219,22 @@ def test_too_little_is_refused_with_what_was_found(
 ) -> None:
     rows, labels, columns, message = case
     with pytest.raises(AnalysisError, match=message):
-        train_text_model(rows, labels, columns=columns)
-
-
-@pytest.mark.parametrize("target", [0.0, 1.0, 95.0, math.nan])
-def test_a_target_outside_its_range_is_refused(target: float) -> None:
-    with pytest.raises(AnalysisError, match="target_accuracy must be in"):
-        train_text_model(*phrases(40), columns=["t"], target_accuracy=target)
+        train(rows, labels, columns=columns)
 
 
 def test_rows_that_never_hold_two_labels_before_the_last_are_refused_in_time_order() -> None:
     rows, _ = phrases(100)
     labels = ["a"] * 92 + ["b"] * 8
     with pytest.raises(AnalysisError, match="leave the time out"):
-        train_text_model(rows, labels, columns=["t"], in_time_order=True)
+        train(rows, labels, columns=["t"], in_time_order=True)
 
 
 def test_in_time_order_only_earlier_rows_judge_later_ones() -> None:
     rows, labels = phrases(100)
     swapped = {"disk": "fan", "fan": "memory", "memory": "disk"}
     labels = labels[:50] + [swapped[label] for label in labels[50:]]
-    ordered = train_text_model(rows, labels, columns=["t"], in_time_order=True).cross_validation
-    mixed = train_text_model(rows, labels, columns=["t"]).cross_validation
+    ordered = train(rows, labels, columns=["t"], in_time_order=True).model.cross_validation
+    mixed = train(rows, labels, columns=["t"]).model.cross_validation
     assert ordered.in_time_order
     assert ordered.accuracy.n == 50
     assert ordered.accuracy.value < mixed.accuracy.value
@@ -270,7 +257,7 @@ def test_any_text_is_answered(texts: list[str]) -> None:
 
 def _any_model() -> TextModel:
     if not hasattr(_any_model, "kept"):
-        _any_model.kept = train_text_model(*phrases(60), columns=["t"])  # type: ignore[attr-defined]
+        _any_model.kept = train(*phrases(60), columns=["t"]).model  # type: ignore[attr-defined]
     return _any_model.kept  # type: ignore[attr-defined]
 
 
@@ -328,9 +315,11 @@ def test_a_label_means_a_cause_where_the_schemes_agree() -> None:
 
 def test_a_log_is_read_from_its_end_without_repeats() -> None:
     lines = [f"step {n} loss 2.{n}" for n in range(5000)] + ["fan 3 dead", "", "fan 4 dead"]
-    assert log_text(lines) == "step 4999 loss 2.4999\nfan 4 dead"
-    assert len(log_text(["x" * 50_000, *(f"{'y' * n} z" for n in range(500))])) <= 4_000
-    assert log_text([]) == ""
+    long = ["x" * 50_000, *(f"{'y' * n} z" for n in range(500))]
+    rows, _ = training_rows({"a": "fan", "b": "fan"}, {"a": lines, "b": long})
+    assert rows[0] == ("step 4999 loss 2.4999\nfan 4 dead",)
+    assert len(rows[1][0]) <= 4_000
+    assert training_rows({"a": "fan"}, {"a": []}) == ([], [])
 
 
 def test_confirmed_causes_with_a_log_are_rows_to_learn_from() -> None:
@@ -353,7 +342,7 @@ def site_model() -> TextModel:
         for key, cause in confirmed.items()
     }
     rows, labels = training_rows(confirmed, logs)
-    return train_text_model(rows, labels, columns=["log"])
+    return train(rows, labels, columns=["log"]).model
 
 
 def test_a_model_of_the_site_finds_the_cause_and_the_line(site_model: TextModel) -> None:
@@ -390,7 +379,7 @@ def test_labels_that_mean_no_cause_are_never_said() -> None:
     labels = [
         "mystery one" if "disk" in row[0] or "sd" in row[0] else "mystery two" for row in rows
     ]
-    found = train_text_model(rows, labels, columns=["t"])
+    found = train(rows, labels, columns=["t"]).model
     assert classify_by_model(["disk sda in node 4 failed"], found, taxonomy()).cause == "unknown"
 
 
@@ -434,9 +423,9 @@ def test_alerts_of_a_supercomputer_are_found_by_line(
     said: list[str] = []
     for fold in range(5):
         learn, judge = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        found = train_text_model(
+        found = train(
             [(messages[row],) for row in learn], [labels[row] for row in learn], columns=["message"]
-        )
+        ).model
         truth += [labels[row] for row in judge]
         said += [one.label for one in found.predict([(messages[row],) for row in judge])]
     precision, recall = precision_and_recall(truth, said)
@@ -467,7 +456,7 @@ def test_component_failures_of_a_cluster_are_told_apart_as_well_as_promised() ->
     rows = [(one["Description of Failure"], one["Hardware Identifier"]) for one in records]
     labels = canonical_labels([one["What Failed"] for one in records])
     first = len(rows) - len(rows) // 5
-    found = train_text_model(rows[:first], labels[:first], columns=["description", "hardware"])
+    found = train(rows[:first], labels[:first], columns=["description", "hardware"]).model
     said = found.predict(rows[first:])
     scores = evaluate(labels[first:], [one.label for one in said], [one.confidence for one in said])
     covered = {one.coverage: one.accuracy.value for one in scores.at_coverage}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analytics.errors import OutOfRangeError
-from analytics.reliability.mean_times import mean_estimate, mean_gap_hours
+from analytics.reliability.mttf import mean_estimate, mean_gap_hours
 
 HOURS = st.lists(st.floats(0.0, 1e5), min_size=2, max_size=50)
 LEVELS = st.floats(0.01, 0.995)

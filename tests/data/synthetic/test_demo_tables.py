@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from analytics.failures.xid import severity_of_xid
+from analytics.failures.xid import xid_entries
 from data.errors import DataError
 from data.synthetic import DemoCluster, DemoSpec, demo_cluster
 from data.tables import tables
@@ -106,7 +106,7 @@ def test_xids_have_the_severity_that_a_publish_gives_them(default_demo: DemoClus
     kinds = events.loc[events["source"] == "kernel", ["xid", "severity"]].drop_duplicates()
     assert len(kinds) >= 9
     for xid, severity in kinds.itertuples(index=False):
-        assert severity_of_xid(int(xid)) == severity, xid
+        assert xid_entries()[int(xid)].severity == severity, xid
 
 
 def test_kernel_lines_name_the_gpu_that_the_row_names(default_demo: DemoCluster) -> None:

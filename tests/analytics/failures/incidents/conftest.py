@@ -14,7 +14,7 @@ from analytics.failures.incidents import IncidentOptions, IncidentTables, incide
 
 ORIGIN = datetime(2026, 3, 1, tzinfo=UTC)
 FAILURE = (
-    "cluster", "attempt_key", "job_id", "run", "cause", "domain", "state", "failed_at", "start_at",
+    "cluster", "attempt_key", "job_id", "cause", "domain", "state", "failed_at", "start_at",
     "node", "n_gpus", "n_nodes", "confidence", "restarted_at",
 )  # fmt: skip
 EVENT = (
@@ -54,7 +54,6 @@ class Cluster:
             "cluster": "c",
             "attempt_key": key,
             "job_id": key.replace("a", "j"),
-            "run": None,
             "cause": cause,
             "domain": DOMAINS.get(cause, "hardware"),
             "state": "FAILED",

@@ -118,7 +118,7 @@ def test_failures_without_confidence_weigh_alike(cluster) -> None:
     for at, cause in ((100, "pcie"), (101, "gpu_memory"), (102, "gpu_memory")):
         cluster.fails(at, "n1", cause=cause)
     frames = cluster.frames()
-    frames["failures"] = frames["failures"].drop(columns=["confidence", "run", "restarted_at"])
+    frames["failures"] = frames["failures"].drop(columns=["confidence", "restarted_at"])
     assert only(incidents(**frames))["cause"] == "gpu_memory"
 
 
