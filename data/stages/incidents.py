@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from data.columns import columns_of
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ NEEDS = ("failures", "health_events")
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Fills `incidents` and `incident_members`."""
+    import pyarrow as pa
+
     from analytics.failures.incidents import IncidentOptions, carry_over, incidents
 
     site = context.site
@@ -34,29 +37,33 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     )
     if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
         return
-    failures = connection.execute(_FAILURES, {"n": options.loop_failures}).df()
+    failures = _frame(connection, _FAILURES, {"n": options.loop_failures})
     grouped = incidents(
         failures,
         _attempt_nodes(connection, failures),
-        _bursts(connection, site),
-        node_events=connection.execute(
-            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
-        ).df(),
-        nodes=connection.execute("SELECT cluster, node, rack, pod, last_seen_at FROM nodes").df(),
-        preempted=connection.execute(
+        _bursts(connection, site, context.filled),
+        node_events=_frame(
+            connection,
+            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events",
+        ),
+        nodes=_frame(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
+        preempted=_frame(
+            connection,
             """SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus
-               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL"""
-        ).df(),
+               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL""",
+        ),
         options=options,
     )
-    old = connection.execute("FROM incidents").df()
-    old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
-    old_members = old_members.rename(columns={"start_at": "at"})
-    named = carry_over(grouped.incidents, grouped.members, old, old_members)
-    rows = named.incidents.assign(nodes=[_listed(nodes) for nodes in named.incidents["nodes"]])
-    members = named.members.rename(columns={"at": "start_at"})
+    if "incidents" in context.filled:
+        old = connection.execute("FROM incidents").df()
+        old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
+        old_members = old_members.rename(columns={"start_at": "at"})
+        grouped = carry_over(grouped.incidents, grouped.members, old, old_members)
+    rows = grouped.incidents
+    rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
+    members = grouped.members.rename(columns={"at": "start_at"})
     for table, frame in (("incidents", rows), ("incident_members", members)):
-        connection.register("derived", frame)
+        connection.register("derived", pa.table({name: pa.array(frame[name]) for name in frame}))
         connection.execute(f"DELETE FROM {table}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
         connection.unregister("derived")
@@ -98,34 +105,51 @@ A run is all attempts of a job id: a requeue keeps it, while it begins a new SLU
 """
 
 
+def _frame(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, object] | None = None
+) -> pd.DataFrame:
+    """Rows of a query, times in UTC; quicker than DuckDB's own frame where they are few."""
+    import pandas as pd
+
+    return pd.DataFrame(columns_of(connection.execute(sql, parameters)))
+
+
 def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
     """Nodes of these attempts."""
     connection.register("chosen_failures", failures[["cluster", "attempt_key"]])
-    nodes = connection.execute(
+    nodes = _frame(
+        connection,
         """SELECT cluster, attempt_key, node FROM job_nodes
-           SEMI JOIN chosen_failures USING (cluster, attempt_key)"""
-    ).df()
+           SEMI JOIN chosen_failures USING (cluster, attempt_key)""",
+    )
     connection.unregister("chosen_failures")
     return nodes
 
 
-def _bursts(connection: duckdb.DuckDBPyConnection, site: Site) -> pd.DataFrame:
+def _bursts(connection: duckdb.DuckDBPyConnection, site: Site, filled: set[str]) -> pd.DataFrame:
     """Bursts of events, each with the cause that it names."""
+    import pandas as pd
+
     from analytics.failures.bursts import bursts
     from analytics.failures.evidence import of_events
     from analytics.failures.precedence import weights
 
-    observed = bursts(
-        connection.execute(
-            """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
-                 xid, sxid, message FROM health_events
-               WHERE observed_at IS NOT NULL AND node IS NOT NULL"""
-        ).df()
+    if "health_events" not in filled:
+        return pd.DataFrame(columns=_NO_BURST)
+    events = _frame(
+        connection,
+        """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
+             xid, sxid, message FROM health_events
+           WHERE observed_at IS NOT NULL AND node IS NOT NULL""",
     )
+    observed = bursts(events)
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
     domains = {name: one.domain for name, one in site.causes.causes.items()}
     return observed.assign(cause=cause, domain=cause.map(domains))
+
+
+_NO_BURST = ["burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name"]
 
 
 def _listed(nodes: object) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pyarrow as pa
 
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
 from analytics.failures.precedence import Weights, weights
+from data.columns import columns_of
 from data.definitions import FAILED
 from data.stages.failures.evidence import find_evidence
 from data.stages.failures.nearby import calibrate, find_nearby
@@ -16,14 +18,22 @@ if TYPE_CHECKING:
     import duckdb
 
     from data.site import Site
+    from data.stages import Context
 
 EVIDENCE_KEPT = 12
 """Pieces of evidence written with a verdict, the strongest first."""
 
 
-def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
+def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Fills `failures` and `check_calibration`."""
-    table = weights(site.attribution.table, site.causes)
+    site, near = context.site, set[str]()
+    if context.filled & {"health_events", "node_events"}:
+        attribution = site.attribution
+        near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
+    if near:
+        calibrate(connection)
+    if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
+        return
     connection.execute(
         f"""CREATE OR REPLACE TEMP VIEW failed AS
             SELECT rowid AS attempt, cluster, attempt_key, job_id, job_id_raw, array_job_id, state,
@@ -33,14 +43,11 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> Non
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END AS only_node
             FROM jobs WHERE {FAILED}"""
     )
-    attribution = site.attribution
-    near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
-    if near:
-        calibrate(connection)
-    if connection.execute("SELECT 1 FROM failed LIMIT 1").fetchone() is None:
-        return
-    _write(connection, _weighed(connection, find_evidence(connection, table, near), table))
-    _decide(connection, site)
+    table = weights(site.attribution.table, site.causes)
+    kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
+    _write(connection, _weighed(connection, find_evidence(connection, table, kinds), table))
+    if "annotations" in context.filled:
+        _decide(connection, site)
 
 
 def _weighed(
@@ -56,16 +63,18 @@ def _weighed(
            SELECT -row_number() OVER () AS attempt, * FROM (
              SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     )
-    connection.register("evident", pd.DataFrame({"attempt": evidence["attempt"].unique()}))
-    attempts = connection.execute(
-        """SELECT attempt, state, exit_signal, failed_node, only_node
+    connection.register("evident", pa.table({"attempt": evidence["attempt"].unique()}))
+    attempts = columns_of(
+        connection.execute(
+            """SELECT attempt, state, exit_signal, failed_node, only_node
            FROM failed JOIN evident USING (attempt)
            UNION ALL
            SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END, NULL
            FROM bare_kind ORDER BY attempt"""
-    ).df()
+        )
+    )
     connection.unregister("evident")
-    return attribute(attempts, evidence, table)
+    return attribute(pd.DataFrame(attempts), evidence, table)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
@@ -92,8 +101,6 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
 
 def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
     """Lays what people decided over the verdicts, which stay beside it."""
-    if connection.execute("SELECT 1 FROM annotations LIMIT 1").fetchone() is None:
-        return
     causes = site.causes.causes
     connection.execute(
         """UPDATE failures SET derived_cause = cause, derived_domain = failures.domain,
@@ -109,10 +116,17 @@ def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 
 def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     """Temporary table weighed_verdicts: with evidence and alternatives as one JSON array each."""
-    connection.register("said", weighed.verdicts)
+    connection.register("said", _arrow(weighed.verdicts))
+    if weighed.evidence.empty:  # and so there are no alternatives
+        connection.execute(
+            """CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
+               SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"""
+        )
+        connection.unregister("said")
+        return
     pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-    connection.register("pieces", pieces.reindex(columns=_EVIDENCE))
-    connection.register("others", weighed.alternatives)
+    connection.register("pieces", _arrow(pieces.reindex(columns=_EVIDENCE)))
+    connection.register("others", _arrow(weighed.alternatives))
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
             WITH burst AS (
@@ -143,6 +157,11 @@ def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     )
     for view in ("said", "pieces", "others"):
         connection.unregister(view)
+
+
+def _arrow(frame: pd.DataFrame) -> pa.Table:
+    """A frame that DuckDB reads at once, where it would look through a frame's objects first."""
+    return pa.table({name: pa.array(frame[name]) for name in frame})
 
 
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",

@@ -1,0 +1,24 @@
+"""Columns of a result as arrays, made without pandas: few rows cost a tenth of a frame's time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import duckdb
+    from numpy.typing import NDArray
+
+
+def columns_of(result: duckdb.DuckDBPyConnection) -> dict[str, NDArray[Any]]:
+    """Columns of a statement that was executed: NaN, NaT or None where unknown."""
+    return {name: _filled(column) for name, column in result.fetchnumpy().items()}
+
+
+def _filled(column: Any) -> NDArray[Any]:
+    """A column of DuckDB's with what its mask hides, in a type that can tell it."""
+    values: NDArray[Any] = column
+    if hasattr(column, "mask"):
+        wider = {"i": "f8", "u": "f8", "b": "O"}.get(column.dtype.kind, column.dtype)
+        values = column.data.astype(wider)
+        values[column.mask] = None  # of floats NaN, of times NaT
+    return values
