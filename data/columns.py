@@ -1,4 +1,4 @@
-"""Columns of a result as arrays, made without pandas: few rows cost a tenth of a frame's time."""
+"""Rows from DuckDB as arrays and to it as Arrow: few rows cost a fraction of a frame's time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -22,3 +24,10 @@ def _filled(column: Any) -> NDArray[Any]:
         values = column.data.astype(wider)
         values[column.mask] = None  # of floats NaN, of times NaT
     return values
+
+
+def arrow_of(frame: pd.DataFrame) -> pa.Table:
+    """A frame as DuckDB reads it at once; objects of a frame it would look through first."""
+    import pyarrow as pa  # here: whoever only reads does without it
+
+    return pa.table({name: pa.array(frame[name]) for name in frame})

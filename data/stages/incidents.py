@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from data.columns import columns_of
+from data.columns import arrow_of, columns_of
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-    from data.site import Site
     from data.stages import Context
 
 READS = ("failures", "jobs", "jobs.attempt", "job_nodes", "health_events",
@@ -25,8 +24,6 @@ NEEDS = ("failures", "health_events")
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Fills `incidents` and `incident_members`."""
-    import pyarrow as pa
-
     from analytics.failures.incidents import IncidentOptions, carry_over, incidents
 
     site = context.site
@@ -41,17 +38,10 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     grouped = incidents(
         failures,
         _attempt_nodes(connection, failures),
-        _bursts(connection, site, context.filled),
-        node_events=_frame(
-            connection,
-            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events",
-        ),
+        _bursts(connection, context),
+        node_events=_frame(connection, _NODE_EVENTS),
         nodes=_frame(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
-        preempted=_frame(
-            connection,
-            """SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus
-               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL""",
-        ),
+        preempted=_frame(connection, _PREEMPTED),
         options=options,
     )
     if "incidents" in context.filled:
@@ -59,11 +49,10 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
         old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
         old_members = old_members.rename(columns={"start_at": "at"})
         grouped = carry_over(grouped.incidents, grouped.members, old, old_members)
-    rows = grouped.incidents
+    rows, members = grouped.incidents, grouped.members.rename(columns={"at": "start_at"})
     rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
-    members = grouped.members.rename(columns={"at": "start_at"})
     for table, frame in (("incidents", rows), ("incident_members", members)):
-        connection.register("derived", pa.table({name: pa.array(frame[name]) for name in frame}))
+        connection.register("derived", arrow_of(frame))
         connection.execute(f"DELETE FROM {table}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
         connection.unregister("derived")
@@ -103,6 +92,19 @@ ORDER BY failed_at, attempt_key
 
 A run is all attempts of a job id: a requeue keeps it, while it begins a new SLUID.
 """
+_NODE_EVENTS = "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
+_PREEMPTED = """
+SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus FROM jobs
+WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL
+"""
+_ATTEMPT_NODES = """
+SELECT cluster, attempt_key, node FROM job_nodes
+SEMI JOIN chosen_failures USING (cluster, attempt_key)
+"""
+_EVENTS = """
+SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message
+FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+"""
 
 
 def _frame(
@@ -116,17 +118,13 @@ def _frame(
 
 def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
     """Nodes of these attempts."""
-    connection.register("chosen_failures", failures[["cluster", "attempt_key"]])
-    nodes = _frame(
-        connection,
-        """SELECT cluster, attempt_key, node FROM job_nodes
-           SEMI JOIN chosen_failures USING (cluster, attempt_key)""",
-    )
+    connection.register("chosen_failures", arrow_of(failures[["cluster", "attempt_key"]]))
+    nodes = _frame(connection, _ATTEMPT_NODES)
     connection.unregister("chosen_failures")
     return nodes
 
 
-def _bursts(connection: duckdb.DuckDBPyConnection, site: Site, filled: set[str]) -> pd.DataFrame:
+def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame:
     """Bursts of events, each with the cause that it names."""
     import pandas as pd
 
@@ -134,15 +132,9 @@ def _bursts(connection: duckdb.DuckDBPyConnection, site: Site, filled: set[str])
     from analytics.failures.evidence import of_events
     from analytics.failures.precedence import weights
 
-    if "health_events" not in filled:
+    if "health_events" not in context.filled:
         return pd.DataFrame(columns=_NO_BURST)
-    events = _frame(
-        connection,
-        """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
-             xid, sxid, message FROM health_events
-           WHERE observed_at IS NOT NULL AND node IS NOT NULL""",
-    )
-    observed = bursts(events)
+    observed, site = bursts(_frame(connection, _EVENTS)), context.site
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
     domains = {name: one.domain for name, one in site.causes.causes.items()}

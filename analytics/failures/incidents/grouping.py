@@ -14,7 +14,7 @@ from analytics.failures.incidents.identity import new_ids
 from analytics.failures.incidents.links import groups_of
 from analytics.failures.incidents.members import Frames, Members, members_of, taken
 from analytics.failures.incidents.options import IncidentOptions
-from analytics.failures.incidents.tables import INCIDENT_COLUMNS, MEMBER_COLUMNS, IncidentTables
+from analytics.failures.incidents.tables import IncidentTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,12 +99,12 @@ def incidents(
     group, n = _numbered(groups_of(members, chosen))
     rows = _rows(members, group, chosen)
     found = _incidents(members, group, n, chosen)
-    found["incident_id"] = new_ids(rows, found["cluster"], found["domain"])
-    found["summary"] = wording.summaries(found, chosen.titles)
-    rows["incident_id"] = found["incident_id"][rows.pop("group")]
+    ids = new_ids(rows, found["cluster"], found["domain"])
+    found = {"incident_id": ids} | found | {"summary": wording.summaries(found, chosen.titles)}
+    rows = {"incident_id": ids[rows.pop("group")]} | rows
     return IncidentTables(
-        _frame(found, INCIDENT_COLUMNS, ("start_at", "incident_id")),
-        _frame(rows, MEMBER_COLUMNS, ("incident_id", "at", "kind", "key")),
+        _frame(found, ("start_at", "incident_id")),
+        _frame(rows, ("incident_id", "at", "kind", "key")),
     )
 
 
@@ -115,14 +115,12 @@ def _numbered(group: Ints) -> tuple[Ints, int]:
     return number - n_none, len(found) - n_none
 
 
-def _frame(table: Columns, columns: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
-    """These columns of a table, in the order of some; times in UTC."""
+def _frame(table: Columns, by: Sequence[str]) -> pd.DataFrame:
+    """A table in the order of some of its columns; times in UTC."""
     order = np.lexsort([pd.factorize(table[name], sort=True)[0] for name in reversed(by)])
+    ordered = {name: values[order] for name, values in table.items()}
     return pd.DataFrame(
-        {
-            name: times(table[name][order]) if name.endswith("at") else table[name][order]
-            for name in columns
-        }
+        {name: times(one) if name.endswith("at") else one for name, one in ordered.items()}
     )
 
 

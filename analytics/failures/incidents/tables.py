@@ -8,19 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-INCIDENT_COLUMNS = (
-    "incident_id", "cluster", "start_at", "end_at", "cause", "domain", "n_jobs", "n_gpus",
-    "n_failed_jobs", "n_failed_gpus", "n_preempted_jobs", "n_preempted_gpus", "n_failures",
-    "n_preempted", "lost_gpu_seconds", "second_order_gpu_seconds", "n_unmeasured", "nodes",
-    "nodes_named", "n_nodes", "n_events", "loop_failures", "loop_requeues", "superseded_by",
-    "retired", "summary",
-)  # fmt: skip
-"""Columns of the incidents."""
-MEMBER_COLUMNS = (
-    "incident_id", "kind", "key", "at", "end_at", "node", "text", "severity", "role", "signal",
-)  # fmt: skip
-"""Columns of the members."""
-
 
 @dataclass(frozen=True)
 class IncidentTables:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import pyarrow as pa
 
 from analytics.failures.calibration import causal_ratio
-from data.columns import columns_of
+from data.columns import arrow_of, columns_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,9 +59,10 @@ def find_nearby(
 
 def calibrate(connection: duckdb.DuckDBPyConnection) -> None:
     """How often each check fires around the end of successful and of failed attempts."""
-    counts = columns_of(
-        connection.execute(
-            """WITH ends AS (
+    counts = pd.DataFrame(
+        columns_of(
+            connection.execute(
+                """WITH ends AS (
              SELECT cluster, count(*) FILTER (state = 'COMPLETED') AS n_completed_attempts,
                CAST(coalesce(sum(n_nodes) FILTER (state = 'COMPLETED'), 0) AS BIGINT)
                  AS n_completed,
@@ -77,10 +77,10 @@ def calibrate(connection: duckdb.DuckDBPyConnection) -> None:
                  AS n_failed_hits
              FROM near GROUP BY ALL)
            SELECT * FROM hit JOIN ends USING (cluster) ORDER BY cluster, signal, severity"""
+            )
         )
     )
-    counts["causal_ratio"] = causal_ratio(pd.DataFrame(counts)).to_numpy()
-    rows = {name: pa.array(column, from_pandas=True) for name, column in counts.items()}
-    connection.register("calibration_rows", pa.table(rows))
+    counts["causal_ratio"] = causal_ratio(counts)
+    connection.register("calibration_rows", arrow_of(counts))
     connection.execute("INSERT INTO check_calibration BY NAME FROM calibration_rows")
     connection.unregister("calibration_rows")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import pyarrow as pa
 
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
 from analytics.failures.precedence import Weights, weights
-from data.columns import columns_of
+from data.columns import arrow_of, columns_of
 from data.definitions import FAILED
 from data.stages.failures.evidence import find_evidence
 from data.stages.failures.nearby import calibrate, find_nearby
@@ -63,7 +62,7 @@ def _weighed(
            SELECT -row_number() OVER () AS attempt, * FROM (
              SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     )
-    connection.register("evident", pa.table({"attempt": evidence["attempt"].unique()}))
+    connection.register("evident", arrow_of(evidence[["attempt"]].drop_duplicates()))
     attempts = columns_of(
         connection.execute(
             """SELECT attempt, state, exit_signal, failed_node, only_node
@@ -116,7 +115,7 @@ def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 
 def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     """Temporary table weighed_verdicts: with evidence and alternatives as one JSON array each."""
-    connection.register("said", _arrow(weighed.verdicts))
+    connection.register("said", arrow_of(weighed.verdicts))
     if weighed.evidence.empty:  # and so there are no alternatives
         connection.execute(
             """CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
@@ -125,8 +124,8 @@ def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
         connection.unregister("said")
         return
     pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-    connection.register("pieces", _arrow(pieces.reindex(columns=_EVIDENCE)))
-    connection.register("others", _arrow(weighed.alternatives))
+    connection.register("pieces", arrow_of(pieces.reindex(columns=_EVIDENCE)))
+    connection.register("others", arrow_of(weighed.alternatives))
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
             WITH burst AS (
@@ -157,11 +156,6 @@ def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     )
     for view in ("said", "pieces", "others"):
         connection.unregister(view)
-
-
-def _arrow(frame: pd.DataFrame) -> pa.Table:
-    """A frame that DuckDB reads at once, where it would look through a frame's objects first."""
-    return pa.table({name: pa.array(frame[name]) for name in frame})
 
 
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",
