@@ -158,11 +158,7 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
         loop = loops.number
     rows = _seeding(given, loop)
     failures = taken(given, rows)
-    bursts = columns_of(frames.bursts)
-    missing = {
-        name: np.full(len(frames.bursts), value, dtype=object) for name, value in _OF_BURSTS.items()
-    }
-    severe, mild = _by_severity(missing | bursts)
+    severe, mild = _by_severity(frames.bursts)
     outages = _unplanned(columns_of(frames.node_events))
     nodes = columns_of(frames.nodes)
     attempt, attempt_nodes = _nodes_of(failures, columns_of(frames.attempt_nodes))
@@ -239,8 +235,10 @@ def _first_of(number: Ints) -> Ints:
     return first
 
 
-def _by_severity(bursts: Columns) -> tuple[Columns, Columns]:
+def _by_severity(given: pd.DataFrame) -> tuple[Columns, Columns]:
     """Critical and fatal bursts by time and id, and the others, where time and node are known."""
+    missing = {name: np.full(len(given), value, object) for name, value in _OF_BURSTS.items()}
+    bursts = missing | columns_of(given)
     at = bursts["first_at"]
     known = (at != NEVER) & pd.notna(bursts["node"])
     critical = (bursts["severity"] == "critical") | (bursts["severity"] == "fatal")

@@ -115,48 +115,46 @@ def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 
 def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     """Temporary table weighed_verdicts: with evidence and alternatives as one JSON array each."""
-    connection.register("said", arrow_of(weighed.verdicts))
-    if weighed.evidence.empty:  # and so there are no alternatives
-        connection.execute(
-            """CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
-               SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"""
-        )
-        connection.unregister("said")
-        return
-    pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-    connection.register("pieces", arrow_of(pieces.reindex(columns=_EVIDENCE)))
-    connection.register("others", arrow_of(weighed.alternatives))
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
-            WITH burst AS (
-              SELECT attempt, kind, check_name, severity, CAST(xid AS INTEGER) AS xid, node, cause,
-                role, why, first(key ORDER BY place) AS key, min(offset_s) AS offset_s,
-                first(CAST(text AS VARCHAR) ORDER BY place) AS text, max(weight) AS weight,
-                count(*) AS n,
-                min(place) AS place
-              FROM pieces GROUP BY ALL),
-            ranked AS (
-              SELECT *, row_number() OVER (
-                PARTITION BY attempt ORDER BY weight DESC, place) AS rank FROM burst),
-            evidence AS (
-              SELECT attempt, CAST(to_json(list({{'kind': kind, 'key': key, 'node': node,
-                  'offset_s': round(offset_s, 1), 'check': check_name, 'severity': severity,
-                  'xid': xid, 'cause': cause, 'role': role, 'why': why, 'n': n,
-                  'odds': round(weight, 2), 'text': text[:300]}} ORDER BY rank)) AS VARCHAR)
-                AS evidence
-              FROM ranked WHERE rank <= {EVIDENCE_KEPT} GROUP BY attempt),
-            other AS (
-              SELECT attempt, CAST(to_json(list({{'cause': cause,
-                  'confidence': round(confidence, 4), 'reason': reason}}
-                  ORDER BY confidence DESC, cause)) AS VARCHAR) AS alternatives
-              FROM others GROUP BY attempt)
-            SELECT said.*, coalesce(evidence, '[]') AS evidence,
-              coalesce(alternatives, '[]') AS alternatives
-            FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)"""
-    )
-    for view in ("said", "pieces", "others"):
-        connection.unregister(view)
+    frames = {"said": weighed.verdicts}
+    query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
+    if len(weighed.evidence):  # without any there are no alternatives either
+        pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
+        frames["pieces"] = pieces.reindex(columns=_EVIDENCE)
+        frames["others"] = weighed.alternatives
+        query = _WITH_EVIDENCE
+    for name, frame in frames.items():
+        connection.register(name, arrow_of(frame))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE weighed_verdicts AS {query}")
+    for name in frames:
+        connection.unregister(name)
 
 
+_WITH_EVIDENCE = f"""
+WITH burst AS (
+  SELECT attempt, kind, check_name, severity, CAST(xid AS INTEGER) AS xid, node, cause,
+    role, why, first(key ORDER BY place) AS key, min(offset_s) AS offset_s,
+    first(CAST(text AS VARCHAR) ORDER BY place) AS text, max(weight) AS weight,
+    count(*) AS n,
+    min(place) AS place
+  FROM pieces GROUP BY ALL),
+ranked AS (
+  SELECT *, row_number() OVER (
+    PARTITION BY attempt ORDER BY weight DESC, place) AS rank FROM burst),
+evidence AS (
+  SELECT attempt, CAST(to_json(list({{'kind': kind, 'key': key, 'node': node,
+      'offset_s': round(offset_s, 1), 'check': check_name, 'severity': severity,
+      'xid': xid, 'cause': cause, 'role': role, 'why': why, 'n': n,
+      'odds': round(weight, 2), 'text': text[:300]}} ORDER BY rank)) AS VARCHAR)
+    AS evidence
+  FROM ranked WHERE rank <= {EVIDENCE_KEPT} GROUP BY attempt),
+other AS (
+  SELECT attempt, CAST(to_json(list({{'cause': cause,
+      'confidence': round(confidence, 4), 'reason': reason}}
+      ORDER BY confidence DESC, cause)) AS VARCHAR) AS alternatives
+  FROM others GROUP BY attempt)
+SELECT said.*, coalesce(evidence, '[]') AS evidence,
+  coalesce(alternatives, '[]') AS alternatives
+FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)
+"""
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",
              "role", "why", "weight", "text", "place"]  # fmt: skip
