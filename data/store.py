@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from data.columns import columns_of
 from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
 from data.errors import StoreError
 from data.said import Said, read_said
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from analytics.frames import Columns
 
@@ -94,8 +94,7 @@ class Store:
     def columns(self, sql: str, parameters: dict[str, Any] | None = None) -> Columns:
         """Columns of a query as arrays, made without pandas: NaN, NaT or None where unknown."""
         with self._cursor() as cursor:
-            columns = cursor.execute(sql, self._named(sql, parameters)).fetchnumpy()
-        return {name: _filled(column) for name, column in columns.items()}
+            return columns_of(cursor.execute(sql, self._named(sql, parameters)))
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query as tuples; the parameters that it names are bound."""
@@ -116,12 +115,3 @@ class Store:
         known = {**self.said.parameters, **(parameters or {})}
         named = set(_PARAMETER.findall(sql))
         return {name: value for name, value in known.items() if name in named}
-
-
-def _filled(column: Any) -> NDArray[Any]:
-    """A column of DuckDB's with what its mask hides; whole numbers become floats for it."""
-    values: NDArray[Any] = column
-    if hasattr(column, "mask"):
-        values = column.data.astype("f8" if column.dtype.kind in "iu" else column.dtype)
-        values[column.mask] = None  # of floats NaN, of times NaT
-    return values

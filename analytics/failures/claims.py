@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from analytics.failures.precedence import Weights
 
+AGREEING = 3
+"""Lines that must agree on the error of a clock."""
+
 
 def dismiss(rows: pd.DataFrame, which: NDArray[np.bool_] | pd.Series, role: str, why: str) -> None:
     """Takes rows that still count as a cause out of the weighing."""
@@ -70,6 +73,8 @@ def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
     [57.5, 57.5, 57.5, 57.5, 57.5]
     """
     found = pd.Series(0.0, index=pairs.index)
+    if pairs["key"].nunique() < AGREEING:
+        return found
     for keys in (["cluster"], ["cluster", "node"]):
         bins = pd.concat(
             [
@@ -83,7 +88,7 @@ def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
         best = counts.sort_values(["n", "apart", "bin"], ascending=[False, True, True])
         best = best.drop_duplicates(keys).set_index(keys)
         total = pairs.groupby(keys, dropna=False)["key"].nunique()
-        sure = best[best["n"].ge(3) & best["n"].mul(2).ge(total.reindex(best.index))]
+        sure = best[best["n"].ge(AGREEING) & best["n"].mul(2).ge(total.reindex(best.index))]
         middle = pairs[keys].join(sure["bin"] + bin_s / 2, on=keys)["bin"]
         found = middle.fillna(found)
     return found

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.frames import Columns
+
     Ints = NDArray[np.int64]
 
 NEVER = int(np.iinfo(np.int64).min)
@@ -48,7 +50,7 @@ def require(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
     ShapeError
         Where one is missing.
     """
-    missing = [column for column in columns if column not in frame.columns]
+    missing = [column for column in columns if column not in frame]
     if missing:
         raise ShapeError(
             f"{name} must have the columns {', '.join(columns)}, got none named "
@@ -64,13 +66,10 @@ def microseconds(times: pd.Series) -> Ints:
     >>> microseconds(pd.Series(["1970-01-01T00:01:00Z", None])).tolist()
     [60000000, -9223372036854775808]
     """
-    if isinstance(times.dtype, pd.DatetimeTZDtype):
-        aware = times.dt.tz_convert("UTC")
-    else:
+    if times.dtype.kind != "M":
         mixed = "ISO8601" if times.dtype == object else None
-        aware = pd.to_datetime(times, utc=True, format=mixed)
-    plain = aware.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-    found: Ints = plain.astype(np.int64)
+        times = pd.to_datetime(times, utc=True, format=mixed)
+    found: Ints = times.to_numpy(dtype="datetime64[us]").astype(np.int64)
     return found
 
 
@@ -79,7 +78,7 @@ def times(microseconds_utc: Ints) -> pd.Series:
     return pd.Series(microseconds_utc.view("datetime64[us]")).dt.tz_localize("UTC")
 
 
-def codes(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
+def codes(frame: pd.DataFrame | Columns, columns: Sequence[str]) -> Ints:
     """Number of each row's combination of values, from 0; unknown values are a value of their own.
 
     Examples
@@ -87,7 +86,7 @@ def codes(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
     >>> codes(pd.DataFrame({"a": ["x", "x", None, None], "b": [1, 2, 1, 1]}), ["a", "b"]).tolist()
     [0, 1, 2, 2]
     """
-    found = np.zeros(len(frame), dtype=np.int64)
+    found = np.zeros(len(frame[columns[0]]), dtype=np.int64)
     for column in columns:
         values, uniques = pd.factorize(frame[column])
         found = found * (len(uniques) + 1) + values + 1
@@ -95,7 +94,7 @@ def codes(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
     return found
 
 
-def joint_codes(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[Ints]:
+def joint_codes(parts: Sequence[pd.DataFrame | Columns], columns: Sequence[str]) -> list[Ints]:
     """Codes of the same columns over several frames, in one numbering; -1 where one is unknown.
 
     Examples
@@ -104,16 +103,17 @@ def joint_codes(parts: Sequence[pd.DataFrame], columns: Sequence[str]) -> list[I
     >>> [part.tolist() for part in joint_codes([left, right], ["node"])]
     [[0, 1], [-1, 1]]
     """
-    found = np.zeros(sum(len(part) for part in parts), dtype=np.int64)
+    sizes = [len(part[columns[0]]) for part in parts]
+    found = np.zeros(sum(sizes), dtype=np.int64)
     unknown = np.zeros(len(found), dtype=bool)
     for column in columns:
         values, uniques = pd.factorize(
-            np.concatenate([part[column].to_numpy(dtype=object) for part in parts])
+            np.concatenate([np.asarray(part[column], dtype=object) for part in parts])
         )
         unknown |= values < 0
         found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
     found[unknown] = -1
-    return np.split(found, np.cumsum([len(part) for part in parts])[:-1])
+    return np.split(found, np.cumsum(sizes)[:-1])
 
 
 def chained(spans: Spans, gap: int) -> tuple[Ints, Ints]:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -36,6 +36,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
+
+from data.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -59,6 +61,8 @@ class Context:
     site: Site
     said: Said
     progress: Callable[[str], None] = lambda message: None
+    filled: set[str] = field(default_factory=set)
+    """Tables that have rows now: of others there is nothing to ask."""
 
 
 @dataclass(frozen=True)
@@ -173,11 +177,12 @@ def derive(
         what people said meanwhile waits for the next ingest. Without it, those on demand that
         are no longer true are emptied.
     """
-    sizes = dict(connection.execute(_SIZES).fetchall())
+    sizes: dict[str, int] = dict(connection.execute(_SIZES).fetchall())
     if sum(sizes.values()) <= SMALL_ROWS:
         connection.execute("SET threads = 1")
     recorded = dict(connection.execute("SELECT stage, fingerprint FROM stage_runs").fetchall())
     changed, filled = set(changed), {table for table, n_rows in sizes.items() if n_rows}
+    context = replace(context, filled=filled)
     ran: list[str] = []
     records: list[tuple[str, str | None, str | None]] = []
     connection.execute("BEGIN")
@@ -186,23 +191,23 @@ def derive(
         is_new = recorded.get(stage.name) != key and (stage.on_demand or not on_demand)
         if not is_new and changed.isdisjoint(stage.reads):
             continue
-        tables, notes = stage.writes & sizes.keys(), None
-        for table in sorted((tables if waits else tables - stage.carries) & filled):
+        written, notes = stage.writes & sizes.keys(), None
+        for table in sorted((written if waits else written - stage.carries) & filled):
             connection.execute(f"DELETE FROM {table}")
             filled.discard(table)
         if not waits and (not stage.needs or filled & (stage.needs | stage.carries)):
             notes = stage.run(connection, context)
             ran.append(stage.name)
-            filled |= {table for table in tables if _has_rows(connection, table)}
-        changed |= tables if waits else stage.writes
+            filled |= {table for table in written if _has_rows(connection, table)}
+        changed |= written if waits else stage.writes
         records.append((stage.name, None if waits else key, json.dumps(notes) if notes else None))
     _record(connection, records)
     connection.execute("COMMIT")
     return ran
 
 
-_SIZES = """SELECT table_name, estimated_size FROM duckdb_tables()
-WHERE schema_name = 'main' AND NOT temporary"""
+_SIZES = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM {name}" for name in tables())
+"""Rows of each table; a third of the time of DuckDB's own list of tables."""
 
 
 def _has_rows(connection: duckdb.DuckDBPyConnection, table: str) -> bool:

@@ -20,7 +20,10 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     stated = context.site.clusters
     columns = ("gpus_per_node", "gpu_model", "timezone", "scheduler", "gpu_hour_price", "currency")
     parameters = {name: [getattr(cluster, name) for cluster in stated.values()] for name in columns}
-    connection.execute(_CLUSTERS, parameters | {"cluster": list(stated)})
+    named = "".join(
+        f" UNION SELECT cluster FROM {table}" for table in READS if table in context.filled
+    )
+    connection.execute(_CLUSTERS.format(named=named), parameters | {"cluster": list(stated)})
     connection.execute("DELETE FROM clusters")
     connection.execute("INSERT INTO clusters BY NAME FROM all_clusters")
 
@@ -36,9 +39,7 @@ WITH stated AS (
     unnest(CAST($gpu_hour_price AS DOUBLE[])) AS gpu_hour_price,
     unnest(CAST($currency AS VARCHAR[])) AS currency),
 named AS (
-  SELECT cluster FROM jobs UNION SELECT cluster FROM nodes
-  UNION SELECT cluster FROM node_events UNION SELECT cluster FROM node_failures
-  UNION SELECT cluster FROM health_events UNION SELECT cluster FROM stated),
+  SELECT cluster FROM stated{named}),
 shown AS (
   SELECT cluster, max(gpus) AS gpus FROM nodes GROUP BY ALL
   UNION ALL

@@ -16,14 +16,11 @@ READS = (*NEEDS, "straggler_traces.cluster")
 WRITES = ("coverage",)
 
 
-def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
+def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Counts the rows of each table that holds records."""
     for name in NEEDS:
         table = tables()[name]
-        if (
-            table.coverage is None
-            or not connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
-        ):
+        if table.coverage is None or name not in context.filled:
             continue
         by = f" || '.' || {table.coverage.by}" if table.coverage.by else ""
         connection.execute(

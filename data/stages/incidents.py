@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from data.columns import arrow_of, columns_of
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-    from data.site import Site
     from data.stages import Context
 
 READS = ("failures", "jobs", "jobs.attempt", "job_nodes", "health_events",
@@ -34,29 +34,25 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     )
     if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
         return
-    failures = connection.execute(_FAILURES, {"n": options.loop_failures}).df()
+    failures = _frame(connection, _FAILURES, {"n": options.loop_failures})
     grouped = incidents(
         failures,
         _attempt_nodes(connection, failures),
-        _bursts(connection, site),
-        node_events=connection.execute(
-            "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
-        ).df(),
-        nodes=connection.execute("SELECT cluster, node, rack, pod, last_seen_at FROM nodes").df(),
-        preempted=connection.execute(
-            """SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus
-               FROM jobs WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL"""
-        ).df(),
+        _bursts(connection, context),
+        node_events=_frame(connection, _NODE_EVENTS),
+        nodes=_frame(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
+        preempted=_frame(connection, _PREEMPTED),
         options=options,
     )
-    old = connection.execute("FROM incidents").df()
-    old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
-    old_members = old_members.rename(columns={"start_at": "at"})
-    named = carry_over(grouped.incidents, grouped.members, old, old_members)
-    rows = named.incidents.assign(nodes=[_listed(nodes) for nodes in named.incidents["nodes"]])
-    members = named.members.rename(columns={"at": "start_at"})
+    if "incidents" in context.filled:
+        old = connection.execute("FROM incidents").df()
+        old_members = connection.execute("FROM incident_members WHERE role = 'seed'").df()
+        old_members = old_members.rename(columns={"start_at": "at"})
+        grouped = carry_over(grouped.incidents, grouped.members, old, old_members)
+    rows, members = grouped.incidents, grouped.members.rename(columns={"at": "start_at"})
+    rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
     for table, frame in (("incidents", rows), ("incident_members", members)):
-        connection.register("derived", frame)
+        connection.register("derived", arrow_of(frame))
         connection.execute(f"DELETE FROM {table}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
         connection.unregister("derived")
@@ -96,36 +92,56 @@ ORDER BY failed_at, attempt_key
 
 A run is all attempts of a job id: a requeue keeps it, while it begins a new SLUID.
 """
+_NODE_EVENTS = "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
+_PREEMPTED = """
+SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus FROM jobs
+WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL
+"""
+_ATTEMPT_NODES = """
+SELECT cluster, attempt_key, node FROM job_nodes
+SEMI JOIN chosen_failures USING (cluster, attempt_key)
+"""
+_EVENTS = """
+SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message
+FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+"""
+
+
+def _frame(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, object] | None = None
+) -> pd.DataFrame:
+    """Rows of a query, times in UTC; quicker than DuckDB's own frame where they are few."""
+    import pandas as pd
+
+    return pd.DataFrame(columns_of(connection.execute(sql, parameters)))
 
 
 def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
     """Nodes of these attempts."""
-    connection.register("chosen_failures", failures[["cluster", "attempt_key"]])
-    nodes = connection.execute(
-        """SELECT cluster, attempt_key, node FROM job_nodes
-           SEMI JOIN chosen_failures USING (cluster, attempt_key)"""
-    ).df()
+    connection.register("chosen_failures", arrow_of(failures[["cluster", "attempt_key"]]))
+    nodes = _frame(connection, _ATTEMPT_NODES)
     connection.unregister("chosen_failures")
     return nodes
 
 
-def _bursts(connection: duckdb.DuckDBPyConnection, site: Site) -> pd.DataFrame:
+def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame:
     """Bursts of events, each with the cause that it names."""
+    import pandas as pd
+
     from analytics.failures.bursts import bursts
     from analytics.failures.evidence import of_events
     from analytics.failures.precedence import weights
 
-    observed = bursts(
-        connection.execute(
-            """SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity,
-                 xid, sxid, message FROM health_events
-               WHERE observed_at IS NOT NULL AND node IS NOT NULL"""
-        ).df()
-    )
+    if "health_events" not in context.filled:
+        return pd.DataFrame(columns=_NO_BURST)
+    observed, site = bursts(_frame(connection, _EVENTS)), context.site
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
     domains = {name: one.domain for name, one in site.causes.causes.items()}
     return observed.assign(cause=cause, domain=cause.map(domains))
+
+
+_NO_BURST = ["burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name"]
 
 
 def _listed(nodes: object) -> str:

@@ -9,28 +9,35 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-READS = ("job_nodes", "node_events", "node_failures", "health_events", "nodes")
+
+_SPELLS = {
+    "job_nodes": "min(start_at), max(coalesce(end_at, start_at))",
+    "node_events": "min(start_at), max(coalesce(end_at, start_at))",
+    "node_failures": "min(start_at), max(coalesce(end_at, start_at))",
+    "health_events": "min(observed_at), max(observed_at)",
+}
+"""When each table that names nodes saw one first and last."""
+READS = (*_SPELLS, "nodes")
 WRITES = ("nodes",)
 CARRIES = ("nodes",)
-NEEDS = ("job_nodes", "node_events", "node_failures", "health_events")
+NEEDS = tuple(_SPELLS)
 
 
-def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
+def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Adds one spell for each such node, from its first record to its last."""
     connection.execute("DELETE FROM nodes WHERE source = 'observed'")
+    seen = " UNION ALL ".join(
+        f"SELECT cluster, node, {spell} FROM {table} GROUP BY ALL"
+        for table, spell in _SPELLS.items()
+        if table in context.filled
+    )
+    if not seen:
+        return
     connection.execute(
-        """INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, source)
-           WITH seen AS (
-             SELECT cluster, node, min(start_at) AS first_at,
-               max(coalesce(end_at, start_at)) AS last_at FROM job_nodes GROUP BY ALL
-             UNION ALL SELECT cluster, node, min(start_at), max(coalesce(end_at, start_at))
-               FROM node_events GROUP BY ALL
-             UNION ALL SELECT cluster, node, min(start_at), max(coalesce(end_at, start_at))
-               FROM node_failures GROUP BY ALL
-             UNION ALL SELECT cluster, node, min(observed_at), max(observed_at)
-               FROM health_events GROUP BY ALL)
-           SELECT cluster, node, min(first_at), max(last_at), 'observed' FROM seen
-           WHERE node IS NOT NULL AND (cluster, node) NOT IN (
-             SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)
-           GROUP BY ALL ORDER BY ALL"""
+        f"""INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, source)
+            WITH seen (cluster, node, first_at, last_at) AS ({seen})
+            SELECT cluster, node, min(first_at), max(last_at), 'observed' FROM seen
+            WHERE node IS NOT NULL AND (cluster, node) NOT IN (
+              SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)
+            GROUP BY ALL ORDER BY ALL"""
     )

@@ -54,7 +54,7 @@ with writer(root) as building:
                       WHERE severe = 1) ELSE (SELECT count(*) FROM ends WHERE severe = 0) END
                       AS BIGINT) AS place
                   FROM range({n_events}) t(i)) JOIN ends USING (severe, place)''')
-    context = Context(root, site, Said())
+    context = Context(root, site, Said(), filled={"health_events"})
     severities.run(connection, context)
     connection.execute("DROP TABLE IF EXISTS near")
     begin = time.perf_counter()
@@ -62,7 +62,7 @@ with writer(root) as building:
     joined = time.perf_counter()
     connection.execute("DELETE FROM failures")
     connection.execute("DELETE FROM check_calibration")
-    attribute_failures(connection, site)
+    attribute_failures(connection, context)
     attributed = time.perf_counter()
     incidents.run(connection, context)
     grouped = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +106,18 @@ def ran(
         )
 
 
+@pytest.fixture(scope="module")
+def _published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with all of it, and its ledger; only to be copied."""
+    folder = tmp_path_factory.mktemp("published")
+    publish(folder, records(), ledger=True)
+    return folder
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A store with all of it, and its ledger."""
-    publish(tmp_path, records(), ledger=True)
+def root(_published: Path, tmp_path: Path) -> Path:
+    """A copy of that store."""
+    shutil.copytree(_published, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import MINUTE, Spans, microseconds, overlaps, times
+from analytics.failures.columns import MINUTE, NEVER, Spans, overlaps, times
 from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
 from analytics.failures.incidents.identity import new_ids
 from analytics.failures.incidents.links import groups_of
-from analytics.failures.incidents.members import Frames, Members, members_of
+from analytics.failures.incidents.members import Frames, Members, members_of, taken
 from analytics.failures.incidents.options import IncidentOptions
-from analytics.failures.incidents.tables import MEMBER_COLUMNS, IncidentTables
+from analytics.failures.incidents.tables import IncidentTables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
+
+    from analytics.frames import Columns
 
     Ints = NDArray[np.int64]
 
@@ -92,140 +96,158 @@ def incidents(
     members = members_of(
         Frames(failures, attempt_nodes, bursts, node_events, nodes, preempted), chosen
     )
-    group = groups_of(members, chosen)
+    group, n = _numbered(groups_of(members, chosen))
     rows = _rows(members, group, chosen)
-    found = _incidents(members, group, chosen)
-    ids = new_ids(rows, found[["cluster", "domain"]])
-    found = found.assign(incident_id=ids)
-    found["summary"] = wording.summaries(found, chosen.titles)
-    rows["incident_id"] = ids.reindex(rows["group"]).to_numpy()
-    rows = rows.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True)
-    found = found.sort_values(["start_at", "incident_id"]).reset_index(drop=True)
-    first = ["incident_id", "cluster", "start_at", "end_at", "cause", "domain"]
+    found = _incidents(members, group, n, chosen)
+    ids = new_ids(rows, found["cluster"], found["domain"])
+    found = {"incident_id": ids} | found | {"summary": wording.summaries(found, chosen.titles)}
+    rows = {"incident_id": ids[rows.pop("group")]} | rows
     return IncidentTables(
-        found[[*first, *(name for name in found.columns if name not in first)]],
-        rows[list(MEMBER_COLUMNS)],
+        _frame(found, ("start_at", "incident_id")),
+        _frame(rows, ("incident_id", "at", "kind", "key")),
     )
 
 
-def _incidents(members: Members, group: Ints, options: IncidentOptions) -> pd.DataFrame:
-    """The row of each incident, indexed by group, without its id."""
+def _numbered(group: Ints) -> tuple[Ints, int]:
+    """Groups numbered from 0, and how many there are; -1 stays."""
+    found, number = np.unique(group, return_inverse=True)
+    n_none = int(np.searchsorted(found, 0))
+    return number - n_none, len(found) - n_none
+
+
+def _frame(table: Columns, by: Sequence[str]) -> pd.DataFrame:
+    """A table in the order of some of its columns; times in UTC."""
+    order = np.lexsort([pd.factorize(table[name], sort=True)[0] for name in reversed(by)])
+    ordered = {name: values[order] for name, values in table.items()}
+    return pd.DataFrame(
+        {name: times(one) if name.endswith("at") else one for name, one in ordered.items()}
+    )
+
+
+def _incidents(
+    members: Members, group: Ints, n: int, options: IncidentOptions
+) -> dict[str, NDArray[Any]]:
+    """The columns of n incidents, without their ids; times in microseconds."""
     inside = group >= 0
-    clusters = [*members.failures["cluster"], *members.severe["cluster"]]
-    seeds = pd.DataFrame({"group": group[: members.n_seeds], "cluster": clusters})
-    spans = pd.DataFrame(
-        {"group": group[inside], "first": members.first[inside], "last": members.last[inside]}
-    ).groupby("group")
-    found = seeds.drop_duplicates("group").set_index("group").sort_index()
-    found["start_at"] = times(spans["first"].min().to_numpy()).array
-    found["end_at"] = times(spans["last"].max().to_numpy()).array
-    found = found.join(leading_causes(members, group))
-    found = found.join(accounts(members, group, options)).join(nodes_hit(members, group))
-    n_failures = len(members.failures)
-    events = pd.Series(members.severe["n"].to_numpy(dtype=np.int64))
-    of_events = events.groupby(group[n_failures : members.n_seeds]).sum()
-    found["n_events"] = of_events.reindex(found.index).fillna(0).astype(np.int64)
-    return found.join(_loops(members, group, found.index)).assign(superseded_by=None, retired=False)
+    start, end = np.full(n, np.iinfo(np.int64).max), np.full(n, NEVER)
+    np.minimum.at(start, group[inside], members.first[inside])
+    np.maximum.at(end, group[inside], members.last[inside])
+    seed = np.unique(group[: members.n_seeds], return_index=True)[1]
+    clusters = np.append(members.failures["cluster"], members.severe["cluster"])
+    of_events = group[members.n_failures : members.n_seeds]
+    return {
+        "cluster": clusters[seed],
+        "start_at": start,
+        "end_at": end,
+        **leading_causes(members, group),
+        **accounts(members, group, n, options),
+        **nodes_hit(members, group, n),
+        "n_events": np.bincount(of_events, members.severe["n"], minlength=n).astype(np.int64),
+        **_loops(members, group, n),
+        "superseded_by": np.full(n, None, dtype=object),
+        "retired": np.zeros(n, dtype=bool),
+    }
 
 
-def _loops(members: Members, group: Ints, index: pd.Index[int]) -> pd.DataFrame:
+def _loops(members: Members, group: Ints, n: int) -> Columns:
     """Failures and requeues of the longest crash loop of each incident."""
-    inside = members.loop >= 0
-    if not inside.any():
-        return pd.DataFrame({"loop_failures": 0, "loop_requeues": 0}, index=index)
-    pairs = pd.DataFrame(
-        {"group": group[: len(members.failures)][inside], "loop": members.loop[inside]}
-    ).drop_duplicates()
-    loops = pairs.merge(members.loops.loops, on="loop")
-    loops = loops.sort_values(["n_failures", "n_requeues"], ascending=False)
-    longest = loops.drop_duplicates("group").set_index("group")[["n_failures", "n_requeues"]]
-    longest = longest.reindex(index).fillna(0).astype(np.int64)
-    return longest.rename(columns={"n_failures": "loop_failures", "n_requeues": "loop_requeues"})
+    failures, requeues = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    inside = np.flatnonzero(members.loop >= 0)
+    if members.loops is not None and len(inside):
+        number, first = np.unique(members.loop[inside], return_index=True)
+        loops = members.loops.loops.set_index("loop").loc[number, ["n_failures", "n_requeues"]]
+        n_failures, n_requeues = loops.to_numpy(dtype=np.int64).T
+        order = np.lexsort((n_requeues, n_failures))  # of several the longest stays
+        incident = group[inside[first[order]]]
+        failures[incident], requeues[incident] = n_failures[order], n_requeues[order]
+    return {"loop_failures": failures, "loop_requeues": requeues}
 
 
-def _rows(members: Members, group: Ints, options: IncidentOptions) -> pd.DataFrame:
-    """The rows of all members, with the group of each."""
-    n_failures, n_seeds = len(members.failures), members.n_seeds
+def _rows(members: Members, group: Ints, options: IncidentOptions) -> dict[str, NDArray[Any]]:
+    """The columns of all members, with the group of each; times in microseconds."""
+    n_failures, n_seeds = members.n_failures, members.n_seeds
     outage = np.flatnonzero(group[n_seeds:] >= 0)
     of_outages, first = group[n_seeds:][outage], members.first[n_seeds:][outage]
-    began = pd.Series(members.first[:n_seeds]).groupby(group[:n_seeds]).min()
-    late = first >= began.reindex(of_outages).to_numpy()
+    began = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(began, group[:n_seeds], members.first[:n_seeds])
     of_mild, mild = _context(members, group, options)
     parts = [
-        _failure_rows(members, options).assign(group=group[:n_failures]),
-        _burst_rows(members.severe, "seed").assign(group=group[n_failures:n_seeds]),
-        _burst_rows(members.mild.iloc[mild], "context").assign(group=of_mild),
-        _outage_rows(members.outages.iloc[outage], first, late).assign(group=of_outages),
-        _preemption_rows(members.preempted).assign(group=group[members.preempted_by]),
+        _failure_rows(members, options) | {"group": group[:n_failures]},
+        _burst_rows(members.severe, "seed") | {"group": group[n_failures:n_seeds]},
+        _burst_rows(taken(members.mild, mild), "context") | {"group": of_mild},
+        _outage_rows(taken(members.outages, outage), first, first >= began[of_outages])
+        | {"group": of_outages},
+        _preemption_rows(members.preempted) | {"group": group[members.preempted_by]},
     ]
-    filled = [part for part in parts if len(part)] or parts[:1]
-    return pd.concat([part.astype({"node": object, "severity": object}) for part in filled])
+    return {name: np.concatenate([_filled(part, name) for part in parts]) for name in parts[0]}
 
 
-def _outage_rows(outages: pd.DataFrame, first: Ints, late: NDArray[np.bool_]) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "kind": "node_event",
-            "key": _outage_keys(outages, first),
-            "at": _utc(outages["start_at"]),
-            "end_at": _utc(outages["end_at"]),
-            "node": outages["node"].to_numpy(),
-            "text": wording.outage_texts(outages),
-            "severity": None,
-            "role": np.where(late, "consequence", "context"),
-            "signal": "outage",
-        }
-    )
+def _filled(part: Mapping[str, Any], name: str) -> NDArray[Any]:
+    """A column of a part: what is the same in all rows is repeated."""
+    value = part[name]
+    if isinstance(value, np.ndarray):
+        return value
+    found = np.empty(len(part["group"]), dtype=object)
+    found[:] = value
+    return found
 
 
-def _preemption_rows(preempted: pd.DataFrame) -> pd.DataFrame:
+def _outage_rows(outages: Columns, first: Ints, late: NDArray[np.bool_]) -> dict[str, Any]:
+    return {
+        "kind": "node_event",
+        "key": _outage_keys(outages, first),
+        "at": outages["start_at"],
+        "end_at": outages["end_at"],
+        "node": outages["node"],
+        "text": wording.outage_texts(outages),
+        "severity": None,
+        "role": np.where(late, "consequence", "context").astype(object),
+        "signal": "outage",
+    }
+
+
+def _preemption_rows(preempted: Columns) -> dict[str, Any]:
     pairs = zip(preempted["job_id"], preempted["preempted_by"], strict=True)
-    return pd.DataFrame(
-        {
-            "kind": "preemption",
-            "key": preempted["attempt_key"].to_numpy(),
-            "at": _utc(preempted["end_at"]),
-            "end_at": _utc(preempted["end_at"]),
-            "node": None,
-            "text": [f"job {job} preempted by job {by}" for job, by in pairs],
-            "severity": None,
-            "role": "consequence",
-            "signal": "preemption",
-        }
-    )
+    return {
+        "kind": "preemption",
+        "key": preempted["attempt_key"],
+        "at": preempted["end_at"],
+        "end_at": preempted["end_at"],
+        "node": None,
+        "text": [f"job {job} preempted by job {by}" for job, by in pairs],
+        "severity": None,
+        "role": "consequence",
+        "signal": "preemption",
+    }
 
 
-def _failure_rows(members: Members, options: IncidentOptions) -> pd.DataFrame:
+def _failure_rows(members: Members, options: IncidentOptions) -> dict[str, Any]:
     failures = members.failures
-    return pd.DataFrame(
-        {
-            "kind": "failure",
-            "key": failures["attempt_key"].to_numpy(),
-            "at": _utc(failures["failed_at"]),
-            "end_at": _utc(failures["failed_at"]),
-            "node": failures["node"].to_numpy(),
-            "text": wording.failure_texts(failures, options.titles),
-            "severity": None,
-            "role": "seed",
-            "signal": failures["state"].to_numpy(),
-        }
-    )
+    return {
+        "kind": "failure",
+        "key": failures["attempt_key"],
+        "at": failures["failed_at"],
+        "end_at": failures["failed_at"],
+        "node": failures["node"],
+        "text": wording.failure_texts(failures, options.titles),
+        "severity": None,
+        "role": "seed",
+        "signal": failures["state"],
+    }
 
 
-def _burst_rows(bursts: pd.DataFrame, role: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "kind": "health_event",
-            "key": bursts["burst_id"].to_numpy(),
-            "at": _utc(bursts["first_at"]),
-            "end_at": _utc(bursts["last_at"]),
-            "node": bursts["node"].to_numpy(),
-            "text": wording.burst_texts(bursts),
-            "severity": bursts["severity"].to_numpy(),
-            "role": role,
-            "signal": wording.signals(bursts),
-        }
-    )
+def _burst_rows(bursts: Columns, role: str) -> dict[str, Any]:
+    return {
+        "kind": "health_event",
+        "key": bursts["burst_id"],
+        "at": bursts["first_at"],
+        "end_at": bursts["last_at"],
+        "node": bursts["node"],
+        "text": wording.burst_texts(bursts),
+        "severity": bursts["severity"],
+        "role": role,
+        "signal": wording.signals(bursts),
+    }
 
 
 def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[Ints, Ints]:
@@ -234,7 +256,7 @@ def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[I
         int(minutes * MINUTE) for minutes in (options.before_minutes, options.after_minutes)
     )
     failed = members.occupied()
-    severe = np.arange(len(members.failures), members.n_seeds)
+    severe = np.arange(members.n_failures, members.n_seeds)
     events = members.at(severe, members.place[severe])
     around = Spans(
         np.append(failed.place, events.place),
@@ -243,18 +265,12 @@ def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[I
         np.append(failed.member, events.member),
     ).known()
     seed, mild = overlaps(around, members.mild_spans)
-    pairs = pd.DataFrame(
-        {"group": group[around.member[seed]], "mild": members.mild_spans.member[mild]}
-    ).drop_duplicates()
-    return pairs["group"].to_numpy(), pairs["mild"].to_numpy()
+    width = len(members.mild["n"]) + 1
+    pairs = np.unique(group[around.member[seed]] * width + members.mild_spans.member[mild])
+    return pairs // width, pairs % width
 
 
-def _outage_keys(outages: pd.DataFrame, first: Ints) -> list[str]:
+def _outage_keys(outages: Columns, first: Ints) -> list[str]:
     """Node and start, which with the cluster are the key of an outage."""
-    starts = times(first).dt.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return [f"{node}@{start}" for node, start in zip(outages["node"], starts, strict=True)]
-
-
-def _utc(column: pd.Series) -> pd.Series:
-    """Times of one kind, whatever the query gave."""
-    return times(microseconds(column))
+    starts = np.datetime_as_string(first.view("datetime64[us]"), unit="s")
+    return [f"{node}@{start}Z" for node, start in zip(outages["node"], starts, strict=True)]

@@ -14,7 +14,10 @@ from analytics.failures.incidents.tables import IncidentTables
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.frames import Columns
+
     Ints = NDArray[np.int64]
+    Names = NDArray[np.object_]
 
 DIGITS = 12
 """Hexadecimal digits of an id."""
@@ -36,18 +39,20 @@ def incident_id(cluster: str, cause_class: str, kind: str, key: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def new_ids(members: pd.DataFrame, classes: pd.DataFrame) -> pd.Series:
-    """Id of each group of members from its class and its earliest seed, indexed by group.
+def new_ids(members: Columns, clusters: Names, classes: Names) -> Names:
+    """Id of each group of members from its cluster, its class and its earliest seed.
 
-    `members` has the columns group, at, kind, key and role; `classes` cluster and domain by
-    group. The earliest is the first by time, kind and key: the order of the rows is irrelevant.
+    `members` has the columns group (from 0), at, kind, key and role. The earliest is the first by
+    time, kind and key: the order of the rows is irrelevant.
     """
-    seeds = members[members["role"] == "seed"].sort_values(["at", "kind", "key"])
-    first = seeds.drop_duplicates("group").set_index("group").sort_index()
-    named = classes.reindex(first.index)
-    columns = (named["cluster"], named["domain"], first["kind"], first["key"])
+    seeds = np.flatnonzero(members["role"] == "seed")
+    kind, key = (pd.factorize(members[name][seeds], sort=True)[0] for name in ("kind", "key"))
+    group = members["group"][seeds]
+    order = np.lexsort((key, kind, members["at"][seeds], group))
+    first = seeds[order[np.unique(group[order], return_index=True)[1]]]
+    columns = (clusters, classes, members["kind"][first], members["key"][first])
     ids = [incident_id(*map(str, row)) for row in zip(*columns, strict=True)]
-    return pd.Series(ids, index=first.index, dtype=object)
+    return np.array(ids, dtype=object)
 
 
 def carry_over(
@@ -96,7 +101,11 @@ def carry_over(
     for name, frame in (("new_members", new_members), ("old_members", old_members)):
         require(name, frame, _MEMBER)
     if old.empty:
-        return _first_derived(new, new_members)
+        found = new.assign(superseded_by=None, retired=False)
+        return IncidentTables(
+            found.sort_values(["start_at", "incident_id"], ignore_index=True),
+            new_members.sort_values(["incident_id", "at", "kind", "key"], ignore_index=True),
+        )
     gone = old["superseded_by"].notna()
     if "retired" in old.columns:
         gone |= old["retired"].astype("boolean").fillna(False).astype(bool)
@@ -120,16 +129,6 @@ def carry_over(
     members = _renamed(new_members, ids)
     return IncidentTables(
         _stacked(found, kept.reindex(columns=found.columns)),
-        members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
-    )
-
-
-def _first_derived(new: pd.DataFrame, members: pd.DataFrame) -> IncidentTables:
-    """A derivation where there was none before: it has its own ids."""
-    return IncidentTables(
-        new.assign(superseded_by=None, retired=False)
-        .sort_values(["start_at", "incident_id"])
-        .reset_index(drop=True),
         members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
     )
 

@@ -72,7 +72,7 @@ def _by_node(members: Members, options: IncidentOptions) -> list[Pairs]:
         int(minutes * MINUTE) for minutes in (options.before_minutes, options.after_minutes)
     )
     numbers = np.arange(members.n)
-    severe = numbers[len(members.failures) : members.n_seeds]
+    severe = numbers[members.n_failures : members.n_seeds]
     outages = numbers[members.n_seeds :]
     events = members.at(severe, members.place[severe]).known()
     down = members.at(outages, members.place[outages])
@@ -110,8 +110,7 @@ def _as_pairs(labels: Ints) -> Pairs:
 def _by_storm(members: Members, local: Ints, options: IncidentOptions) -> list[Pairs]:
     """Links by rack, pod, class of shared cause, and over the whole cluster."""
     numbers = np.arange(members.n_seeds)
-    seeds = np.append(members.infrastructure, np.ones(len(members.severe), dtype=bool))
-    numbers = numbers[seeds]
+    numbers = numbers[np.append(members.infrastructure, numbers[members.n_failures :] >= 0)]
     if not len(numbers):
         return []
     place = members.place[numbers]
@@ -139,12 +138,11 @@ def _by_storm(members: Members, local: Ints, options: IncidentOptions) -> list[P
 
 def _classes(members: Members, options: IncidentOptions) -> tuple[Ints, Ints]:
     """Of failures and severe bursts: the class of their shared cause by cluster; the cluster."""
-    unknown = pd.Series([None] * len(members.severe), dtype=object)
-    of_bursts = members.severe["cause"] if "cause" in members.severe.columns else unknown
-    cause = pd.concat([members.failures["cause"].astype(object), of_bursts.astype(object)])
-    cluster = pd.concat([members.failures["cluster"], members.severe["cluster"]])
-    clusters = pd.factorize(cluster)[0].astype(np.int64)
-    classes = pd.factorize(cause.map(dict(options.shared_causes)))[0].astype(np.int64)
+    cause, cluster = (
+        np.append(members.failures[name], members.severe[name]) for name in ("cause", "cluster")
+    )
+    shared = np.array([options.shared_causes.get(one) for one in cause], dtype=object)
+    clusters, classes = (pd.factorize(one)[0].astype(np.int64) for one in (cluster, shared))
     return np.where(classes >= 0, classes * (clusters.max() + 1) + clusters, -1), clusters
 
 

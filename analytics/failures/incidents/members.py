@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.failures.bursts import SEVERITIES, severity_rank
-from analytics.failures.columns import NEVER, Spans, joint_codes, microseconds, require
+from analytics.failures.columns import NEVER, Spans, codes, joint_codes, microseconds, require
 from analytics.failures.crash_loops import CrashLoops, crash_loops, requeue_preemptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.failures.incidents.options import IncidentOptions
+    from analytics.frames import Columns
 
     Ints = NDArray[np.int64]
 
@@ -25,7 +25,10 @@ _FAILURE = (
     "node", "n_gpus",
 )  # fmt: skip
 _BURST = ("burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name")
+_OF_BURSTS = {"cause": None, "domain": None, "message": None, "xid": np.nan, "sxid": np.nan}
+"""What a burst may tell besides, and what stands for it where none does."""
 _OUTAGE = ("cluster", "node", "start_at", "end_at", "state", "reason", "planned")
+_NUMBERS = ("n_gpus", "confidence", "xid", "sxid")
 _PREEMPTED = ("cluster", "attempt_key", "job_id", "preempted_by", "start_at", "end_at", "n_gpus")
 
 
@@ -49,30 +52,56 @@ class Frames:
         require("preempted", self.preempted, _PREEMPTED)
 
 
+def columns_of(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """A frame's columns: times in microseconds, numbers as floats, text with None for unknown."""
+    return {name: _values(name, frame[name]) for name in map(str, frame)}
+
+
+def _values(name: str, column: pd.Series) -> NDArray[Any]:
+    """One column as `columns_of` gives it."""
+    if name.endswith("_at"):
+        return microseconds(column)
+    if name in _NUMBERS:
+        return pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan)
+    if column.dtype.kind == "i":
+        return column.to_numpy()
+    values = column.to_numpy(dtype=object, copy=True)
+    unknown = pd.isna(values)
+    if unknown.any():
+        values[unknown] = None
+    return values
+
+
+def taken(columns: Columns, rows: NDArray[Any]) -> Columns:
+    """These rows of a table."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
 @dataclass(frozen=True)
 class Members:
     """Candidates in one numbering: failures, then severe bursts, then outages.
 
-    Places are codes of (cluster, node); times are microseconds.
+    Places are codes of (cluster, node); times are microseconds. Tables are as `columns_of` gives
+    them.
     """
 
-    failures: pd.DataFrame
+    failures: Columns
     """The failures that seed."""
     infrastructure: NDArray[np.bool_]
     """Of each of them: not there as a member of a crash loop alone."""
     loop: Ints
     """Crash loop of each, -1 where none."""
-    loops: CrashLoops
-    """Without what they pushed aside: `preempted` holds it."""
-    severe: pd.DataFrame
+    loops: CrashLoops | None
+    """Without what they pushed aside: `preempted` holds it; None where there are too few."""
+    severe: Columns
     """Critical and fatal bursts."""
-    mild: pd.DataFrame
+    mild: Columns
     """The other bursts."""
     mild_spans: Spans
     """Where and when they were; member is the row."""
-    outages: pd.DataFrame
+    outages: Columns
     """Intervals out of service that were not planned."""
-    preempted: pd.DataFrame
+    preempted: Columns
     """Attempts preempted by a requeue."""
     preempted_by: Ints
     """The failure behind each."""
@@ -94,9 +123,14 @@ class Members:
         return len(self.place)
 
     @property
+    def n_failures(self) -> int:
+        """Failures that seed."""
+        return len(self.loop)
+
+    @property
     def n_seeds(self) -> int:
         """Failures and severe bursts."""
-        return len(self.failures) + len(self.severe)
+        return len(self.loop) + len(self.severe["n"])
 
     def occupied(self) -> Spans:
         """Each failure at its node; at every node of its attempt where none is named."""
@@ -112,55 +146,52 @@ class Members:
 
 def members_of(frames: Frames, options: IncidentOptions) -> Members:
     """The candidates of all incidents, in an order that does not depend on that of the rows."""
-    loops = crash_loops(
-        frames.failures,
-        min_failures=options.loop_failures,
-        within_hours=options.loop_hours,
-    )
-    rows = _seeding(frames.failures, loops.number)
-    failures = frames.failures.iloc[rows].reset_index(drop=True)
+    given = columns_of(frames.failures)
+    loops, loop = None, np.full(len(frames.failures), -1, dtype=np.int64)
+    if len(loop) >= options.loop_failures:
+        loops = crash_loops(
+            frames.failures,
+            min_failures=options.loop_failures,
+            within_hours=options.loop_hours,
+        )
+        loop = loops.number
+    rows = _seeding(given, loop)
+    failures = taken(given, rows)
     severe, mild = _by_severity(frames.bursts)
-    outages = _unplanned(frames.node_events)
-    attempt, attempt_nodes = _nodes_of(failures, frames.attempt_nodes)
-    tables = (failures, severe, outages, mild, attempt_nodes, frames.nodes)
-    pairs = [table[["cluster", "node"]].astype(object) for table in tables]
-    of_failures, of_severe, of_outages, of_mild, of_attempts, of_nodes = joint_codes(
-        pairs, ["cluster", "node"]
-    )
-    both = np.concatenate([of_failures, of_severe, of_outages, of_mild, of_attempts, of_nodes])
-    ends = [microseconds(failures["failed_at"]), microseconds(outages["start_at"])]
+    outages = _unplanned(columns_of(frames.node_events))
+    nodes = columns_of(frames.nodes)
+    attempt, attempt_nodes = _nodes_of(failures, columns_of(frames.attempt_nodes))
+    tables = (failures, severe, outages, mild, attempt_nodes, nodes)
+    places = joint_codes(tables, ["cluster", "node"])
+    of_failures, of_severe, of_outages, of_mild, of_attempts, of_nodes = places
     by, aside = _pushed_aside(frames, rows)
+    names = _names(np.concatenate(places), np.concatenate([table["node"] for table in tables]))
     return Members(
         failures=failures,
         infrastructure=_infrastructure(failures),
-        loop=loops.number[rows],
+        loop=loop[rows],
         loops=loops,
         severe=severe,
         mild=mild,
-        mild_spans=_spans(mild, of_mild),
+        mild_spans=Spans(
+            of_mild, mild["first_at"], mild["last_at"], np.arange(len(of_mild))
+        ).known(),
         outages=outages,
-        preempted=frames.preempted.iloc[aside].reset_index(drop=True),
+        preempted=columns_of(frames.preempted.iloc[aside]),
         preempted_by=by,
         place=np.concatenate([of_failures, of_severe, of_outages]),
-        first=np.concatenate([ends[0], microseconds(severe["first_at"]), ends[1]]),
-        last=np.concatenate([ends[0], microseconds(severe["last_at"]), ends[1]]),
+        first=np.concatenate([failures["failed_at"], severe["first_at"], outages["start_at"]]),
+        last=np.concatenate([failures["failed_at"], severe["last_at"], outages["start_at"]]),
         of_attempts=_with_failed(attempt, of_attempts, of_failures),
-        names=_names(both, pairs),
-        place_groups={
-            name: _groups(frames.nodes, of_nodes, name, int(both.max(initial=-1)) + 1)
-            for name in ("rack", "pod")
-        },
+        names=names,
+        place_groups={name: _groups(nodes, of_nodes, name, len(names)) for name in ("rack", "pod")},
     )
-
-
-def _spans(bursts: pd.DataFrame, place: Ints) -> Spans:
-    """Where and when bursts were."""
-    first, last = (microseconds(bursts[name]) for name in ("first_at", "last_at"))
-    return Spans(place, first, last, np.arange(len(bursts))).known()
 
 
 def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
     """Number of the seed and row of each attempt that its requeue preempted."""
+    if frames.preempted.empty:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     jobs = frames.failures["job_id"]
     same = np.flatnonzero(jobs.isin(jobs.iloc[rows]) & jobs.notna())
     by, aside = requeue_preemptions(frames.failures.iloc[same], frames.preempted)
@@ -172,85 +203,94 @@ def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
     return seed[seed >= 0], aside[seed >= 0]
 
 
-def _infrastructure(failures: pd.DataFrame) -> NDArray[np.bool_]:
+def _infrastructure(failures: Columns) -> NDArray[np.bool_]:
     """Failures of hardware or system software, and lost nodes whatever their verdict."""
-    lost = failures["state"].eq("NODE_FAIL")
-    if "node_lost" in failures.columns:
-        lost |= failures["node_lost"].astype("boolean").fillna(False).astype(bool)
-    return (failures["domain"].isin(INFRASTRUCTURE) | lost).to_numpy()
+    lost = failures["state"] == "NODE_FAIL"
+    if "node_lost" in failures:
+        lost |= failures["node_lost"].astype(bool)
+    hardware, system_software = (failures["domain"] == name for name in INFRASTRUCTURE)
+    found: NDArray[np.bool_] = hardware | system_software | lost
+    return found
 
 
-def _seeding(failures: pd.DataFrame, loop: Ints) -> Ints:
+def _seeding(failures: Columns, loop: Ints) -> Ints:
     """Rows of the failures that seed incidents, by time and key; each attempt once."""
-    at = microseconds(failures["failed_at"])
-    seeds = (_infrastructure(failures) | (loop >= 0)) & (at != NEVER)
-    rows = np.flatnonzero(seeds)
-    keys = failures[["cluster", "attempt_key"]].iloc[rows].astype(str)
-    order = np.lexsort((keys["cluster"], keys["attempt_key"], at[rows]))
-    once = ~keys.iloc[order].duplicated().to_numpy()
-    kept: Ints = rows[order][once]
-    return kept
+    at = failures["failed_at"]
+    rows = np.flatnonzero((_infrastructure(failures) | (loop >= 0)) & (at != NEVER))
+    rows = _ordered(failures, rows, ("cluster", "attempt_key", "failed_at"))
+    return rows[_first_of(codes(taken(failures, rows), ["cluster", "attempt_key"]))]
 
 
-def _by_severity(bursts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _ordered(table: Columns, rows: Ints, by: tuple[str, str, str]) -> Ints:
+    """Rows by these columns, the last one first."""
+    other, name, at = by
+    texts = (table[column][rows].astype(str) for column in (other, name))
+    return rows[np.lexsort((*texts, table[at][rows]))]
+
+
+def _first_of(number: Ints) -> Ints:
+    """Positions of the first row of each number, in order."""
+    first: Ints = np.sort(np.unique(number, return_index=True)[1])
+    return first
+
+
+def _by_severity(given: pd.DataFrame) -> tuple[Columns, Columns]:
     """Critical and fatal bursts by time and id, and the others, where time and node are known."""
-    at = microseconds(bursts["first_at"])
-    known = (at != NEVER) & bursts["node"].notna().to_numpy()
-    critical = severity_rank(bursts["severity"]) >= SEVERITIES.index("critical")
+    missing = {name: np.full(len(given), value, object) for name, value in _OF_BURSTS.items()}
+    bursts = missing | columns_of(given)
+    at = bursts["first_at"]
+    known = (at != NEVER) & pd.notna(bursts["node"])
+    critical = (bursts["severity"] == "critical") | (bursts["severity"] == "fatal")
     severe = np.flatnonzero(known & critical)
-    ids = bursts["burst_id"].to_numpy(dtype=object)[severe].astype(str)
-    severe = severe[np.lexsort((ids, at[severe]))]
-    return (
-        bursts.iloc[severe].reset_index(drop=True),
-        bursts[known & ~critical].reset_index(drop=True),
-    )
+    severe = severe[np.lexsort((bursts["burst_id"][severe].astype(str), at[severe]))]
+    return taken(bursts, severe), taken(bursts, known & ~critical)
 
 
-def _unplanned(node_events: pd.DataFrame) -> pd.DataFrame:
+def _unplanned(node_events: Columns) -> Columns:
     """Outages that were not announced before, by time and node; unknown counts as not announced."""
-    at = microseconds(node_events["start_at"])
-    planned = node_events["planned"].astype("boolean").fillna(False).to_numpy(dtype=bool)
-    rows = np.flatnonzero(~planned & (at != NEVER) & node_events["node"].notna().to_numpy())
-    nodes = node_events[["cluster", "node"]].iloc[rows].astype(str)
-    order = np.lexsort((nodes["cluster"], nodes["node"], at[rows]))
-    found = node_events.iloc[rows[order]]
-    return found.drop_duplicates(["cluster", "node", "start_at"]).reset_index(drop=True)
+    at = node_events["start_at"]
+    planned = node_events["planned"].astype(bool)
+    rows = np.flatnonzero(~planned & (at != NEVER) & pd.notna(node_events["node"]))
+    outages = taken(node_events, _ordered(node_events, rows, ("cluster", "node", "start_at")))
+    return taken(outages, _first_of(codes(outages, ["cluster", "node", "start_at"])))
 
 
-def _nodes_of(failures: pd.DataFrame, attempt_nodes: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
+def _nodes_of(failures: Columns, attempt_nodes: Columns) -> tuple[Ints, Columns]:
     """Nodes of the seeding attempts, and the failure of each."""
-    ours = attempt_nodes[attempt_nodes["attempt_key"].isin(failures["attempt_key"])]
-    number = failures[["cluster", "attempt_key"]].assign(failure=np.arange(len(failures)))
-    found = ours[["cluster", "attempt_key", "node"]].merge(number, on=["cluster", "attempt_key"])
-    found = found.drop_duplicates(["failure", "node"])
-    return found["failure"].to_numpy(dtype=np.int64), found
+    of_failures, of_nodes = joint_codes([failures, attempt_nodes], ["cluster", "attempt_key"])
+    number = np.full(len(of_failures) + len(of_nodes) + 1, -1, dtype=np.int64)
+    number[of_failures] = np.arange(len(of_failures))
+    number[-1] = -1  # where cluster or key are not known
+    rows = np.flatnonzero(number[of_nodes] >= 0)
+    node = codes(taken(attempt_nodes, rows), ["node"])
+    rows = rows[_first_of(number[of_nodes][rows] * (len(rows) + 1) + node)]
+    return number[of_nodes][rows], taken(attempt_nodes, rows)
 
 
 def _with_failed(attempt: Ints, place: Ints, failed: Ints) -> tuple[Ints, Ints]:
     """Failure and place of the attempts' nodes and of the failed nodes, each pair once."""
     failure = np.concatenate([attempt, np.arange(len(failed))])
     places = np.concatenate([place, failed])
-    pairs = pd.DataFrame({"failure": failure, "place": places})
-    pairs = pairs[pairs["place"] >= 0].drop_duplicates().sort_values(["failure", "place"])
-    return pairs["failure"].to_numpy(), pairs["place"].to_numpy()
+    width = int(places.max(initial=0)) + 1
+    pairs = np.unique(failure[places >= 0] * width + places[places >= 0])
+    return pairs // width, pairs % width
 
 
-def _names(place: Ints, pairs: list[pd.DataFrame]) -> NDArray[np.object_]:
+def _names(place: Ints, nodes: NDArray[np.object_]) -> NDArray[np.object_]:
     """Name of the node of each place."""
     names = np.empty(int(place.max(initial=-1)) + 1, dtype=object)
-    known = place >= 0
-    names[place[known]] = np.concatenate([pair["node"].to_numpy() for pair in pairs])[known]
+    names[place[place >= 0]] = nodes[place >= 0]
     return names
 
 
-def _groups(nodes: pd.DataFrame, place: Ints, column: str, n_places: int) -> Ints:
+def _groups(nodes: Columns, place: Ints, column: str, n_places: int) -> Ints:
     """Code of the rack or pod of each place; of several spells of a node the last one counts."""
     found = np.full(n_places + 1, -1, dtype=np.int64)
-    group = joint_codes([nodes[["cluster", column]].astype(object)], ["cluster", column])[0]
-    spell = [nodes[column].astype(str).to_numpy(dtype=object)]
-    if "last_seen_at" in nodes.columns:
-        spell.append(microseconds(nodes["last_seen_at"]))
-    order = np.lexsort(tuple(spell))
-    order = order[(group[order] >= 0) & (place[order] >= 0)]
+    group = joint_codes([nodes], ["cluster", column])[0]
+    known = np.flatnonzero((group >= 0) & (place >= 0))
+    spell = [nodes[column][known].astype(str)]
+    if "last_seen_at" in nodes:
+        spell.append(nodes["last_seen_at"][known])
+    order = known[np.lexsort(tuple(spell))]
     found[place[order]] = group[order]
     return found

@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-MEMBER_COLUMNS = (
-    "incident_id", "kind", "key", "at", "end_at", "node", "text", "severity", "role", "signal",
-)  # fmt: skip
-"""Columns of the members."""
-
 
 @dataclass(frozen=True)
 class IncidentTables:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from analytics.frames import Columns
 
 NAMED_NODES = 3
 """Nodes that a sentence names; more are counted."""
@@ -51,12 +54,11 @@ def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     return "; ".join(parts)
 
 
-def summaries(incidents: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+def summaries(incidents: Columns, titles: Mapping[str, str]) -> np.ndarray[Any, Any]:
     """The sentence of each incident."""
-    columns = [incidents[name].tolist() for name in _TOLD]
-    return [
-        summary(dict(zip(_TOLD, row, strict=True)), titles) for row in zip(*columns, strict=True)
-    ]
+    rows = zip(*(incidents[name].tolist() for name in _TOLD), strict=True)
+    told = [summary(dict(zip(_TOLD, row, strict=True)), titles) for row in rows]
+    return np.array(told, dtype=object)
 
 
 def _what(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
@@ -111,41 +113,42 @@ def _lost(gpu_seconds: Any, unmeasured: int) -> str:
     return f"{least}{amount} GPU-hour{'' if amount == '1' else 's'} lost"
 
 
-def signals(bursts: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.object_]]:
+def signals(bursts: Columns) -> list[str]:
     """What each burst shows: ``XID 79``, ``SXid 12028``, or the name of its check."""
-    named = bursts["check_name"].astype(object).where(bursts["check_name"].notna(), "event")
-    found = named.to_numpy(dtype=object).copy()
-    for column, word in (("sxid", "SXid"), ("xid", "XID")):
-        if column in bursts.columns:
-            code = pd.to_numeric(bursts[column]).to_numpy(dtype=float, na_value=np.nan)
-            known = np.flatnonzero(~np.isnan(code))
-            found[known] = [f"{word} {number}" for number in code[known].astype(int).tolist()]
-    return found
+    columns = (bursts["xid"], bursts["sxid"], bursts["check_name"])
+    return [_signal(*row) for row in zip(*columns, strict=True)]
 
 
-def burst_texts(bursts: pd.DataFrame) -> list[str]:
+def _signal(xid: float, sxid: float, check_name: str | None) -> str:
+    if not isnan(xid):
+        return f"XID {int(xid)}"
+    if not isnan(sxid):
+        return f"SXid {int(sxid)}"
+    return "event" if check_name is None else check_name
+
+
+def burst_texts(bursts: Columns) -> list[str]:
     """Each burst in words: its signal, how often, and the message of its first event."""
-    messages = bursts["message"] if "message" in bursts.columns else [None] * len(bursts)
     return [
         signal
         + ("" if n == 1 else f", {n:,} times")
         + (f": {text}" if isinstance(text, str) and text else "")
-        for signal, n, text in zip(signals(bursts), bursts["n"].tolist(), messages, strict=True)
+        for signal, n, text in zip(signals(bursts), bursts["n"], bursts["message"], strict=True)
     ]
 
 
-def failure_texts(failures: pd.DataFrame, titles: Mapping[str, str]) -> list[str]:
+def failure_texts(failures: Columns, titles: Mapping[str, str]) -> list[str]:
     """Each failure in words: job, state and the verdict's cause."""
     return [
         f"job {job if isinstance(job, str) else '?'} ended {state}: "
         + (titles.get(cause, cause.replace("_", " ")) if isinstance(cause, str) else "no verdict")
         for job, state, cause in zip(
-            failures["job_id"].astype(object), failures["state"], failures["cause"], strict=True
+            failures["job_id"], failures["state"], failures["cause"], strict=True
         )
     ]
 
 
-def outage_texts(outages: pd.DataFrame) -> list[str]:
+def outage_texts(outages: Columns) -> list[str]:
     """Each outage in words: state and reason."""
     return [
         f"node {state if isinstance(state, str) else 'out of service'}"

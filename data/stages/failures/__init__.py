@@ -20,4 +20,4 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Fills `failures` and `check_calibration`."""
     from data.stages.failures.verdicts import attribute_failures  # here: it needs pandas
 
-    attribute_failures(connection, context.site)
+    attribute_failures(connection, context)

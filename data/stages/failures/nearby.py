@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from analytics.failures.calibration import causal_ratio
+from data.columns import arrow_of, columns_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -15,15 +18,13 @@ def find_nearby(
 ) -> set[str]:
     """Makes the temporary table `near`: node ends of attempts, each with an observation near it.
 
-    Returns the kinds of observation in it; where nothing was observed at all, no table is made.
+    Returns the kinds of observation in it.
 
     Each observation is put into the buckets of time that its window touches (a bucket is as long
     as the window, so two at most); ends and observations are joined by node and bucket, then
     compared to the microsecond. Columns job (rowid of jobs), state, cluster, node, kind
     (health_event or node_event), id (rowid there), signal, severity, offset_us.
     """
-    if connection.execute(_OBSERVED).fetchone() is None:
-        return set()
     before, after = (int(minutes * 60e6) for minutes in (before_minutes, after_minutes))
     width = max(before + after, 60_000_000)
     connection.execute(
@@ -56,13 +57,12 @@ def find_nearby(
     return {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM near").fetchall()}
 
 
-_OBSERVED = "SELECT 1 FROM health_events UNION ALL SELECT 1 FROM node_events LIMIT 1"
-
-
 def calibrate(connection: duckdb.DuckDBPyConnection) -> None:
     """How often each check fires around the end of successful and of failed attempts."""
-    counts = connection.execute(
-        """WITH ends AS (
+    counts = pd.DataFrame(
+        columns_of(
+            connection.execute(
+                """WITH ends AS (
              SELECT cluster, count(*) FILTER (state = 'COMPLETED') AS n_completed_attempts,
                CAST(coalesce(sum(n_nodes) FILTER (state = 'COMPLETED'), 0) AS BIGINT)
                  AS n_completed,
@@ -77,8 +77,10 @@ def calibrate(connection: duckdb.DuckDBPyConnection) -> None:
                  AS n_failed_hits
              FROM near GROUP BY ALL)
            SELECT * FROM hit JOIN ends USING (cluster) ORDER BY cluster, signal, severity"""
-    ).df()
+            )
+        )
+    )
     counts["causal_ratio"] = causal_ratio(counts)
-    connection.register("calibration_rows", counts)
+    connection.register("calibration_rows", arrow_of(counts))
     connection.execute("INSERT INTO check_calibration BY NAME FROM calibration_rows")
     connection.unregister("calibration_rows")

@@ -8,6 +8,7 @@ import pandas as pd
 
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
 from analytics.failures.precedence import Weights, weights
+from data.columns import arrow_of, columns_of
 from data.definitions import FAILED
 from data.stages.failures.evidence import find_evidence
 from data.stages.failures.nearby import calibrate, find_nearby
@@ -16,14 +17,22 @@ if TYPE_CHECKING:
     import duckdb
 
     from data.site import Site
+    from data.stages import Context
 
 EVIDENCE_KEPT = 12
 """Pieces of evidence written with a verdict, the strongest first."""
 
 
-def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
+def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     """Fills `failures` and `check_calibration`."""
-    table = weights(site.attribution.table, site.causes)
+    site, near = context.site, set[str]()
+    if context.filled & {"health_events", "node_events"}:
+        attribution = site.attribution
+        near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
+    if near:
+        calibrate(connection)
+    if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
+        return
     connection.execute(
         f"""CREATE OR REPLACE TEMP VIEW failed AS
             SELECT rowid AS attempt, cluster, attempt_key, job_id, job_id_raw, array_job_id, state,
@@ -33,14 +42,11 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, site: Site) -> Non
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END AS only_node
             FROM jobs WHERE {FAILED}"""
     )
-    attribution = site.attribution
-    near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
-    if near:
-        calibrate(connection)
-    if connection.execute("SELECT 1 FROM failed LIMIT 1").fetchone() is None:
-        return
-    _write(connection, _weighed(connection, find_evidence(connection, table, near), table))
-    _decide(connection, site)
+    table = weights(site.attribution.table, site.causes)
+    kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
+    _write(connection, _weighed(connection, find_evidence(connection, table, kinds), table))
+    if "annotations" in context.filled:
+        _decide(connection, site)
 
 
 def _weighed(
@@ -56,16 +62,18 @@ def _weighed(
            SELECT -row_number() OVER () AS attempt, * FROM (
              SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     )
-    connection.register("evident", pd.DataFrame({"attempt": evidence["attempt"].unique()}))
-    attempts = connection.execute(
-        """SELECT attempt, state, exit_signal, failed_node, only_node
+    connection.register("evident", arrow_of(evidence[["attempt"]].drop_duplicates()))
+    attempts = columns_of(
+        connection.execute(
+            """SELECT attempt, state, exit_signal, failed_node, only_node
            FROM failed JOIN evident USING (attempt)
            UNION ALL
            SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END, NULL
            FROM bare_kind ORDER BY attempt"""
-    ).df()
+        )
+    )
     connection.unregister("evident")
-    return attribute(attempts, evidence, table)
+    return attribute(pd.DataFrame(attempts), evidence, table)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
@@ -92,8 +100,6 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
 
 def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
     """Lays what people decided over the verdicts, which stay beside it."""
-    if connection.execute("SELECT 1 FROM annotations LIMIT 1").fetchone() is None:
-        return
     causes = site.causes.causes
     connection.execute(
         """UPDATE failures SET derived_cause = cause, derived_domain = failures.domain,
@@ -109,41 +115,46 @@ def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
 
 def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     """Temporary table weighed_verdicts: with evidence and alternatives as one JSON array each."""
-    connection.register("said", weighed.verdicts)
-    pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-    connection.register("pieces", pieces.reindex(columns=_EVIDENCE))
-    connection.register("others", weighed.alternatives)
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE weighed_verdicts AS
-            WITH burst AS (
-              SELECT attempt, kind, check_name, severity, CAST(xid AS INTEGER) AS xid, node, cause,
-                role, why, first(key ORDER BY place) AS key, min(offset_s) AS offset_s,
-                first(CAST(text AS VARCHAR) ORDER BY place) AS text, max(weight) AS weight,
-                count(*) AS n,
-                min(place) AS place
-              FROM pieces GROUP BY ALL),
-            ranked AS (
-              SELECT *, row_number() OVER (
-                PARTITION BY attempt ORDER BY weight DESC, place) AS rank FROM burst),
-            evidence AS (
-              SELECT attempt, CAST(to_json(list({{'kind': kind, 'key': key, 'node': node,
-                  'offset_s': round(offset_s, 1), 'check': check_name, 'severity': severity,
-                  'xid': xid, 'cause': cause, 'role': role, 'why': why, 'n': n,
-                  'odds': round(weight, 2), 'text': text[:300]}} ORDER BY rank)) AS VARCHAR)
-                AS evidence
-              FROM ranked WHERE rank <= {EVIDENCE_KEPT} GROUP BY attempt),
-            other AS (
-              SELECT attempt, CAST(to_json(list({{'cause': cause,
-                  'confidence': round(confidence, 4), 'reason': reason}}
-                  ORDER BY confidence DESC, cause)) AS VARCHAR) AS alternatives
-              FROM others GROUP BY attempt)
-            SELECT said.*, coalesce(evidence, '[]') AS evidence,
-              coalesce(alternatives, '[]') AS alternatives
-            FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)"""
-    )
-    for view in ("said", "pieces", "others"):
-        connection.unregister(view)
+    frames = {"said": weighed.verdicts}
+    query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
+    if len(weighed.evidence):  # without any there are no alternatives either
+        pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
+        frames["pieces"] = pieces.reindex(columns=_EVIDENCE)
+        frames["others"] = weighed.alternatives
+        query = _WITH_EVIDENCE
+    for name, frame in frames.items():
+        connection.register(name, arrow_of(frame))
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE weighed_verdicts AS {query}")
+    for name in frames:
+        connection.unregister(name)
 
 
+_WITH_EVIDENCE = f"""
+WITH burst AS (
+  SELECT attempt, kind, check_name, severity, CAST(xid AS INTEGER) AS xid, node, cause,
+    role, why, first(key ORDER BY place) AS key, min(offset_s) AS offset_s,
+    first(CAST(text AS VARCHAR) ORDER BY place) AS text, max(weight) AS weight,
+    count(*) AS n,
+    min(place) AS place
+  FROM pieces GROUP BY ALL),
+ranked AS (
+  SELECT *, row_number() OVER (
+    PARTITION BY attempt ORDER BY weight DESC, place) AS rank FROM burst),
+evidence AS (
+  SELECT attempt, CAST(to_json(list({{'kind': kind, 'key': key, 'node': node,
+      'offset_s': round(offset_s, 1), 'check': check_name, 'severity': severity,
+      'xid': xid, 'cause': cause, 'role': role, 'why': why, 'n': n,
+      'odds': round(weight, 2), 'text': text[:300]}} ORDER BY rank)) AS VARCHAR)
+    AS evidence
+  FROM ranked WHERE rank <= {EVIDENCE_KEPT} GROUP BY attempt),
+other AS (
+  SELECT attempt, CAST(to_json(list({{'cause': cause,
+      'confidence': round(confidence, 4), 'reason': reason}}
+      ORDER BY confidence DESC, cause)) AS VARCHAR) AS alternatives
+  FROM others GROUP BY attempt)
+SELECT said.*, coalesce(evidence, '[]') AS evidence,
+  coalesce(alternatives, '[]') AS alternatives
+FROM said LEFT JOIN evidence USING (attempt) LEFT JOIN other USING (attempt)
+"""
 _EVIDENCE = ["attempt", "kind", "key", "node", "offset_s", "check_name", "severity", "xid", "cause",
              "role", "why", "weight", "text", "place"]  # fmt: skip
