@@ -13,10 +13,10 @@ import pandas as pd
 
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
 from data.ingest.failure_nodes import NodeList, Spell, month_of
-from data.ingest.keys import occurrence_keys
 from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
-from data.ingest.tabular import Record, opened_table
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, occurrence_keys, typed_frame
+from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 NAME = "failure-log"
 HELP = "node failures as CSV or Parquet, columns named by --mapping (lanl, pnnl or a TOML file)"
 
-
 _PROGRESS_RECORDS = 100_000
-
-
-class _RecordError(ValueError):
-    """A record that cannot be read; the text is the reason."""
 
 
 class _Failure(NamedTuple):
@@ -49,11 +44,7 @@ def sniff(head: str) -> bool:
     return any(set(mapping.columns()) <= header for mapping in shipped())
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The failures as rows of `node_failures`, and all nodes as rows of `nodes`.
 
     The nodes need a column that states how many a cluster has.
@@ -69,7 +60,7 @@ def read(
     header, records = opened_table(source, delimiter, options.columns)
     log = _Log(fitted(wanted, header, source.name), options)
     for n_read, record in enumerate(records, 1):
-        log.take(record)
+        log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
         if n_read % _PROGRESS_RECORDS == 0:
             options.progress(f"{source.name}: {n_read:,} records")
     return log.batch()
@@ -81,28 +72,20 @@ class _Log:
     def __init__(self, mapping: Mapping, options: Options) -> None:
         self._mapping, self._options = mapping, options
         self._clock = LocalClock(options, mapping.timezone)
-        self._rows: list[_Failure] = []
+        self.gathered = Gathered(options, self._clock, self._made)
         self._keys: list[str] = []
-        self._rejected: list[Rejected] = []
         self._nodes = NodeList()
         self._dates: dict[tuple[str, str, bool], datetime | None] = {}
-        self._n_blank = self._n_nameless = self._n_causes = 0
+        self._n_nameless = self._n_causes = 0
 
-    def take(self, record: Record) -> None:
-        """Puts one record into its place."""
-        values = record.values
-        if values is not None and not any(_text(value) for value in values.values()):
-            self._n_blank += 1
-            return
-        try:
-            if values is None:
-                raise _RecordError("number of fields differs from the header")
-            row = self._failure(values)
-        except _RecordError as error:
-            raw = record.raw.rstrip("\r\n")[:RAW_LIMIT]
-            self._rejected.append(Rejected(record.line_no, str(error), raw))
-            return
-        self._rows.append(row)
+    def _made(self, values: dict[str, Any] | None, log: Gathered) -> list[_Failure] | str:
+        """The failure of a record, or the reason to skip it."""
+        if values is None:
+            raise RecordError("number of fields differs from the header")
+        if not any(_text(value) for value in values.values()):
+            return "blank"
+        row = self._failure(values)
+        log.saw(row.cluster, row.start_at, row.end_at)
         self._n_nameless += row.node is None
         if self._mapping.key:
             key = "\x1f".join([row.cluster, *(_text(values[c]) or "" for c in self._mapping.key)])
@@ -111,30 +94,17 @@ class _Log:
             count = _text(values[self._mapping.node_count])
             spell = self._spell(values, row.cluster)
             self._nodes.add(row.cluster, row.node, count=count, spell=spell)
+        return [row]
 
     def batch(self) -> Batch:
         """All of the log."""
-        frame = pd.DataFrame(self._rows, columns=list(_Failure._fields), dtype="object").astype(
-            dict.fromkeys(("cluster", "node", "cause", "subcause", "text"), "string")
-            | dict.fromkeys(("start_at", "end_at"), "datetime64[us, UTC]")
-            | {"repair_minutes": "Float64"}
-        )
-        frame["source"] = pd.array([self._mapping.name] * len(frame), dtype="string")
-        keys = self._keys if self._mapping.key else occurrence_keys(frame, _Failure._fields)
+        rows, columns = self.gathered.rows, _Failure._fields
+        frame = typed_frame("node_failures", rows, columns, source=self._mapping.name)
+        keys = self._keys if self._mapping.key else occurrence_keys(frame, columns)
         frame["failure_key"] = pd.array(keys, dtype="string")
         nodes, notices = self._nodes.frame()
-        times = [at for row in self._rows for at in (row.start_at, row.end_at) if at]
-        batch = Batch(
-            tables={"node_failures": frame},
-            rows_read=len(self._rows) + len(self._rejected) + self._n_blank,
-            rows_kept=len(self._rows),
-            skipped_by_reason={"blank": self._n_blank} if self._n_blank else {},
-            rejected=self._rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
-            clusters=tuple(sorted({row.cluster for row in self._rows})),
-            notices=self._notices() + notices,
-        )
+        batch = self.gathered.batch("node_failures", frame)
+        batch.notices += self._notices() + notices
         if len(nodes):
             batch.tables["nodes"] = nodes
         return batch
@@ -144,7 +114,7 @@ class _Log:
             (self._n_nameless, "failures kept that name no node, it stays unknown"),
             (self._n_causes, "failures with several causes, their cause stays unknown"),
         ]
-        return self._clock.notices() + [f"{text}: {n:,}" for n, text in counts if n]
+        return [f"{text}: {n:,}" for n, text in counts if n]
 
     def _failure(self, values: dict[str, Any]) -> _Failure:
         """The row of a record."""
@@ -152,10 +122,10 @@ class _Log:
         cluster = self._cluster(values)
         start_at = self._instant(values[mapping.start], cluster)
         if start_at is None:
-            raise _RecordError("no start")
+            raise RecordError("no start")
         end_at = self._instant(values[mapping.end], cluster) if mapping.end else None
         if end_at is not None and end_at < start_at:
-            raise _RecordError("end before start")
+            raise RecordError("end before start")
         cause, subcause = self._cause(values)
         return _Failure(
             cluster=cluster,
@@ -202,7 +172,7 @@ class _Log:
         except ValueError:
             minutes = math.nan
         if not 0 <= minutes < math.inf:
-            raise _RecordError("repair_minutes is no number from 0 on")
+            raise RecordError("repair_minutes is no number from 0 on")
         return minutes
 
     def _instant(self, value: object, cluster: str) -> datetime | None:
@@ -236,7 +206,7 @@ class _Log:
                 at = (
                     self._clock.utc(month[end], cluster) if month else self._instant(value, cluster)
                 )
-            except _RecordError:
+            except RecordError:
                 at = None
             self._dates[key] = at
         return self._dates[key]
@@ -265,4 +235,4 @@ def _time(text: str, formats: tuple[str, ...]) -> datetime:
             return datetime.strptime(text, time_format)  # noqa: DTZ007 - local, see LocalClock
         except (ValueError, OverflowError, OSError):
             continue
-    raise _RecordError("impossible time")
+    raise RecordError("impossible time")

@@ -7,12 +7,13 @@ from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-import pandas as pd
-
 from data.hostlist import MAX_HOSTS
+from data.ingest.rows import typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import pandas as pd
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_YEAR = re.compile(r"([A-Za-z]{3})-(\d\d)|(\d{1,2})-([A-Za-z]{3})")
@@ -72,11 +73,7 @@ class NodeList:
             common = set(spells.values())
             rest = common.pop() if len(common) == 1 else Spell(None, None)
             rows += [(cluster, str(n), *spells.get(str(n), rest)) for n in numbers]
-        columns = ["cluster", "node", "first_seen_at", "last_seen_at"]
-        frame = pd.DataFrame(rows, columns=columns, dtype="object").astype(
-            dict.fromkeys(columns[:2], "string") | dict.fromkeys(columns[2:], "datetime64[us, UTC]")
-        )
-        frame["source"] = pd.array(["inventory"] * len(rows), dtype="string")
+        frame = typed_frame("nodes", rows, ("cluster", "node", *Spell._fields), source="inventory")
         return frame, notices
 
     def _numbers(self, cluster: str) -> tuple[Iterable[int], str | None]:

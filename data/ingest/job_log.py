@@ -147,7 +147,6 @@ class _Reading:
 
     options: Options
     n_files: int = 0
-    n_lines: int = 0
     tables: list[pa.Table] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -199,17 +198,14 @@ class _Reading:
         self.tables.append(table)
         self.skipped["between_first_and_last_lines"] += log.n_lines - n_kept
         self.n_files += 1
-        self.n_lines += log.n_lines
         self.jobs.add(name.job_id)
 
     def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
         """All of the logs."""
         rows = pa.concat_tables(self.tables)
         written = pc.min_max(rows["logged_at"]).as_py()
-        n_skipped_files = self.skipped["name_without_job_id"] + self.skipped["empty_file"]
         return Batch(
             tables={"job_logs": rows},
-            rows_read=self.n_lines + n_skipped_files + len(self.rejected),
             rows_kept=rows.num_rows,
             skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
             rejected=self.rejected,

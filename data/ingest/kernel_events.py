@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.kernel_line import LineError, pci_address, prefix_of
+from data.ingest.kernel_line import Fault, pci_address, prefix_of
 from data.ingest.kernel_log import KernelLog, may_matter
-from data.ingest.reader import RAW_LIMIT, Rejected
+from data.ingest.reader import RAW_LIMIT, RecordError, Rejected
+from data.ingest.rows import HealthRow
 from data.ingest.source import opened
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from data.ingest.health_rows import HealthRow
     from data.ingest.kernel_line import Prefix
     from data.ingest.reader import Options
 
@@ -79,18 +79,19 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
     """
     with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as log_file:
         log = KernelLog(log_file.source, options)
+        rows, rejected = log.gathered.rows, log.gathered.rejected
         events: list[KernelEvent] = []
         n_taken = 0
         with log_file.source.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
                 if may_matter(line):
                     log.take(line_no, line)
-                    events.extend(_event(line_no, row) for row in log.rows[n_taken:])
-                    n_taken = len(log.rows)
+                    events.extend(_event(line_no, row) for row in rows[n_taken:])
+                    n_taken = len(rows)
                 elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
                     events.append(event)
     notices = (*log.times.notices(), *log_file.notices())
-    return KernelEvents(tuple(events), tuple(log.rejected), notices)
+    return KernelEvents(tuple(events), tuple(rejected), notices)
 
 
 def _event(line_no: int, row: HealthRow) -> KernelEvent:
@@ -113,25 +114,16 @@ def _event(line_no: int, row: HealthRow) -> KernelEvent:
 def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
     """A switch error of a fabric manager's log; None where the line holds none."""
     try:
-        fault = switch_error(text)
-        observed_at = log.times.instant(fault.prefix) if fault else None
-    except LineError as error:
-        log.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
+        found = switch_error(text)
+        if found is None:
+            return None
+        fault, prefix = found
+        node = prefix.host or log.options.node or ""
+        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
+        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
+    except RecordError as error:
+        log.gathered.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
         return None
-    if fault is None:
-        return None
-    return KernelEvent(
-        line=line_no,
-        check_name="sxid",
-        xid=None,
-        sxid=fault.code,
-        pci_bus_id=fault.address,
-        pid=None,
-        process=None,
-        observed_at=observed_at,
-        node=fault.prefix.host or log.options.node or None,
-        message=fault.message,
-    )
 
 
 class Process(NamedTuple):
@@ -176,36 +168,27 @@ def _process_name(text: str) -> str | None:
     return None if name in _NO_PROCESS else name
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchError:
-    """A switch error (SXid) as the fabric manager reports it."""
+def switch_error(text: str) -> tuple[Fault, Prefix] | None:
+    """The switch error (SXid) that a fabric manager reports on a line, and what stands before it.
 
-    code: int
-    address: str
-    """Of the switch, e.g. ``0000:86:00``."""
-    message: str
-    prefix: Prefix
-
-
-def switch_error(text: str) -> SwitchError | None:
-    """The switch error on a line; None where there is none.
+    None where there is none.
 
     Raises
     ------
-    LineError
+    RecordError
         Where what stands before the message is none of the known forms.
 
     Examples
     --------
     >>> line = "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on "
-    >>> error = switch_error(line + "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3")
-    >>> error.code, error.address
+    >>> line += "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3"
+    >>> fault, prefix = switch_error(line)
+    >>> fault.code, fault.address
     (12028, '0000:86:00')
     """
     match = _SWITCH_ERROR.match(text)
     prefix = prefix_of(match["before"]) if match else None
     if match is None or prefix is None:
         return None
-    return SwitchError(
-        int(match["code"]), pci_address(match["address"]), match["message"].strip(), prefix
-    )
+    address, message = pci_address(match["address"]), match["message"].strip()
+    return Fault("sxid", message, address, int(match["code"])), prefix

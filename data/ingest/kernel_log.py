@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
-from data.ingest.health_rows import HealthRow, health_frame
 from data.ingest.kernel_line import (
     Fault,
-    LineError,
     Prefix,
     announced_gpu,
     fault_of,
@@ -22,7 +18,8 @@ from data.ingest.kernel_line import (
     split_line,
 )
 from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, HealthRow, health_frame
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,15 +55,11 @@ def _is_fault(line: str) -> bool:
             and isinstance(fault_of(parts[1]), Fault)
             and bool(prefix_of(parts[0]))
         )
-    except LineError:
+    except RecordError:
         return False
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The XID, SXid and lost-GPU lines of a kernel log as rows of `health_events`.
 
     One line is one record. Severity of XID and SXid stays NULL: every publish sets it from the
@@ -77,16 +70,17 @@ def read(
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log = KernelLog(source, options)
+    log, n_other = KernelLog(source, options), 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         for line_no, line in enumerate(lines, 1):
             log.is_log = log.is_log or is_logged(line)
             if may_matter(line):
                 log.take(line_no, line)
             elif not line.isspace():
-                log.n_other += 1
+                n_other += 1
             if line_no % _PROGRESS_LINES == 0:
                 options.progress(f"{source.name}: {line_no:,} lines")
+    log.gathered.skipped["not_an_xid"] += n_other
     return log.batch()
 
 
@@ -101,33 +95,33 @@ def may_matter(line: str) -> bool:
     )
 
 
-class _Times:
+class _Times(LocalClock):
     """Turns what a line says of its time into UTC and counts what it lacked."""
 
     def __init__(self, source: Source, options: Options, cluster: str) -> None:
-        self._source, self._options, self._cluster = source, options, cluster
-        self._clock = LocalClock(options)
+        super().__init__(options)
+        self._source, self._cluster = source, cluster
         self._n_yearless = self._n_uptime = self._n_timeless = 0
         self._years: set[int] = set()
 
     def instant(self, prefix: Prefix) -> datetime | None:
-        """When the line was written; None where it does not say. LineError: impossible."""
+        """When the line was written; None where it does not say. RecordError: impossible."""
         try:
             if prefix.time is None:
                 return self._since_boot(prefix.uptime_s)
             time = prefix.time if prefix.has_year else self._with_year(prefix.time)
         except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
-            raise LineError("impossible date") from None
+            raise RecordError("impossible date") from None
         if prefix.zone is None:
-            return self._clock.utc(time, self._cluster)
+            return self.utc(time, self._cluster)
         try:
-            return self._clock.utc_of_named_zone(time, self._cluster, prefix.zone)
+            return self.utc_of_named_zone(time, self._cluster, prefix.zone)
         except ValueError as error:
-            raise LineError(str(error)) from None
+            raise RecordError(str(error)) from None
 
     def notices(self) -> list[str]:
         """What had to be assumed or stays unknown."""
-        notices = self._clock.notices()
+        notices = super().notices()
         if self._n_yearless:
             years = " and ".join(map(str, sorted(self._years)))
             origin = (
@@ -175,8 +169,7 @@ def _latest_before(time: datetime, latest: datetime) -> datetime:
     return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
 
 
-@dataclass
-class _Announced:
+class _Announced(NamedTuple):
     """A GPU named on one line, of which a following line says that it is lost."""
 
     line_no: int
@@ -184,66 +177,44 @@ class _Announced:
     address: str
 
 
-@dataclass
 class KernelLog:
     """What has been read of one log so far."""
 
-    source: Source
-    options: Options
-    n_other: int = 0
-    is_log: bool = False
-    """Whether any line has a form of such a log."""
-    rows: list[HealthRow] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    announced: _Announced | None = None
-
-    def __post_init__(self) -> None:
-        self.cluster = self.options.cluster or self.options.default_cluster
-        self.times = _Times(self.source, self.options, self.cluster)
+    def __init__(self, source: Source, options: Options) -> None:
+        self.source, self.options = source, options
+        self.cluster = options.cluster or options.default_cluster
+        self.times = _Times(source, options, self.cluster)
+        self.gathered = Gathered(options, self.times, self._event)
+        self.is_log = False
+        """Whether any line has a form of such a log."""
+        self._announced: _Announced | None = None
 
     def take(self, line_no: int, line: str) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection."""
         text = _COLOURS.sub("", line) if "\x1b" in line else line
         text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
-        try:
-            if self.source.truncated and not line.endswith("\n"):
-                raise LineError("line cut off at the end of the file")
-            result = self._event(line_no, text)
-        except LineError as error:
-            self.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
-            return
-        if isinstance(result, HealthRow):
-            self.rows.append(result)
-        else:
-            self.skipped[result] += 1
+        self.gathered.take(line_no, text, (line_no, line, text))
 
     def batch(self) -> Batch:
         """All of the log; SourceError where it holds no line of one."""
-        self.skipped["not_an_xid"] += self.n_other
-        n_read = len(self.rows) + len(self.rejected) + self.skipped.total()
-        if n_read == 0:
-            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
-        if not (self.is_log or self.rows or self.rejected):
-            raise SourceError(
-                f"{self.source.name}: is no kernel log: none of its {n_read:,} lines has a form of "
-                "dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give another file"
-            )
-        times = [row.observed_at for row in self.rows if row.observed_at is not None]
-        return Batch(
-            tables={"health_events": health_frame(self.rows, "kernel", _KEY)},
-            rows_read=n_read,
-            rows_kept=len(self.rows),
-            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=self.rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
-            clusters=(self.cluster,) if self.rows else (),
-            notices=self.times.notices(),
+        batch = self.gathered.batch(
+            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
         )
+        if batch.rows_read == 0:
+            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+        if not (self.is_log or batch.rows_kept or batch.rejected):
+            raise SourceError(
+                f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
+                "a form of dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give "
+                "another file"
+            )
+        return batch
 
-    def _event(self, line_no: int, text: str) -> HealthRow | str:
-        """The row of a line, or the reason to skip it; LineError where it is unreadable."""
+    def _event(self, line: tuple[int, str, str], log: Gathered) -> list[HealthRow] | str:
+        """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
+        line_no, whole, text = line
+        if self.source.truncated and not whole.endswith("\n"):
+            raise RecordError("line cut off at the end of the file")
         journal = journal_record(text) if text.startswith("{") else None
         parts = split_line(journal[0] if journal else text)
         if parts is None:
@@ -259,11 +230,13 @@ class KernelLog:
         prefix, address = self._completed(line_no, prefix, fault)
         node = prefix.host or self.options.node
         if node is None:
-            raise LineError("no host on the line: pass --node")
-        return HealthRow(
+            raise RecordError("no host on the line: pass --node")
+        observed_at = self.times.instant(prefix)
+        log.saw(self.cluster, observed_at)
+        row = HealthRow(
             cluster=self.cluster,
             node=node,
-            observed_at=self.times.instant(prefix),
+            observed_at=observed_at,
             check_name=fault.check_name,
             message=fault.message,
             gpu=address,
@@ -274,6 +247,7 @@ class KernelLog:
             xid=fault.code if fault.check_name == "xid" else None,
             sxid=fault.code if fault.check_name == "sxid" else None,
         )
+        return [row]
 
     def _remember(self, line_no: int, before: str, message: str) -> None:
         """Keeps a GPU named without a fault: drivers break that report over three lines."""
@@ -282,14 +256,14 @@ class KernelLog:
             return
         try:
             prefix = prefix_of(before)
-        except LineError:
+        except RecordError:
             return
         if prefix is not None:
-            self.announced = _Announced(line_no, prefix, address)
+            self._announced = _Announced(line_no, prefix, address)
 
     def _completed(self, line_no: int, prefix: Prefix, fault: Fault) -> tuple[Prefix, str | None]:
         """Prefix and address of a fault, from the line that named the GPU where its own lack."""
-        named = self.announced
+        named = self._announced
         if (
             fault.address is not None
             or named is None

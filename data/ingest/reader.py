@@ -89,10 +89,6 @@ class Options:
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
-    def zone_of(self, cluster: str) -> str:
-        """IANA zone in which `cluster` writes local times."""
-        return self.timezone or self.timezones.get(cluster, "UTC")
-
 
 @dataclass(frozen=True)
 class Rejected:
@@ -106,9 +102,13 @@ class Rejected:
     """The record as it stands, cut to RAW_LIMIT."""
 
 
+class RecordError(ValueError):
+    """A record that cannot be read; the text is the reason."""
+
+
 @dataclass
 class Batch:
-    """What a reader made of one input: rows_read = rows_kept + skipped + rejected."""
+    """What a reader made of one input."""
 
     tables: dict[str, pd.DataFrame | pa.Table | duckdb.DuckDBPyRelation] = field(
         default_factory=dict
@@ -117,8 +117,8 @@ class Batch:
     Times are UTC-aware (or DuckDB TIMESTAMPTZ)."""
     files: dict[str, Callable[[Path], None]] = field(default_factory=dict)
     """Path below the store's metrics/ -> what writes that file; named by its content."""
-    rows_read: int = 0
     rows_kept: int = 0
+    """Records of the input that were kept."""
     skipped_by_reason: dict[str, int] = field(default_factory=dict)
     rejected: list[Rejected] = field(default_factory=list)
     first_at: datetime | None = None
@@ -126,3 +126,8 @@ class Batch:
     clusters: tuple[str, ...] = ()
     notices: list[str] = field(default_factory=list)
     """What had to be assumed, for the user: the year of syslog times, an ambiguous hour."""
+
+    @property
+    def rows_read(self) -> int:
+        """Records of the input: kept, skipped and rejected ones."""
+        return self.rows_kept + sum(self.skipped_by_reason.values()) + len(self.rejected)

@@ -130,7 +130,6 @@ def trace_batch(rows: TraceRows, meta: TraceMeta, *, name: str, options: Options
     return Batch(
         tables={"straggler_traces": _one_row(row)},
         files={path: lambda target: write_trace(target, columns)},
-        rows_read=len(rows),
         rows_kept=len(rows),
         first_at=traced_at,
         last_at=traced_at,

@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from data.ingest.local_time import zone
-from data.ingest.sacct_sql import literal
+from data.ingest.text_columns import instant_sql, literal, one_of
 from data.ingest.training_columns import DURATIONS, LOADED, NO_EVENT, SAVED, Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from data.ingest.reader import Options
 
@@ -32,6 +32,8 @@ class Fields:
         self, header: Sequence[str], known: Mapping[str, Column], options: Options
     ) -> None:
         self._header, self._known, self._options = header, known, options
+        for name in filter(None, (options.timezone, *options.timezones.values())):
+            zone(name)
 
     def cleaned(self) -> str:
         """The columns without blanks and quotes; a sign for no value is NULL."""
@@ -78,14 +80,15 @@ class Fields:
         return f"""CASE WHEN TRY_CAST({text} AS DOUBLE) IS NOT NULL THEN CASE {epoch} END
             WHEN NOT regexp_full_match({plain}, {literal(_LOCAL)}) THEN NULL
             WHEN {_is_zoned(plain)} THEN TRY_CAST({zoned} AS TIMESTAMPTZ)
-            ELSE {self._instant(plain)} END AS logged_at,
+            ELSE {instant_sql(plain, self._options, "cluster")} END AS logged_at,
             TRY_CAST({text} AS DOUBLE) IS NULL AND NOT {_is_zoned(plain)} AS is_local"""
 
     def event(self) -> str:
         """Columns checkpoint_event and is_other, which tells an event of another kind."""
-        return f"""CASE WHEN {_one_of("event_text", SAVED)} THEN 'saved'
-              WHEN {_one_of("event_text", LOADED)} THEN 'loaded' END AS checkpoint_event,
-            NOT coalesce({_one_of("event_text", SAVED | LOADED | NO_EVENT)}, true) AS is_other"""
+        known = sorted(SAVED | LOADED | NO_EVENT)
+        return f"""CASE WHEN {one_of("event_text", sorted(SAVED))} THEN 'saved'
+              WHEN {one_of("event_text", sorted(LOADED))} THEN 'loaded' END AS checkpoint_event,
+            event_text IS NOT NULL AND NOT {one_of("event_text", known)} AS is_other"""
 
     def skip(self) -> str:
         """Why a record is not of interest, NULL where it is."""
@@ -163,29 +166,6 @@ class Fields:
             f"'{{' || nullif(concat_ws(', ', {', '.join(pairs)}), '') || '}}'" if pairs else "NULL"
         )
 
-    def _instant(self, text: str) -> str:
-        """A local time as an instant; of an hour that comes twice the first, as elsewhere."""
-        local, place = f"TRY_CAST({text} AS TIMESTAMP)", self._zone()
-        if place == "'UTC'":
-            return f"make_timestamptz(epoch_us({local}))"
-        instant = f"({local} AT TIME ZONE {place})"
-        hour_before = f"({instant} - INTERVAL 1 HOUR)"  # DuckDB takes the second
-        return f"""CASE WHEN ({hour_before} AT TIME ZONE {place}) = {local}
-            THEN {hour_before} ELSE {instant} END"""
-
-    def _zone(self) -> str:
-        """The zone of a record's local times."""
-        options = self._options
-        for name in filter(None, (options.timezone, *options.timezones.values())):
-            zone(name)
-        if options.timezone is not None or not options.timezones:
-            return literal(options.timezone or "UTC")
-        cases = " ".join(
-            f"WHEN {literal(cluster)} THEN {literal(name)}"
-            for cluster, name in sorted(options.timezones.items())
-        )
-        return f"CASE cluster {cases} ELSE 'UTC' END"
-
 
 def _is_zoned(text: str) -> str:
     return f"regexp_matches({text}, {literal(_ZONE)})"
@@ -193,12 +173,6 @@ def _is_zoned(text: str) -> str:
 
 def _is_whole(name: str) -> str:
     return f"coalesce({name} = floor({name}) AND abs({name}) < 9e15, false)"
-
-
-def _one_of(value: str, words: Iterable[str]) -> str:
-    """Whether a value is one of these words; not IN, which DuckDB makes a join of."""
-    cases = " ".join(f"WHEN {literal(word)} THEN true" for word in sorted(words))
-    return f"(CASE WHEN {value} IS NULL THEN NULL ELSE CASE {value} {cases} ELSE false END END)"
 
 
 def _number(text: str) -> str:
