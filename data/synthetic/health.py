@@ -10,19 +10,16 @@ import pyarrow as pa
 
 from data.synthetic import calibration as cal
 from data.synthetic.columns import cluster_column, event_ids, ints, times, words
-from data.synthetic.faults import CAUSES, Evidence
-from data.synthetic.fleet import INSPECTION
+from data.synthetic.fleet import CAUSES, INSPECTION, Evidence
+from data.synthetic.schedule import ILLEGAL_ACCESS
 from data.synthetic.spec import GPUS_PER_NODE
-from data.synthetic.verdicts import ILLEGAL_ACCESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from data.synthetic.fleet import Fleet, PlannedOutages
-    from data.synthetic.schedule import Schedule
-    from data.synthetic.verdicts import Verdicts
+    from data.synthetic.cluster import Played
 
     Ints = NDArray[np.int64]
 
@@ -83,28 +80,15 @@ class _Events:
     gpu: Ints
 
 
-def health_events_table(
-    schedule: Schedule,
-    verdicts: Verdicts,
-    nodes: Fleet,
-    *,
-    planned: PlannedOutages,
-    rng: np.random.Generator,
-) -> pa.Table:
+def health_events_table(demo: Played) -> pa.Table:
     """Observations of the kernel and of health checks, in order of time.
 
     A hardware failure shows within a minute before (kernel) to 200 seconds after (checks, which
     run every five minutes) the end of the jobs it ends, well inside the window of attribution.
     """
-    events = _in_order(
-        [
-            _of_strikes(schedule, rng),
-            _of_users(schedule, verdicts, rng),
-            _of_inspections(schedule, planned, rng),
-            _background(schedule, nodes, rng),
-        ],
-        schedule.period_s,
-    )
+    nodes, rng = demo.nodes, demo.chance["health"]
+    parts = [part(demo, rng) for part in (_of_strikes, _of_users, _of_inspections, _background)]
+    events = _in_order(parts, demo.schedule.period_s)
     kind, gpu, n = events.kind, events.gpu, len(events.kind)
     xid = np.array([one.xid or 0 for one in KINDS], dtype=np.int32)[kind]
     checks = sorted({one.check for one in KINDS})
@@ -153,8 +137,10 @@ def _collected(rows: Iterator[tuple[float, int, int, int]]) -> _Events:
     return _Events(columns[:, 0], node, kind, gpu)
 
 
-def _of_strikes(schedule: Schedule, rng: np.random.Generator) -> _Events:
+def _of_strikes(demo: Played, rng: np.random.Generator) -> _Events:
     """Kernel lines, often repeated, just before; checks just after, and again during repair."""
+
+    schedule = demo.schedule
 
     def rows() -> Iterator[tuple[float, int, int, int]]:
         for at_s, node, fault in schedule.strikes:
@@ -175,9 +161,9 @@ def _of_strikes(schedule: Schedule, rng: np.random.Generator) -> _Events:
     return _collected(rows())
 
 
-def _of_users(schedule: Schedule, verdicts: Verdicts, rng: np.random.Generator) -> _Events:
+def _of_users(demo: Played, rng: np.random.Generator) -> _Events:
     """A page fault or exception, then the stopped channel, as a user's program crashes."""
-    rows = verdicts.of(ILLEGAL_ACCESS)
+    schedule, rows = demo.schedule, demo.verdicts.of(ILLEGAL_ACCESS)
     node = schedule.nodes[schedule.begins[rows]]
     end_s = schedule.end_s[rows] - rng.uniform(1, 4, len(rows))
     kind = np.array([KINDS.index(one) for one in _USER])[rng.choice(2, len(rows), p=[0.7, 0.3])]
@@ -191,31 +177,31 @@ def _of_users(schedule: Schedule, verdicts: Verdicts, rng: np.random.Generator) 
     )
 
 
-def _of_inspections(
-    schedule: Schedule, planned: PlannedOutages, rng: np.random.Generator
-) -> _Events:
+def _of_inspections(demo: Played, rng: np.random.Generator) -> _Events:
     """The warning for which a node is drained once its jobs have ended."""
-    chosen = schedule.outages["kind"] == INSPECTION
-    node = schedule.outages["node"][chosen]
-    due_s = planned.due_s[schedule.outages["reference"][chosen]]
+    outages = demo.schedule.outages
+    chosen = outages["kind"] == INSPECTION
+    node = outages["node"][chosen]
+    due_s = demo.planned.due_s[outages["reference"][chosen]]
     kind = np.full(len(node), KINDS.index(_INSPECTED))
     return _Events(due_s + rng.uniform(0, 1, len(node)), node, kind, np.zeros_like(node))
 
 
-def _background(schedule: Schedule, nodes: Fleet, rng: np.random.Generator) -> _Events:
+def _background(demo: Played, rng: np.random.Generator) -> _Events:
     """Warnings at all times, of lemons three times as many, and very few false alarms.
 
     False alarms are so rare that far less than 1 % of completed jobs see one (A4).
     """
+    nodes, period_s = demo.nodes, demo.schedule.period_s
     weight = np.ones(len(nodes))
     weight[nodes.lemons] = 3
-    node_days = len(nodes) * schedule.period_s / cal.DAY_S
+    node_days = len(nodes) * period_s / cal.DAY_S
     n, n_false = rng.poisson([_PER_NODE_DAY * node_days, _FALSE_ALARMS_PER_NODE_DAY * node_days])
     shares = [share for share, _ in _BACKGROUND]
     kinds = np.array([KINDS.index(one) for _, one in _BACKGROUND])
     false = np.full(n_false, KINDS.index(_FALSE_ALARM))
     return _Events(
-        rng.uniform(0, schedule.period_s, n + n_false),
+        rng.uniform(0, period_s, n + n_false),
         rng.choice(len(nodes), n + n_false, p=weight / weight.sum()),
         np.concatenate([kinds[rng.choice(len(kinds), n, p=shares)], false]),
         rng.integers(0, GPUS_PER_NODE, n + n_false),

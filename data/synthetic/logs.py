@@ -10,18 +10,17 @@ import pyarrow as pa
 
 from data.synthetic.columns import cluster_column, times, words
 from data.synthetic.jobs import FIRST_JOB_ID
-from data.synthetic.schedule import NODE_FAIL
+from data.synthetic.schedule import CAUSE_NAMES, NODE_FAIL
 from data.synthetic.spec import GPUS_PER_NODE, START_AT
-from data.synthetic.verdicts import CAUSE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
-    from data.synthetic.schedule import Schedule
-    from data.synthetic.verdicts import Verdicts
+    from data.synthetic.schedule import Schedule, Verdicts
 
     Ints = NDArray[np.int64]
 
@@ -87,22 +86,16 @@ class _Line(NamedTuple):
     text: str
 
 
-def job_logs_table(
-    schedule: Schedule,
-    verdicts: Verdicts,
-    keys: pa.Array,
-    *,
-    nodes: Fleet,
-    rng: np.random.Generator,
-) -> pa.Table:
+def job_logs_table(demo: Played) -> pa.Table:
     """Last lines of the logs of hardware failures and of a sample of all others.
 
     At most `MOST_LOGS` of either, and a few of completed jobs. A lost node ends its log without a
     reason; in a multi-node job the ranks that only waited complain as loudly as the one that died.
     """
+    schedule, nodes, rng = demo.schedule, demo.nodes, demo.chance["logs"]
     lines = [
         line
-        for row, cause in _chosen(schedule, verdicts, rng)
+        for row, cause in _chosen(schedule, demo.verdicts, rng)
         for line in _log(schedule, (row, cause), nodes, rng=rng)
     ]
     attempt = np.array([line.attempt for line in lines], dtype=np.int64)
@@ -110,7 +103,7 @@ def job_logs_table(
     return pa.table(
         {
             "cluster": cluster_column(len(lines)),
-            "attempt_key": keys.take(pa.array(attempt)),
+            "attempt_key": demo.keys.take(pa.array(attempt)),
             "file": pa.array([f"slurm-{job}.out" for job in ids.tolist()], pa.string()),
             "line_no": pa.array([line.number for line in lines], pa.int64()),
             "logged_at": times(np.array([line.at_s for line in lines], dtype=np.float64)),

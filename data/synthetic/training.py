@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from data.synthetic.cluster import Played
     from data.synthetic.schedule import Schedule
 
     Floats = NDArray[np.float64]
@@ -44,15 +45,14 @@ def logged_jobs(schedule: Schedule) -> Ints:
     return chosen[held[chosen] > 0]
 
 
-def training_metrics_table(
-    schedule: Schedule, keys: pa.Array, rng: np.random.Generator
-) -> pa.Table:
+def training_metrics_table(demo: Played) -> pa.Table:
     """One row about every minute of training, one a checkpoint saved, one a checkpoint loaded.
 
     An attempt starts up for `STARTUP_S`, then works for `CHECKPOINT_INTERVAL_S` and writes for
     `CHECKPOINT_WRITE_S` by turns, to the second as in `ledger.ledger`. The next attempt goes on
     from the last step saved: later ones come again. The loss falls by a power of the step.
     """
+    schedule, rng = demo.schedule, demo.chance["training"]
     jobs = logged_jobs(schedule)
     step_s = rng.choice(_STEP_TIMES_S, len(jobs))
     parts = [
@@ -68,7 +68,7 @@ def training_metrics_table(
         {
             "cluster": cluster_column(len(row)),
             "job_id": job_ids(schedule.job[row]),
-            "attempt_key": keys.take(pa.array(row)),
+            "attempt_key": demo.keys.take(pa.array(row)),
             "step": ints(step),
             "rank": ints(np.zeros(len(row), dtype=np.int32)),
             "logged_at": times(schedule.start_s[row] + at),
