@@ -7,8 +7,10 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
 
-_MODULES = (
-    *("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log"),
-    *("training_metrics", "straggler_trace"),
-)
 SNIFFED_CHARACTERS = 16_384
 MAX_REJECTED_STORED = 100_000
 """Rejected records of one ingest that are stored with their text; all are counted."""
@@ -65,10 +63,13 @@ class IngestResult:
         return sum(self.rejected_by_reason.values())
 
 
+@cache
 def readers() -> dict[str, ModuleType]:
-    """Source name -> the module that reads it."""
-    modules = (import_module(f"data.ingest.{name}") for name in _MODULES)
-    return {module.NAME: module for module in modules}
+    """Source name -> the module of this folder that reads it, in the order of their PLACE."""
+    modules = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
+    found = [module for module in modules if hasattr(module, "sniff")]
+    found.sort(key=lambda module: (getattr(module, "PLACE", len(found)), module.NAME))
+    return {module.NAME: module for module in found}
 
 
 def ingest(
@@ -212,17 +213,10 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 json.dumps(result.notices),
             ],
         )
-        rejected = batch.rejected[:MAX_REJECTED_STORED]
-        if rejected:
+        if batch.rejected:
             import pandas as pd
 
-            rows = pd.DataFrame(
-                {
-                    "line_no": [row.line_no for row in rejected],
-                    "reason": [row.reason for row in rejected],
-                    "raw": [row.raw for row in rejected],
-                }
-            )
+            rows = pd.DataFrame(batch.rejected[:MAX_REJECTED_STORED])
             writer.connection.register("rejected", rows)
             writer.connection.execute(
                 "INSERT INTO rejected_rows SELECT ?, ?, line_no, reason, raw FROM rejected",

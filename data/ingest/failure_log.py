@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "failure-log"
 HELP = "node failures as CSV or Parquet, columns named by --mapping (lanl, pnnl or a TOML file)"
+PLACE = 5
 
 _PROGRESS_RECORDS = 100_000
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "kernel-log"
 HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"
+PLACE = 3
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000

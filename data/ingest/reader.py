@@ -1,10 +1,11 @@
 """What every reader takes and gives: a Source and Options in, a Batch out.
 
-A reader is a module of data.ingest with
+A reader is a module of data.ingest, found by itself, with
 
     NAME = "kernel-log"                  the SOURCE of `faultline ingest SOURCE FILE`
     HELP = "one line"                    shown by `faultline ingest --list`
-    def sniff(head: str) -> bool         does this beginning of a file look like mine?
+    PLACE = 3                            in that list; it stands last without one
+    def sniff(head: str) -> bool         does a file that begins so look like mine alone?
     def read(source, options, connection) -> Batch
 
 and, where a folder may be read as one input,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "sacctmgr-events"
 HELP = "nodes out of service: sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,..."
+PLACE = 2
 
 _DELIMITER = "|"
 _COLUMN = {

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "straggler-trace"
 HELP = "operations of training steps on every worker (NDTimeline trace, Parquet or CSV)"
+PLACE = 8
 
 _ID_DIGITS = 24
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: times since a step lie outside
