@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.actions.login import login
 from data.errors import DataError
-from data.queries.parameters import values
+from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares, start_query
 from data.saved_queries import SavedQueries, SavedQuery
 from data.store import require_current

@@ -13,15 +13,14 @@ from data.errors import SourceError
 from data.ingest.delimited import Scan, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 from data.ingest.text_columns import BROKEN, Asked, Layout, lines_sql, records_table, summary
-from data.ingest.training_columns import known_columns
-from data.ingest.training_sql import Fields
+from data.ingest.training_sql import Fields, known_columns
 
 if TYPE_CHECKING:
     import duckdb
     import numpy as np
     from numpy.typing import NDArray
 
-    from data.ingest.training_columns import Column
+    from data.ingest.training_sql import Column
 
 NAME = "training-metrics"
 HELP = "training metrics: CSV of step, time, loss, step time, checkpoints (see --job-id)"

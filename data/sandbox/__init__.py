@@ -8,8 +8,8 @@ kernel has it, Landlock.
 """
 
 from data.sandbox.limits import QueryLimits
+from data.sandbox.process import keep_spares
 from data.sandbox.query import QueryResult, RunningQuery, run_query, start_query
-from data.sandbox.spares import keep_spares
 
 __all__ = [
     "QueryLimits",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import QueryError
-from data.sandbox import spares, wire
+from data.sandbox import process, wire
 from data.sandbox.limits import QueryLimits
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class RunningQuery:
                 f"{MAX_AT_ONCE} queries run on this server already: try again once one has ended"
             )
         try:
-            self._process: ConfinedProcess = spares.take()
+            self._process: ConfinedProcess = process.take()
             threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
         except (OSError, RuntimeError) as error:  # no memory, process, thread or file to be had
             _places.release()
@@ -123,7 +123,7 @@ class RunningQuery:
                 self._answer = QueryError(f"the query was cancelled after {self.seconds:.1f} s")
             _places.release()
             self._ended.set()
-            spares.refill()
+            process.refill()
 
 
 def start_query(

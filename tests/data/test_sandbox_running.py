@@ -111,9 +111,9 @@ def test_a_spare_process_serves_one_query_and_no_other(snapshot: Path) -> None:
 
 @pytest.mark.usefixtures("_spares")
 def test_a_spare_that_died_is_replaced(snapshot: Path) -> None:
-    from data.sandbox import spares
+    from data.sandbox import process
 
-    for spare in spares._spares:
+    for spare in process._spares:
         spare.kill()
     time.sleep(0.1)
     assert run_query(snapshot, "SELECT 1").rows == [(1,)]
@@ -121,16 +121,16 @@ def test_a_spare_that_died_is_replaced(snapshot: Path) -> None:
 
 @pytest.mark.usefixtures("_spares")
 def test_spares_end_when_they_are_too_many() -> None:
-    from data.sandbox import spares
+    from data.sandbox import process
 
     keep_spares(1)
-    assert len(spares._spares) == 1
+    assert len(process._spares) == 1
 
 
 def test_spares_end_with_their_parent() -> None:
     code = (
-        "import time; from data.sandbox import keep_spares, spares; keep_spares(2); "
-        "print(*[s._child.pid for s in spares._spares], flush=True); time.sleep(60)"
+        "import time; from data.sandbox import keep_spares, process; keep_spares(2); "
+        "print(*[s._child.pid for s in process._spares], flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True

@@ -16,7 +16,7 @@ from data.errors import DataError
 from data.ingest import readers, training_metrics
 from data.ingest.reader import Batch, Options
 from data.ingest.source import opened
-from data.ingest.training_columns import known_columns
+from data.ingest.training_sql import known_columns
 from data.store import Store
 
 if TYPE_CHECKING:

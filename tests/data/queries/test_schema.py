@@ -15,8 +15,7 @@ from data.errors import DataError
 from data.filters import Selection
 from data.publish import writer
 from data.queries import schema
-from data.queries.examples import examples
-from data.queries.parameters import EARLIEST, LATEST, parameters, values
+from data.queries.schema import EARLIEST, LATEST, examples, parameters, values
 from data.sandbox import RunningQuery, keep_spares, start_query
 from data.store import Store
 
