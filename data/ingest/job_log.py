@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -342,7 +342,7 @@ def _read(groups: dict[str, str | None]) -> LogName:
 
 _DATED = 80  # characters within which a line's time stands
 _TIME = re.compile(
-    r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
     r"\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)"
 )
 _EPOCH = re.compile(r"^\W*(?:\[?rank\d+\]?:?\s?|\d{1,5}: )?\[?(1\d{9})(?:\.(\d{1,9}))?\]?[:\s]")
@@ -364,15 +364,11 @@ def line_time(text: str, clock: LocalClock, cluster: str) -> datetime | None:
     found = _TIME.search(text, 0, _DATED)
     if found is None:
         return _epoch(text)
-    *numbers, fraction, zone = found.groups()
-    year, month, day, hour, minute, second = map(int, numbers)
+    year, month, day, clock_time, zone = found.groups()
+    offset = "" if zone is None else zone.replace("UTC", "Z")
     try:
-        local = datetime(  # noqa: DTZ001 - the zone is the clock's to say
-            year, month, day, hour, minute, second, _microseconds(fraction)
-        )
-        if zone is None:
-            return clock.utc(local, cluster)
-        return local.replace(tzinfo=_zone(zone)).astimezone(UTC)
+        written = datetime.fromisoformat(f"{year}-{month}-{day}T{clock_time}{offset}")
+        return clock.utc(written, cluster) if zone is None else written.astimezone(UTC)
     except (ValueError, OverflowError):  # no such date
         return None
 
@@ -394,16 +390,4 @@ def _epoch(text: str) -> datetime | None:
     if found is None:
         return None
     at = datetime.fromtimestamp(int(found[1]), UTC)
-    return at.replace(microsecond=_microseconds(found[2]))
-
-
-def _microseconds(fraction: str | None) -> int:
-    return int((fraction or "0")[:6].ljust(6, "0"))
-
-
-def _zone(text: str) -> timezone:
-    if text in ("Z", "UTC"):
-        return UTC
-    hours, minutes = int(text[1:3]), int(text[-2:])
-    offset = timedelta(hours=hours, minutes=minutes)
-    return timezone(-offset if text[0] == "-" else offset)
+    return at.replace(microsecond=int((found[2] or "0")[:6].ljust(6, "0")))

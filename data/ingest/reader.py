@@ -50,6 +50,12 @@ class Source:
         """The whole input; for small formats."""
         return self.path.read_text(encoding="utf-8")
 
+    def first_line(self) -> tuple[int, str]:
+        """Index and text of the first line that is not blank; an empty text where there is none."""
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+            lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
+            return next(((index, line) for index, line in lines if line.strip()), (0, ""))
+
 
 @dataclass(frozen=True)
 class Options:

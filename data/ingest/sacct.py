@@ -165,7 +165,7 @@ def _layout(source: Source, options: Options) -> tuple[Layout, list[str]]:
     Names of columns are in lower case; a second column of one name is called `name 2`.
     """
     delimiter = _delimiter(options)
-    index, first = _first_line(source)
+    index, first = source.first_line()
     names = [name.strip().lower() for name in first.split(delimiter)]
     given = [re.sub(r"%.*", "", name.strip().lower()) for name in options.columns or ()]
     if _is_header(names):
@@ -180,13 +180,6 @@ def _layout(source: Source, options: Options) -> tuple[Layout, list[str]]:
     if len(names) == len(given) + 1 and names[-1] == "":
         given.append("")  # sacct -p ends each line with a delimiter
     return Layout(_unique(given, source), delimiter, index), []
-
-
-def _first_line(source: Source) -> tuple[int, str]:
-    """Index and text of the first line that is not blank."""
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
-        lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
-        return next(((index, line) for index, line in lines if line.strip()), (0, ""))
 
 
 def _is_header(names: Sequence[str]) -> bool:

@@ -98,7 +98,9 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
 
 def _layout(source: Source, options: Options) -> _Layout:
     """Columns, delimiter and where the records begin; refuses a file without what is needed."""
-    index, line = _first_line(source)
+    index, line = source.first_line()
+    if not line:
+        raise SourceError(f"{source.name}: has no header: give CSV with one")
     delimiter = options.delimiter or _delimiter_of(line)
     delimiter = "\t" if delimiter == r"\t" else delimiter
     header = list(options.columns) if options.columns else _fields(line, delimiter)
@@ -113,15 +115,6 @@ def _layout(source: Source, options: Options) -> _Layout:
         raise SourceError(f"{source.name}: names no job: pass --job-id (or --run-id)")
     first = index if options.columns and _fields(line, delimiter) != header else index + 1
     return _Layout(header, known, delimiter, first)
-
-
-def _first_line(source: Source) -> tuple[int, str]:
-    """Index and text of the first line that is not blank."""
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
-        for index, line in enumerate(stream):
-            if line.strip():
-                return index, line.rstrip("\r\n")
-    raise SourceError(f"{source.name}: has no header: give CSV with one")
 
 
 def _delimiter_of(line: str) -> str:

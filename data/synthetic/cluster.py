@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.synthetic.columns import sluids
+from data.synthetic.columns import CLUSTER, constant, sluids
 from data.synthetic.fleet import Faults, fleet, planned_outages
 from data.synthetic.schedule import schedule, verdicts
 from data.synthetic.scheduler import Scheduler
@@ -146,12 +146,15 @@ def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: Non
     del jobs, played
     progress("writing tables")
     demo = Played(spec, rows, nodes, planned, streams)
-    written = {name: write(demo) for name, write in _writers().items()}
+    written = {
+        name: rows.add_column(0, "cluster", constant(CLUSTER, len(rows)))
+        for name, rows in ((name, write(demo)) for name, write in _writers().items())
+    }
     return DemoCluster(written, demo.traces, demo.truth)
 
 
 def _writers() -> dict[str, Callable[[Played], pa.Table]]:
-    """Table of the store -> the function `<table>_table` of a module here that writes it."""
+    """Table of the store -> the function `<table>_table` here that writes it, without cluster."""
     modules = [
         import_module(f"data.synthetic.{info.name}")
         for info in iter_modules([str(Path(__file__).parent)])

@@ -31,11 +31,6 @@ def constant(value: str, n: int) -> pa.DictionaryArray:
     return words(np.zeros(n, dtype=np.int8), [value])
 
 
-def cluster_column(n: int) -> pa.DictionaryArray:
-    """The name of the cluster, n times."""
-    return constant(CLUSTER, n)
-
-
 def words(codes: NDArray[np.integer], values: Sequence[str] | pa.Array) -> pa.DictionaryArray:
     """Text by its number in `values`, which may repeat; a negative number is NULL."""
     unique = pa.array(values, pa.string()).dictionary_encode()

@@ -136,8 +136,8 @@ def _xid(code: int, severity: str, text: str) -> Evidence:
     return Evidence("xid", severity, code, text)
 
 
-def _check(name: str, text: str, severity: str = "critical") -> Evidence:
-    return Evidence(name, severity, None, text)
+def _check(name: str, text: str) -> Evidence:
+    return Evidence(name, "critical", None, text)
 
 
 _BUS = _xid(79, "fatal", "GPU has fallen off the bus")
@@ -150,124 +150,48 @@ _REMAP_FAILED = _xid(64, "critical", "row remapper: remapping of a row failed")
 _CONTAINED = _xid(94, "warning", "contained ECC error in an SM, channel torn down")
 _UNCONTAINED = _xid(95, "critical", "uncontained ECC error, GPU reset required")
 _DCGM = _check("check-dcgmi", "diag level 1: memory test failed")
+_MOUNT = _check("check-storage", "mount /checkpoints missing or not answering")
+_GSP_TIMEOUT = _xid(119, "critical", "timeout waiting for RPC response from GSP")
+_GSP_ERROR = _xid(120, "critical", "GSP task exception")
+_NVLINK = _xid(74, "critical", "NVLink: fatal error on link 3")
+_NVLINK_DOWN = _check("check-dcgmi", "nvlink: link 3 down")
+_DIMM = _check("check-syslogs", "EDAC MC0: uncorrectable memory error on DIMM B2")
+_ETHERNET = _check("check-ethlink", "eth0 down")
+_PSU = _check("check-ipmitool", "PSU 2 failure detected, power redundancy lost")
 
-CAUSES: Final = (
-    Cause(
-        "ib_link",
-        "hardware",
-        0.22,
-        0.2,
-        5,
-        "optics",
-        "reseated and cleaned the transceiver",
-        ((0.97, (_LINK,)), (0.03, (_LINK, _BUS))),
+_SIGNATURES: Final = {
+    "ib_link": ((0.97, (_LINK,)), (0.03, (_LINK, _BUS))),
+    "gpu_memory": (
+        (0.5, (_DOUBLE_BIT, _REMAP, _CONTAINED)),
+        (0.3, (_UNCONTAINED,)),
+        (0.2, (_REMAP_FAILED, _DCGM)),
     ),
-    Cause(
-        "gpu_memory",
-        "hardware",
-        0.17,
-        0.1,
-        8,
-        "gpu",
-        "replaced the GPU",
-        (
-            (0.5, (_DOUBLE_BIT, _REMAP, _CONTAINED)),
-            (0.3, (_UNCONTAINED,)),
-            (0.2, (_REMAP_FAILED, _DCGM)),
-        ),
-    ),
-    Cause(
-        "filesystem_mount",
-        "system_software",
-        0.16,
-        1.0,
-        1.5,
-        "storage",
-        "remounted, rebooted",
-        ((1.0, (_check("check-storage", "mount /checkpoints missing or not answering"),)),),
-    ),
-    Cause(
-        "pcie",
-        "hardware",
-        0.13,
-        0.4,
-        12,
-        "pcie",
-        "reseated the riser, retrained the link",
-        ((0.57, (_PCI,)), (0.22, (_BUS, _PCI)), (0.21, (_BUS, _PCI, _IPMI))),
-    ),
-    Cause(
-        "node_lost",
-        "unknown",
-        0.10,
-        1.0,
-        2,
-        "node",
-        "rebooted, no fault found",
-        ((1.0, ()),),
-    ),
-    Cause(
-        "gpu_driver",
-        "system_software",
-        0.07,
-        1.0,
-        1,
-        "driver",
-        "reset GPUs, reloaded the driver",
-        (
-            (0.8, (_xid(119, "critical", "timeout waiting for RPC response from GSP"),)),
-            (0.2, (_xid(120, "critical", "GSP task exception"),)),
-        ),
-    ),
-    Cause(
-        "nvlink",
-        "hardware",
-        0.06,
-        0.1,
-        10,
-        "gpu",
-        "replaced the baseboard",
-        (
-            (
-                1.0,
-                (
-                    _xid(74, "critical", "NVLink: fatal error on link 3"),
-                    _check("check-dcgmi", "nvlink: link 3 down"),
-                ),
-            ),
-        ),
-    ),
-    Cause(
-        "host_memory",
-        "hardware",
-        0.05,
-        0.6,
-        9,
-        "dimm",
-        "replaced a DIMM",
-        ((1.0, (_check("check-syslogs", "EDAC MC0: uncorrectable memory error on DIMM B2"),)),),
-    ),
-    Cause(
-        "ethernet_link",
-        "hardware",
-        0.02,
-        0.5,
-        4,
-        "nic",
-        "replaced the cable",
-        ((1.0, (_check("check-ethlink", "eth0 down"),)),),
-    ),
-    Cause(
-        "power",
-        "hardware",
-        0.02,
-        1.0,
-        7,
-        "psu",
-        "replaced a power supply",
-        ((1.0, (_check("check-ipmitool", "PSU 2 failure detected, power redundancy lost"),)),),
-    ),
-)
+    "filesystem_mount": ((1.0, (_MOUNT,)),),
+    "pcie": ((0.57, (_PCI,)), (0.22, (_BUS, _PCI)), (0.21, (_BUS, _PCI, _IPMI))),
+    "node_lost": ((1.0, ()),),
+    "gpu_driver": ((0.8, (_GSP_TIMEOUT,)), (0.2, (_GSP_ERROR,))),
+    "nvlink": ((1.0, (_NVLINK, _NVLINK_DOWN)),),
+    "host_memory": ((1.0, (_DIMM,)),),
+    "ethernet_link": ((1.0, (_ETHERNET,)),),
+    "power": ((1.0, (_PSU,)),),
+}
+"""Cause -> the alternatives of what it leaves behind."""
+
+_FACTS: Final = {
+    "ib_link": ("hardware", 0.22, 0.2, 5, "optics", "reseated and cleaned the transceiver"),
+    "gpu_memory": ("hardware", 0.17, 0.1, 8, "gpu", "replaced the GPU"),
+    "filesystem_mount": ("system_software", 0.16, 1.0, 1.5, "storage", "remounted, rebooted"),
+    "pcie": ("hardware", 0.13, 0.4, 12, "pcie", "reseated the riser, retrained the link"),
+    "node_lost": ("unknown", 0.10, 1.0, 2, "node", "rebooted, no fault found"),
+    "gpu_driver": ("system_software", 0.07, 1.0, 1, "driver", "reset GPUs, reloaded the driver"),
+    "nvlink": ("hardware", 0.06, 0.1, 10, "gpu", "replaced the baseboard"),
+    "host_memory": ("hardware", 0.05, 0.6, 9, "dimm", "replaced a DIMM"),
+    "ethernet_link": ("hardware", 0.02, 0.5, 4, "nic", "replaced the cable"),
+    "power": ("hardware", 0.02, 1.0, 7, "psu", "replaced a power supply"),
+}
+"""Cause -> domain, share, share that is NODE_FAIL, hours of repair, component, action."""
+
+CAUSES: Final = tuple(Cause(name, *facts, _SIGNATURES[name]) for name, facts in _FACTS.items())
 """Causes in the order of their share. Those of system software always end as NODE_FAIL, so that
 counting by state and counting by domain find the same failures."""
 

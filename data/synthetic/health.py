@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
-from data.synthetic.columns import cluster_column, event_ids, ints, times, words
+from data.synthetic.columns import event_ids, ints, times, words
 from data.synthetic.fleet import CAUSES, INSPECTION, Evidence
 from data.synthetic.schedule import ILLEGAL_ACCESS
 from data.synthetic.spec import GPUS_PER_NODE
@@ -97,7 +97,6 @@ def health_events_table(demo: Played) -> pa.Table:
     messages = [_message(one, gpu) for one in KINDS for gpu in range(GPUS_PER_NODE)]
     return pa.table(
         {
-            "cluster": cluster_column(n),
             "event_id": event_ids(n, rng),
             "node": words(events.node, nodes.names),
             "gpu": words(np.where(xid > 0, gpu, -1), PCI_ADDRESSES),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
-from data.synthetic.columns import cluster_column, ints, numerals, times, words
+from data.synthetic.columns import ints, numerals, times, words
 from data.synthetic.schedule import NODE_FAIL, STATES
 from data.synthetic.scheduler import LARGE_ABOVE_GPUS
 from data.synthetic.spec import GPUS_PER_NODE
@@ -166,7 +166,6 @@ def jobs_table(demo: Played) -> pa.Table:
     ids = job_ids(job)
     return pa.table(
         {
-            "cluster": cluster_column(len(schedule)),
             "attempt_key": keys,
             "job_id": ids,
             "job_id_raw": ids,
@@ -221,7 +220,6 @@ def job_nodes_table(demo: Played) -> pa.Table:
     gpus = np.minimum(schedule.n_gpus, GPUS_PER_NODE).astype(np.int32)
     return pa.table(
         {
-            "cluster": cluster_column(len(attempt)),
             "attempt_key": demo.keys.take(pa.array(attempt)),
             "node": words(schedule.nodes, demo.nodes.names),
             "n_gpus": ints(gpus[attempt]),

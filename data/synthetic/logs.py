@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from data.synthetic.columns import cluster_column, times, words
+from data.synthetic.columns import times, words
 from data.synthetic.jobs import FIRST_JOB_ID
 from data.synthetic.schedule import CAUSE_NAMES, NODE_FAIL
 from data.synthetic.spec import GPUS_PER_NODE, START_AT
@@ -102,7 +102,6 @@ def job_logs_table(demo: Played) -> pa.Table:
     ids = schedule.job[attempt] + FIRST_JOB_ID
     return pa.table(
         {
-            "cluster": cluster_column(len(lines)),
             "attempt_key": demo.keys.take(pa.array(attempt)),
             "file": pa.array([f"slurm-{job}.out" for job in ids.tolist()], pa.string()),
             "line_no": pa.array([line.number for line in lines], pa.int64()),

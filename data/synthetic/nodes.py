@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.synthetic.calibration import DAY_S
-from data.synthetic.columns import CLUSTER, cluster_column, constant, ints, times, words
+from data.synthetic.columns import constant, ints, times, words
 from data.synthetic.fleet import (
     CAUSES,
     INSPECTION,
@@ -36,7 +36,6 @@ def clusters_table(_: Played) -> pa.Table:
     """The one row of the demo; its GPU-hours have no price until site.toml gives one."""
     return pa.table(
         {
-            "cluster": [CLUSTER],
             "gpus_per_node": pa.array([GPUS_PER_NODE], pa.int32()),
             "gpu_model": [GPU_MODEL],
             "timezone": ["UTC"],
@@ -53,7 +52,6 @@ def nodes_table(demo: Played) -> pa.Table:
     pod = rack // RACKS_PER_POD
     return pa.table(
         {
-            "cluster": cluster_column(n),
             "node": nodes.names,
             "first_seen_at": times(-nodes.installed_days * DAY_S),
             "last_seen_at": times(np.full(n, demo.spec.period_s)),
@@ -84,7 +82,6 @@ def node_facts_table(demo: Played) -> pa.Table:
     ).astype(np.int64)
     return pa.table(
         {
-            "cluster": cluster_column(len(node)),
             "node": words(node, nodes.names),
             "gpu": pa.nulls(len(node), pa.string()),
             "key": words(np.repeat([0, 0, 1, 2], parts), ["driver", "firmware", "batch"]),
@@ -134,7 +131,6 @@ def node_events_table(demo: Played) -> pa.Table:
     lost = np.array([*(fault.node_fail for fault in faults), False])[fault_of]
     return pa.table(
         {
-            "cluster": cluster_column(len(node)),
             "node": words(node, nodes.names),
             "start_at": times(start_s),
             "end_at": times(end_s, end_s < schedule.period_s),
@@ -173,7 +169,6 @@ def tickets_table(demo: Played) -> pa.Table:
             text.append(f"{name}: PCIe replays above threshold")
     return pa.table(
         {
-            "cluster": cluster_column(len(rows)),
             "ticket_id": pa.array([f"T-{i + 1:06d}" for i in range(len(rows))], pa.string()),
             "node": words(node[rows], nodes.names),
             "opened_at": times(opened_s[rows]),

@@ -191,7 +191,7 @@ def _waiting(played: Scheduler) -> Iterator[tuple[int, int]]:
 def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> dict[str, Ints]:
     """Columns of single-node jobs whose owners cancel them before they start."""
     sizes = np.array(list(cal.SMALL_JOBS))
-    weights = np.array(list(cal.SMALL_JOBS.values()))
+    weights = np.array([share for share, _ in cal.SMALL_JOBS.values()])
     n = len(jobs)
     submit = rng.integers(0, period_s - 1, n)
     nothing = np.full(n, -1)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
-from data.synthetic.columns import cluster_column, ints, times, words
+from data.synthetic.columns import ints, times, words
 from data.synthetic.jobs import job_ids
 from data.synthetic.spec import GPUS_PER_NODE
 
@@ -66,7 +66,6 @@ def training_metrics_table(demo: Played) -> pa.Table:
     noise = rng.standard_normal((3, len(row)))
     return pa.table(
         {
-            "cluster": cluster_column(len(row)),
             "job_id": job_ids(schedule.job[row]),
             "attempt_key": demo.keys.take(pa.array(row)),
             "step": ints(step),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from data.synthetic import calibration as cal
 from data.synthetic.calibration import DAY_S
-from data.synthetic.columns import cluster_column, words
+from data.synthetic.columns import words
 from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
 from data.synthetic.jobs import job_ids
 from data.synthetic.schedule import CAUSE_DOMAINS, CAUSE_NAMES
@@ -213,8 +213,7 @@ def demo_truth(demo: Played) -> DemoTruth:
 
 def planted_causes_table(demo: Played) -> pa.Table:
     """Why each attempt failed, as planted."""
-    planted = demo.truth.attempts.drop_columns("job_id")
-    return planted.add_column(0, "cluster", cluster_column(len(planted)))
+    return demo.truth.attempts.drop_columns("job_id")
 
 
 def _with_stragglers(
