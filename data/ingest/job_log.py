@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 
 from data.errors import DataError, SourceError
 from data.ingest.local_time import LocalClock
-from data.ingest.log_lines import first_and_last_lines
 from data.ingest.reader import Batch, Options, Rejected, Source
-from data.ingest.source import Opened, opened
+from data.ingest.source import Opened, first_and_last_lines, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,9 @@ configuration without files, network or extensions, limits of the operating syst
 kernel has it, Landlock.
 """
 
-from data.sandbox.limits import QueryLimits
 from data.sandbox.process import keep_spares
 from data.sandbox.query import QueryResult, RunningQuery, run_query
+from data.sandbox.wire import QueryLimits
 
 __all__ = [
     "QueryLimits",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from data.errors import QueryError
-from data.sandbox.limits import QueryLimits
+from data.sandbox.wire import QueryLimits
 
 NICENESS = 15
 """Below the dashboard: it gets the processor whenever it wants it, a query what is left, and of a

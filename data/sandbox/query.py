@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import QueryError
 from data.sandbox import process, wire
-from data.sandbox.limits import QueryLimits
+from data.sandbox.wire import QueryLimits
 
 if TYPE_CHECKING:
     from data.sandbox.process import ConfinedProcess

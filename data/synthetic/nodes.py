@@ -1,14 +1,16 @@
-"""The tables about nodes: `clusters`, `nodes`, `node_facts`, `node_events`, `tickets`."""
+"""The tables about nodes: what they are, what failed, when they were out of service."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
+from data.synthetic import calibration as cal
 from data.synthetic.calibration import DAY_S
-from data.synthetic.columns import constant, ints, times, words
+from data.synthetic.columns import constant, event_ids, ints, times, words
 from data.synthetic.fleet import (
     CAUSES,
     INSPECTION,
@@ -16,12 +18,20 @@ from data.synthetic.fleet import (
     NODES_PER_RACK,
     RACKS_PER_POD,
     REPAIR,
+    Evidence,
 )
+from data.synthetic.schedule import ILLEGAL_ACCESS
 from data.synthetic.spec import GPUS_PER_NODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from data.synthetic.cluster import Played
     from data.synthetic.schedule import Schedule
+
+    Ints = NDArray[np.int64]
 
 
 GPU_MODEL: Final = "A100-SXM4-80GB"
@@ -177,4 +187,188 @@ def tickets_table(demo: Played) -> pa.Table:
             "action": pa.array(action, pa.string()),
             "text": pa.array(text, pa.string()),
         }
+    )
+
+
+PCI_ADDRESSES: Final = tuple(
+    f"0000:{bus}:00" for bus in ("07", "0f", "47", "4e", "87", "90", "b7", "bd")
+)
+"""PCI addresses of the GPUs of a node, as the kernel names them."""
+
+_BACKGROUND: Final = (
+    (0.30, Evidence("check-sensors", "warning", None, "GPU temperature above 83 C")),
+    (0.20, Evidence("check-processor", "warning", None, "load above twice the number of cores")),
+    (0.15, Evidence("check-storage", "warning", None, "/scratch is 91 % full")),
+    (0.12, Evidence("check-syslogs", "warning", None, "EDAC MC0: corrected memory errors")),
+    (0.08, Evidence("check-ethlink", "warning", None, "eth0: receive errors are rising")),
+    (0.05, Evidence("check-ib", None, None, "check timed out")),
+    (0.10, Evidence("xid", "info", 63, "row remapper: new row marked for remapping")),
+)
+"""What nodes report all the time, with shares; none of it is critical (A4)."""
+
+_USER: Final = (
+    Evidence("xid", "warning", 31, "MMU fault: access to an unmapped address by a compute engine"),
+    Evidence("xid", "warning", 13, "graphics exception: illegal address in a kernel"),
+)
+_USER_AFTER: Final = Evidence("xid", "info", 43, "channel stopped after the error of its process")
+
+_INSPECTED: Final = Evidence(
+    "check-dcgmi", "warning", None, "diag level 1: PCIe replays above threshold"
+)
+_FALSE_ALARM: Final = Evidence("check-ipmitool", "critical", None, "sensor reading out of range")
+
+KINDS: Final = tuple(
+    dict.fromkeys(
+        [
+            *(one for cause in CAUSES for _, signature in cause.signatures for one in signature),
+            *(one for _, one in _BACKGROUND),
+            *_USER,
+            _USER_AFTER,
+            _INSPECTED,
+            _FALSE_ALARM,
+        ]
+    )
+)
+"""Every kind of event in the demo."""
+
+_PER_NODE_DAY: Final = 0.5
+_FALSE_ALARMS_PER_NODE_DAY: Final = 0.0005
+_SEVERITIES: Final = ("info", "warning", "critical", "fatal")
+_CHECK_EVERY_S: Final = 300
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Events as columns: time in seconds of the period, node, index into `KINDS`, GPU."""
+
+    at_s: NDArray[np.float64]
+    node: Ints
+    kind: Ints
+    gpu: Ints
+
+
+def health_events_table(demo: Played) -> pa.Table:
+    """Observations of the kernel and of health checks, in order of time.
+
+    A hardware failure shows within a minute before (kernel) to 200 seconds after (checks, which
+    run every five minutes) the end of the jobs it ends, well inside the window of attribution.
+    """
+    nodes, rng = demo.nodes, demo.chance["health"]
+    parts = [part(demo, rng) for part in (_of_strikes, _of_users, _of_inspections, _background)]
+    events = _in_order(parts, demo.schedule.period_s)
+    kind, gpu, n = events.kind, events.gpu, len(events.kind)
+    xid = np.array([one.xid or 0 for one in KINDS], dtype=np.int32)[kind]
+    checks = sorted({one.check for one in KINDS})
+    check = np.array([checks.index(one.check) for one in KINDS])
+    severity = np.array([_SEVERITIES.index(k.severity) if k.severity else -1 for k in KINDS])
+    messages = [_message(one, gpu) for one in KINDS for gpu in range(GPUS_PER_NODE)]
+    return pa.table(
+        {
+            "event_id": event_ids(n, rng),
+            "node": words(events.node, nodes.names),
+            "gpu": words(np.where(xid > 0, gpu, -1), PCI_ADDRESSES),
+            "observed_at": times(events.at_s),
+            "source": words((xid == 0).astype(np.int8), ["kernel", "health_check"]),
+            "check_name": words(check[kind], checks),
+            "severity": words(severity[kind], _SEVERITIES),
+            "xid": ints(xid, xid > 0),
+            "message": words(kind * GPUS_PER_NODE + gpu, messages),
+        }
+    )
+
+
+def _in_order(parts: list[_Events], period_s: int) -> _Events:
+    """All events of the period by time."""
+    at_s, node, kind, gpu = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("at_s", "node", "kind", "gpu")
+    )
+    order = np.argsort(at_s, kind="stable")
+    order = order[(at_s[order] >= 0) & (at_s[order] < period_s)]
+    return _Events(at_s[order], node[order], kind[order], gpu[order])
+
+
+def _message(one: Evidence, gpu: int) -> str:
+    if one.xid is None:
+        return one.text
+    process = "pid='<unknown>', name=<unknown>"
+    if one in (*_USER, _USER_AFTER):
+        process = "pid=31415, name=python3"
+    return f"NVRM: Xid (PCI:{PCI_ADDRESSES[gpu]}): {one.xid}, {process}, {one.text}"
+
+
+def _collected(rows: Iterator[tuple[float, int, int, int]]) -> _Events:
+    columns = np.array(list(rows), dtype=np.float64).reshape(-1, 4)
+    node, kind, gpu = columns[:, 1:].astype(np.int64).T
+    return _Events(columns[:, 0], node, kind, gpu)
+
+
+def _of_strikes(demo: Played, rng: np.random.Generator) -> _Events:
+    """Kernel lines, often repeated, just before; checks just after, and again during repair."""
+
+    schedule = demo.schedule
+
+    def rows() -> Iterator[tuple[float, int, int, int]]:
+        for at_s, node, fault in schedule.strikes:
+            gpu = int(rng.integers(GPUS_PER_NODE))
+            line_s = max(at_s - rng.uniform(5, 55), 0)
+            check_s = min(at_s + rng.uniform(10, 200), schedule.period_s - 1)
+            for one in fault.evidence:
+                kind = KINDS.index(one)
+                if one.xid:
+                    for _ in range(int(rng.integers(1, 4))):
+                        yield line_s, node, kind, gpu
+                        line_s += rng.uniform(0.01, 1.5)
+                    continue
+                repeats = min(3, (fault.repair_s - 900) // _CHECK_EVERY_S)
+                for again in range(1 + max(0, repeats)):
+                    yield check_s + again * _CHECK_EVERY_S, node, kind, gpu
+
+    return _collected(rows())
+
+
+def _of_users(demo: Played, rng: np.random.Generator) -> _Events:
+    """A page fault or exception, then the stopped channel, as a user's program crashes."""
+    schedule, rows = demo.schedule, demo.verdicts.of(ILLEGAL_ACCESS)
+    node = schedule.nodes[schedule.begins[rows]]
+    end_s = schedule.end_s[rows] - rng.uniform(1, 4, len(rows))
+    kind = np.array([KINDS.index(one) for one in _USER])[rng.choice(2, len(rows), p=[0.7, 0.3])]
+    after = np.full(len(rows), KINDS.index(_USER_AFTER))
+    gpu = rng.integers(0, GPUS_PER_NODE, len(rows))
+    return _Events(
+        np.concatenate([end_s, end_s + 0.2]),
+        np.tile(node, 2),
+        np.concatenate([kind, after]),
+        np.tile(gpu, 2),
+    )
+
+
+def _of_inspections(demo: Played, rng: np.random.Generator) -> _Events:
+    """The warning for which a node is drained once its jobs have ended."""
+    outages = demo.schedule.outages
+    chosen = outages["kind"] == INSPECTION
+    node = outages["node"][chosen]
+    due_s = demo.planned.due_s[outages["reference"][chosen]]
+    kind = np.full(len(node), KINDS.index(_INSPECTED))
+    return _Events(due_s + rng.uniform(0, 1, len(node)), node, kind, np.zeros_like(node))
+
+
+def _background(demo: Played, rng: np.random.Generator) -> _Events:
+    """Warnings at all times, of lemons three times as many, and very few false alarms.
+
+    False alarms are so rare that far less than 1 % of completed jobs see one (A4).
+    """
+    nodes, period_s = demo.nodes, demo.schedule.period_s
+    weight = np.ones(len(nodes))
+    weight[nodes.lemons] = 3
+    node_days = len(nodes) * period_s / cal.DAY_S
+    n, n_false = rng.poisson([_PER_NODE_DAY * node_days, _FALSE_ALARMS_PER_NODE_DAY * node_days])
+    shares = [share for share, _ in _BACKGROUND]
+    kinds = np.array([KINDS.index(one) for _, one in _BACKGROUND])
+    false = np.full(n_false, KINDS.index(_FALSE_ALARM))
+    return _Events(
+        rng.uniform(0, period_s, n + n_false),
+        rng.choice(len(nodes), n + n_false, p=weight / weight.sum()),
+        np.concatenate([kinds[rng.choice(len(kinds), n, p=shares)], false]),
+        rng.integers(0, GPUS_PER_NODE, n + n_false),
     )

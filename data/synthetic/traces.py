@@ -9,9 +9,9 @@ import numpy as np
 
 from data.synthetic import calibration as cal
 from data.synthetic.jobs import job_ids
+from data.synthetic.logs import logged_jobs
 from data.synthetic.spec import GPUS_PER_NODE, START_S
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
-from data.synthetic.training import logged_jobs
 
 if TYPE_CHECKING:
     from data.synthetic.cluster import Played

@@ -14,9 +14,9 @@ from data.synthetic.calibration import DAY_S
 from data.synthetic.columns import words
 from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
 from data.synthetic.jobs import job_ids
+from data.synthetic.logs import logged_jobs
 from data.synthetic.schedule import CAUSE_DOMAINS, CAUSE_NAMES
 from data.synthetic.spec import GPUS_PER_NODE
-from data.synthetic.training import logged_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
