@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from data.ingest.reader import Batch
-    from data.ingest.source import Opened
+    from data.ingest.reader import Batch, Source
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
@@ -107,7 +106,7 @@ def ingest(
 @contextmanager
 def _read(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
-) -> Iterator[tuple[str, Opened, Batch]]:
+) -> Iterator[tuple[str, Source, Batch]]:
     """Name of the reader, what it read from, and what it made of it."""
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
@@ -118,7 +117,7 @@ def _read(
         return
     with opened(name, writer.workdir, options.progress, called=called) as found:
         reader = _reader(source, found)
-        yield reader.NAME, found, reader.read(found.source, options, writer.connection)
+        yield reader.NAME, found, reader.read(found, options, writer.connection)
 
 
 def _folder_reader(source: str, name: str) -> ModuleType | None:
@@ -133,31 +132,31 @@ def _folder_reader(source: str, name: str) -> ModuleType | None:
     return next((module for module in modules if hasattr(module, "read_folder")), None)
 
 
-def _reader(source: str, found: Opened) -> ModuleType:
+def _reader(source: str, found: Source) -> ModuleType:
     """The reader by name, or the only one that recognises the input."""
     known = readers()
     if source in known:
         return known[source]
     if source != "auto":
         raise DataError(f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto")
-    with found.source.path.open(encoding="utf-8-sig", errors="replace") as stream:
+    with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
         said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
-        raise SourceError(f"{found.source.name}: {said}: name one of {', '.join(known)}")
+        raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
     return known[matches[0]]
 
 
 def _result(
-    writer: StoreWriter, source: str, found: Opened, batch: Batch, tables: dict[str, int]
+    writer: StoreWriter, source: str, found: Source, batch: Batch, tables: dict[str, int]
 ) -> IngestResult:
     """The result of an ingest, numbered within the store."""
     (n_before,) = writer.connection.execute("SELECT count(*) FROM ingests").fetchall()[0]
     return IngestResult(
         ingest_id=f"{writer.snapshot}.{n_before + 1}",
         source=source,
-        path=found.source.name,
+        path=found.name,
         sha256=found.sha256,
         rows_read=batch.rows_read,
         rows_kept=batch.rows_kept,

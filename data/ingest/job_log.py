@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from data.errors import DataError, SourceError
 from data.ingest.local_time import LocalClock
 from data.ingest.reader import Batch, Options, Rejected, Source
-from data.ingest.source import Opened, first_and_last_lines, opened
+from data.ingest.source import first_and_last_lines, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
 
 def read_folder(
     folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
-) -> tuple[Opened, Batch]:
+) -> tuple[Source, Batch]:
     """The logs below a folder, as `read` reads each; what they came from, and their rows.
 
     Files whose name holds no job id are skipped; files and folders that cannot be read are
@@ -101,10 +101,8 @@ def read_folder(
     if reading.n_files == 0:
         raise SourceError(f"{folder}: {_nothing_found(reading, options)}")
     modified_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    return (
-        Opened(Source(folder, str(folder), modified_at), digest.hexdigest()),
-        reading.batch(connection),
-    )
+    source = Source(folder, str(folder), modified_at, sha256=digest.hexdigest())
+    return source, reading.batch(connection)
 
 
 def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
@@ -163,13 +161,9 @@ class _Reading:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
             with opened(str(path), workdir) as found:
-                self.add(found.source, relative, name)
-                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += (
-                    found.source.n_replaced
-                )
-                self.notices["files that end early, read up to there"] += bool(
-                    found.source.truncated
-                )
+                self.add(found, relative, name)
+                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
+                self.notices["files that end early, read up to there"] += bool(found.truncated)
                 return found.sha256
         except SourceError as error:
             reason = str(error).removeprefix(f"{path}: ")

@@ -343,11 +343,11 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
         Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
     """
     with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as log_file:
-        log = KernelLog(log_file.source, options)
+        log = KernelLog(log_file, options)
         rows, rejected = log.gathered.rows, log.gathered.rejected
         events: list[KernelEvent] = []
         n_taken = 0
-        with log_file.source.path.open(encoding="utf-8-sig", newline="\n") as lines:
+        with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
                 if may_matter(line):
                     log.take(line_no, line)

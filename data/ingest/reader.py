@@ -10,7 +10,7 @@ A reader is a module of data.ingest, found by itself, with
 
 and, where a folder may be read as one input,
 
-    def read_folder(folder, options, connection, workdir) -> tuple[Opened, Batch]
+    def read_folder(folder, options, connection, workdir) -> tuple[Source, Batch]
 """
 
 from __future__ import annotations
@@ -45,10 +45,23 @@ class Source:
     """Bytes that were not UTF-8 and were replaced."""
     truncated: str | None = None
     """Why the input ended early (a cut archive), None where it did not."""
+    sha256: str = ""
+    """Hash of the bytes that it came from."""
+    n_nuls: int = 0
+    """NUL bytes, which stand as one blank a run: a crash leaves them in logs."""
 
     def text(self) -> str:
         """The whole input; for small formats."""
         return self.path.read_text(encoding="utf-8")
+
+    def notices(self) -> list[str]:
+        """What the user should know of the input itself."""
+        told = (
+            (self.n_replaced, f"{self.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
+            (self.n_nuls, f"{self.n_nuls:,} NUL bytes: read as blanks"),
+            (self.truncated, f"{self.truncated}: what came before it was read"),
+        )
+        return [text for applies, text in told if applies]
 
     def first_line(self) -> tuple[int, str]:
         """Index and text of the first line that is not blank; an empty text where there is none."""

@@ -13,15 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from data.errors import SourceError
-from data.ingest.source import opened
+from data.ingest.source import broken_parquet, is_parquet, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from data.ingest.reader import Source
-
-
-_PARQUET = b"PAR1"
 
 
 class Record(NamedTuple):
@@ -46,9 +43,7 @@ def opened_table(
     """
     if len(delimiter) != 1:
         raise SourceError(f"{source.name}: --delimiter must be one character, got {delimiter!r}")
-    with source.path.open("rb") as stream:
-        is_parquet = stream.read(len(_PARQUET)) == _PARQUET
-    return _parquet(source) if is_parquet else _csv(source, delimiter, columns)
+    return _parquet(source) if is_parquet(source.path) else _csv(source, delimiter, columns)
 
 
 def _csv(
@@ -132,7 +127,7 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
     try:
         file = pq.ParquetFile(source.path)
     except (pa.ArrowException, OSError) as error:
-        raise _broken(source, error) from None
+        raise broken_parquet(source.name, error) from None
 
     def records() -> Iterator[Record]:
         row_no = 0
@@ -142,14 +137,9 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
                     row_no += 1
                     yield Record(row_no, str(values), values)
         except (pa.ArrowException, OSError) as error:
-            raise _broken(source, error) from None
+            raise broken_parquet(source.name, error) from None
 
     return list(file.schema_arrow.names), records()
-
-
-def _broken(source: Source, error: Exception) -> SourceError:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return SourceError(f"{source.name}: is broken Parquet ({reason}): copy or write it again")
 
 
 _EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?$")
@@ -188,7 +178,7 @@ def read_labelled_text(
     if label in text:
         raise SourceError(f"--label {label!r} is among --text: the answer is no part of the text")
     with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
-        header, records = opened_table(found.source, ",", None)
+        header, records = opened_table(found, ",", None)
         wanted = [_column(name, column, header) for column in (*text, label)]
         time_column = None if time is None else _column(name, time, header)
         rows: list[tuple[str, ...]] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
@@ -231,20 +231,12 @@ KINDS: Final = tuple(
 )
 """Every kind of event in the demo."""
 
+_EVENT: Final = ("at_s", "node", "kind", "gpu")
+"""Columns of events: second of the period, node, index into `KINDS`, GPU."""
 _PER_NODE_DAY: Final = 0.5
 _FALSE_ALARMS_PER_NODE_DAY: Final = 0.0005
 _SEVERITIES: Final = ("info", "warning", "critical", "fatal")
 _CHECK_EVERY_S: Final = 300
-
-
-@dataclass(frozen=True)
-class _Events:
-    """Events as columns: time in seconds of the period, node, index into `KINDS`, GPU."""
-
-    at_s: NDArray[np.float64]
-    node: Ints
-    kind: Ints
-    gpu: Ints
 
 
 def health_events_table(demo: Played) -> pa.Table:
@@ -254,9 +246,12 @@ def health_events_table(demo: Played) -> pa.Table:
     run every five minutes) the end of the jobs it ends, well inside the window of attribution.
     """
     nodes, rng = demo.nodes, demo.chance["health"]
-    parts = [part(demo, rng) for part in (_of_strikes, _of_users, _of_inspections, _background)]
-    events = _in_order(parts, demo.schedule.period_s)
-    kind, gpu, n = events.kind, events.gpu, len(events.kind)
+    events = pd.concat(
+        [part(demo, rng) for part in (_of_strikes, _of_users, _of_inspections, _background)]
+    ).sort_values("at_s", kind="stable")
+    events = events[(events["at_s"] >= 0) & (events["at_s"] < demo.schedule.period_s)]
+    at_s, node, kind, gpu = (events[name].to_numpy() for name in _EVENT)
+    n = len(events)
     xid = np.array([one.xid or 0 for one in KINDS], dtype=np.int32)[kind]
     checks = sorted({one.check for one in KINDS})
     check = np.array([checks.index(one.check) for one in KINDS])
@@ -265,9 +260,9 @@ def health_events_table(demo: Played) -> pa.Table:
     return pa.table(
         {
             "event_id": event_ids(n, rng),
-            "node": words(events.node, nodes.names),
+            "node": words(node, nodes.names),
             "gpu": words(np.where(xid > 0, gpu, -1), PCI_ADDRESSES),
-            "observed_at": times(events.at_s),
+            "observed_at": times(at_s),
             "source": words((xid == 0).astype(np.int8), ["kernel", "health_check"]),
             "check_name": words(check[kind], checks),
             "severity": words(severity[kind], _SEVERITIES),
@@ -275,17 +270,6 @@ def health_events_table(demo: Played) -> pa.Table:
             "message": words(kind * GPUS_PER_NODE + gpu, messages),
         }
     )
-
-
-def _in_order(parts: list[_Events], period_s: int) -> _Events:
-    """All events of the period by time."""
-    at_s, node, kind, gpu = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("at_s", "node", "kind", "gpu")
-    )
-    order = np.argsort(at_s, kind="stable")
-    order = order[(at_s[order] >= 0) & (at_s[order] < period_s)]
-    return _Events(at_s[order], node[order], kind[order], gpu[order])
 
 
 def _message(one: Evidence, gpu: int) -> str:
@@ -297,13 +281,7 @@ def _message(one: Evidence, gpu: int) -> str:
     return f"NVRM: Xid (PCI:{PCI_ADDRESSES[gpu]}): {one.xid}, {process}, {one.text}"
 
 
-def _collected(rows: Iterator[tuple[float, int, int, int]]) -> _Events:
-    columns = np.array(list(rows), dtype=np.float64).reshape(-1, 4)
-    node, kind, gpu = columns[:, 1:].astype(np.int64).T
-    return _Events(columns[:, 0], node, kind, gpu)
-
-
-def _of_strikes(demo: Played, rng: np.random.Generator) -> _Events:
+def _of_strikes(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     """Kernel lines, often repeated, just before; checks just after, and again during repair."""
 
     schedule = demo.schedule
@@ -324,10 +302,11 @@ def _of_strikes(demo: Played, rng: np.random.Generator) -> _Events:
                 for again in range(1 + max(0, repeats)):
                     yield check_s + again * _CHECK_EVERY_S, node, kind, gpu
 
-    return _collected(rows())
+    frame = pd.DataFrame(rows(), columns=list(_EVENT), dtype=np.float64)
+    return frame.astype(dict.fromkeys(_EVENT[1:], np.int64))
 
 
-def _of_users(demo: Played, rng: np.random.Generator) -> _Events:
+def _of_users(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     """A page fault or exception, then the stopped channel, as a user's program crashes."""
     schedule, rows = demo.schedule, demo.verdicts.of(ILLEGAL_ACCESS)
     node = schedule.nodes[schedule.begins[rows]]
@@ -335,25 +314,27 @@ def _of_users(demo: Played, rng: np.random.Generator) -> _Events:
     kind = np.array([KINDS.index(one) for one in _USER])[rng.choice(2, len(rows), p=[0.7, 0.3])]
     after = np.full(len(rows), KINDS.index(_USER_AFTER))
     gpu = rng.integers(0, GPUS_PER_NODE, len(rows))
-    return _Events(
-        np.concatenate([end_s, end_s + 0.2]),
-        np.tile(node, 2),
-        np.concatenate([kind, after]),
-        np.tile(gpu, 2),
+    return pd.DataFrame(
+        {
+            "at_s": np.concatenate([end_s, end_s + 0.2]),
+            "node": np.tile(node, 2),
+            "kind": np.concatenate([kind, after]),
+            "gpu": np.tile(gpu, 2),
+        }
     )
 
 
-def _of_inspections(demo: Played, rng: np.random.Generator) -> _Events:
+def _of_inspections(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     """The warning for which a node is drained once its jobs have ended."""
     outages = demo.schedule.outages
     chosen = outages["kind"] == INSPECTION
     node = outages["node"][chosen]
     due_s = demo.planned.due_s[outages["reference"][chosen]]
-    kind = np.full(len(node), KINDS.index(_INSPECTED))
-    return _Events(due_s + rng.uniform(0, 1, len(node)), node, kind, np.zeros_like(node))
+    at_s = due_s + rng.uniform(0, 1, len(node))
+    return pd.DataFrame({"at_s": at_s, "node": node, "kind": KINDS.index(_INSPECTED), "gpu": 0})
 
 
-def _background(demo: Played, rng: np.random.Generator) -> _Events:
+def _background(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     """Warnings at all times, of lemons three times as many, and very few false alarms.
 
     False alarms are so rare that far less than 1 % of completed jobs see one (A4).
@@ -366,9 +347,11 @@ def _background(demo: Played, rng: np.random.Generator) -> _Events:
     shares = [share for share, _ in _BACKGROUND]
     kinds = np.array([KINDS.index(one) for _, one in _BACKGROUND])
     false = np.full(n_false, KINDS.index(_FALSE_ALARM))
-    return _Events(
-        rng.uniform(0, period_s, n + n_false),
-        rng.choice(len(nodes), n + n_false, p=weight / weight.sum()),
-        np.concatenate([kinds[rng.choice(len(kinds), n, p=shares)], false]),
-        rng.integers(0, GPUS_PER_NODE, n + n_false),
+    return pd.DataFrame(
+        {
+            "at_s": rng.uniform(0, period_s, n + n_false),
+            "node": rng.choice(len(nodes), n + n_false, p=weight / weight.sum()),
+            "kind": np.concatenate([kinds[rng.choice(len(kinds), n, p=shares)], false]),
+            "gpu": rng.integers(0, GPUS_PER_NODE, n + n_false),
+        }
     )

@@ -37,9 +37,7 @@ def rows_of(folder: Path, text: str | bytes, **options: Any) -> tuple[Batch, lis
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with duckdb.connect() as connection, opened(str(path), folder) as found:
         connection.execute("SET TimeZone='UTC'")
-        batch = training_metrics.read(
-            found.source, Options(**{"job_id": "7"} | options), connection
-        )
+        batch = training_metrics.read(found, Options(**{"job_id": "7"} | options), connection)
         table = batch.tables["training_metrics"]
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
     n_skipped = sum(batch.skipped_by_reason.values())
