@@ -154,8 +154,9 @@ class _Reading:
     def __post_init__(self) -> None:
         self.cluster = self.options.cluster or self.options.default_cluster
         self.clock = LocalClock(self.options)
-        self.first = _or(self.options.first_lines, FIRST_LINES)
-        self.last = _or(self.options.last_lines, LAST_LINES)
+        first, last = self.options.first_lines, self.options.last_lines
+        self.first = FIRST_LINES if first is None else first
+        self.last = LAST_LINES if last is None else last
 
     def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
@@ -198,6 +199,7 @@ class _Reading:
         """All of the logs."""
         rows = pa.concat_tables(self.tables)
         written = pc.min_max(rows["logged_at"]).as_py()
+        told = [f"{text}: {n:,}" for text, n in self.notices.items() if n]
         return Batch(
             tables={"job_logs": rows},
             rows_kept=rows.num_rows,
@@ -206,11 +208,8 @@ class _Reading:
             first_at=written["min"],
             last_at=written["max"],
             clusters=(self.cluster,),
-            notices=[*self.clock.notices(), *self._told(), *self._unknown_jobs(connection)],
+            notices=[*self.clock.notices(), *told, *self._unknown_jobs(connection)],
         )
-
-    def _told(self) -> list[str]:
-        return [f"{text}: {n:,}" for text, n in self.notices.items() if n]
 
     def _unknown_jobs(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
         """A sentence where the store does not know jobs yet."""
@@ -225,10 +224,6 @@ class _Reading:
             return []
         told = f"{n_unknown:,} of {len(self.jobs):,}"
         return [f"jobs that the store does not know, whose logs wait for their records: {told}"]
-
-
-def _or(stated: int | None, default: int) -> int:
-    return default if stated is None else stated
 
 
 _STEMS = (

@@ -7,8 +7,9 @@ import difflib
 import re
 import tempfile
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -147,7 +148,6 @@ _SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{2}|\d{4})(?:[ T]+(.+))?$"
 _CLOCKS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p")
 _DOTTED = "."
 _LARGEST_MONTH = 12
-_MIDNIGHT = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -237,21 +237,15 @@ def _slashed_time(found: re.Match[str], *, day_first: bool) -> datetime:
     day, month = (first, second) if day_first else (second, first)
     if len(found[4]) == 2:
         year += 2000 if year < 70 else 1900  # as POSIX reads two digits
-    clock: datetime | None = _MIDNIGHT
-    if found[5]:
-        clock = next(filter(None, (_clock(found[5], form) for form in _CLOCKS)), None)
-    if clock is None:
-        raise ValueError(found[5])
-    return datetime(
-        year, month, day, clock.hour, clock.minute, clock.second, clock.microsecond, tzinfo=UTC
-    )
+    return datetime.combine(date(year, month, day), _clock(found[5]) if found[5] else time(), UTC)
 
 
-def _clock(text: str, form: str) -> datetime | None:
-    try:
-        return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
-    except ValueError:
-        return None
+def _clock(text: str) -> time:
+    """A time of day; ValueError where it is none."""
+    for form in _CLOCKS:
+        with suppress(ValueError):
+            return datetime.strptime(text.strip(), form).time()  # noqa: DTZ007 - without a day
+    raise ValueError(text)
 
 
 def _utc(moment: datetime) -> datetime:

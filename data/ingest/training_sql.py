@@ -38,15 +38,9 @@ NAMES: Final = {
     ),
     "step_time": (
         *("step_time", "iteration_time", "iter_time", "time_per_step", "time_per_iteration"),
-        *(
-            "seconds_per_step",
-            "sec_per_step",
-            "s_per_step",
-            "seconds_per_iteration",
-            "step_duration",
-        ),
-        *("elapsed_time_per_iteration", "train_step_timing", "train_step_time", "batch_time"),
-        *("time_per_iter", "perf_step_time"),
+        *("seconds_per_step", "sec_per_step", "s_per_step", "seconds_per_iteration"),
+        *("step_duration", "elapsed_time_per_iteration", "train_step_timing", "train_step_time"),
+        *("batch_time", "time_per_iter", "perf_step_time"),
     ),
     "throughput": (
         *("throughput", "tokens_per_second", "tokens_per_sec", "tokens_per_s", "tokens_s"),
@@ -181,20 +175,17 @@ class Fields:
 
     def parsed(self) -> str:
         """Columns of training_metrics under their names, NULL where the text cannot be read."""
-        numbers = {
-            f"{name}": f"TRY_CAST({self._text(name)} AS DOUBLE)" for name in (*_NUMBERS, "rank")
-        }
-        durations = {
-            column: f"CASE WHEN NOT isnan({_number(self._text(name))}) "
-            f"THEN {_number(self._text(name))} * {self._factor(name)!r} END"
-            for name, column in DURATIONS.items()
-        }
+        numbers = {name: _number(self._text(name)) for name in ("step", *_NUMBERS, "rank")}
+        durations = {}
+        for name, column in DURATIONS.items():
+            number, factor = _number(self._text(name)), self._known.get(name, Column(-1)).factor
+            durations[column] = f"CASE WHEN NOT isnan({number}) THEN {number} * {factor!r} END"
+        event = self._text("checkpoint_event")
         found = {
             "cluster": self._cluster(),
             "job_id": self._stated("job_id", self._options.job_id),
             "run_id": self._stated("run_id", self._options.run_id),
-            "step": f"TRY_CAST({self._text('step')} AS DOUBLE)",
-            "event_text": self._event_text(),
+            "event_text": f"trim(regexp_replace(lower({event}), '[^a-z0-9]+', '_', 'g'), '_')",
             "series": self._series(),
             **numbers,
             **durations,
@@ -230,7 +221,8 @@ class Fields:
         header = " AND ".join(
             f'"{i}" = {literal(name)}' for i, name in enumerate(self._header) if name
         )
-        free = "is_other" if self._is_free() else "false"
+        event = self._known.get("checkpoint_event")
+        free = "is_other" if event is not None and event.free else "false"
         return f"CASE WHEN {header} THEN 'header' WHEN {free} THEN 'other_event' END"
 
     def reason(self) -> str:
@@ -258,21 +250,9 @@ class Fields:
         cases = " ".join(f"WHEN {test} THEN {literal(reason)}" for test, reason in tests)
         return f"CASE {cases} END"
 
-    def _further(self) -> list[int]:
-        """Columns that hold no known quantity."""
-        taken = {column.place for column in self._known.values()}
-        return [i for i, name in enumerate(self._header) if i not in taken and name]
-
     def _text(self, quantity: str) -> str:
         column = self._known.get(quantity)
         return "CAST(NULL AS VARCHAR)" if column is None else f'"{column.place}"'
-
-    def _factor(self, quantity: str) -> float:
-        return self._known[quantity].factor if quantity in self._known else 1.0
-
-    def _is_free(self) -> bool:
-        column = self._known.get("checkpoint_event")
-        return column is not None and column.free
 
     def _stated(self, quantity: str, said: str | None) -> str:
         """A name in the file, else what the caller said."""
@@ -283,20 +263,17 @@ class Fields:
             return literal(self._options.cluster)
         return f"coalesce({self._text('cluster')}, {literal(self._options.default_cluster)})"
 
-    def _event_text(self) -> str:
-        text = self._text("checkpoint_event")
-        return f"trim(regexp_replace(lower({text}), '[^a-z0-9]+', '_', 'g'), '_')"
-
     def _series(self) -> str:
         """JSON object of the further columns that hold a number."""
-        pairs = [
-            f"""CASE WHEN isfinite(TRY_CAST("{i}" AS DOUBLE))
-                  THEN {literal(_json(self._header[i]))} || TRY_CAST("{i}" AS DOUBLE)
-                WHEN TRY_CAST("{i}" AS DOUBLE) IS NOT NULL
-                  THEN {literal(_json(self._header[i]))} || '"' || TRY_CAST("{i}" AS DOUBLE) || '"'
-                END"""
-            for i in self._further()
-        ]
+        taken = {column.place for column in self._known.values()}
+        pairs = []
+        for i, name in enumerate(self._header):
+            if name and i not in taken:
+                key, number = literal(f"{json.dumps(name)}: "), _number(f'"{i}"')
+                pairs.append(
+                    f"""CASE WHEN isfinite({number}) THEN {key} || {number}
+                        WHEN {number} IS NOT NULL THEN {key} || '"' || {number} || '"' END"""
+                )
         return (
             f"'{{' || nullif(concat_ws(', ', {', '.join(pairs)}), '') || '}}'" if pairs else "NULL"
         )
@@ -312,8 +289,3 @@ def _is_whole(name: str) -> str:
 
 def _number(text: str) -> str:
     return f"TRY_CAST({text} AS DOUBLE)"
-
-
-def _json(name: str) -> str:
-    """A key of a JSON object with its colon."""
-    return f"{json.dumps(name)}: "

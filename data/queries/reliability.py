@@ -202,17 +202,21 @@ def _by_size(ran: Columns, failed: Columns, min_gpus: int) -> Columns:
 ROUNDING = 1e-9
 """Share of a day's exposure that two orders of addition may differ by."""
 NodeGrouping = Literal["rack", "node_age"]
-AGES = ("under 1 month", "1 to 3 months", "3 to 6 months", "6 to 12 months", "1 to 2 years",
-        "over 2 years", "unknown")  # fmt: skip
+_AGES_BELOW = {
+    30: "under 1 month",
+    91: "1 to 3 months",
+    183: "3 to 6 months",
+    365: "6 to 12 months",
+    730: "1 to 2 years",
+}
+"""Days since a node was installed, and the group of those below."""
+AGES = (*_AGES_BELOW.values(), "over 2 years", "unknown")
 
 _GROUPS = {
     "rack": "coalesce(rack, 'unknown')",
-    "node_age": """CASE WHEN installed_day IS NULL OR day < installed_day THEN 'unknown'
-        WHEN day - installed_day < 30 THEN 'under 1 month'
-        WHEN day - installed_day < 91 THEN '1 to 3 months'
-        WHEN day - installed_day < 183 THEN '3 to 6 months'
-        WHEN day - installed_day < 365 THEN '6 to 12 months'
-        WHEN day - installed_day < 730 THEN '1 to 2 years' ELSE 'over 2 years' END""",
+    "node_age": "CASE WHEN installed_day IS NULL OR day < installed_day THEN 'unknown' "
+    + " ".join(f"WHEN day - installed_day < {n} THEN '{age}'" for n, age in _AGES_BELOW.items())
+    + " ELSE 'over 2 years' END",
 }
 
 _PIECES = f"""
@@ -250,9 +254,7 @@ def groups(store: Store, selection: Selection, by: RateGroup) -> pd.DataFrame:
     does what belongs to no partition. An exposure that is not known is NaN.
     """
     if by in ("rack", "node_age"):
-        total = _framed(
-            of_size(runs(store, selection), selection.min_gpus), "day", "exposure_node_days"
-        )
+        total = _framed(_EXPOSURE, of_size(runs(store, selection), selection.min_gpus))
         exposure = _exposure(store, selection, by, total)
         failures = _failures(store, selection, by)
     else:
@@ -280,25 +282,22 @@ def _ran_and_failed(
     store: Store, selection: Selection, *, by_partition: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Exposure and failures that count, of jobs and of nodes; nodes are of no known partition."""
-    size = selection.min_gpus
-    ran = of_size(runs(store, selection, by_partition=by_partition), size)
-    failed = of_size(job_failures(store, selection), size)
-    return (
-        _stacked(
-            [
-                _framed(ran, "day", "partition", "exposure_node_days"),
-                _framed(node_failure_days(store, selection), "day", "exposure_node_days").assign(
-                    partition="unknown"
-                ),
-            ]
-        ),
-        _stacked(
-            [
-                _framed(failed, "day", "partition"),
-                _framed(node_failures(store, selection), "day").assign(partition="unknown"),
-            ]
-        ),
+    ran = of_size(runs(store, selection, by_partition=by_partition), selection.min_gpus)
+    failed = of_size(job_failures(store, selection), selection.min_gpus)
+    days, nodes = (
+        {**of_nodes, "partition": np.full(len(of_nodes["day"]), "unknown", dtype=object)}
+        for of_nodes in (node_failure_days(store, selection), node_failures(store, selection))
     )
+    return (
+        _framed((*_EXPOSURE, "partition"), ran, days),
+        _framed(("day", "partition"), failed, nodes),
+    )
+
+
+def _framed(names: Sequence[str], *tables: Columns) -> pd.DataFrame:
+    """The rows of tables one below the other as a frame, days as times of UTC."""
+    frame = pd.DataFrame(_together(names, *tables))
+    return frame.assign(day=frame["day"].dt.tz_localize("UTC"))
 
 
 def _failures(store: Store, selection: Selection, by: NodeGrouping) -> pd.DataFrame:
@@ -373,12 +372,6 @@ def _of_inventory(store: Store, selection: Selection, by: NodeGrouping) -> pd.Da
         selection.parameters,
     )
     return frame.assign(day=_as_day(frame["day"]))
-
-
-def _framed(columns: Columns, *names: str) -> pd.DataFrame:
-    """Some columns as a frame, its days as times of UTC."""
-    frame = pd.DataFrame({name: columns[name] for name in names})
-    return frame.assign(day=frame["day"].dt.tz_localize("UTC"))
 
 
 def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -103,17 +103,13 @@ def _out_of_service(schedule: Schedule) -> dict[str, int]:
     lost = np.array([fault.node_fail for _, _, fault in schedule.strikes] or [False], dtype=bool)
     kind = outages["kind"]
     down = (kind == REPAIR) & lost[np.where(kind == REPAIR, outages["reference"], 0)]
-    gpu_s = _clipped_s(schedule) * GPUS_PER_NODE
+    ends = np.minimum(outages["end_s"], schedule.period_s)
+    gpu_s = (ends - outages["start_s"]) * GPUS_PER_NODE
     return {
         "down_planned": int(gpu_s[kind == MAINTENANCE].sum()),
         "down_unplanned": int(gpu_s[down].sum()),
         "drained": int(gpu_s[(kind == INSPECTION) | ((kind == REPAIR) & ~down)].sum()),
     }
-
-
-def _clipped_s(schedule: Schedule) -> Ints:
-    ends = np.minimum(schedule.outages["end_s"], schedule.period_s)
-    return ends - schedule.outages["start_s"]
 
 
 def _queue_hold(spec: DemoSpec, schedule: Schedule) -> int:
