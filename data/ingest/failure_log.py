@@ -15,9 +15,8 @@ import pandas as pd
 
 from data.hostlist import MAX_HOSTS
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
-from data.ingest.local_time import LocalClock
 from data.ingest.reader import Batch, Options, RecordError, Source
-from data.ingest.rows import Gathered, occurrence_keys, typed_frame
+from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:

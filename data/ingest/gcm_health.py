@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
-from data.ingest.local_time import LocalClock
 from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Source
-from data.ingest.rows import Gathered, HealthRow, health_frame
+from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

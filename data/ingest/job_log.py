@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import DataError, SourceError
-from data.ingest.local_time import LocalClock
 from data.ingest.reader import Batch, Options, Rejected, Source
+from data.ingest.rows import LocalClock
 from data.ingest.source import first_and_last_lines, opened
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from data.ingest.kernel_line import (
     prefix_of,
     split_line,
 )
-from data.ingest.local_time import LocalClock
 from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Rejected, Source
-from data.ingest.rows import Gathered, HealthRow, health_frame
+from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 from data.ingest.source import opened
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from data.errors import SourceError
 from data.hostlist import expand
 from data.ingest.delimited import LINE_BREAK, Line, repaired
-from data.ingest.local_time import LocalClock
 from data.ingest.reader import Batch, Options, RecordError, Source
-from data.ingest.rows import Gathered, typed_frame
+from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ lines with quoted delimiters one by one.
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from data.errors import SourceError
 from data.ingest.delimited import Scan, scan
@@ -16,6 +16,8 @@ from data.ingest.text_columns import BROKEN, Asked, Layout, lines_sql, records_t
 from data.ingest.training_sql import Fields, known_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import duckdb
     import numpy as np
     from numpy.typing import NDArray
@@ -43,16 +45,6 @@ _ASKED = Asked(
 )
 
 
-class _Layout(NamedTuple):
-    """How the fields of a file are laid out."""
-
-    header: list[str]
-    known: dict[str, Column]
-    delimiter: str
-    first: int
-    """Index of the first line that may be a record."""
-
-
 def sniff(head: str) -> bool:
     """Whether the first line names a step, a time and something that training logs."""
     line = next((line for line in head.splitlines() if line.strip()), "")
@@ -74,30 +66,30 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     SourceError
         Where the file has no header, or it names no step, no time, or no run and none is stated.
     """
-    layout = _layout(source, options)
-    scanned = scan(source.path, layout.delimiter, len(layout.header))
+    layout, known = _layout(source, options)
+    scanned = scan(source.path, layout.delimiter, len(layout.columns))
     whole = scanned.whole.copy()
     whole[: layout.first] = False
     records, lost = _quoted(scanned, layout, whole)
     options.progress(f"{source.name}: {len(whole):,} lines")
-    names = tuple(str(index) for index in range(len(layout.header)))
-    text = lines_sql(scanned, whole, Layout(names, layout.delimiter, layout.first), connection)
+    names = tuple(str(index) for index in range(len(layout.columns)))
+    text = lines_sql(scanned, whole, layout._replace(columns=names), connection)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE training_text AS {text}")
     connection.register("training_quoted", records_table(records, names))
     connection.execute("INSERT INTO training_text FROM training_quoted")
     connection.unregister("training_quoted")
-    _create_typed(Fields(layout.header, layout.known, options), connection)
+    _create_typed(Fields(layout.columns, known, options), connection)
     batch, _ = summary("training_typed", _ASKED, options, connection=connection)
     batch.rejected = sorted(
         [*lost, *_broken(scanned, whole, records, connection=connection)],
         key=lambda row: row.line_no,
     )
-    batch.notices += _notices(layout)
+    batch.notices += _notices(layout.columns, known)
     return batch
 
 
-def _layout(source: Source, options: Options) -> _Layout:
-    """Columns, delimiter and where the records begin; refuses a file without what is needed."""
+def _layout(source: Source, options: Options) -> tuple[Layout, dict[str, Column]]:
+    """How fields are laid out, and which are known; refuses a file without what is needed."""
     index, line = source.first_line()
     if not line:
         raise SourceError(f"{source.name}: has no header: give CSV with one")
@@ -114,7 +106,7 @@ def _layout(source: Source, options: Options) -> _Layout:
     if not known.keys() & {"job_id", "run_id"} and not (options.job_id or options.run_id):
         raise SourceError(f"{source.name}: names no job: pass --job-id (or --run-id)")
     first = index if options.columns and _fields(line, delimiter) != header else index + 1
-    return _Layout(header, known, delimiter, first)
+    return Layout(tuple(header), delimiter, first), known
 
 
 def _delimiter_of(line: str) -> str:
@@ -131,7 +123,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _quoted(
-    scanned: Scan, layout: _Layout, whole: NDArray[np.bool_]
+    scanned: Scan, layout: Layout, whole: NDArray[np.bool_]
 ) -> tuple[list[tuple[int, list[str]]], list[Rejected]]:
     """Records of lines whose delimiters do not tell, by line number, and lines that are none."""
     odd = ~whole & (scanned.lengths > 0)
@@ -139,7 +131,7 @@ def _quoted(
     records, lost = [], []
     for line in scanned.lines(odd):
         fields = _fields(line.text, layout.delimiter)
-        if len(fields) == len(layout.header):
+        if len(fields) == len(layout.columns):
             records.append((line.number, fields))
         elif any(fields):
             reason = "fields do not fit the header"
@@ -185,12 +177,12 @@ def _broken(
     ]
 
 
-def _notices(layout: _Layout) -> list[str]:
+def _notices(header: Sequence[str], known: Mapping[str, Column]) -> list[str]:
     """Which columns were taken for what, where the names differ."""
     taken = [
-        f"{layout.header[column.place]!r} for {quantity}"
+        f"{header[column.place]!r} for {quantity}"
         + (f" times {column.factor:g}" if column.factor != 1.0 else "")
-        for quantity, column in layout.known.items()
-        if layout.header[column.place].strip().lower() not in (quantity, f"{quantity}_s")
+        for quantity, column in known.items()
+        if header[column.place].strip().lower() not in (quantity, f"{quantity}_s")
     ]
     return [f"columns taken: {', '.join(taken)}"] if taken else []

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from data.ingest.local_time import zone
+from data.ingest.rows import zone
 from data.ingest.text_columns import instant_sql, literal, one_of
 
 if TYPE_CHECKING:

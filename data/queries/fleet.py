@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter, equal
+from data.queries import schema
 from data.tables import tables
 
 if TYPE_CHECKING:
@@ -136,10 +137,5 @@ def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFra
 
 def table_counts(store: Store) -> dict[str, int]:
     """Rows of each table."""
-    names = [
-        row[0]
-        for row in store.rows(
-            "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
-        )
-    ]
-    return {name: store.rows(f"SELECT count(*) FROM {name}")[0][0] for name in names}
+    held = schema.tables(store)
+    return dict(zip(held["table"], held["n_rows"].tolist(), strict=True))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from data.synthetic.spec import START_S
 
@@ -49,11 +48,6 @@ def times(seconds: NDArray[np.floating] | Ints, known: NDArray[np.bool_] | None 
 def ints(values: NDArray[np.integer], known: NDArray[np.bool_] | None = None) -> pa.Array:
     """Whole numbers; NULL where not known."""
     return pa.array(values, mask=None if known is None else ~known)
-
-
-def numerals(values: Ints) -> pa.Array:
-    """Whole numbers as text; a negative one is NULL."""
-    return pc.cast(ints(values, values >= 0), pa.string())
 
 
 def sluids(submit_s: Ints) -> pa.Array:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.synthetic import calibration as cal
-from data.synthetic.columns import ints, numerals, times, words
+from data.synthetic.columns import ints, times, words
 from data.synthetic.schedule import NODE_FAIL, STATES
 from data.synthetic.scheduler import LARGE_ABOVE_GPUS
 from data.synthetic.spec import GPUS_PER_NODE
@@ -153,7 +154,7 @@ _EXCLUDING: Final = 0.004
 
 def job_ids(job: Ints) -> pa.Array:
     """Job ids as users see them; NULL for a negative number."""
-    return numerals(np.where(job < 0, -1, job + FIRST_JOB_ID))
+    return pc.cast(ints(job + FIRST_JOB_ID, job >= 0), pa.string())
 
 
 def jobs_table(demo: Played) -> pa.Table:

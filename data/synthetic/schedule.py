@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 
 from data.synthetic import calibration as cal
 from data.synthetic.attempts import ID_MASK, IS_READY, KIND_MASK, PREEMPTED, REQUEUED
@@ -212,12 +213,8 @@ def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> 
 
 def _restarts(job: Ints) -> Ints:
     """How many attempts of the same job come before each."""
-    order = np.argsort(job, kind="stable")
-    begins = np.flatnonzero(np.diff(job[order], prepend=-1))
-    counts = np.diff(np.append(begins, len(job)))
-    restarts = np.empty_like(job)
-    restarts[order] = np.arange(len(job)) - np.repeat(begins, counts)
-    return restarts
+    counts: Ints = pd.Series(job).groupby(job).cumcount().to_numpy()
+    return counts
 
 
 def _rank_by_first(job: Ints) -> Ints:

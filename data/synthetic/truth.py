@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
-from data.synthetic.calibration import DAY_S
 from data.synthetic.columns import words
 from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
 from data.synthetic.jobs import job_ids
@@ -33,23 +32,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-BUCKETS: Final = (
-    "productive",
-    "checkpoint",
-    "startup",
-    "lost_work",
-    "lost_work_preempted",
-    "queue_hold",
-    "drained",
-    "down_planned",
-    "down_unplanned",
-    "idle",
-    "straggler",
-    "other",
-)
-"""Buckets of the GPU-hour ledger (design/command-line.md)."""
-
-
 def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
     """GPU-seconds of the period by bucket; whole numbers that sum to the capacity exactly.
 
@@ -66,13 +48,11 @@ def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
     and waiting) is `queue_hold`, what is free beyond that `idle`. What stragglers
     waste is counted as productive here.
     """
-    buckets = dict.fromkeys(BUCKETS, 0)
-    buckets.update({name: int(part.sum()) for name, part in running_gpu_s(schedule).items()})
-    buckets.update(_out_of_service(schedule))
-    free_while_waiting = _queue_hold(spec, schedule)
-    buckets["queue_hold"] = free_while_waiting
-    buckets["idle"] = spec.capacity_gpu_s - sum(buckets.values())
-    return buckets
+    held = {name: int(part.sum()) for name, part in running_gpu_s(schedule).items()}
+    other = held.pop("other")
+    held |= {"queue_hold": _queue_hold(spec, schedule), **_out_of_service(schedule)}
+    idle = spec.capacity_gpu_s - sum(held.values()) - other
+    return held | {"idle": idle, "straggler": 0, "other": other}
 
 
 def running_gpu_s(schedule: Schedule) -> dict[str, Ints]:
@@ -106,9 +86,9 @@ def _out_of_service(schedule: Schedule) -> dict[str, int]:
     ends = np.minimum(outages["end_s"], schedule.period_s)
     gpu_s = (ends - outages["start_s"]) * GPUS_PER_NODE
     return {
+        "drained": int(gpu_s[(kind == INSPECTION) | ((kind == REPAIR) & ~down)].sum()),
         "down_planned": int(gpu_s[kind == MAINTENANCE].sum()),
         "down_unplanned": int(gpu_s[down].sum()),
-        "drained": int(gpu_s[(kind == INSPECTION) | ((kind == REPAIR) & ~down)].sum()),
     }
 
 
@@ -251,5 +231,5 @@ def _planted_rate(schedule: Schedule, nodes: Fleet) -> float:
     weights = np.repeat(share, schedule.n_nodes)
     exposure = np.bincount(schedule.nodes, weights, minlength=len(nodes))
     if not exposure.any():
-        return float(nodes.hazard.mean() * DAY_S * 1000)
-    return float((nodes.hazard * exposure).sum() / exposure.sum() * DAY_S * 1000)
+        return float(nodes.hazard.mean() * cal.DAY_S * 1000)
+    return float((nodes.hazard * exposure).sum() / exposure.sum() * cal.DAY_S * 1000)
