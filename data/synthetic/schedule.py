@@ -213,8 +213,7 @@ def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> 
 
 def _restarts(job: Ints) -> Ints:
     """How many attempts of the same job come before each."""
-    counts: Ints = pd.Series(job).groupby(job).cumcount().to_numpy()
-    return counts
+    return pd.Series(job).groupby(job).cumcount().to_numpy().astype(np.int64)
 
 
 def _rank_by_first(job: Ints) -> Ints:

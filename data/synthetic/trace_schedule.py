@@ -10,7 +10,7 @@ import numpy as np
 from data.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -80,10 +80,13 @@ def _place(shape: TraceShape, direction: Direction, seq: int) -> tuple[int, int]
 
 
 class _Stage:
-    """What one stage has done so far."""
+    """What one stage has done so far: its operations, and when it was ready for what follows."""
 
-    def __init__(self, shape: TraceShape, stage: int, zero: Floats) -> None:
-        self.order = compute_order(shape, stage)
+    def __init__(self, shape: TraceShape, place: int, costs: Mapping[str, Floats]) -> None:
+        self.place = place
+        self.operations: list[Operation] = []
+        self.zero = zero = np.zeros((len(shape.steps), shape.dp))
+        self.order = compute_order(shape, place)
         self.n_done = 0
         self.free = zero
         self.ended: dict[Direction, list[Floats]] = {"forward": [], "backward": []}
@@ -91,7 +94,7 @@ class _Stage:
         self.sent: dict[Direction, Floats] = {"forward": zero, "backward": zero}
         self.n_sent: dict[Direction, int] = {"forward": 0, "backward": 0}
         self.by_chunk: dict[tuple[Direction, int], Floats] = {}
-        self.gathered: dict[int, Floats] = {}
+        self.gathered: list[Floats] = []
         self.computes: dict[Direction, list[Compute]] = {
             way: [one for one in self.order if one.direction == way]
             for way in ("forward", "backward")
@@ -100,86 +103,117 @@ class _Stage:
         self.held_by = first - 2
         """Place of the compute that the first backward transfers wait for; negative: of none."""
         self.held_until = zero
+        self._shape, self._costs = shape, costs
+
+    def cost(self, name: str) -> Floats:
+        """Seconds of a kind of operation."""
+        return self._costs[name][:, :, self.place]
+
+    def add(self, optype: str, start: Floats, end: Floats, *of: int) -> Floats:
+        """Notes an operation of a chunk and micro-batch, with the next seq of its type; its end."""
+        seq = sum(1 for one in self.operations if one.optype == optype)
+        self.operations.append(Operation(optype, seq, start, end, *of))
+        return end
+
+    def chunks(self, optype: str, cost: str, at: Floats) -> list[Floats]:
+        """An operation of all ranks for each chunk, one after the other; the end of each."""
+        ends = [at]
+        for chunk in range(self._shape.vpp):
+            end = _synced(ends[-1]) + self.cost(cost)
+            ends.append(self.add(optype, ends[-1], end, chunk))
+        return ends[1:]
+
+    def gather(self) -> None:
+        """Parameters of each chunk are gathered from all ranks before its first forward."""
+        if self._shape.reduces:
+            self.gathered = self.chunks("params-all-gather", "all_gather", self.zero)
+
+    def reduce_overlapped(self) -> Floats:
+        """Each chunk's gradients once its last backward has ended; when the last is reduced."""
+        if not (self._shape.overlapped and self._shape.reduces):
+            return self.zero
+        at = self.gathered[-1]
+        for chunk in reversed(range(self._shape.vpp)):
+            start = np.maximum(at, self.by_chunk["backward", chunk])
+            end = _synced(start) + self.cost("reduce_scatter")
+            at = self.add("grads-reduce-scatter", start, end, chunk)
+        return at
+
+    def reduce_last(self, at: Floats) -> Floats:
+        """What is reduced at the end of a step: everything, or what was left apart."""
+        if not self._shape.reduces:
+            return at
+        if self._shape.overlapped:
+            end = _synced(at) + self.cost("separate")
+            return self.add("separate-grads-all-reduce", at, end)
+        return self.chunks("grads-reduce-scatter", "reduce_scatter", at)[-1]
+
+    def send_start(self, way: Direction, seq: int) -> Floats:
+        """When the result of a compute can be sent."""
+        start = np.maximum(self.sent[way], self.ended[way][seq])
+        return np.maximum(start, self.held_until) if way == "backward" and seq == 0 else start
+
+    def send(self, way: Direction, start: Floats, end: Floats) -> None:
+        """Notes a transfer."""
+        self.sent[way] = self.add(f"{way}-send", start, end)
+        self.n_sent[way] += 1
+
+
+def _synced(at: Floats) -> Floats:
+    """The time at which the last data-parallel rank is there."""
+    return np.broadcast_to(at.max(axis=1, keepdims=True), at.shape)
 
 
 class Pipeline:
-    """All stages of a job: `operations` of each after `run`."""
+    """All stages of a job: the operations of each after `run`."""
 
     def __init__(self, shape: TraceShape, costs: Mapping[str, Floats]) -> None:
         self._shape, self._costs = shape, costs
-        self._zero = np.zeros((len(shape.steps), shape.dp))
-        self._stages = [_Stage(shape, stage, self._zero) for stage in range(shape.pp)]
-        self.operations: list[list[Operation]] = [[] for _ in range(shape.pp)]
+        self.stages = [_Stage(shape, place, costs) for place in range(shape.pp)]
 
     def run(self) -> None:
         """Plays one step to its end."""
-        stages = range(self._shape.pp)
-        for stage in stages:
-            self._gather(stage)
-        while any(self._advance(stage) for stage in stages):
+        for stage in self.stages:
+            stage.gather()
+        while any(self._advance(stage) for stage in self.stages):
             pass
-        for stage in stages:
-            self._flush(stage, "forward", len(self._stages[stage].computes["forward"]))
-            self._flush(stage, "backward", len(self._stages[stage].computes["backward"]))
+        for stage in self.stages:
+            for way in stage.computes:
+                self._flush(stage, way, len(stage.computes[way]))
         self._finish()
 
-    def _cost(self, name: str, stage: int) -> Floats:
-        return self._costs[name][:, :, stage]
-
-    def _add(
-        self, stage: int, optype: str, start: Floats, *, end: Floats, of: Sequence[int] = ()
-    ) -> None:
-        """Notes an operation with the next seq of its type; `of` is chunk and micro-batch."""
-        seq = sum(1 for one in self.operations[stage] if one.optype == optype)
-        self.operations[stage].append(Operation(optype, seq, start, end, *of))
-
-    def _gather(self, stage: int) -> None:
-        """Parameters of each chunk are gathered from all ranks before its first forward."""
-        if not self._shape.reduces:
-            return
-        at = self._zero
-        for chunk in range(self._shape.vpp):
-            start, at = at, self._synced(at) + self._cost("all_gather", stage)
-            self._add(stage, "params-all-gather", start, end=at, of=(chunk,))
-            self._stages[stage].gathered[chunk] = at
-
-    def _synced(self, at: Floats) -> Floats:
-        """The time at which the last data-parallel rank is there."""
-        return np.broadcast_to(at.max(axis=1, keepdims=True), at.shape)
-
-    def _advance(self, stage: int) -> bool:
+    def _advance(self, own: _Stage) -> bool:
         """Runs the computes of a stage up to one that waits for another stage; did it run any?"""
-        own = self._stages[stage]
         before = own.n_done
-        while own.n_done < len(own.order) and self._receive(stage, own.order[own.n_done]):
+        while own.n_done < len(own.order) and self._receive(own, own.order[own.n_done]):
             one = own.order[own.n_done]
             start = np.maximum(own.free, own.received[one.direction])
             first_of_chunk = (one.direction, one.chunk) not in own.by_chunk
-            if one.direction == "forward" and first_of_chunk and one.chunk in own.gathered:
+            if one.direction == "forward" and first_of_chunk and own.gathered:
                 start = np.maximum(start, own.gathered[one.chunk])
-            if own.n_done == 0 and stage == 0:
+            if own.n_done == 0 and own.place == 0:
                 start = start + self._costs["launch"]
-            end = start + self._costs[one.direction][:, :, stage, one.chunk, one.micro_batch]
-            self._add(stage, f"{one.direction}-compute", start, end=end, of=one[2:])
-            own.free = own.by_chunk[one.direction, one.chunk] = end
+            end = start + own.cost(one.direction)[:, :, one.chunk, one.micro_batch]
+            own.free = own.add(f"{one.direction}-compute", start, end, *one[2:])
+            own.by_chunk[one.direction, one.chunk] = end
             own.ended[one.direction].append(end)
             if own.n_done == own.held_by:
                 own.held_until = end
             own.n_done += 1
         return own.n_done > before
 
-    def _chunk_beside(self, stage: int, one: Compute, *, sends: bool) -> tuple[bool, int]:
+    def _chunk_beside(self, own: _Stage, one: Compute, *, sends: bool) -> tuple[bool, int]:
         """Whether a compute sends (or receives) at all, and the stage at the other side, -1 of
         the first and last chunk of the model."""
         pp, vpp = self._shape.pp, self._shape.vpp
-        beside = one.chunk * pp + stage + (1 if sends == (one.direction == "forward") else -1)
+        beside = one.chunk * pp + own.place + (1 if sends == (one.direction == "forward") else -1)
         inside = 0 <= beside < pp * vpp
         return inside or vpp > 1, beside % pp if inside else -1
 
-    def _receive(self, stage: int, one: Compute) -> bool:
+    def _receive(self, own: _Stage, one: Compute) -> bool:
         """Receives what a compute needs; False where the sender has not come to it."""
-        own, way = self._stages[stage], one.direction
-        exists, peer = self._chunk_beside(stage, one, sends=False)
+        way = one.direction
+        exists, peer = self._chunk_beside(own, one, sends=False)
         if not exists:
             return True
         start = own.received[way]
@@ -187,21 +221,19 @@ class Pipeline:
             start = np.maximum(start, own.ended[way][one.seq - 1])
         elif way == "backward":
             start = np.maximum(start, own.held_until)
-        cost = self._cost(f"{way}_p2p", stage)
+        cost = own.cost(f"{way}_p2p")
         if peer < 0:
             end = start + cost / 100  # nothing is transferred
         else:
-            sender = self._stages[peer]
-            seq = self._sent_by(peer, one)
+            sender, seq = self.stages[peer], self._sent_by(peer, one)
             if seq >= len(sender.ended[way]):
                 return False
-            self._flush(peer, way, seq)
-            ready = self._send_start(peer, way, seq)
+            self._flush(sender, way, seq)
+            ready = sender.send_start(way, seq)
             together = np.maximum(start, ready)
             end = together + cost
-            self._add_send(peer, way, ready, together + self._cost(f"{way}_p2p", peer))
-        self._add(stage, f"{way}-recv", start, end=end)
-        own.received[way] = end
+            sender.send(way, ready, together + sender.cost(f"{way}_p2p"))
+        own.received[way] = own.add(f"{way}-recv", start, end)
         return True
 
     def _sent_by(self, peer: int, one: Compute) -> int:
@@ -214,86 +246,36 @@ class Pipeline:
         group, within = divmod(one.micro_batch, pp)
         return group * pp * vpp + (chunk - wraps) * pp + within
 
-    def _send_start(self, stage: int, way: Direction, seq: int) -> Floats:
-        own = self._stages[stage]
-        start = np.maximum(own.sent[way], own.ended[way][seq])
-        return np.maximum(start, own.held_until) if way == "backward" and seq == 0 else start
-
-    def _add_send(self, stage: int, way: Direction, start: Floats, end: Floats) -> None:
-        own = self._stages[stage]
-        self._add(stage, f"{way}-send", start, end=end)
-        own.sent[way] = end
-        own.n_sent[way] += 1
-
-    def _flush(self, stage: int, way: Direction, until: int) -> None:
+    def _flush(self, own: _Stage, way: Direction, until: int) -> None:
         """Sends without a receiver that come before the compute `until`."""
-        own = self._stages[stage]
         while own.n_sent[way] < until:
             seq = own.n_sent[way]
-            exists, peer = self._chunk_beside(stage, own.computes[way][seq], sends=True)
+            exists, peer = self._chunk_beside(own, own.computes[way][seq], sends=True)
             if exists and peer < 0:
-                start = self._send_start(stage, way, seq)
-                self._add_send(stage, way, start, start + self._cost(f"{way}_p2p", stage) / 100)
+                start = own.send_start(way, seq)
+                own.send(way, start, start + own.cost(f"{way}_p2p") / 100)
             else:
                 own.n_sent[way] += 1
 
     def _finish(self) -> None:
         """Gradients are reduced, clipped together, and the optimizer ends the step."""
-        stages = range(self._shape.pp)
-        reduced = [self._reduce_overlapped(stage) for stage in stages]
         ready = []
-        for stage in stages:
-            at = self._local(stage, "gc", "pause", self._stages[stage].free)
-            at = np.maximum(at, reduced[stage])
-            ready.append(self._local(stage, "layernorm-grads-all-reduce", "layernorm", at))
-        self._embedding(ready)
-        for stage in stages:
-            ready[stage] = self._reduce_last(stage, ready[stage])
-        together = self._synced(np.max(ready, axis=0))
-        for stage in stages:
-            end = together + self._cost("clip", stage)
-            self._add(stage, "optimizer-clip-main-grad", ready[stage], end=end)
-            self._local(stage, "optimizer", "optimizer", end)
-
-    def _local(self, stage: int, optype: str, cost: str, at: Floats) -> Floats:
-        """An operation that waits for nobody; its end."""
-        end = at + self._cost(cost, stage)
-        self._add(stage, optype, at, end=end)
-        return end
-
-    def _reduce_overlapped(self, stage: int) -> Floats:
-        """Each chunk's gradients once its last backward has ended; when the last is reduced."""
-        if not (self._shape.overlapped and self._shape.reduces):
-            return self._zero
-        own = self._stages[stage]
-        at = own.gathered[self._shape.vpp - 1]
-        for chunk in reversed(range(self._shape.vpp)):
-            start = np.maximum(at, own.by_chunk["backward", chunk])
-            at = self._synced(start) + self._cost("reduce_scatter", stage)
-            self._add(stage, "grads-reduce-scatter", start, end=at, of=(chunk,))
-        return at
-
-    def _reduce_last(self, stage: int, at: Floats) -> Floats:
-        """What is reduced at the end of a step: everything, or what was left apart."""
-        if not self._shape.reduces:
-            return at
-        if self._shape.overlapped:
-            end = self._synced(at) + self._cost("separate", stage)
-            self._add(stage, "separate-grads-all-reduce", at, end=end)
-            return end
-        for chunk in range(self._shape.vpp):
-            start, at = at, self._synced(at) + self._cost("reduce_scatter", stage)
-            self._add(stage, "grads-reduce-scatter", start, end=at, of=(chunk,))
-        return at
-
-    def _embedding(self, ready: list[Floats]) -> None:
-        """First and last stage reduce the gradients of the embedding they share."""
+        for own in self.stages:
+            reduced = own.reduce_overlapped()
+            at = np.maximum(own.add("gc", own.free, own.free + own.cost("pause")), reduced)
+            end = at + own.cost("layernorm")
+            ready.append(own.add("layernorm-grads-all-reduce", at, end))
         ends = sorted({0, self._shape.pp - 1})
-        together = np.max([ready[stage] for stage in ends], axis=0)
-        for stage in ends:
-            end = together + self._cost("embedding", stage)
-            self._add(stage, "embedding-grads-all-reduce", ready[stage], end=end)
-            ready[stage] = end
+        together = np.max([ready[place] for place in ends], axis=0)
+        for place in ends:  # they share the embedding
+            own = self.stages[place]
+            end = together + own.cost("embedding")
+            ready[place] = own.add("embedding-grads-all-reduce", ready[place], end)
+        ready = [own.reduce_last(at) for own, at in zip(self.stages, ready, strict=True)]
+        together = _synced(np.max(ready, axis=0))
+        for own, at in zip(self.stages, ready, strict=True):
+            end = own.add("optimizer-clip-main-grad", at, together + own.cost("clip"))
+            own.add("optimizer", end, end + own.cost("optimizer"))
 
 
 class TraceShapeError(DataError, ValueError):
@@ -443,7 +425,7 @@ def trace_columns(shape: TraceShape, costs: TraceCosts) -> Columns:
 def _stage_block(shape: TraceShape, pipeline: Pipeline, stage: int) -> Columns:
     """Rows of one stage: labels (D, n), times (S, D, n)."""
     operations = sorted(
-        pipeline.operations[stage], key=lambda one: (OPERATIONS.index(one.optype), one.seq)
+        pipeline.stages[stage].operations, key=lambda one: (OPERATIONS.index(one.optype), one.seq)
     )
     n = len(operations)
     dp = np.repeat(np.arange(shape.dp, dtype=np.int16)[:, None], n, axis=1)
