@@ -93,8 +93,9 @@ def ingest(
     shown = called or name
     with _read(writer, source, name, options, called=called) as (reader, found, batch):
         if batch.rejected and batch.rows_read == len(batch.rejected):
-            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: "
-                              + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
+            reasons = Counter(row.reason for row in batch.rejected).most_common(3)
+            told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
+            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
         store_files(writer, batch)
@@ -222,8 +223,3 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 [result.ingest_id, result.path],
             )
             writer.connection.unregister("rejected")
-
-
-def _told(reasons: Counter[str]) -> str:
-    """Reasons with their counts, most frequent first."""
-    return "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(3))

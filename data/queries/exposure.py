@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import update_wrapper
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
@@ -40,6 +40,7 @@ def kept(
     half of what a page costs on four million attempts.
     """
 
+    @wraps(query)
     def answer(
         store: Store, selection: Selection, /, *args: P.args, **options: P.kwargs
     ) -> Columns:
@@ -54,7 +55,6 @@ def kept(
                 answers.pop(oldest, None)
         return columns
 
-    update_wrapper(answer, query)
     return answer
 
 
