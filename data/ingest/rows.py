@@ -145,8 +145,10 @@ class Gathered:
         self.clusters.add(cluster)
         for at in times:
             if at is not None:
-                self.first_at = at if self.first_at is None else min(self.first_at, at)
-                self.last_at = at if self.last_at is None else max(self.last_at, at)
+                if self.first_at is None or at < self.first_at:
+                    self.first_at = at
+                if self.last_at is None or at > self.last_at:
+                    self.last_at = at
 
     def batch(self, table: str, rows: pd.DataFrame) -> Batch:
         """All of the input; its rows belong to one table."""

@@ -116,8 +116,8 @@ class _Layout:
         raw_state, reason = record.get("state", ""), record.get("reason") or None
         user = re.sub(r"(?<=.)\(\d+\)$", "", record.get("user", "")) or None  # root(0)
         planned = _planned(raw_state, reason or "")
-        first = _Row(cluster, "", start_at, end_at, _state(raw_state), reason, user, planned)
-        return [first._replace(node=node) for node in nodes]
+        told = (start_at, end_at, _state(raw_state), reason, user, planned)
+        return [_Row(cluster, node, *told) for node in nodes]
 
     def _fits(self, fields: list[str]) -> bool:
         """Whether times and state are some."""
