@@ -26,12 +26,9 @@ from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 from data.ingest.source import opened
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import duckdb
 
     from data.ingest.reader import Options
-
 
 NAME = "kernel-log"
 HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"

@@ -19,10 +19,8 @@ from data.tables import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
 
     from data.ingest.reader import Options
-
 
 _UTC_NAMES = frozenset({"UTC", "GMT", "Z"})
 

@@ -26,7 +26,6 @@ from data.ingest.reader import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
 CHUNK = 1 << 22
 ZSTD_CHUNK = 1 << 14
 """Compressed bytes a step: zstd may unfold one byte to 32,768."""

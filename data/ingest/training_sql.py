@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from data.ingest.reader import Options
 
-
 NAMES: Final = {
     "step": (
         *("step", "global_step", "iteration", "iter", "iterations", "train_step"),

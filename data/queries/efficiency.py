@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-
 _COUNTS = """CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds,
   CAST(sum(lower_gpu_seconds) AS BIGINT) AS lower_gpu_seconds,
   CAST(sum(upper_gpu_seconds) AS BIGINT) AS upper_gpu_seconds,

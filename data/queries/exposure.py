@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-
 P = ParamSpec("P")
 
 ANSWERS_KEPT = 4

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-
 _RAN_WITHIN = Filter(of="jobs", overlaps=("start_at", "end_at - INTERVAL 1 MICROSECOND"))
 """Attempts that ran in the period; one that ended as it began did not."""
 _SINGLE = ("cluster", "node", "failed_at", "day", "key", "incident_id")

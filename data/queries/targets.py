@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 if TYPE_CHECKING:
     from data.store import Store
 
-
 TargetKind = Literal["attempt", "incident", "node"]
 KINDS: tuple[TargetKind, ...] = get_args(TargetKind)
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from data.synthetic.spec import DemoSpec
     from data.synthetic.workload import Workload
 
-
 AS_PLANNED, PREEMPTED, REQUEUED, STRUCK = range(4)
 """How an attempt ends: as its job was made, or interrupted."""
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from data.synthetic.spec import DemoSpec
 
-
 NODES_PER_RACK: Final = 2
 RACKS_PER_POD: Final = 10
 

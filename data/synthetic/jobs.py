@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-
 ACCOUNTS: Final = (
     *("foundation", "multimodal", "alignment", "speech", "vision", "recsys"),
     *("robotics", "biology", "infra", "interns"),

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-
 MOST_LOGS: Final = 1_500
 """Logs of hardware failures, and again as many of other failures, that are written at most."""
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 
 from data.synthetic import calibration as cal
-from data.synthetic.calibration import DAY_S
 from data.synthetic.columns import constant, event_ids, ints, times, words
 from data.synthetic.fleet import (
     CAUSES,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from data.synthetic.schedule import Schedule
 
     Ints = NDArray[np.int64]
-
 
 GPU_MODEL: Final = "A100-SXM4-80GB"
 
@@ -63,7 +61,7 @@ def nodes_table(demo: Played) -> pa.Table:
     return pa.table(
         {
             "node": nodes.names,
-            "first_seen_at": times(-nodes.installed_days * DAY_S),
+            "first_seen_at": times(-nodes.installed_days * cal.DAY_S),
             "last_seen_at": times(np.full(n, demo.spec.period_s)),
             "gpus": ints(np.full(n, GPUS_PER_NODE, dtype=np.int32)),
             "rack": words(rack, [f"r{i + 1:03d}" for i in range(rack[-1] + 1)]),
@@ -79,7 +77,7 @@ def node_facts_table(demo: Played) -> pa.Table:
     """Driver, firmware and delivery of every node; the driver changes at a maintenance."""
     schedule, nodes, n = demo.schedule, demo.nodes, len(demo.nodes)
     changed_s = _driver_changes(schedule, n)
-    installed_s = -nodes.installed_days * DAY_S
+    installed_s = -nodes.installed_days * cal.DAY_S
     updated = np.flatnonzero(changed_s >= 0)
     _, delivery = np.unique(-nodes.installed_days, return_inverse=True)
     node = np.concatenate([np.arange(n), updated, np.arange(n), np.arange(n)])

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Codes = NDArray[np.int8]
 
-
 OUTAGE_COLUMNS: Final = ("node", "start_s", "end_s", "kind", "reference")
 
 STATES: Final = (*OUTCOMES, "PREEMPTED", "REQUEUED", "NODE_FAIL", "RUNNING", "PENDING")

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from data.synthetic.spec import DemoSpec
     from data.synthetic.workload import Workload
 
-
 LARGE_ABOVE_GPUS: Final = 128
 """Jobs above this size have the high quality of service."""
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Columns: TypeAlias = dict[str, NDArray[np.generic]]
 
-
 Direction: TypeAlias = Literal["forward", "backward"]
 OPERATIONS: Final = (
     *("forward-recv", "forward-send", "backward-recv", "backward-send"),
