@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.actions.login import login
 from data.errors import DataError
-from data.queries.parameters import values
-from data.sandbox import QueryLimits, RunningQuery, keep_spares, start_query
+from data.queries.schema import values
+from data.sandbox import QueryLimits, RunningQuery, keep_spares
 from data.saved_queries import SavedQueries, SavedQuery
 from data.store import require_current
 
@@ -32,7 +32,7 @@ def prepare_queries() -> None:
 def ask_sql(root: Path, sql: str, selection: Selection) -> tuple[RunningQuery, dict[str, Any]]:
     """Starts a query of the published snapshot; the filters are its parameters, told beside it."""
     bound = values(selection)
-    return start_query(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
+    return RunningQuery(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
 
 
 def kept_queries(root: Path) -> SavedQueries:

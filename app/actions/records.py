@@ -106,9 +106,8 @@ def build_demo(
 
 def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
     """Stores the demo's straggler traces as if they had been ingested."""
-    from data.ingest.straggler_meta import TraceMeta
     from data.ingest.straggler_rows import rows_of
-    from data.ingest.straggler_trace import trace_batch
+    from data.ingest.straggler_trace import TraceMeta, trace_batch
 
     for trace in traces:
         shape = trace.shape

@@ -11,7 +11,7 @@ from app.cli import options
 from app.reports.query_files import WRITERS, Asked, plain
 from app.show import terminal
 from data.errors import DataError
-from data.queries.parameters import parameters, values
+from data.queries.schema import parameters, values
 
 if TYPE_CHECKING:
     import argparse

@@ -284,7 +284,7 @@ def _rows(name: str) -> TraceRows:
     from data.ingest.source import opened
 
     with TemporaryDirectory() as folder, opened(name, Path(folder)) as source:
-        rows = read_rows(source.source.path, name)
+        rows = read_rows(source.path, name)
         for text in source.notices():
             terminal.notice(f"{name}: {text}")
     return rows

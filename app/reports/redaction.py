@@ -12,7 +12,7 @@ from base64 import b32encode
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from data.queries import people as stored
+from data.queries import targets as stored
 from data.state import Annotation, State
 from data.tables import people
 

@@ -7,8 +7,10 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
@@ -20,16 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-    from data.ingest.reader import Batch
-    from data.ingest.source import Opened
+    from data.ingest.reader import Batch, Source
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
 
-_MODULES = (
-    *("sacct", "sacctmgr_events", "kernel_log", "gcm_health", "failure_log", "job_log"),
-    *("training_metrics", "straggler_trace"),
-)
 SNIFFED_CHARACTERS = 16_384
 MAX_REJECTED_STORED = 100_000
 """Rejected records of one ingest that are stored with their text; all are counted."""
@@ -65,10 +62,13 @@ class IngestResult:
         return sum(self.rejected_by_reason.values())
 
 
+@cache
 def readers() -> dict[str, ModuleType]:
-    """Source name -> the module that reads it."""
-    modules = (import_module(f"data.ingest.{name}") for name in _MODULES)
-    return {module.NAME: module for module in modules}
+    """Source name -> the module of this folder that reads it, in the order of their PLACE."""
+    modules = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
+    found = [module for module in modules if hasattr(module, "sniff")]
+    found.sort(key=lambda module: (getattr(module, "PLACE", len(found)), module.NAME))
+    return {module.NAME: module for module in found}
 
 
 def ingest(
@@ -93,8 +93,9 @@ def ingest(
     shown = called or name
     with _read(writer, source, name, options, called=called) as (reader, found, batch):
         if batch.rejected and batch.rows_read == len(batch.rejected):
-            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: "
-                              + _told(Counter(row.reason for row in batch.rejected)))  # fmt: skip
+            reasons = Counter(row.reason for row in batch.rejected).most_common(3)
+            told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
+            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = writer.merge(batch.tables)
         store_files(writer, batch)
@@ -106,7 +107,7 @@ def ingest(
 @contextmanager
 def _read(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
-) -> Iterator[tuple[str, Opened, Batch]]:
+) -> Iterator[tuple[str, Source, Batch]]:
     """Name of the reader, what it read from, and what it made of it."""
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
@@ -117,7 +118,7 @@ def _read(
         return
     with opened(name, writer.workdir, options.progress, called=called) as found:
         reader = _reader(source, found)
-        yield reader.NAME, found, reader.read(found.source, options, writer.connection)
+        yield reader.NAME, found, reader.read(found, options, writer.connection)
 
 
 def _folder_reader(source: str, name: str) -> ModuleType | None:
@@ -132,31 +133,31 @@ def _folder_reader(source: str, name: str) -> ModuleType | None:
     return next((module for module in modules if hasattr(module, "read_folder")), None)
 
 
-def _reader(source: str, found: Opened) -> ModuleType:
+def _reader(source: str, found: Source) -> ModuleType:
     """The reader by name, or the only one that recognises the input."""
     known = readers()
     if source in known:
         return known[source]
     if source != "auto":
         raise DataError(f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto")
-    with found.source.path.open(encoding="utf-8-sig", errors="replace") as stream:
+    with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
         said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
-        raise SourceError(f"{found.source.name}: {said}: name one of {', '.join(known)}")
+        raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
     return known[matches[0]]
 
 
 def _result(
-    writer: StoreWriter, source: str, found: Opened, batch: Batch, tables: dict[str, int]
+    writer: StoreWriter, source: str, found: Source, batch: Batch, tables: dict[str, int]
 ) -> IngestResult:
     """The result of an ingest, numbered within the store."""
     (n_before,) = writer.connection.execute("SELECT count(*) FROM ingests").fetchall()[0]
     return IngestResult(
         ingest_id=f"{writer.snapshot}.{n_before + 1}",
         source=source,
-        path=found.source.name,
+        path=found.name,
         sha256=found.sha256,
         rows_read=batch.rows_read,
         rows_kept=batch.rows_kept,
@@ -212,25 +213,13 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 json.dumps(result.notices),
             ],
         )
-        rejected = batch.rejected[:MAX_REJECTED_STORED]
-        if rejected:
+        if batch.rejected:
             import pandas as pd
 
-            rows = pd.DataFrame(
-                {
-                    "line_no": [row.line_no for row in rejected],
-                    "reason": [row.reason for row in rejected],
-                    "raw": [row.raw for row in rejected],
-                }
-            )
+            rows = pd.DataFrame(batch.rejected[:MAX_REJECTED_STORED])
             writer.connection.register("rejected", rows)
             writer.connection.execute(
                 "INSERT INTO rejected_rows SELECT ?, ?, line_no, reason, raw FROM rejected",
                 [result.ingest_id, result.path],
             )
             writer.connection.unregister("rejected")
-
-
-def _told(reasons: Counter[str]) -> str:
-    """Reasons with their counts, most frequent first."""
-    return "; ".join(f"{reason} ({count:,})" for reason, count in reasons.most_common(3))

@@ -5,31 +5,30 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
+import re
+from collections import defaultdict
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from data.hostlist import MAX_HOSTS
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
-from data.ingest.failure_nodes import NodeList, Spell, month_of
-from data.ingest.keys import occurrence_keys
-from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
-from data.ingest.tabular import Record, opened_table
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
+from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import duckdb
 
 NAME = "failure-log"
 HELP = "node failures as CSV or Parquet, columns named by --mapping (lanl, pnnl or a TOML file)"
-
+PLACE = 5
 
 _PROGRESS_RECORDS = 100_000
-
-
-class _RecordError(ValueError):
-    """A record that cannot be read; the text is the reason."""
 
 
 class _Failure(NamedTuple):
@@ -49,11 +48,7 @@ def sniff(head: str) -> bool:
     return any(set(mapping.columns()) <= header for mapping in shipped())
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The failures as rows of `node_failures`, and all nodes as rows of `nodes`.
 
     The nodes need a column that states how many a cluster has.
@@ -69,7 +64,7 @@ def read(
     header, records = opened_table(source, delimiter, options.columns)
     log = _Log(fitted(wanted, header, source.name), options)
     for n_read, record in enumerate(records, 1):
-        log.take(record)
+        log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
         if n_read % _PROGRESS_RECORDS == 0:
             options.progress(f"{source.name}: {n_read:,} records")
     return log.batch()
@@ -81,28 +76,20 @@ class _Log:
     def __init__(self, mapping: Mapping, options: Options) -> None:
         self._mapping, self._options = mapping, options
         self._clock = LocalClock(options, mapping.timezone)
-        self._rows: list[_Failure] = []
+        self.gathered = Gathered(options, self._clock, self._made)
         self._keys: list[str] = []
-        self._rejected: list[Rejected] = []
         self._nodes = NodeList()
         self._dates: dict[tuple[str, str, bool], datetime | None] = {}
-        self._n_blank = self._n_nameless = self._n_causes = 0
+        self._n_nameless = self._n_causes = 0
 
-    def take(self, record: Record) -> None:
-        """Puts one record into its place."""
-        values = record.values
-        if values is not None and not any(_text(value) for value in values.values()):
-            self._n_blank += 1
-            return
-        try:
-            if values is None:
-                raise _RecordError("number of fields differs from the header")
-            row = self._failure(values)
-        except _RecordError as error:
-            raw = record.raw.rstrip("\r\n")[:RAW_LIMIT]
-            self._rejected.append(Rejected(record.line_no, str(error), raw))
-            return
-        self._rows.append(row)
+    def _made(self, values: dict[str, Any] | None, log: Gathered) -> list[_Failure] | str:
+        """The failure of a record, or the reason to skip it."""
+        if values is None:
+            raise RecordError("number of fields differs from the header")
+        if not any(_text(value) for value in values.values()):
+            return "blank"
+        row = self._failure(values)
+        log.saw(row.cluster, row.start_at, row.end_at)
         self._n_nameless += row.node is None
         if self._mapping.key:
             key = "\x1f".join([row.cluster, *(_text(values[c]) or "" for c in self._mapping.key)])
@@ -111,30 +98,17 @@ class _Log:
             count = _text(values[self._mapping.node_count])
             spell = self._spell(values, row.cluster)
             self._nodes.add(row.cluster, row.node, count=count, spell=spell)
+        return [row]
 
     def batch(self) -> Batch:
         """All of the log."""
-        frame = pd.DataFrame(self._rows, columns=list(_Failure._fields), dtype="object").astype(
-            dict.fromkeys(("cluster", "node", "cause", "subcause", "text"), "string")
-            | dict.fromkeys(("start_at", "end_at"), "datetime64[us, UTC]")
-            | {"repair_minutes": "Float64"}
-        )
-        frame["source"] = pd.array([self._mapping.name] * len(frame), dtype="string")
-        keys = self._keys if self._mapping.key else occurrence_keys(frame, _Failure._fields)
+        rows, columns = self.gathered.rows, _Failure._fields
+        frame = typed_frame("node_failures", rows, columns, source=self._mapping.name)
+        keys = self._keys if self._mapping.key else occurrence_keys(frame, columns)
         frame["failure_key"] = pd.array(keys, dtype="string")
         nodes, notices = self._nodes.frame()
-        times = [at for row in self._rows for at in (row.start_at, row.end_at) if at]
-        batch = Batch(
-            tables={"node_failures": frame},
-            rows_read=len(self._rows) + len(self._rejected) + self._n_blank,
-            rows_kept=len(self._rows),
-            skipped_by_reason={"blank": self._n_blank} if self._n_blank else {},
-            rejected=self._rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
-            clusters=tuple(sorted({row.cluster for row in self._rows})),
-            notices=self._notices() + notices,
-        )
+        batch = self.gathered.batch("node_failures", frame)
+        batch.notices += self._notices() + notices
         if len(nodes):
             batch.tables["nodes"] = nodes
         return batch
@@ -144,7 +118,7 @@ class _Log:
             (self._n_nameless, "failures kept that name no node, it stays unknown"),
             (self._n_causes, "failures with several causes, their cause stays unknown"),
         ]
-        return self._clock.notices() + [f"{text}: {n:,}" for n, text in counts if n]
+        return [f"{text}: {n:,}" for n, text in counts if n]
 
     def _failure(self, values: dict[str, Any]) -> _Failure:
         """The row of a record."""
@@ -152,10 +126,10 @@ class _Log:
         cluster = self._cluster(values)
         start_at = self._instant(values[mapping.start], cluster)
         if start_at is None:
-            raise _RecordError("no start")
+            raise RecordError("no start")
         end_at = self._instant(values[mapping.end], cluster) if mapping.end else None
         if end_at is not None and end_at < start_at:
-            raise _RecordError("end before start")
+            raise RecordError("end before start")
         cause, subcause = self._cause(values)
         return _Failure(
             cluster=cluster,
@@ -202,7 +176,7 @@ class _Log:
         except ValueError:
             minutes = math.nan
         if not 0 <= minutes < math.inf:
-            raise _RecordError("repair_minutes is no number from 0 on")
+            raise RecordError("repair_minutes is no number from 0 on")
         return minutes
 
     def _instant(self, value: object, cluster: str) -> datetime | None:
@@ -236,7 +210,7 @@ class _Log:
                 at = (
                     self._clock.utc(month[end], cluster) if month else self._instant(value, cluster)
                 )
-            except _RecordError:
+            except RecordError:
                 at = None
             self._dates[key] = at
         return self._dates[key]
@@ -265,4 +239,92 @@ def _time(text: str, formats: tuple[str, ...]) -> datetime:
             return datetime.strptime(text, time_format)  # noqa: DTZ007 - local, see LocalClock
         except (ValueError, OverflowError, OSError):
             continue
-    raise _RecordError("impossible time")
+    raise RecordError("impossible time")
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_YEAR = re.compile(r"([A-Za-z]{3})-(\d\d)|(\d{1,2})-([A-Za-z]{3})")
+_CENTURY = 70  # two-digit years from here on are of the 1900s
+
+
+class Spell(NamedTuple):
+    """When a node was in service; None where unknown or still in service."""
+
+    first_seen_at: datetime | None
+    last_seen_at: datetime | None
+
+
+def month_of(text: str) -> tuple[datetime, datetime] | None:
+    """First instants of a month and of the month after it, local; None where it is no month.
+
+    Spreadsheets turn `Apr-05` into the day `5-Apr`: both are read as April 2005.
+    """
+    match = _MONTH_YEAR.fullmatch(text)
+    name = (match[1] or match[4]).lower() if match else ""
+    if match is None or name not in _MONTHS:
+        return None
+    short_year, month = int(match[2] or match[3]), _MONTHS.index(name) + 1
+    year = short_year + (1900 if short_year >= _CENTURY else 2000)
+    months = year * 12 + month - 1
+    return _month_start(months), _month_start(months + 1)
+
+
+def _month_start(months: int) -> datetime:
+    """Local midnight at the start of a month counted from year 0."""
+    return datetime(months // 12, months % 12 + 1, 1)  # noqa: DTZ001 - LocalClock adds the zone
+
+
+class NodeList:
+    """Collects, cluster by cluster, the number of nodes and what is known of each."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[str, set[str]] = defaultdict(set)
+        self._spells: defaultdict[str, dict[str, Spell]] = defaultdict(dict)
+
+    def add(self, cluster: str, node: str | None, *, count: str | None, spell: Spell) -> None:
+        """Takes what one record says."""
+        if count is not None:
+            self._counts[cluster].add(count)
+        if node is not None:
+            self._spells[cluster].setdefault(node, spell)
+
+    def frame(self) -> tuple[pd.DataFrame, list[str]]:
+        """Rows of the table `nodes`, and what could not be made to fit."""
+        rows: list[tuple[str, str, datetime | None, datetime | None]] = []
+        notices = []
+        for cluster in sorted(self._counts):
+            numbers, notice = self._numbers(cluster)
+            if notice:
+                notices.append(f"cluster {cluster}: {notice}")
+            spells = self._spells[cluster]
+            common = set(spells.values())
+            rest = common.pop() if len(common) == 1 else Spell(None, None)
+            rows += [(cluster, str(n), *spells.get(str(n), rest)) for n in numbers]
+        frame = typed_frame("nodes", rows, ("cluster", "node", *Spell._fields), source="inventory")
+        return frame, notices
+
+    def _numbers(self, cluster: str) -> tuple[Iterable[int], str | None]:
+        """Numbers of the cluster's nodes; with what does not fit."""
+        counts, nodes = self._counts[cluster], self._spells[cluster]
+        if len(counts) > 1:
+            return (), f"the number of nodes differs between records ({', '.join(sorted(counts))})"
+        count = next(iter(counts))
+        if not count.isdecimal() or not 0 < int(count) <= MAX_HOSTS:
+            return (), f"{count!r} is no number of nodes"
+        if not all(node.isdecimal() for node in nodes):
+            return (), "nodes have names, so that those without a failure stay unknown"
+        return _block(sorted(int(node) for node in nodes), int(count))
+
+
+def _block(numbers: list[int], count: int) -> tuple[range, str | None]:
+    """The run of `count` numbers that nodes go by: 0, 1, ... unless the seen ones say otherwise."""
+    lowest, highest = (numbers[0], numbers[-1]) if numbers else (0, 0)
+    if highest < count:
+        return range(count), None
+    if highest - lowest >= count:
+        beyond = ", ".join(str(number) for number in numbers if number >= count)
+        return range(count), f"node {beyond} lies beyond its {count} nodes"
+    first = lowest // count * count
+    if highest >= first + count:
+        first = highest - count + 1
+    return range(first, first + count), f"its {count} nodes are taken to be numbered from {first}"

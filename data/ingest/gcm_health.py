@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
-from data.ingest.health_rows import HealthRow, health_frame
-from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "gcm-health"
 HELP = "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)"
+PLACE = 4
 
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message", "job_id")
 _PASSED = "passed"
@@ -27,12 +27,7 @@ _SEVERITY |= {"OK": _PASSED, "WARN": "warning", "WARNING": "warning"}
 _SEVERITY |= {"CRITICAL": "critical", "UNKNOWN": None}
 _NO_JOB = frozenset({None, "0", "-1"})
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: milliseconds lie outside
-_NEVER, _EPOCH = datetime.max.replace(tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)
 _PROGRESS_RECORDS = 200_000
-
-
-class _RecordError(ValueError):
-    """A record that cannot be read; the text is the reason."""
 
 
 def sniff(head: str) -> bool:
@@ -41,11 +36,7 @@ def sniff(head: str) -> bool:
     return '"health_check"' in line and '"result"' in line and line.lstrip()[0] in "[{"
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The checks that did not pass as rows of `health_events`.
 
     WARN is a warning, CRITICAL critical, UNKNOWN has no severity, OK is skipped (`passed`). The
@@ -57,111 +48,68 @@ def read(
     SourceError
         Where the file holds no record, or `--timezone` is unknown.
     """
-    log = _Log(source, options)
+    log = Gathered(options, LocalClock(options), _made)
     for n_read, (line_no, raw, record) in enumerate(_records(source), 1):
-        log.take(line_no, raw, record)
+        log.take(line_no, raw.strip(), record)
         if n_read % _PROGRESS_RECORDS == 0:
             options.progress(f"{source.name}: {n_read:,} records")
-    return log.batch()
+    batch = log.batch("health_events", health_frame(log.rows, "health_check", _KEY))
+    if batch.rows_read == 0:
+        raise SourceError(f"{source.name}: holds no records: give JSON lines of gcm")
+    return batch
 
 
-class _Log:
-    """What has been read of one file so far."""
+def _made(record: object, log: Gathered) -> list[HealthRow] | str:
+    """The row of a record, or `passed` where the check passed."""
+    options = log.options
+    if not isinstance(record, dict):
+        raise RecordError("not a JSON object")
+    if "health_check" not in record and isinstance(record.get("normal"), dict):
+        record = _flat(record)
+    node = _text(record.get("node")) or options.node
+    check_name = _text(record.get("health_check"))
+    if node is None or check_name is None:
+        raise RecordError("no node" if node is None else "no health_check")
+    cluster = options.cluster or _text(record.get("cluster")) or options.default_cluster
+    at = _observed_at(record, cluster, log.clock)
+    severity = _severity(record.get("result"))
+    log.saw(cluster, at)
+    if severity == _PASSED:
+        return _PASSED
+    message, job_id = _text(record.get("_msg")), _job_id(record.get("job_id"))
+    row = HealthRow(cluster, node, at, check_name, message, severity=severity, job_id=job_id)
+    return [row]
 
-    def __init__(self, source: Source, options: Options) -> None:
-        self._source, self._options = source, options
-        self._clock = LocalClock(options)
-        self._rows: list[HealthRow] = []
-        self._rejected: list[Rejected] = []
-        self._n_passed = 0
-        self._clusters: set[str] = set()
-        self._first_at = _NEVER
-        self._last_at = _EPOCH
 
-    def take(self, line_no: int, raw: str, record: object) -> None:
-        """Puts one record into its place."""
+def _observed_at(record: dict[str, Any], cluster: str, clock: LocalClock) -> datetime:
+    """End of the check, else its start; gcm writes 0.0 for a time it did not take."""
+    for value in (record.get("end_time"), record.get("start_time")):
+        if value not in (None, "", 0):
+            return _instant(value, cluster, clock)
+    raise RecordError("no end_time or start_time")
+
+
+def _instant(value: object, cluster: str, clock: LocalClock) -> datetime:
+    """A time given in seconds since 1970 or as ISO text."""
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise TypeError
         try:
-            row = self._row(record)
-        except _RecordError as error:
-            self._rejected.append(Rejected(line_no, str(error), raw.strip()[:RAW_LIMIT]))
-            return
-        at = row.observed_at or _EPOCH
-        self._first_at = min(self._first_at, at)
-        self._last_at = max(self._last_at, at)
-        self._clusters.add(row.cluster)
-        if row.severity == _PASSED:
-            self._n_passed += 1
-        else:
-            self._rows.append(row)
-
-    def batch(self) -> Batch:
-        """All of the file; SourceError where it holds no record."""
-        n_read = len(self._rows) + len(self._rejected) + self._n_passed
-        if n_read == 0:
-            raise SourceError(f"{self._source.name}: holds no records: give JSON lines of gcm")
-        return Batch(
-            tables={"health_events": health_frame(self._rows, "health_check", _KEY)},
-            rows_read=n_read,
-            rows_kept=len(self._rows),
-            skipped_by_reason={_PASSED: self._n_passed} if self._n_passed else {},
-            rejected=self._rejected,
-            first_at=self._first_at if self._clusters else None,
-            last_at=self._last_at if self._clusters else None,
-            clusters=tuple(sorted(self._clusters)),
-            notices=self._clock.notices(),
-        )
-
-    def _row(self, record: object) -> HealthRow:
-        """The row of a record, severity `passed` where the check passed."""
-        if not isinstance(record, dict):
-            raise _RecordError("not a JSON object")
-        if "health_check" not in record and isinstance(record.get("normal"), dict):
-            record = _flat(record)
-        node = _text(record.get("node")) or self._options.node
-        check_name = _text(record.get("health_check"))
-        if node is None or check_name is None:
-            raise _RecordError("no node" if node is None else "no health_check")
-        cluster = (
-            self._options.cluster or _text(record.get("cluster")) or self._options.default_cluster
-        )
-        return HealthRow(
-            cluster=cluster,
-            node=node,
-            observed_at=self._observed_at(record, cluster),
-            check_name=check_name,
-            message=_text(record.get("_msg")),
-            severity=_severity(record.get("result")),
-            job_id=_job_id(record.get("job_id")),
-        )
-
-    def _observed_at(self, record: dict[str, Any], cluster: str) -> datetime:
-        """End of the check, else its start; gcm writes 0.0 for a time it did not take."""
-        for value in (record.get("end_time"), record.get("start_time")):
-            if value not in (None, "", 0):
-                return self._instant(value, cluster)
-        raise _RecordError("no end_time or start_time")
-
-    def _instant(self, value: object, cluster: str) -> datetime:
-        """A time given in seconds since 1970 or as ISO text."""
-        try:
-            if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise TypeError
-            try:
-                seconds = float(value)
-            except ValueError:
-                return self._clock.utc(datetime.fromisoformat(str(value).strip()), cluster)
-            if not _EARLIEST_S <= seconds < _LATEST_S:
-                raise ValueError
-            return datetime.fromtimestamp(seconds, UTC)
-        except (TypeError, ValueError, OverflowError):
-            raise _RecordError("impossible time") from None
+            seconds = float(value)
+        except ValueError:
+            return clock.utc(datetime.fromisoformat(str(value).strip()), cluster)
+        if not _EARLIEST_S <= seconds < _LATEST_S:
+            raise ValueError
+        return datetime.fromtimestamp(seconds, UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise RecordError("impossible time") from None
 
 
 def _severity(result: object) -> str | None:
     """Severity of a result given as number or name."""
     key = result.strip().upper() if isinstance(result, str) else result
     if isinstance(key, bool | list | dict) or key not in _SEVERITY:
-        raise _RecordError("no result" if key in (None, "") else "unknown result")
+        raise RecordError("no result" if key in (None, "") else "unknown result")
     return _SEVERITY[key]
 
 

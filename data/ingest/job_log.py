@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.errors import SourceError
-from data.ingest.job_log_line import line_host, line_rank, line_time
-from data.ingest.job_log_name import LogName, compiled, log_name
-from data.ingest.local_time import LocalClock
-from data.ingest.log_lines import first_and_last_lines
+from data.errors import DataError, SourceError
 from data.ingest.reader import Batch, Options, Rejected, Source
-from data.ingest.source import Opened, opened
+from data.ingest.rows import LocalClock
+from data.ingest.source import first_and_last_lines, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "job-log"
 HELP = "logs of jobs: a folder of files named by job id, e.g. slurm-%j.out (see --pattern)"
+PLACE = 6
 FIRST_LINES, LAST_LINES = 200, 1_800
 """Lines of a file that are stored where the caller says nothing else."""
 LONGEST_LINE = 4_000
@@ -66,7 +66,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
 
 def read_folder(
     folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
-) -> tuple[Opened, Batch]:
+) -> tuple[Source, Batch]:
     """The logs below a folder, as `read` reads each; what they came from, and their rows.
 
     Files whose name holds no job id are skipped; files and folders that cannot be read are
@@ -101,10 +101,8 @@ def read_folder(
     if reading.n_files == 0:
         raise SourceError(f"{folder}: {_nothing_found(reading, options)}")
     modified_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    return (
-        Opened(Source(folder, str(folder), modified_at), digest.hexdigest()),
-        reading.batch(connection),
-    )
+    source = Source(folder, str(folder), modified_at, sha256=digest.hexdigest())
+    return source, reading.batch(connection)
 
 
 def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
@@ -147,7 +145,6 @@ class _Reading:
 
     options: Options
     n_files: int = 0
-    n_lines: int = 0
     tables: list[pa.Table] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -157,20 +154,17 @@ class _Reading:
     def __post_init__(self) -> None:
         self.cluster = self.options.cluster or self.options.default_cluster
         self.clock = LocalClock(self.options)
-        self.first = _or(self.options.first_lines, FIRST_LINES)
-        self.last = _or(self.options.last_lines, LAST_LINES)
+        first, last = self.options.first_lines, self.options.last_lines
+        self.first = FIRST_LINES if first is None else first
+        self.last = LAST_LINES if last is None else last
 
     def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
             with opened(str(path), workdir) as found:
-                self.add(found.source, relative, name)
-                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += (
-                    found.source.n_replaced
-                )
-                self.notices["files that end early, read up to there"] += bool(
-                    found.source.truncated
-                )
+                self.add(found, relative, name)
+                self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
+                self.notices["files that end early, read up to there"] += bool(found.truncated)
                 return found.sha256
         except SourceError as error:
             reason = str(error).removeprefix(f"{path}: ")
@@ -199,28 +193,23 @@ class _Reading:
         self.tables.append(table)
         self.skipped["between_first_and_last_lines"] += log.n_lines - n_kept
         self.n_files += 1
-        self.n_lines += log.n_lines
         self.jobs.add(name.job_id)
 
     def batch(self, connection: duckdb.DuckDBPyConnection) -> Batch:
         """All of the logs."""
         rows = pa.concat_tables(self.tables)
         written = pc.min_max(rows["logged_at"]).as_py()
-        n_skipped_files = self.skipped["name_without_job_id"] + self.skipped["empty_file"]
+        told = [f"{text}: {n:,}" for text, n in self.notices.items() if n]
         return Batch(
             tables={"job_logs": rows},
-            rows_read=self.n_lines + n_skipped_files + len(self.rejected),
             rows_kept=rows.num_rows,
             skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
             rejected=self.rejected,
             first_at=written["min"],
             last_at=written["max"],
             clusters=(self.cluster,),
-            notices=[*self.clock.notices(), *self._told(), *self._unknown_jobs(connection)],
+            notices=[*self.clock.notices(), *told, *self._unknown_jobs(connection)],
         )
-
-    def _told(self) -> list[str]:
-        return [f"{text}: {n:,}" for text, n in self.notices.items() if n]
 
     def _unknown_jobs(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
         """A sentence where the store does not know jobs yet."""
@@ -237,5 +226,156 @@ class _Reading:
         return [f"jobs that the store does not know, whose logs wait for their records: {told}"]
 
 
-def _or(stated: int | None, default: int) -> int:
-    return default if stated is None else stated
+_STEMS = (
+    "slurm-%A_%a", "slurm-%j", "slurm-%j.%s", "slurm-%j-%t", "slurm-%j_%t", "slurm-%j-%N",
+    "slurm-%j_%N", "slurm-%j.%N", "slurm-%x-%j", "slurm-%x.%j", "slurm_%j", "slurm_%A_%a",
+    "%A_%a_%t_log", "%j_%t_log", "%A_%a_log", "%j_log",  # submitit
+    "%A_%a", "%j", "job-%j", "job_%j", "job.%j", "%x-%A_%a", "%x_%A_%a", "%x.%A_%a",
+    "%x-%j", "%x_%j", "%x.%j", "%j-%x", "%j_%x", "%j.%x",
+)  # fmt: skip
+DEFAULT_PATTERNS = (
+    *(f"{stem}.{end}" for stem in _STEMS for end in ("out", "err", "log", "txt")),
+    "%x.o%j", "%x.e%j",
+)  # fmt: skip
+"""Tried in this order; `slurm-%j.out` is what sbatch itself writes."""
+_COMPRESSED = re.compile(r"\.(?:gz|xz|zst)$")
+_GROUPS = {
+    "j": ("job", r"\d+"),
+    "J": ("job", r"\d+(?=\.)"),
+    "A": ("array", r"\d+"),
+    "a": ("task", r"\d+"),
+    "t": ("rank", r"\d+"),
+    "N": ("node", r"[A-Za-z0-9.-]+?"),
+}
+_OTHERS = {"x": r"[^/]+?", "u": r"[^/]+?", "n": r"\d+", "s": r"\w+", "b": r"\d+", "%": "%"}
+_FIELD = re.compile(r"%(\d*)(.)|(\*)|([^%*]+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class LogName:
+    """What the name of a log says."""
+
+    job_id: str
+    """As the scheduler prints it: 4711, array task 4711_3."""
+    node: str | None = None
+    rank: int | None = None
+
+
+def log_name(path: str, pattern: str | None = None) -> LogName | None:
+    """What a path below the folder says by `pattern`, or by the first default that fits.
+
+    A pattern without a slash is held against the file's name, one with slashes against as many
+    folders above it. Endings .gz, .xz and .zst do not count.
+
+    Raises
+    ------
+    DataError
+        Where the pattern cannot name a job.
+
+    Examples
+    --------
+    >>> log_name("run7/slurm-4711.out.gz").job_id, log_name("pre-4711_3.err").job_id
+    ('4711', '4711_3')
+    >>> log_name("notes.txt") is None
+    True
+    """
+    path = _COMPRESSED.sub("", path)
+    for candidate in (pattern,) if pattern else DEFAULT_PATTERNS:
+        parts = path.split("/")[-(candidate.count("/") + 1) :]
+        found = compiled(candidate).fullmatch("/".join(parts))
+        if found is not None:
+            return _read(found.groupdict())
+    return None
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern of sbatch as a regular expression; DataError where it cannot name a job."""
+    written: set[str] = set()
+    expression = "".join(_expression(pattern, part, written) for part in _FIELD.finditer(pattern))
+    if not written & {"job", "array"}:
+        raise DataError(
+            f"pattern {pattern!r} must hold the job id, %j or %A: pass e.g. --pattern slurm-%j.out"
+        )
+    return re.compile(expression)
+
+
+def _expression(pattern: str, part: re.Match[str], written: set[str]) -> str:
+    """One field, star or literal of a pattern."""
+    _, letter, star, literal = part.groups()
+    if literal is not None:
+        return re.escape(literal)
+    if star is not None:
+        return "[^/]*"
+    if letter in _OTHERS:
+        return _OTHERS[letter]
+    if letter not in _GROUPS:
+        known = ", ".join(f"%{one}" for one in (*_GROUPS, *_OTHERS))
+        raise DataError(f"pattern {pattern!r}: %{letter} is unknown: use {known}, or *")
+    name, expression = _GROUPS[letter]
+    if name in written:
+        return f"(?P={name})"
+    written.add(name)
+    return f"(?P<{name}>{expression})" + (r"\.\d+" if letter == "J" else "")
+
+
+def _read(groups: dict[str, str | None]) -> LogName:
+    array, task, rank = groups.get("array"), groups.get("task"), groups.get("rank")
+    if array is not None:
+        job = str(int(array)) + (f"_{int(task)}" if task is not None else "")
+    else:
+        job = str(int(groups.get("job") or 0))
+    return LogName(job, groups.get("node"), None if rank is None else int(rank))
+
+
+_DATED = 80  # characters within which a line's time stands
+_TIME = re.compile(
+    r"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
+    r"\s?(Z|UTC|[+-]\d\d:?\d\d)?(?!\d)"
+)
+_EPOCH = re.compile(r"^\W*(?:\[?rank\d+\]?:?\s?|\d{1,5}: )?\[?(1\d{9})(?:\.(\d{1,9}))?\]?[:\s]")
+_RANK = re.compile(
+    r"^\s*(?:\x1b\[[\d;]*m)*(?:\[(?:rank|default)(\d+)\]|(?:rank|default)(\d+):|(\d{1,6}): "
+    r"|\[\d+,(\d+)\]<std)"
+)
+_NCCL_HOST = re.compile(r"(?:^|\s)([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] ")
+
+
+def line_time(text: str, clock: LocalClock, cluster: str) -> datetime | None:
+    """When a line was written, where it says so with a date; a time without zone is local.
+
+    Examples
+    --------
+    >>> line_time("[rank3]: 2026-01-05T10:00:00.25Z step 7", None, "c").isoformat()
+    '2026-01-05T10:00:00.250000+00:00'
+    """
+    found = _TIME.search(text, 0, _DATED)
+    if found is None:
+        return _epoch(text)
+    year, month, day, clock_time, zone = found.groups()
+    offset = "" if zone is None else zone.replace("UTC", "Z")
+    try:
+        written = datetime.fromisoformat(f"{year}-{month}-{day}T{clock_time}{offset}")
+        return clock.utc(written, cluster) if zone is None else written.astimezone(UTC)
+    except (ValueError, OverflowError):  # no such date
+        return None
+
+
+def line_rank(text: str) -> int | None:
+    """Rank that a launcher puts before a line."""
+    found = _RANK.match(text)
+    return None if found is None else int(next(one for one in found.groups() if one is not None))
+
+
+def line_host(text: str) -> str | None:
+    """Host that NCCL puts before its lines."""
+    found = _NCCL_HOST.search(text, 0, 200) if "NCCL" in text else None
+    return None if found is None else found[1]
+
+
+def _epoch(text: str) -> datetime | None:
+    found = _EPOCH.match(text)
+    if found is None:
+        return None
+    at = datetime.fromtimestamp(int(found[1]), UTC)
+    return at.replace(microsecond=int((found[2] or "0")[:6].ljust(6, "0")))

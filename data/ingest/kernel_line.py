@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from data.ingest.reader import RecordError
+
 _ADDRESS = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2,4}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
 _FULL_ADDRESS = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
 
@@ -31,10 +33,6 @@ _ANY_ADDRESS = re.compile(_FULL_ADDRESS)
 _REPEATED = re.compile(  # rsyslog, for runs of one line
     r"message repeated \d+ times: \[\s*(?:\[\s*\d+\.\d+\]\s*)?$"
 )
-
-
-class LineError(ValueError):
-    """A line that begins like a fault and cannot be read; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +65,18 @@ def fault_of(message: str) -> Fault | str:
 
     Raises
     ------
-    LineError
+    RecordError
         Where the message begins like a fault but is mutilated.
     """
     if message.startswith("NVRM: Xid"):
         match = _XID.match(message)
         if match is None:
-            raise LineError("mutilated XID line")
+            raise RecordError("mutilated XID line")
         return Fault("xid", message, pci_address(match["address"]), int(match["code"]))
     if message.startswith("nvidia-nvswitch") and "SXid" in message:
         match = _SXID.match(message)
         if match is None:
-            raise LineError("mutilated SXid line")
+            raise RecordError("mutilated SXid line")
         if match["detail"]:  # registers and engine of one SXid stand on lines of their own
             return "sxid_detail"
         return Fault("sxid", message, pci_address(match["address"]), int(match["code"]))
@@ -192,21 +190,21 @@ def prefix_of(text: str) -> Prefix | None:
 
     Raises
     ------
-    LineError
+    RecordError
         Where the text is none of the known forms, or names a day that does not exist.
     """
     match = _PREFIX.fullmatch(text)
     if match is None:
         if _OTHER_PROGRAM.match(text):
             return None
-        raise LineError("unknown text before the kernel's message")
+        raise RecordError("unknown text before the kernel's message")
     host = match["host"] if match["host"] != "-" else None
     try:
         prefix = _timed(match)
     except (ValueError, OverflowError):
-        raise LineError("impossible date") from None
+        raise RecordError("impossible date") from None
     if host and not match["tag"] and prefix.time is None:
-        raise LineError("unknown text before the kernel's message")
+        raise RecordError("unknown text before the kernel's message")
     return Prefix(
         host or match["outer"], prefix.time, prefix.has_year, prefix.zone, prefix.uptime_s
     )
@@ -265,14 +263,14 @@ def journal_record(text: str) -> tuple[str, Prefix | None]:
 
     Raises
     ------
-    LineError
+    RecordError
         Where the line is broken or holds no message.
     """
     try:
         record: Any = json.loads(text)
         message = _journal_message(record["MESSAGE"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise LineError("broken JSON line of the journal") from None
+        raise RecordError("broken JSON line of the journal") from None
     writers = {record.get("_TRANSPORT"), record.get("SYSLOG_IDENTIFIER")} - {None}
     if writers and "kernel" not in writers:
         return message, None
@@ -280,7 +278,7 @@ def journal_record(text: str) -> tuple[str, Prefix | None]:
     try:
         time = None if stamp is None else _EPOCH + timedelta(microseconds=int(stamp))
     except (ValueError, TypeError, OverflowError):
-        raise LineError("impossible date") from None
+        raise RecordError("impossible date") from None
     host = record.get("_HOSTNAME")
     return message, Prefix(host if isinstance(host, str) and host else None, time)
 

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
-from data.ingest.health_rows import HealthRow, health_frame
 from data.ingest.kernel_line import (
     Fault,
-    LineError,
     Prefix,
     announced_gpu,
     fault_of,
     is_logged,
     journal_record,
+    pci_address,
     prefix_of,
     split_line,
 )
-from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Rejected, Source
+from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
+from data.ingest.source import opened
 
 if TYPE_CHECKING:
     import duckdb
 
+    from data.ingest.reader import Options
+
 NAME = "kernel-log"
 HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"
+PLACE = 3
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000
@@ -58,15 +62,11 @@ def _is_fault(line: str) -> bool:
             and isinstance(fault_of(parts[1]), Fault)
             and bool(prefix_of(parts[0]))
         )
-    except LineError:
+    except RecordError:
         return False
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The XID, SXid and lost-GPU lines of a kernel log as rows of `health_events`.
 
     One line is one record. Severity of XID and SXid stays NULL: every publish sets it from the
@@ -77,16 +77,17 @@ def read(
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log = KernelLog(source, options)
+    log, n_other = KernelLog(source, options), 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         for line_no, line in enumerate(lines, 1):
             log.is_log = log.is_log or is_logged(line)
             if may_matter(line):
                 log.take(line_no, line)
             elif not line.isspace():
-                log.n_other += 1
+                n_other += 1
             if line_no % _PROGRESS_LINES == 0:
                 options.progress(f"{source.name}: {line_no:,} lines")
+    log.gathered.skipped["not_an_xid"] += n_other
     return log.batch()
 
 
@@ -101,33 +102,33 @@ def may_matter(line: str) -> bool:
     )
 
 
-class _Times:
+class _Times(LocalClock):
     """Turns what a line says of its time into UTC and counts what it lacked."""
 
     def __init__(self, source: Source, options: Options, cluster: str) -> None:
-        self._source, self._options, self._cluster = source, options, cluster
-        self._clock = LocalClock(options)
+        super().__init__(options)
+        self._source, self._cluster = source, cluster
         self._n_yearless = self._n_uptime = self._n_timeless = 0
         self._years: set[int] = set()
 
     def instant(self, prefix: Prefix) -> datetime | None:
-        """When the line was written; None where it does not say. LineError: impossible."""
+        """When the line was written; None where it does not say. RecordError: impossible."""
         try:
             if prefix.time is None:
                 return self._since_boot(prefix.uptime_s)
             time = prefix.time if prefix.has_year else self._with_year(prefix.time)
         except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
-            raise LineError("impossible date") from None
+            raise RecordError("impossible date") from None
         if prefix.zone is None:
-            return self._clock.utc(time, self._cluster)
+            return self.utc(time, self._cluster)
         try:
-            return self._clock.utc_of_named_zone(time, self._cluster, prefix.zone)
+            return self.utc_of_named_zone(time, self._cluster, prefix.zone)
         except ValueError as error:
-            raise LineError(str(error)) from None
+            raise RecordError(str(error)) from None
 
     def notices(self) -> list[str]:
         """What had to be assumed or stays unknown."""
-        notices = self._clock.notices()
+        notices = super().notices()
         if self._n_yearless:
             years = " and ".join(map(str, sorted(self._years)))
             origin = (
@@ -175,8 +176,7 @@ def _latest_before(time: datetime, latest: datetime) -> datetime:
     return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
 
 
-@dataclass
-class _Announced:
+class _Announced(NamedTuple):
     """A GPU named on one line, of which a following line says that it is lost."""
 
     line_no: int
@@ -184,66 +184,44 @@ class _Announced:
     address: str
 
 
-@dataclass
 class KernelLog:
     """What has been read of one log so far."""
 
-    source: Source
-    options: Options
-    n_other: int = 0
-    is_log: bool = False
-    """Whether any line has a form of such a log."""
-    rows: list[HealthRow] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    announced: _Announced | None = None
-
-    def __post_init__(self) -> None:
-        self.cluster = self.options.cluster or self.options.default_cluster
-        self.times = _Times(self.source, self.options, self.cluster)
+    def __init__(self, source: Source, options: Options) -> None:
+        self.source, self.options = source, options
+        self.cluster = options.cluster or options.default_cluster
+        self.times = _Times(source, options, self.cluster)
+        self.gathered = Gathered(options, self.times, self._event)
+        self.is_log = False
+        """Whether any line has a form of such a log."""
+        self._announced: _Announced | None = None
 
     def take(self, line_no: int, line: str) -> None:
         """Puts one line into its place: a row, a reason to skip it or a rejection."""
         text = _COLOURS.sub("", line) if "\x1b" in line else line
         text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
-        try:
-            if self.source.truncated and not line.endswith("\n"):
-                raise LineError("line cut off at the end of the file")
-            result = self._event(line_no, text)
-        except LineError as error:
-            self.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
-            return
-        if isinstance(result, HealthRow):
-            self.rows.append(result)
-        else:
-            self.skipped[result] += 1
+        self.gathered.take(line_no, text, (line_no, line, text))
 
     def batch(self) -> Batch:
         """All of the log; SourceError where it holds no line of one."""
-        self.skipped["not_an_xid"] += self.n_other
-        n_read = len(self.rows) + len(self.rejected) + self.skipped.total()
-        if n_read == 0:
-            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
-        if not (self.is_log or self.rows or self.rejected):
-            raise SourceError(
-                f"{self.source.name}: is no kernel log: none of its {n_read:,} lines has a form of "
-                "dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give another file"
-            )
-        times = [row.observed_at for row in self.rows if row.observed_at is not None]
-        return Batch(
-            tables={"health_events": health_frame(self.rows, "kernel", _KEY)},
-            rows_read=n_read,
-            rows_kept=len(self.rows),
-            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=self.rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
-            clusters=(self.cluster,) if self.rows else (),
-            notices=self.times.notices(),
+        batch = self.gathered.batch(
+            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
         )
+        if batch.rows_read == 0:
+            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+        if not (self.is_log or batch.rows_kept or batch.rejected):
+            raise SourceError(
+                f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
+                "a form of dmesg, kmsg, the journal or syslog: name the SOURCE it is, or give "
+                "another file"
+            )
+        return batch
 
-    def _event(self, line_no: int, text: str) -> HealthRow | str:
-        """The row of a line, or the reason to skip it; LineError where it is unreadable."""
+    def _event(self, line: tuple[int, str, str], log: Gathered) -> list[HealthRow] | str:
+        """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
+        line_no, whole, text = line
+        if self.source.truncated and not whole.endswith("\n"):
+            raise RecordError("line cut off at the end of the file")
         journal = journal_record(text) if text.startswith("{") else None
         parts = split_line(journal[0] if journal else text)
         if parts is None:
@@ -259,11 +237,13 @@ class KernelLog:
         prefix, address = self._completed(line_no, prefix, fault)
         node = prefix.host or self.options.node
         if node is None:
-            raise LineError("no host on the line: pass --node")
-        return HealthRow(
+            raise RecordError("no host on the line: pass --node")
+        observed_at = self.times.instant(prefix)
+        log.saw(self.cluster, observed_at)
+        row = HealthRow(
             cluster=self.cluster,
             node=node,
-            observed_at=self.times.instant(prefix),
+            observed_at=observed_at,
             check_name=fault.check_name,
             message=fault.message,
             gpu=address,
@@ -274,6 +254,7 @@ class KernelLog:
             xid=fault.code if fault.check_name == "xid" else None,
             sxid=fault.code if fault.check_name == "sxid" else None,
         )
+        return [row]
 
     def _remember(self, line_no: int, before: str, message: str) -> None:
         """Keeps a GPU named without a fault: drivers break that report over three lines."""
@@ -282,14 +263,14 @@ class KernelLog:
             return
         try:
             prefix = prefix_of(before)
-        except LineError:
+        except RecordError:
             return
         if prefix is not None:
-            self.announced = _Announced(line_no, prefix, address)
+            self._announced = _Announced(line_no, prefix, address)
 
     def _completed(self, line_no: int, prefix: Prefix, fault: Fault) -> tuple[Prefix, str | None]:
         """Prefix and address of a fault, from the line that named the GPU where its own lack."""
-        named = self.announced
+        named = self._announced
         if (
             fault.address is not None
             or named is None
@@ -298,3 +279,177 @@ class KernelLog:
         ):
             return prefix, fault.address
         return (named.prefix if prefix == Prefix() else prefix), named.address
+
+
+_PID = re.compile(
+    r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
+)
+_PROCESS_NAME = re.compile(r", name='?(?P<rest>.*)$")
+_LONGEST_PROCESS_NAME = 15
+"""The kernel cuts the name of a process to so many bytes."""
+_DRIVERS_WORDS = re.compile(
+    r"Ch(?:annel|ID)? |channel 0x|GPU has fallen|Timeout after|Graphics |MMU Fault|Shader|intr |"
+    r"Engine |GPC |ESR 0x|errorString|SKED|CE\d|Contained|Uncontained|"
+    r"[A-Z][A-Z0-9_/]+ (?:Nonf|F)atal"
+)
+_NO_PROCESS = frozenset({"", "<unknown>", "unknown"})
+_SWITCH_ERROR = re.compile(
+    r"(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
+    r"(?P<message>detected NVSwitch (?:non-)?fatal error (?P<code>\d{1,6}) on .*?"
+    r"pci bus id (?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?).*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvent:
+    """A fault that the driver reports on one line; None for what it does not say."""
+
+    line: int
+    """From 1."""
+    check_name: str
+    """``xid``, ``sxid`` or ``gpu_lost``."""
+    xid: int | None
+    sxid: int | None
+    pci_bus_id: str | None
+    """As ``0000:9b:00``."""
+    pid: int | None
+    process: str | None
+    observed_at: datetime | None
+    node: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvents:
+    """The faults of a log and what could not be read of it."""
+
+    events: tuple[KernelEvent, ...]
+    rejected: tuple[Rejected, ...]
+    notices: tuple[str, ...]
+
+
+def kernel_events(name: str, options: Options) -> KernelEvents:
+    """The faults in a file, or in standard input for `-`, as ``ingest kernel-log`` reads them.
+
+    Switch errors of a fabric manager's log are read as well.
+
+    Raises
+    ------
+    SourceError
+        Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
+    """
+    with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as log_file:
+        log = KernelLog(log_file, options)
+        rows, rejected = log.gathered.rows, log.gathered.rejected
+        events: list[KernelEvent] = []
+        n_taken = 0
+        with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for line_no, line in enumerate(lines, 1):
+                if may_matter(line):
+                    log.take(line_no, line)
+                    events.extend(_event(line_no, row) for row in rows[n_taken:])
+                    n_taken = len(rows)
+                elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
+                    events.append(event)
+    notices = (*log.times.notices(), *log_file.notices())
+    return KernelEvents(tuple(events), tuple(rejected), notices)
+
+
+def _event(line_no: int, row: HealthRow) -> KernelEvent:
+    """A fault of the kernel's log."""
+    process = process_of(row.message or "")
+    return KernelEvent(
+        line=line_no,
+        check_name=row.check_name,
+        xid=row.xid,
+        sxid=row.sxid,
+        pci_bus_id=row.gpu,
+        pid=process.pid,
+        process=process.name,
+        observed_at=row.observed_at,
+        node=row.node or None,
+        message=row.message or "",
+    )
+
+
+def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
+    """A switch error of a fabric manager's log; None where the line holds none."""
+    try:
+        found = switch_error(text)
+        if found is None:
+            return None
+        fault, prefix = found
+        node = prefix.host or log.options.node or ""
+        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
+        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
+    except RecordError as error:
+        log.gathered.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
+        return None
+
+
+class Process(NamedTuple):
+    """A process as the driver names it; None for what it does not know."""
+
+    pid: int | None = None
+    name: str | None = None
+
+
+def process_of(message: str) -> Process:
+    """The process in an XID line such as ``NVRM: Xid (...): 31, pid=77, name=python3, Ch 0``.
+
+    A name may hold blanks and commas. It ends before the comma behind which the driver's own
+    words begin, where that leaves it no longer than a name can be, else before the first comma.
+
+    Examples
+    --------
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 119, pid=202, name=nvidia-smi, Timeout after 6s")
+    Process(pid=202, name='nvidia-smi')
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU")
+    Process(pid=None, name=None)
+    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=7, name=a, b c, Ch 00000008").name
+    'a, b c'
+    """
+    match = _PID.search(message)
+    if match is None:
+        return Process()
+    pid = int(match["pid"]) if match["pid"] and match["pid"].isdigit() else None
+    named = _PROCESS_NAME.match(match["rest"] or match["named"] or "")
+    return Process(pid, _process_name(named["rest"]) if named else None)
+
+
+def _process_name(text: str) -> str | None:
+    """The name at the beginning of what follows `name=`."""
+    parts = text.split(", ")
+    ends = range(1, len(parts))
+    end = next((end for end in ends if _DRIVERS_WORDS.match(", ".join(parts[end:]))), 1)
+    name = ", ".join(parts[:end])
+    if len(name.encode()) > _LONGEST_PROCESS_NAME:  # not the driver's words
+        name = parts[0]
+    name = name.strip().removesuffix("'").removesuffix(",")
+    return None if name in _NO_PROCESS else name
+
+
+def switch_error(text: str) -> tuple[Fault, Prefix] | None:
+    """The switch error (SXid) that a fabric manager reports on a line, and what stands before it.
+
+    None where there is none.
+
+    Raises
+    ------
+    RecordError
+        Where what stands before the message is none of the known forms.
+
+    Examples
+    --------
+    >>> line = "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on "
+    >>> line += "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3"
+    >>> fault, prefix = switch_error(line)
+    >>> fault.code, fault.address
+    (12028, '0000:86:00')
+    """
+    match = _SWITCH_ERROR.match(text)
+    prefix = prefix_of(match["before"]) if match else None
+    if match is None or prefix is None:
+        return None
+    address, message = pci_address(match["address"]), match["message"].strip()
+    return Fault("sxid", message, address, int(match["code"])), prefix

@@ -1,15 +1,16 @@
 """What every reader takes and gives: a Source and Options in, a Batch out.
 
-A reader is a module of data.ingest with
+A reader is a module of data.ingest, found by itself, with
 
     NAME = "kernel-log"                  the SOURCE of `faultline ingest SOURCE FILE`
     HELP = "one line"                    shown by `faultline ingest --list`
-    def sniff(head: str) -> bool         does this beginning of a file look like mine?
+    PLACE = 3                            in that list; it stands last without one
+    def sniff(head: str) -> bool         does a file that begins so look like mine alone?
     def read(source, options, connection) -> Batch
 
 and, where a folder may be read as one input,
 
-    def read_folder(folder, options, connection, workdir) -> tuple[Opened, Batch]
+    def read_folder(folder, options, connection, workdir) -> tuple[Source, Batch]
 """
 
 from __future__ import annotations
@@ -44,10 +45,29 @@ class Source:
     """Bytes that were not UTF-8 and were replaced."""
     truncated: str | None = None
     """Why the input ended early (a cut archive), None where it did not."""
+    sha256: str = ""
+    """Hash of the bytes that it came from."""
+    n_nuls: int = 0
+    """NUL bytes, which stand as one blank a run: a crash leaves them in logs."""
 
     def text(self) -> str:
         """The whole input; for small formats."""
         return self.path.read_text(encoding="utf-8")
+
+    def notices(self) -> list[str]:
+        """What the user should know of the input itself."""
+        told = (
+            (self.n_replaced, f"{self.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
+            (self.n_nuls, f"{self.n_nuls:,} NUL bytes: read as blanks"),
+            (self.truncated, f"{self.truncated}: what came before it was read"),
+        )
+        return [text for applies, text in told if applies]
+
+    def first_line(self) -> tuple[int, str]:
+        """Index and text of the first line that is not blank; an empty text where there is none."""
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+            lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
+            return next(((index, line) for index, line in lines if line.strip()), (0, ""))
 
 
 @dataclass(frozen=True)
@@ -89,10 +109,6 @@ class Options:
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
-    def zone_of(self, cluster: str) -> str:
-        """IANA zone in which `cluster` writes local times."""
-        return self.timezone or self.timezones.get(cluster, "UTC")
-
 
 @dataclass(frozen=True)
 class Rejected:
@@ -106,9 +122,13 @@ class Rejected:
     """The record as it stands, cut to RAW_LIMIT."""
 
 
+class RecordError(ValueError):
+    """A record that cannot be read; the text is the reason."""
+
+
 @dataclass
 class Batch:
-    """What a reader made of one input: rows_read = rows_kept + skipped + rejected."""
+    """What a reader made of one input."""
 
     tables: dict[str, pd.DataFrame | pa.Table | duckdb.DuckDBPyRelation] = field(
         default_factory=dict
@@ -117,8 +137,8 @@ class Batch:
     Times are UTC-aware (or DuckDB TIMESTAMPTZ)."""
     files: dict[str, Callable[[Path], None]] = field(default_factory=dict)
     """Path below the store's metrics/ -> what writes that file; named by its content."""
-    rows_read: int = 0
     rows_kept: int = 0
+    """Records of the input that were kept."""
     skipped_by_reason: dict[str, int] = field(default_factory=dict)
     rejected: list[Rejected] = field(default_factory=list)
     first_at: datetime | None = None
@@ -126,3 +146,8 @@ class Batch:
     clusters: tuple[str, ...] = ()
     notices: list[str] = field(default_factory=list)
     """What had to be assumed, for the user: the year of syslog times, an ambiguous hour."""
+
+    @property
+    def rows_read(self) -> int:
+        """Records of the input: kept, skipped and rejected ones."""
+        return self.rows_kept + sum(self.skipped_by_reason.values()) + len(self.rejected)

@@ -9,19 +9,16 @@ jobs `123+0`, columns named twice, several outputs in one file.
 from __future__ import annotations
 
 import re
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from data.errors import SourceError
-from data.ingest.delimited import MAX_LINE_BYTES, Scan, repaired, scan
+from data.ingest.delimited import Scan, repaired, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 from data.ingest.sacct_fields import Shape
-from data.ingest.sacct_sql import broken, literal, typed
+from data.ingest.sacct_sql import broken, typed
+from data.ingest.text_columns import Layout, lines_sql, records_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "sacct"
 HELP = "Slurm accounting: sacct -P text, with header or --columns"
+PLACE = 1
 DELIMITER = "|"
 FEW = 10_000
 """Lines below which the records are held in memory rather than read again."""
@@ -43,18 +41,6 @@ _OF_JOBS = re.compile(
 )
 """What accounting states of a job, and the log of its training does not."""
 _HEADING = re.compile(r"[^\d\s][^\r]{0,63}")
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """How the fields of a file are laid out."""
-
-    columns: tuple[str, ...]
-    """Lower-case names; a second column of one name is called `name 2`."""
-    delimiter: str
-    first: int
-    """Index of the first line that may be a record."""
-    notices: tuple[str, ...] = ()
 
 
 def sniff(head: str) -> bool:
@@ -73,19 +59,18 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
         Where the file has no header and no columns are given, lacks JobID or State, or holds
         outputs with different columns.
     """
-    layout = _layout(source, options)
+    layout, notices = _layout(source, options)
     scanned = scan(source.path, layout.delimiter, len(layout.columns))
     reading = _Reading(source, layout, scanned, options, connection)
     batch = reading.batch(~scanned.whole)
-    if batch.rows_read != reading.n_records:  # DuckDB saw other lines than the scan
+    if reading.n_seen != reading.n_records:  # DuckDB saw other lines than the scan
         batch = reading.batch(np.ones_like(scanned.whole))
     doubted = reading.doubted()
     if doubted is not None:
         batch = reading.batch(~scanned.whole | doubted)
     batch.rejected = sorted(reading.rejected(), key=lambda row: row.line_no)
     _refuse_other_header(source, layout.delimiter, batch.rejected)
-    batch.rows_read += reading.n_lost
-    batch.notices += reading.notices()
+    batch.notices += notices + reading.notices()
     return batch
 
 
@@ -95,7 +80,7 @@ class _Reading:
     def __init__(
         self,
         source: Source,
-        layout: _Layout,
+        layout: Layout,
         scanned: Scan,
         options: Options,
         connection: duckdb.DuckDBPyConnection,
@@ -107,16 +92,13 @@ class _Reading:
         self._records: list[tuple[int, list[str]]] = []
         self._lost: list[Rejected] = []
         self._broken: list[tuple[int, str]] = []
+        self.n_seen = 0
+        """Records that DuckDB saw."""
 
     @property
     def n_records(self) -> int:
         """Records that went to DuckDB."""
         return int(self._whole.sum()) + len(self._records)
-
-    @property
-    def n_lost(self) -> int:
-        """Lines that are no part of any record."""
-        return len(self._lost)
 
     def batch(self, odd: NDArray[np.bool_]) -> Batch:
         """Reads the file; `odd` lines are mended, the others taken as they stand."""
@@ -127,11 +109,12 @@ class _Reading:
             torn, self._shape.resolve, begins=self._shape.begins, ends=self._shape.ends
         )
         self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
-        self._create_whole()
-        self._connection.register("sacct_mended", self._mended())
-        batch = typed(self._layout.columns, self._options, self._connection, few=len(odd) < FEW)
-        n_good = batch.rows_kept + sum(batch.skipped_by_reason.values())
-        self._broken = broken(self._connection) if batch.rows_read > n_good else []
+        columns, connection = self._layout.columns, self._connection
+        text = lines_sql(self._scan, self._whole, self._layout, connection)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_whole AS {text}")
+        connection.register("sacct_mended", records_table(self._records, columns))
+        batch, self.n_seen = typed(columns, self._options, connection, few=len(odd) < FEW)
+        self._broken = broken(connection) if self.n_seen > batch.rows_read else []
         return batch
 
     def doubted(self) -> NDArray[np.bool_] | None:
@@ -173,78 +156,30 @@ class _Reading:
             for number, fields in self._records
         )
         text = "records torn by line breaks or delimiters in their text, put together again"
-        return [*self._layout.notices, *([f"{text}: {n_torn:,}"] if n_torn else [])]
-
-    def _create_whole(self) -> None:
-        """View sacct_whole: the lines that stand for themselves, as text columns.
-
-        Where those are all lines behind the header the file is read as it lies, else a copy of
-        them that DuckDB takes in at once.
-        """
-        first = self._layout.first
-        if not self._whole.any():
-            names = ", ".join(f"'' AS \"{name}\"" for name in self._layout.columns)
-            text = f"SELECT {names} WHERE false"
-        elif self._scan.plain and first < 2 and self._whole[first:].all():
-            text = self._text(self._source.path, header=first == 1)
-        else:
-            with tempfile.TemporaryDirectory(dir=self._spill_folder()) as folder:
-                copy = Path(folder) / "whole"
-                self._scan.copy(self._whole, copy)
-                text = self._text(copy, header=False)
-                self._connection.execute(f"CREATE OR REPLACE TEMP TABLE sacct_copied AS {text}")
-            text = "FROM sacct_copied"
-        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_whole AS {text}")
-
-    def _text(self, path: Path, *, header: bool) -> str:
-        """Query that reads a file whose every line is a record."""
-        names = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self._layout.columns)
-        return f"""SELECT * FROM read_csv(
-            {literal(str(path))}, delim={literal(self._layout.delimiter)},
-            header={header}, quote='', escape='', comment='', nullstr='\x01\x01',
-            columns={{{names}}}, auto_detect=false, ignore_errors=true, strict_mode=false,
-            new_line='\\n', max_line_size={MAX_LINE_BYTES})"""
-
-    def _spill_folder(self) -> str | None:
-        """Where the database spills to disk; None, the system's choice, where that is unset."""
-        query = "SELECT current_setting('temp_directory')"
-        ((folder,),) = self._connection.execute(query).fetchall()
-        return folder if folder and Path(folder).is_dir() else None
-
-    def _mended(self) -> pa.Table:
-        """Mended records as rows of the same text columns."""
-        return pa.table(
-            {
-                name: pa.array([fields[index] for _, fields in self._records], pa.string())
-                for index, name in enumerate(self._layout.columns)
-            }
-        )
+        return [f"{text}: {n_torn:,}"] if n_torn else []
 
 
-def _layout(source: Source, options: Options) -> _Layout:
-    """Columns, delimiter and where the records begin."""
+def _layout(source: Source, options: Options) -> tuple[Layout, list[str]]:
+    """Columns, delimiter and where the records begin; and what the user should know.
+
+    Names of columns are in lower case; a second column of one name is called `name 2`.
+    """
     delimiter = _delimiter(options)
-    index, first = _first_line(source)
+    index, first = source.first_line()
     names = [name.strip().lower() for name in first.split(delimiter)]
     given = [re.sub(r"%.*", "", name.strip().lower()) for name in options.columns or ()]
     if _is_header(names):
         notice = "its header was used, not --columns, which names other fields"
-        notices = (notice,) if given and given != [name for name in names if name] else ()
-        return _Layout(_unique(names, source), delimiter, index + 1, notices)
+        differs = bool(given) and given != [name for name in names if name]
+        layout = Layout(_unique(names, source), delimiter, index + 1)
+        return layout, [notice] if differs else []
     if not given:
         raise SourceError(
             f"{source.name}: has no header with JobID between {delimiter!r}: {_advice(first)}"
         )
     if len(names) == len(given) + 1 and names[-1] == "":
         given.append("")  # sacct -p ends each line with a delimiter
-    return _Layout(_unique(given, source), delimiter, index)
-
-
-def _first_line(source: Source) -> tuple[int, str]:
-    """Index and text of the first line that is not blank."""
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
-        lines = ((index, line.rstrip("\r\n")) for index, line in enumerate(stream))
-        return next(((index, line) for index, line in lines if line.strip()), (0, ""))
+    return Layout(_unique(given, source), delimiter, index), []
 
 
 def _is_header(names: Sequence[str]) -> bool:

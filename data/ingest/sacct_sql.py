@@ -5,39 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.ingest import sacct_fields as known
-from data.ingest.reader import Batch
+from data.ingest.text_columns import (
+    BROKEN,
+    Asked,
+    changes_clocks,
+    instant_sql,
+    literal,
+    one_of,
+    summary,
+    zone_sql,
+)
 from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import duckdb
 
-    from data.ingest.reader import Options
+    from data.ingest.reader import Batch, Options
 
+CLUSTER = '"#cluster"'
+"""Column of the cluster while records are typed."""
 _NUMBERS = ("nnodes", "allocnodes", "ncpus", "alloccpus")
 _COUNT = r"([0-9.]+[KMG]?)?"
 _TIMES = ("submit", "eligible", "start", "end")
 _FREQUENT = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED")
 _STATES = (*_FREQUENT, *sorted(STATES.difference(_FREQUENT)))
-_KEPT = "skip IS NULL AND broken IS NULL"
 _CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
 """Columns that tell whether a record is one; the others are read where it is taken."""
-
-
-def literal(text: str) -> str:
-    """A string as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _one_of(value: str, words: Iterable[str]) -> str:
-    """Whether a value is one of these words.
-
-    Not IN: DuckDB makes a join of each list of five and more words, and fifteen of them in a row
-    cost as much as reading the file.
-    """
-    cases = " ".join(f"WHEN {literal(word)} THEN true" for word in words)
-    return f"(CASE {value} {cases} ELSE false END)"
 
 
 class Fields:
@@ -58,7 +53,7 @@ class Fields:
         column = self.has(*names)
         if column is None:
             return "NULL"
-        return f"CASE WHEN {_one_of(column, known.NO_TEXT)} THEN NULL ELSE {column} END"
+        return f"CASE WHEN {one_of(column, known.NO_TEXT)} THEN NULL ELSE {column} END"
 
     def cluster(self) -> str:
         """The cluster of a record: as stated, else its own, else the default."""
@@ -69,55 +64,29 @@ class Fields:
 
     def may_repeat(self) -> bool:
         """Whether a time may lie in an hour that comes twice, and the elapsed time tells which."""
-        return self._has_dst() and self.has("elapsed", "elapsedraw") is not None
-
-    def _has_dst(self) -> bool:
-        """Whether any cluster's clocks may change."""
-        zones = {self._options.timezone, *self._options.timezones.values()}
-        return bool(zones - {None, "UTC"})
-
-    def zone(self) -> str:
-        """The zone of a record's local times."""
-        if self._options.timezone is not None or not self._options.timezones:
-            return literal(self._options.timezone or "UTC")
-        cases = " ".join(
-            f"WHEN {literal(cluster)} THEN {literal(zone)}"
-            for cluster, zone in sorted(self._options.timezones.items())
-        )
-        return f"""CASE "#cluster" {cases} ELSE 'UTC' END"""
+        return changes_clocks(self._options) and self.has("elapsed", "elapsedraw") is not None
 
     def times(self) -> str:
         """Columns #submit ... #end: UTC times, NULL where there is none or it is broken."""
-        return ", ".join(f'{self._time(name)} AS "#{name}"' for name in _TIMES) + (
-            f', {self.zone()} AS "#zone"'
-        )
+        zone = zone_sql(self._options, CLUSTER)
+        times = (f'{self._time(name)} AS "#{name}"' for name in _TIMES)
+        return f'{", ".join(times)}, {zone} AS "#zone"'
 
     def _time(self, name: str) -> str:
         column = self.has(name)
         if column is None:
             return "CAST(NULL AS TIMESTAMPTZ)"
+        instant = instant_sql(column, self._options, CLUSTER)
         rest = f"substr({column}, 20)"  # behind the seconds; a pattern over all takes long to plan
         return f"""CASE
-            WHEN length({column}) = 19 THEN {self._instant(column)}
-            WHEN {_one_of(column, known.NO_TIME)} THEN NULL
+            WHEN length({column}) = 19 THEN {instant}
+            WHEN {one_of(column, known.NO_TIME)} THEN NULL
             WHEN regexp_full_match({column}, '[0-9]{{9,11}}')
               THEN to_timestamp(TRY_CAST({column} AS BIGINT))
             WHEN regexp_full_match({rest}, '(\\.[0-9]+)?(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)')
               THEN TRY_CAST(regexp_replace({column}, '([+-][0-9]{{2}})([0-9]{{2}})$', '\\1:\\2')
                             AS TIMESTAMPTZ)
-            WHEN regexp_full_match({rest}, '\\.[0-9]+') THEN {self._instant(column)} END"""
-
-    def _instant(self, column: str) -> str:
-        """A local time as an instant; of an hour that comes twice the first, as elsewhere."""
-        local = f"TRY_CAST({column} AS TIMESTAMP)"
-        instant = f"({local} AT TIME ZONE {self.zone()})"
-        if self.zone() == "'UTC'":
-            return f"make_timestamptz(epoch_us({local}))"  # the same, sooner
-        if not self._has_dst():
-            return instant
-        hour_before = f"({instant} - INTERVAL 1 HOUR)"  # DuckDB takes the second
-        return f"""CASE WHEN ({hour_before} AT TIME ZONE {self.zone()}) = {local}
-            THEN {hour_before} ELSE {instant} END"""
+            WHEN regexp_full_match({rest}, '\\.[0-9]+') THEN {instant} END"""
 
     def is_local(self) -> str:
         """Whether a time of the record names no zone."""
@@ -150,13 +119,13 @@ class Fields:
 
     def reason(self) -> str:
         """Why a record is broken, NULL where it is not."""
-        state = _one_of('"#state"', _STATES)
+        state = one_of('"#state"', _STATES)
         tests = [
             ("\"#kind\" = 'broken'", "JobID is no job id"),
             (f"NOT {state}", "State is no Slurm state"),
         ]
         tests += [
-            (f'"#{name}" IS NULL AND NOT {_one_of(column, known.NO_TIME)}', f"{name} is no time")
+            (f'"#{name}" IS NULL AND NOT {one_of(column, known.NO_TIME)}', f"{name} is no time")
             for name in _TIMES
             if (column := self.has(name))
         ]
@@ -255,21 +224,34 @@ _START = f"""CASE WHEN {_LAG} = 3600 AND {_comes_twice("start_at")}
     THEN start_at + INTERVAL 1 HOUR ELSE start_at END"""
 
 
+_ASKED = Asked(
+    "jobs",
+    "* EXCLUDE (skip, broken, is_local)",
+    first="least(submit_at, start_at, end_at)",
+    last="greatest(submit_at, start_at, end_at)",
+    skips=("job_step", "header"),
+    noted=(
+        f"NOT regexp_full_match(node_list, {literal(known.CHECKS['nodelist'])})",
+        "node lists that cannot be expanded, kept as text",
+    ),
+)
+
+
 def typed(
     columns: Sequence[str], options: Options, connection: duckdb.DuckDBPyConnection, *, few: bool
-) -> Batch:
-    """View sacct_typed over sacct_whole and sacct_mended, and the summary of its records.
+) -> tuple[Batch, int]:
+    """View sacct_typed over sacct_whole and sacct_mended; its good records, and how many it has.
 
     Headers are told by the columns that are checked anyway; only where that finds some are all
     columns looked at. Of a few records the view is of a table: to plan the query, which is done
     anew at every reading, costs more than to hold them.
     """
     _create_typed(Fields(columns, options, whole_headers=False), connection, few=few)
-    batch = _summary(options, connection)
+    batch, n_seen = summary("sacct_typed", _ASKED, options, connection=connection)
     if "header" in batch.skipped_by_reason:
         _create_typed(Fields(columns, options), connection, few=few)
-        batch = _summary(options, connection)
-    return batch
+        return summary("sacct_typed", _ASKED, options, connection=connection)
+    return batch, n_seen
 
 
 def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool) -> None:
@@ -293,45 +275,10 @@ def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection, *, few:
     connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
 
 
-def _summary(options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Counts of the records in sacct_typed, what was assumed, and the good ones as a relation."""
-    row = connection.execute(
-        f"""SELECT count(*), count(*) FILTER (skip = 'job_step'), count(*) FILTER (skip = 'header'),
-             count(*) FILTER ({_KEPT}),
-             min(least(submit_at, start_at, end_at)) FILTER ({_KEPT}),
-             max(greatest(submit_at, start_at, end_at)) FILTER ({_KEPT}),
-             list(DISTINCT cluster ORDER BY cluster) FILTER ({_KEPT}),
-             list(DISTINCT cluster) FILTER (is_local AND {_KEPT}),
-             count(*) FILTER (NOT regexp_full_match(node_list, {literal(known.CHECKS["nodelist"])})
-               AND {_KEPT})
-           FROM sacct_typed"""
-    ).fetchall()[0]
-    unzoned = set(row[7] or ()) - options.timezones.keys() if options.timezone is None else ()
-    notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
-    if row[8]:
-        notices.append(f"node lists that cannot be expanded, kept as text: {row[8]:,}")
-    return Batch(
-        tables={
-            "jobs": connection.sql(
-                f"SELECT * EXCLUDE (skip, broken, is_local) FROM sacct_typed WHERE {_KEPT}"
-            )
-        },
-        rows_read=row[0],
-        rows_kept=row[3],
-        skipped_by_reason={
-            reason: n for reason, n in (("job_step", row[1]), ("header", row[2])) if n
-        },
-        first_at=row[4],
-        last_at=row[5],
-        clusters=tuple(row[6] or ()),
-        notices=notices,
-    )
-
-
 def broken(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
     """Of each record that does not fit: its place among all, from 0, and the reason."""
     return connection.execute(
-        """SELECT place, broken FROM (
+        f"""SELECT place, broken FROM (
              SELECT row_number() OVER () - 1 AS place, skip, broken FROM sacct_typed)
-           WHERE skip IS NULL AND broken IS NOT NULL"""
+           WHERE {BROKEN}"""
     ).fetchall()

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-import pandas as pd
-
 from data.errors import SourceError
-from data.hostlist import HostListError, expand
+from data.hostlist import expand
 from data.ingest.delimited import LINE_BREAK, Line, repaired
-from data.ingest.local_time import LocalClock
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "sacctmgr-events"
 HELP = "nodes out of service: sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,..."
+PLACE = 2
 
 _DELIMITER = "|"
 _COLUMN = {
@@ -46,10 +45,6 @@ _UNPLANNED_REASON = re.compile(r"\bun-?(?:planned|scheduled)\b|\bemergency\b", r
 _PROGRESS_LINES = 200_000
 
 
-class _RecordError(ValueError):
-    """A record that cannot be read; the text is the reason."""
-
-
 class _Row(NamedTuple):
     cluster: str
     node: str
@@ -67,6 +62,8 @@ class _Layout:
 
     columns: tuple[str, ...]
     delimiter: str
+    header: list[str]
+    """Fields of the header; none where the file has none."""
 
     def split(self, text: str) -> list[str]:
         """Fields of a line; `sacctmgr -p` ends lines and header with a delimiter too many."""
@@ -97,6 +94,31 @@ class _Layout:
         """The known columns of a record."""
         return {name: field.strip() for name, field in zip(self.columns, fields, strict=True)}
 
+    def made(self, fields: list[str], log: Gathered) -> list[_Row] | str:
+        """One row a node of an event, or the reason to skip it."""
+        if fields == self.header:  # several outputs in one file
+            return "header"
+        record = self.record(fields)
+        if _is_cluster_event(record):
+            return "cluster_event"
+        nodes, options = expand(record["node"]), log.options
+        if not nodes:
+            raise RecordError("no node")
+        cluster = options.cluster or record.get("cluster") or options.default_cluster
+        start, end = _time(record["start"]), _time(record.get("end", ""))
+        if start is None:
+            raise RecordError("no start")
+        start_at = log.clock.utc(start, cluster)
+        end_at = log.clock.utc(end, cluster) if end else None
+        if end_at and end_at < start_at:
+            raise RecordError("end before start")
+        log.saw(cluster, start_at, end_at)
+        raw_state, reason = record.get("state", ""), record.get("reason") or None
+        user = re.sub(r"(?<=.)\(\d+\)$", "", record.get("user", "")) or None  # root(0)
+        planned = _planned(raw_state, reason or "")
+        told = (start_at, end_at, _state(raw_state), reason, user, planned)
+        return [_Row(cluster, node, *told) for node in nodes]
+
     def _fits(self, fields: list[str]) -> bool:
         """Whether times and state are some."""
         record = self.record(fields)
@@ -105,7 +127,7 @@ class _Layout:
         try:
             _time(record.get("end", ""))
             return _time(record["start"]) is not None
-        except _RecordError:
+        except RecordError:
             return False
 
 
@@ -116,11 +138,7 @@ def sniff(head: str) -> bool:
     return {"node", "start"} <= columns and bool(columns & {"end", "state"})
 
 
-def read(
-    source: Source,
-    options: Options,
-    connection: duckdb.DuckDBPyConnection,  # noqa: ARG001 - the signature of every reader
-) -> Batch:
+def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
     """The events of nodes as rows of `node_events`, one a node; events of the cluster are skipped.
 
     Raises
@@ -131,27 +149,26 @@ def read(
     """
     with source.path.open(encoding="utf-8-sig", newline="\n") as handle:
         lines = (Line(number, text.rstrip("\r\n")) for number, text in enumerate(handle, 1))
-        layout, header, first = _layout(source, options, lines)
-        log = _Log(options, layout, header)
+        layout, first = _layout(source, options, lines)
+        log = Gathered(options, LocalClock(options), layout.made)
         torn: list[Line] = []
-        for line in _chained(first, lines):
+        for line in chain(first, lines):
             fields = layout.split(line.text)
             if len(fields) == len(layout.columns):
-                log.take(line, fields)
+                log.take(line.number, line.text, fields)
             elif line.text.strip() or (torn and torn[-1].number == line.number - 1):
                 torn.append(line)
             if line.number % _PROGRESS_LINES == 0:
                 options.progress(f"{source.name}: {line.number:,} lines")
     records, rejected = repaired(torn, layout.resolve)
     for number, fields in records:
-        log.take(Line(number, layout.delimiter.join(fields)), fields)
-    return log.batch(rejected)
+        log.take(number, layout.delimiter.join(fields), fields)
+    log.rejected += rejected
+    return log.batch("node_events", typed_frame("node_events", log.rows, _Row._fields))
 
 
-def _layout(
-    source: Source, options: Options, lines: Iterator[Line]
-) -> tuple[_Layout, list[str], Line | None]:
-    """Layout, the fields of the header, and the first line where that is a record instead."""
+def _layout(source: Source, options: Options, lines: Iterator[Line]) -> tuple[_Layout, list[Line]]:
+    """Layout, and the first line where that is a record and no header."""
     delimiter = options.delimiter or _DELIMITER
     first = next((line for line in lines if line.text.strip()), None)
     if first is None:
@@ -166,97 +183,13 @@ def _layout(
                 f"{source.name}: no column {name}, there are: {there[:200]}: give the output of "
                 "sacctmgr -P show event with its header, or pass --columns"
             )
-    layout = _Layout(columns, delimiter)
-    return (layout, header, None) if is_header else (layout, [], first)
+    return _Layout(columns, delimiter, header if is_header else []), [] if is_header else [first]
 
 
 def _columns(names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns in our spelling; others in their own."""
     plain = (re.sub(r"[\s_]|%.*", "", name.lower()) for name in names)
     return tuple(_COLUMN.get(name, name) for name in plain)
-
-
-def _chained(first: Line | None, rest: Iterator[Line]) -> Iterator[Line]:
-    if first is not None:
-        yield first
-    yield from rest
-
-
-class _Log:
-    """What has been read of one file so far."""
-
-    def __init__(self, options: Options, layout: _Layout, header: list[str]) -> None:
-        self._options, self._layout, self._header = options, layout, header
-        self._clock = LocalClock(options)
-        self._rows: list[_Row] = []
-        self._rejected: list[Rejected] = []
-        self._skipped: Counter[str] = Counter()
-        self._n_kept = 0
-
-    def take(self, line: Line, fields: list[str]) -> None:
-        """Puts one record into its place."""
-        if fields == self._header:  # several outputs in one file
-            self._skipped["header"] += 1
-            return
-        record = self._layout.record(fields)
-        if _is_cluster_event(record):
-            self._skipped["cluster_event"] += 1
-            return
-        try:
-            self._rows.extend(self._event_rows(record))
-            self._n_kept += 1
-        except (_RecordError, HostListError) as error:
-            self._rejected.append(Rejected(line.number, str(error), line.text[:RAW_LIMIT]))
-
-    def batch(self, rejected: list[Rejected]) -> Batch:
-        """All of the file; `rejected` are the lines that are no records."""
-        rejected = sorted(self._rejected + rejected, key=lambda record: record.line_no)
-        times = [time for row in self._rows for time in (row.start_at, row.end_at) if time]
-        frame = pd.DataFrame(self._rows, columns=list(_Row._fields), dtype="object").astype(
-            dict.fromkeys(("cluster", "node", "state", "reason", "reason_user"), "string")
-            | dict.fromkeys(("start_at", "end_at"), "datetime64[us, UTC]")
-            | {"planned": "boolean"}
-        )
-        return Batch(
-            tables={"node_events": frame},
-            rows_read=self._n_kept + self._skipped.total() + len(rejected),
-            rows_kept=self._n_kept,
-            skipped_by_reason=dict(self._skipped),
-            rejected=rejected,
-            first_at=min(times, default=None),
-            last_at=max(times, default=None),
-            clusters=tuple(sorted({row.cluster for row in self._rows})),
-            notices=self._clock.notices(),
-        )
-
-    def _event_rows(self, record: dict[str, str]) -> list[_Row]:
-        """One row a node of an event."""
-        nodes = expand(record["node"])
-        if not nodes:
-            raise _RecordError("no node")
-        cluster = self._options.cluster or record.get("cluster") or self._options.default_cluster
-        start, end = _time(record["start"]), _time(record.get("end", ""))
-        if start is None:
-            raise _RecordError("no start")
-        start_at = self._clock.utc(start, cluster)
-        end_at = self._clock.utc(end, cluster) if end else None
-        if end_at and end_at < start_at:
-            raise _RecordError("end before start")
-        raw_state, reason = record.get("state", ""), record.get("reason") or None
-        user = re.sub(r"(?<=.)\(\d+\)$", "", record.get("user", ""))  # root(0)
-        return [
-            _Row(
-                cluster,
-                node,
-                start_at,
-                end_at,
-                _state(raw_state),
-                reason,
-                user or None,
-                _planned(raw_state, reason or ""),
-            )
-            for node in nodes
-        ]
 
 
 def _is_cluster_event(record: dict[str, str]) -> bool:
@@ -279,7 +212,7 @@ def _time(text: str) -> datetime | None:
             return datetime.fromtimestamp(int(text), UTC)
         return datetime.fromisoformat(text)
     except ValueError:
-        raise _RecordError("impossible time") from None
+        raise RecordError("impossible time") from None
 
 
 def _state(text: str) -> str | None:

@@ -9,7 +9,9 @@ import lzma
 import os
 import re
 import sys
+import tempfile
 import zlib
+from collections import deque
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,24 +40,16 @@ _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1b"))
 _BREAKS = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A source with the hash of the bytes it came from."""
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does."""
+    with path.open("rb") as stream:
+        return stream.read(len(_PARQUET)) == _PARQUET
 
-    source: Source
-    sha256: str
-    n_nuls: int = 0
-    """NUL bytes, which stand as one space a run in the source: a crash leaves them in logs."""
 
-    def notices(self) -> list[str]:
-        """What the user should know of the input itself."""
-        source = self.source
-        told = (
-            (source.n_replaced, f"{source.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
-            (self.n_nuls, f"{self.n_nuls:,} NUL bytes: read as blanks"),
-            (source.truncated, f"{source.truncated}: what came before it was read"),
-        )
-        return [text for applies, text in told if applies]
+def broken_parquet(name: str, error: Exception) -> SourceError:
+    """What to say of Parquet that cannot be read."""
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return SourceError(f"{name}: is broken Parquet ({reason}): copy or write it again")
 
 
 @contextmanager
@@ -65,7 +59,7 @@ def opened(
     progress: Callable[[str], None] = lambda message: None,
     *,
     called: str | None = None,
-) -> Iterator[Opened]:
+) -> Iterator[Source]:
     """The input called `name` (`-` for standard input), readable until the block is left.
 
     `called` is its name for people, where it lies under another one (an upload does).
@@ -146,7 +140,7 @@ def _scan(
     path: Path | None,
     modified_at: datetime,
     progress: Callable[[str], None],
-) -> Opened:
+) -> Source:
     """Hashes, decompresses and checks the whole input; writes a copy only where it must."""
     head = raw.read(8)
     if not head:
@@ -167,8 +161,8 @@ def _scan(
     n_replaced = n_nuls = 0
     if not text.is_plain():
         text_path, n_replaced, n_nuls = _replaced(text_path, copy.with_suffix(".utf8"))
-    source = Source(text_path, name, modified_at, n_replaced, truncated)
-    return Opened(source, hashed.digest.hexdigest(), n_nuls)
+    sha256 = hashed.digest.hexdigest()
+    return Source(text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls)
 
 
 def _pass_on(
@@ -271,3 +265,58 @@ def _replaced(path: Path, copy: Path) -> tuple[Path, int, int]:
             n_nuls += block.count("\0")
             target.write(_NULS.sub(" ", block))
     return copy, n_replaced, n_nuls
+
+
+FIRST_LINES = 20_000
+LAST_LINES = 80_000
+LONGEST_LINE = 8_192
+"""Characters of a line that are kept; a progress bar may fill megabytes without a line end."""
+_READ_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class LogLines:
+    """What was kept of a log."""
+
+    lines: tuple[str, ...]
+    """Without line ends."""
+    numbers: tuple[int, ...]
+    """Of each line in the file, from 1."""
+    n_lines: int
+    """Lines of the file."""
+
+
+def read_log_lines(name: str) -> LogLines:
+    """The lines of a file, `-` for standard input; .gz, .xz and .zst are unpacked.
+
+    Raises
+    ------
+    SourceError
+        Where the input is absent, unreadable, empty or binary.
+    """
+    with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
+        return first_and_last_lines(found.path, FIRST_LINES, LAST_LINES, longest=LONGEST_LINE)
+
+
+def first_and_last_lines(path: Path, n_first: int, n_last: int, *, longest: int) -> LogLines:
+    """The first and the last lines of a plain file, each cut to its last `longest` characters."""
+    first: list[tuple[int, str]] = []
+    last: deque[tuple[int, str]] = deque(maxlen=n_last)
+    number = 0
+    for number, line in enumerate(_lines(path, longest), start=1):
+        (first if number <= n_first else last).append((number, line))
+    kept = [*first, *last]
+    return LogLines(tuple(line for _, line in kept), tuple(one for one, _ in kept), number)
+
+
+def _lines(path: Path, longest: int) -> Iterator[str]:
+    """Lines without their ends: of one too long its end, which a terminal would show."""
+    with path.open(encoding="utf-8-sig", newline="\n") as stream:
+        line = ""
+        while part := stream.readline(_READ_AT_ONCE):
+            line = (line + part)[-_READ_AT_ONCE:]
+            if line.endswith("\n"):
+                yield line.rstrip("\r\n")[-longest:]
+                line = ""
+        if line:
+            yield line.rstrip("\r")[-longest:]

@@ -15,6 +15,7 @@ import numpy as np
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
+from data.ingest.source import broken_parquet, is_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,6 @@ LABELS: Final = ("rank", "gmc", "mb_id")
 """Columns that it may have."""
 SECONDS: Final = ("start_ts", "duration")
 DELIMITERS: Final = (",", ";", "\t", "|")
-_PARQUET = b"PAR1"
 _MOST_WHOLE = 2**53
 _EMPTY = "is empty: fill it, or leave its step out; -1 stands where a number does not apply"
 
@@ -59,21 +59,16 @@ def read_rows(path: Path, name: str, delimiter: str | None = None) -> TraceRows:
         Where the file is broken or holds no operation, a column is missing or of another type, or
         a value is absent or not of its column's kind.
     """
-    with path.open("rb") as stream:
-        is_parquet = stream.read(len(_PARQUET)) == _PARQUET
-    file = _Parquet(path, name) if is_parquet else _Csv(path, name, delimiter)
+    file = _Parquet(path, name) if is_parquet(path) else _Csv(path, name, delimiter)
     table = file.read()
     if table.num_rows == 0:
         raise SourceError(f"{name}: holds no operation: give a trace with one row an operation")
-    columns = {}
-    for column in table.column_names:
-        if column == "optype":
-            columns[column] = _codes(table.column(column), file)
-        elif column in SECONDS:
-            columns[column] = _seconds(table.column(column), file, column)
-        else:
-            columns[column] = _whole(table.column(column), file, column)
-    return TraceRows(**columns, row=file.numbers(table.num_rows))
+    columns = {name: _Column(file, name, table.column(name)) for name in table.column_names}
+    arrays = {
+        name: column.codes() if name == "optype" else column.values(seconds=name in SECONDS)
+        for name, column in columns.items()
+    }
+    return TraceRows(**arrays, row=file.numbers(table.num_rows))
 
 
 def rows_of(columns: Mapping[str, Array]) -> TraceRows:
@@ -106,10 +101,7 @@ class _Parquet:
                 with pq.ParquetFile(self.path) as file:
                     return file.read(columns=wanted)
         except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise SourceError(
-                f"{self.name}: is broken Parquet ({reason}): copy or write it again"
-            ) from None
+            raise broken_parquet(self.name, error) from None
 
     def numbers(self, n_rows: int) -> range:
         """Numbers of the rows."""
@@ -163,12 +155,6 @@ class _Csv:
 _File: TypeAlias = _Parquet | _Csv
 
 
-def _refusal(file: _File, index: int, column: str, *, rule: str, n_rows: int) -> SourceError:
-    """What is wrong in a row, counted from 0."""
-    number = file.numbers(n_rows)[index]
-    return SourceError(f"{file.name}: {column} of row {number} {rule}")
-
-
 def _wanted(name: str, present: Sequence[str]) -> list[str]:
     """The columns of a trace among those of a file; refuses one that lacks one, or has it twice."""
     missing = [column for column in COLUMNS if column not in present]
@@ -184,37 +170,85 @@ def _wanted(name: str, present: Sequence[str]) -> list[str]:
     return wanted
 
 
-def _whole(column: pa.ChunkedArray, file: _File, name: str) -> Array:
-    """A column of whole numbers; floating-point ones that are whole are taken."""
-    values = _numbers(column, file, name, wanted="a whole number")
-    if values.dtype.kind == "f" or values.dtype == np.uint64:
-        bad = ~(np.abs(values) <= _MOST_WHOLE) | (values != np.rint(values))
-        if bad.any():
-            at = int(bad.argmax())
-            rule = f"must be a whole number, got {values[at]}: write -1 where it does not apply"
-            raise _refusal(file, at, name, rule=rule, n_rows=len(values))
-        values = values.astype(np.int64)
-    return values
+class _Column:
+    """A column of a file on its way to an array; what is wrong in it is refused by its row."""
 
+    def __init__(self, file: _File, name: str, held: pa.ChunkedArray) -> None:
+        self._file, self._name, self._held = file, name, held
 
-def _seconds(column: pa.ChunkedArray, file: _File, name: str) -> Array:
-    """A column of seconds."""
-    values = _numbers(column, file, name, wanted="a number of seconds")
-    if values.dtype in (np.float32, np.float64):
+    def values(self, *, seconds: bool) -> Array:
+        """Numbers of seconds, or whole numbers; floating-point ones that are whole are taken."""
+        import pyarrow as pa
+
+        kind = self._held.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            self._refuse_type("a number of seconds" if seconds else "a whole number")
+        self._refuse_null()
+        dtype = np.dtype(kind.to_pandas_dtype())
+        values = _joined([_view(chunk, dtype) for chunk in self._held.chunks if len(chunk)])
+        if seconds:
+            return values if dtype in (np.float32, np.float64) else values.astype(np.float64)
+        if dtype.kind == "f" or dtype == np.uint64:
+            bad = ~(np.abs(values) <= _MOST_WHOLE) | (values != np.rint(values))
+            if bad.any():
+                at = int(bad.argmax())
+                stated = f"got {values[at]}: write -1 where it does not apply"
+                raise self._refusal(at, f"must be a whole number, {stated}")
+            return values.astype(np.int64)
         return values
-    return values.astype(np.float64)
 
+    def codes(self) -> Array:
+        """Operation types as codes into `OPTYPES`."""
+        import pyarrow as pa
 
-def _numbers(column: pa.ChunkedArray, file: _File, name: str, *, wanted: str) -> Array:
-    """The values of a numeric column without nulls, one array."""
-    import pyarrow as pa
+        if pa.types.is_string(self._held.type):
+            self._held = self._held.dictionary_encode()
+        kind = self._held.type
+        if not (pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type)):
+            raise SourceError(
+                f"{self._file.name}: column optype must hold text, got {kind}: write the names of "
+                "the operation types"
+            )
+        self._refuse_null()
+        parts = []
+        for chunk in self._held.chunks:
+            if len(chunk):
+                names = chunk.dictionary.to_pylist()
+                known = [OPTYPES.index(name) if name in OPTYPES else -1 for name in names]
+                indices = _view(chunk.indices, np.dtype(chunk.indices.type.to_pandas_dtype()))
+                parts.append(np.array(known, dtype=np.int8)[indices])
+        codes = _joined(parts)
+        if codes.min() < 0:
+            at = int((codes < 0).argmax())
+            stated = f"got {self._held[at].as_py()!r}: rename the type"
+            raise self._refusal(at, f"must be one of {', '.join(OPTYPES)}, {stated}")
+        return codes
 
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        _refuse_type(column, file, name, wanted=wanted)
-    _refuse_null(column, file, name)
-    dtype = np.dtype(kind.to_pandas_dtype())
-    return _joined([_view(chunk, dtype) for chunk in column.chunks if len(chunk)])
+    def _refusal(self, index: int, rule: str) -> SourceError:
+        """What is wrong in a row, counted from 0."""
+        number = self._file.numbers(len(self._held))[index]
+        return SourceError(f"{self._file.name}: {self._name} of row {number} {rule}")
+
+    def _refuse_null(self) -> None:
+        """Refuses a column with a null, by its row."""
+        if self._held.null_count:
+            texts = enumerate(self._texts())
+            raise self._refusal(next(at for at, text in texts if text is None), _EMPTY)
+
+    def _refuse_type(self, wanted: str) -> None:
+        """Refuses a column that holds no numbers: by its first text that is none, in CSV."""
+        if isinstance(self._file, _Csv):
+            for index, text in enumerate(self._texts()):
+                if not _is_number(text):
+                    rule = f"must be {wanted}, got {text!r}: mend the row"
+                    raise self._refusal(index, _EMPTY if text is None else rule)
+        raise SourceError(
+            f"{self._file.name}: column {self._name} must hold numbers, got {self._held.type}: "
+            f"convert the column ({wanted} in every row)"
+        )
+
+    def _texts(self) -> Iterator[object]:
+        return (value.as_py() for chunk in self._held.chunks for value in chunk)
 
 
 def _view(chunk: pa.Array, dtype: np.dtype[Any]) -> Array:
@@ -227,62 +261,9 @@ def _joined(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _refuse_type(column: pa.ChunkedArray, file: _File, name: str, *, wanted: str) -> None:
-    """Refuses a column that holds no numbers: by its first text that is none, in CSV."""
-    if isinstance(file, _Csv):
-        for index, text in enumerate(_values(column)):
-            if not _is_number(text):
-                rule = _EMPTY if text is None else f"must be {wanted}, got {text!r}: mend the row"
-                raise _refusal(file, index, name, rule=rule, n_rows=len(column))
-    raise SourceError(
-        f"{file.name}: column {name} must hold numbers, got {column.type}: convert the column "
-        f"({wanted} in every row)"
-    )
-
-
 def _is_number(text: object) -> bool:
     try:
         float(str(text))
     except ValueError:
         return False
     return not isinstance(text, bool)
-
-
-def _refuse_null(column: pa.ChunkedArray, file: _File, name: str) -> None:
-    """Refuses a column with a null, by its row."""
-    if column.null_count:
-        index = next(at for at, value in enumerate(_values(column)) if value is None)
-        raise _refusal(file, index, name, rule=_EMPTY, n_rows=len(column))
-
-
-def _values(column: pa.ChunkedArray) -> Iterator[object]:
-    for chunk in column.chunks:
-        for value in chunk:
-            yield value.as_py()
-
-
-def _codes(column: pa.ChunkedArray, file: _File) -> Array:
-    """Operation types as codes into `OPTYPES`."""
-    import pyarrow as pa
-
-    if pa.types.is_string(column.type):
-        column = column.dictionary_encode()
-    if not (pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)):
-        raise SourceError(
-            f"{file.name}: column optype must hold text, got {column.type}: write the names of "
-            "the operation types"
-        )
-    _refuse_null(column, file, "optype")
-    parts = []
-    for chunk in column.chunks:
-        if len(chunk):
-            names = chunk.dictionary.to_pylist()
-            known = [OPTYPES.index(name) if name in OPTYPES else -1 for name in names]
-            indices = _view(chunk.indices, np.dtype(chunk.indices.type.to_pandas_dtype()))
-            parts.append(np.array(known, dtype=np.int8)[indices])
-    codes = _joined(parts)
-    if codes.min() < 0:
-        at = int((codes < 0).argmax())
-        rule = f"must be one of {', '.join(OPTYPES)}, got {column[at].as_py()!r}: rename the type"
-        raise _refusal(file, at, "optype", rule=rule, n_rows=len(codes))
-    return codes

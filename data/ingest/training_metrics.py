@@ -7,47 +7,42 @@ lines with quoted delimiters one by one.
 from __future__ import annotations
 
 import csv
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from data.errors import SourceError
-from data.ingest.delimited import MAX_LINE_BYTES, Scan, scan
+from data.ingest.delimited import Scan, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
-from data.ingest.sacct_sql import literal
-from data.ingest.training_columns import known_columns
-from data.ingest.training_sql import Fields
+from data.ingest.text_columns import BROKEN, Asked, Layout, lines_sql, records_table, summary
+from data.ingest.training_sql import Fields, known_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import duckdb
     import numpy as np
     from numpy.typing import NDArray
 
-    from data.ingest.training_columns import Column
+    from data.ingest.training_sql import Column
 
 NAME = "training-metrics"
 HELP = "training metrics: CSV of step, time, loss, step time, checkpoints (see --job-id)"
+PLACE = 7
 _DELIMITERS = ",;\t|"
 _NEEDED = {"step": "step", "logged_at": "the time"}
-_KEPT = "skip IS NULL AND broken IS NULL"
 _COLUMNS = (
     *("cluster", "run_id", "job_id", "step", "rank", "logged_at", "loss", "grad_norm"),
     *("step_time_s", "throughput", "checkpoint_event", "checkpoint_s", "series"),
 )
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """How the fields of a file are laid out."""
-
-    header: list[str]
-    known: dict[str, Column]
-    delimiter: str
-    first: int
-    """Index of the first line that may be a record."""
+_ASKED = Asked(
+    "training_metrics",
+    ", ".join(_COLUMNS),
+    first="logged_at",
+    last="logged_at",
+    skips=("header", "other_event"),
+    noted=("has_both", "rows with a job and a run: the run is found from the job"),
+)
 
 
 def sniff(head: str) -> bool:
@@ -71,28 +66,33 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     SourceError
         Where the file has no header, or it names no step, no time, or no run and none is stated.
     """
-    layout = _layout(source, options)
-    scanned = scan(source.path, layout.delimiter, len(layout.header))
+    layout, known = _layout(source, options)
+    scanned = scan(source.path, layout.delimiter, len(layout.columns))
     whole = scanned.whole.copy()
     whole[: layout.first] = False
     records, lost = _quoted(scanned, layout, whole)
     options.progress(f"{source.name}: {len(whole):,} lines")
-    _create_text(scanned, layout, whole, connection=connection)
-    _append(records, layout, connection)
-    _create_typed(Fields(layout.header, layout.known, options), connection)
-    batch = _summary(options, connection)
+    names = tuple(str(index) for index in range(len(layout.columns)))
+    text = lines_sql(scanned, whole, layout._replace(columns=names), connection)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE training_text AS {text}")
+    connection.register("training_quoted", records_table(records, names))
+    connection.execute("INSERT INTO training_text FROM training_quoted")
+    connection.unregister("training_quoted")
+    _create_typed(Fields(layout.columns, known, options), connection)
+    batch, _ = summary("training_typed", _ASKED, options, connection=connection)
     batch.rejected = sorted(
         [*lost, *_broken(scanned, whole, records, connection=connection)],
         key=lambda row: row.line_no,
     )
-    batch.rows_read += len(lost)
-    batch.notices += _notices(layout)
+    batch.notices += _notices(layout.columns, known)
     return batch
 
 
-def _layout(source: Source, options: Options) -> _Layout:
-    """Columns, delimiter and where the records begin; refuses a file without what is needed."""
-    index, line = _first_line(source)
+def _layout(source: Source, options: Options) -> tuple[Layout, dict[str, Column]]:
+    """How fields are laid out, and which are known; refuses a file without what is needed."""
+    index, line = source.first_line()
+    if not line:
+        raise SourceError(f"{source.name}: has no header: give CSV with one")
     delimiter = options.delimiter or _delimiter_of(line)
     delimiter = "\t" if delimiter == r"\t" else delimiter
     header = list(options.columns) if options.columns else _fields(line, delimiter)
@@ -106,16 +106,7 @@ def _layout(source: Source, options: Options) -> _Layout:
     if not known.keys() & {"job_id", "run_id"} and not (options.job_id or options.run_id):
         raise SourceError(f"{source.name}: names no job: pass --job-id (or --run-id)")
     first = index if options.columns and _fields(line, delimiter) != header else index + 1
-    return _Layout(header, known, delimiter, first)
-
-
-def _first_line(source: Source) -> tuple[int, str]:
-    """Index and text of the first line that is not blank."""
-    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
-        for index, line in enumerate(stream):
-            if line.strip():
-                return index, line.rstrip("\r\n")
-    raise SourceError(f"{source.name}: has no header: give CSV with one")
+    return Layout(tuple(header), delimiter, first), known
 
 
 def _delimiter_of(line: str) -> str:
@@ -132,7 +123,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _quoted(
-    scanned: Scan, layout: _Layout, whole: NDArray[np.bool_]
+    scanned: Scan, layout: Layout, whole: NDArray[np.bool_]
 ) -> tuple[list[tuple[int, list[str]]], list[Rejected]]:
     """Records of lines whose delimiters do not tell, by line number, and lines that are none."""
     odd = ~whole & (scanned.lengths > 0)
@@ -140,52 +131,12 @@ def _quoted(
     records, lost = [], []
     for line in scanned.lines(odd):
         fields = _fields(line.text, layout.delimiter)
-        if len(fields) == len(layout.header):
+        if len(fields) == len(layout.columns):
             records.append((line.number, fields))
         elif any(fields):
             reason = "fields do not fit the header"
             lost.append(Rejected(line.number, reason, line.text[:RAW_LIMIT]))
     return records, lost
-
-
-def _create_text(
-    scanned: Scan,
-    layout: _Layout,
-    whole: NDArray[np.bool_],
-    *,
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    """Table training_text of the whole lines, columns "0", "1", ... as text."""
-    names = [str(index) for index in range(len(layout.header))]
-    if not whole.any():
-        columns = ", ".join(f'"{name}" VARCHAR' for name in names)
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE training_text ({columns})")
-        return
-    kinds = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
-    with tempfile.TemporaryDirectory(dir=scanned.path.parent) as folder:
-        copy = Path(folder) / "whole"
-        scanned.copy(whole, copy)
-        connection.execute(
-            f"""CREATE OR REPLACE TEMP TABLE training_text AS SELECT * FROM read_csv(
-                {literal(str(copy))}, delim={literal(layout.delimiter)}, header=false, quote='',
-                escape='', comment='', nullstr='\x01\x01', columns={{{kinds}}}, auto_detect=false,
-                strict_mode=false, new_line='\\n', max_line_size={MAX_LINE_BYTES})"""
-        )
-
-
-def _append(
-    records: list[tuple[int, list[str]]], layout: _Layout, connection: duckdb.DuckDBPyConnection
-) -> None:
-    """Adds records read one by one behind the others."""
-    rows = pa.table(
-        {
-            str(index): pa.array([fields[index] for _, fields in records], pa.string())
-            for index in range(len(layout.header))
-        }
-    )
-    connection.register("training_quoted", rows)
-    connection.execute("INSERT INTO training_text FROM training_quoted")
-    connection.unregister("training_quoted")
 
 
 def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection) -> None:
@@ -205,37 +156,6 @@ def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection) -> None
     connection.execute("DROP TABLE training_text")
 
 
-def _summary(options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
-    """Counts, what was assumed, and the good records as a relation."""
-    n, n_header, n_other, n_kept, first_at, last_at, clusters, local, n_both = connection.execute(
-        f"""SELECT count(*), count(*) FILTER (skip = 'header'),
-              count(*) FILTER (skip = 'other_event'), count(*) FILTER ({_KEPT}),
-              min(logged_at) FILTER ({_KEPT}), max(logged_at) FILTER ({_KEPT}),
-              list(DISTINCT cluster ORDER BY cluster) FILTER ({_KEPT}),
-              list(DISTINCT cluster) FILTER (is_local AND {_KEPT}),
-              count(*) FILTER (has_both AND {_KEPT}) FROM training_typed"""
-    ).fetchall()[0]
-    unzoned = set(local or ()) - options.timezones.keys() if options.timezone is None else ()
-    notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
-    if n_both:
-        notices.append(f"rows with a job and a run: the run is found from the job: {n_both:,}")
-    skipped = {"header": n_header, "other_event": n_other}
-    return Batch(
-        tables={
-            "training_metrics": connection.sql(
-                f"SELECT {', '.join(_COLUMNS)} FROM training_typed WHERE {_KEPT}"
-            )
-        },
-        rows_read=n,
-        rows_kept=n_kept,
-        skipped_by_reason={reason: count for reason, count in skipped.items() if count},
-        first_at=first_at,
-        last_at=last_at,
-        clusters=tuple(clusters or ()),
-        notices=notices,
-    )
-
-
 def _broken(
     scanned: Scan,
     whole: NDArray[np.bool_],
@@ -247,7 +167,7 @@ def _broken(
     places = whole.nonzero()[0]
     chosen, reasons = whole & False, {}
     for place, reason in connection.execute(
-        "SELECT place, broken FROM training_typed WHERE skip IS NULL AND broken IS NOT NULL"
+        f"SELECT place, broken FROM training_typed WHERE {BROKEN}"
     ).fetchall():
         index = int(places[place]) if place < len(places) else records[place - len(places)][0] - 1
         chosen[index], reasons[index + 1] = True, reason
@@ -257,12 +177,12 @@ def _broken(
     ]
 
 
-def _notices(layout: _Layout) -> list[str]:
+def _notices(header: Sequence[str], known: Mapping[str, Column]) -> list[str]:
     """Which columns were taken for what, where the names differ."""
     taken = [
-        f"{layout.header[column.place]!r} for {quantity}"
+        f"{header[column.place]!r} for {quantity}"
         + (f" times {column.factor:g}" if column.factor != 1.0 else "")
-        for quantity, column in layout.known.items()
-        if layout.header[column.place].strip().lower() not in (quantity, f"{quantity}_s")
+        for quantity, column in known.items()
+        if header[column.place].strip().lower() not in (quantity, f"{quantity}_s")
     ]
     return [f"columns taken: {', '.join(taken)}"] if taken else []

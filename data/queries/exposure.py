@@ -3,20 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from weakref import WeakKeyDictionary
 
 from data.definitions import HARDWARE_OR_LOST_NODE
 from data.filters import Filter
-from data.queries.kept import kept
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
     from analytics.frames import Columns
     from data.filters import Selection
     from data.store import Store
+
+P = ParamSpec("P")
+
+ANSWERS_KEPT = 4
+"""Of one store: a page asks of a period and of the one before it."""
+ROWS_KEPT = 200_000
+"""Rows up to which an answer is kept."""
+_KEPT: WeakKeyDictionary[Store, dict[tuple[Any, ...], Columns]] = WeakKeyDictionary()
+
+
+def kept(
+    query: Callable[Concatenate[Store, Selection, P], Columns],
+) -> Callable[Concatenate[Store, Selection, P], Columns]:
+    """The query, run once for what is asked again at once; callers leave its columns unchanged.
+
+    A snapshot never changes. Rate, weeks and partitions rest on the same two queries, which are
+    half of what a page costs on four million attempts.
+    """
+
+    @wraps(query)
+    def answer(
+        store: Store, selection: Selection, /, *args: P.args, **options: P.kwargs
+    ) -> Columns:
+        answers = _KEPT.setdefault(store, {})
+        key = (query.__name__, selection.rows, args, tuple(sorted(options.items())))
+        columns = answers.get(key)
+        if columns is None:
+            columns = query(store, selection, *args, **options)
+            if len(next(iter(columns.values()))) <= ROWS_KEPT:
+                answers[key] = columns
+            for oldest in list(answers)[:-ANSWERS_KEPT]:
+                answers.pop(oldest, None)
+        return columns
+
+    return answer
+
 
 DAY_US = 86_400_000_000
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter, equal
+from data.queries import schema
+from data.tables import tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,12 +15,16 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _OF_DAY = Filter(columns=("cluster",), within="day")
-SOURCES = (
-    "jobs",
-    "node_events",
-    "node_failures",
-    "health_events.kernel",
-    "health_events.health_check",
+_DATED = [
+    (name, table.coverage, table.coverage.period)
+    for name, table in tables().items()
+    if table.coverage is not None and table.coverage.period is not None
+]
+"""Tables whose rows tell which period the records are of."""
+SOURCES = tuple(
+    f"{name}.{source}" if source else name
+    for name, coverage, _ in sorted(_DATED, key=lambda dated: len(dated[1].sources))
+    for source in coverage.sources or ("",)
 )
 """Sources that a site can have read; one without a row is named as missing."""
 
@@ -43,14 +49,11 @@ def distinct(store: Store, column: str) -> list[str]:
 
 def extent(store: Store) -> tuple[Any, Any]:
     """First and last time of any record with a time."""
-    ((first, last),) = store.rows(
-        """SELECT min(first_at), max(last_at) FROM (
-             SELECT min(submit_at) AS first_at,
-               max(coalesce(end_at, start_at, submit_at)) AS last_at FROM jobs
-             UNION ALL SELECT min(start_at), max(coalesce(end_at, start_at)) FROM node_events
-             UNION ALL SELECT min(start_at), max(start_at) FROM node_failures
-             UNION ALL SELECT min(observed_at), max(observed_at) FROM health_events)"""
+    of_tables = " UNION ALL ".join(
+        f"SELECT min({first}) AS first_at, max({last}) AS last_at FROM {name}"
+        for name, _, (first, last) in _DATED
     )
+    ((first, last),) = store.rows(f"SELECT min(first_at), max(last_at) FROM ({of_tables})")
     return first, last
 
 
@@ -134,10 +137,5 @@ def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFra
 
 def table_counts(store: Store) -> dict[str, int]:
     """Rows of each table."""
-    names = [
-        row[0]
-        for row in store.rows(
-            "SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name"
-        )
-    ]
-    return {name: store.rows(f"SELECT count(*) FROM {name}")[0][0] for name in names}
+    held = schema.tables(store)
+    return dict(zip(held["table"], held["n_rows"].tolist(), strict=True))

@@ -1,15 +1,38 @@
-"""What tables a snapshot holds, what their columns mean, and what rows look like."""
+"""What an ad hoc query can name: tables and columns, parameters, and examples to start from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from data.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from data.filters import Selection
     from data.store import Store
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query and the question it answers."""
+
+    title: str
+    sql: str
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """The queries of examples.sql: each begins with `-- # Title` and ends with a semicolon."""
+    text = files("data.queries").joinpath("examples.sql").read_text(encoding="utf-8")
+    blocks = re.findall(r"^-- # (.+)\n((?:.*\n)+?.*);$", text, re.MULTILINE)
+    return tuple(Example(title, sql.strip()) for title, sql in blocks)
+
 
 UNITS = {
     "_at": "UTC",
@@ -62,3 +85,37 @@ def sample_rows(store: Store, table: str, limit: int) -> pd.DataFrame:
 def _unit(column: str) -> str:
     """The unit that a column's name states; empty where it states none."""
     return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
+
+
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value that a query can name: `$name`."""
+
+    name: str
+    type: str
+    """DuckDB's name of it."""
+    value: Any
+    open: bool
+    """The filters leave it open: a name is NULL, a time the earliest or latest there is."""
+
+
+def parameters(selection: Selection) -> tuple[Parameter, ...]:
+    """Which values do the filters give to a query?"""
+    chosen = selection
+    return (
+        Parameter("cluster", "VARCHAR", chosen.cluster, chosen.cluster is None),
+        Parameter("from_at", "TIMESTAMPTZ", chosen.from_at or EARLIEST, chosen.from_at is None),
+        Parameter("to_at", "TIMESTAMPTZ", chosen.to_at or LATEST, chosen.to_at is None),
+        Parameter("partition", "VARCHAR", chosen.partition, chosen.partition is None),
+        Parameter("account", "VARCHAR", chosen.account, chosen.account is None),
+        Parameter("min_gpus", "INTEGER", chosen.min_gpus, chosen.min_gpus == 0),
+    )
+
+
+def values(selection: Selection) -> dict[str, Any]:
+    """Value of each parameter, by its name."""
+    return {parameter.name: parameter.value for parameter in parameters(selection)}

@@ -1,7 +1,8 @@
-"""What people can say something about: attempts, incidents and nodes by their keys."""
+"""What people are called, and what they can say something about, by its key."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
@@ -46,3 +47,31 @@ def nearest(store: Store, kind: TargetKind, key: str, limit: int = 3) -> list[st
         {"key": key, "last": key.rpartition("/")[2], "limit": limit},
     )
     return [row[0] for row in rows]
+
+
+@dataclass(frozen=True)
+class People:
+    """All names in a store."""
+
+    users: frozenset[str]
+    """Who submitted jobs, set the state of nodes or said something."""
+    accounts: frozenset[str]
+    jobs: frozenset[str]
+    """Names of jobs."""
+
+
+def people(store: Store) -> People:
+    """All names of users, accounts and jobs."""
+    return People(
+        users=_names(
+            store,
+            """SELECT "user" FROM jobs UNION SELECT reason_user FROM node_events
+               UNION SELECT author FROM annotations""",
+        ),
+        accounts=_names(store, "SELECT DISTINCT account FROM jobs"),
+        jobs=_names(store, "SELECT DISTINCT name FROM jobs"),
+    )
+
+
+def _names(store: Store, sql: str) -> frozenset[str]:
+    return frozenset(row[0] for row in store.rows(sql) if row[0])

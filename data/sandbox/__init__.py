@@ -7,9 +7,9 @@ configuration without files, network or extensions, limits of the operating syst
 kernel has it, Landlock.
 """
 
-from data.sandbox.limits import QueryLimits
-from data.sandbox.query import QueryResult, RunningQuery, run_query, start_query
-from data.sandbox.spares import keep_spares
+from data.sandbox.process import keep_spares
+from data.sandbox.query import QueryResult, RunningQuery, run_query
+from data.sandbox.wire import QueryLimits
 
 __all__ = [
     "QueryLimits",
@@ -17,5 +17,4 @@ __all__ = [
     "RunningQuery",
     "keep_spares",
     "run_query",
-    "start_query",
 ]

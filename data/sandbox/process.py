@@ -1,4 +1,4 @@
-"""The parent's side of a confined process: start it, ask it once, bound it, end it."""
+"""The parent's side of confined processes: start one, ask it once, bound it, end it; spares."""
 
 import contextlib
 import os
@@ -6,12 +6,14 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from data.errors import QueryError
-from data.sandbox.limits import QueryLimits
+from data.sandbox.wire import QueryLimits
 
 NICENESS = 15
 """Below the dashboard: it gets the processor whenever it wants it, a query what is left, and of a
@@ -131,3 +133,36 @@ def _cause_of_death(status: int, limits: QueryLimits) -> str:
         f"the query ended its process (status {status}), most often by asking for more than "
         f"{limits.address_space_mb:,} MB of memory: narrow it or aggregate first"
     )
+
+
+_lock = threading.Lock()
+_spares: deque[ConfinedProcess] = deque()
+_wanted = 0
+
+
+def keep_spares(n: int) -> None:
+    """Keeps this many processes ready from now on; the ones that are too many end."""
+    global _wanted  # noqa: PLW0603  one stock a process, as there is one processor
+    with _lock:
+        _wanted = n
+    refill()
+
+
+def take() -> ConfinedProcess:
+    """A process that has served nobody: a spare where there is one."""
+    with _lock:
+        while _spares:
+            spare = _spares.popleft()
+            if spare.alive:
+                return spare
+            spare.end()
+    return ConfinedProcess()
+
+
+def refill() -> None:
+    """As many spares as are wanted. Called when a query has ended, not while it runs."""
+    with _lock:
+        while len(_spares) > _wanted:
+            _spares.pop().end()
+        while len(_spares) < _wanted:
+            _spares.append(ConfinedProcess())

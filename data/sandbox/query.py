@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import QueryError
-from data.sandbox import spares, wire
-from data.sandbox.limits import QueryLimits
+from data.sandbox import process, wire
+from data.sandbox.wire import QueryLimits
 
 if TYPE_CHECKING:
     from data.sandbox.process import ConfinedProcess
@@ -56,16 +56,39 @@ _places = threading.BoundedSemaphore(MAX_AT_ONCE)
 
 
 class RunningQuery:
-    """A query under way; safe to ask from several threads."""
+    """One SELECT or EXPLAIN over a snapshot, under way in a confined process.
+
+    It is safe to ask from several threads.
+
+    Parameters
+    ----------
+    database
+        File of a published snapshot; it is opened read-only.
+    sql
+        The statement.
+    limits
+        Time, memory and size it may take.
+    parameters
+        Values of the parameters that it may name, as `$name`.
+
+    Raises
+    ------
+    QueryError
+        The text is too long or none, or too many queries run.
+    """
 
     def __init__(
-        self, database: Path, sql: str, limits: QueryLimits, parameters: Mapping[str, Any]
+        self,
+        database: Path,
+        sql: str,
+        limits: QueryLimits = _DEFAULT_LIMITS,
+        parameters: Mapping[str, Any] | None = None,
     ) -> None:
         self.limits = limits
         self.started = time.monotonic()
         self.seconds = 0.0
         """Until its end; 0 while it runs."""
-        self._request = _request(database, sql, limits, parameters)
+        self._request = _request(database, sql, limits, parameters or {})
         self._cancelled = False
         self._answer: QueryResult | QueryError | None = None
         self._ended = threading.Event()
@@ -74,7 +97,7 @@ class RunningQuery:
                 f"{MAX_AT_ONCE} queries run on this server already: try again once one has ended"
             )
         try:
-            self._process: ConfinedProcess = spares.take()
+            self._process: ConfinedProcess = process.take()
             threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
         except (OSError, RuntimeError) as error:  # no memory, process, thread or file to be had
             _places.release()
@@ -123,34 +146,7 @@ class RunningQuery:
                 self._answer = QueryError(f"the query was cancelled after {self.seconds:.1f} s")
             _places.release()
             self._ended.set()
-            spares.refill()
-
-
-def start_query(
-    database: Path,
-    sql: str,
-    limits: QueryLimits = _DEFAULT_LIMITS,
-    parameters: Mapping[str, Any] | None = None,
-) -> RunningQuery:
-    """Starts one SELECT or EXPLAIN over a snapshot, in a confined process.
-
-    Parameters
-    ----------
-    database
-        File of a published snapshot; it is opened read-only.
-    sql
-        The statement.
-    limits
-        Time, memory and size it may take.
-    parameters
-        Values of the parameters that it may name, as `$name`.
-
-    Raises
-    ------
-    QueryError
-        The text is too long or none, or too many queries run.
-    """
-    return RunningQuery(database, sql, limits, parameters or {})
+            process.refill()
 
 
 def run_query(
@@ -161,14 +157,14 @@ def run_query(
 ) -> QueryResult:
     """Rows of one SELECT or EXPLAIN over a snapshot, read in a confined process.
 
-    Takes what `start_query` takes.
+    Takes what `RunningQuery` takes.
 
     Raises
     ------
     QueryError
         The query was refused, failed or outran a limit; the message is one line.
     """
-    running = start_query(database, sql, limits, parameters)
+    running = RunningQuery(database, sql, limits, parameters)
     try:
         return running.result()
     except BaseException:  # Ctrl-C: the process must not outlive the wait

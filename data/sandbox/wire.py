@@ -1,8 +1,4 @@
-"""Values on their way from the confined process: a line of JSON each for header, row and end.
-
-JSON has no dates and the like, so such a value travels as an object of one key, its kind. Pickle
-would let the confined process, which is not trusted, run code in the parent.
-"""
+"""What goes to and from the confined process: limits, and values in lines of JSON."""
 
 import base64
 import datetime
@@ -11,7 +7,25 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class QueryLimits:
+    """Limits of one ad hoc query; nothing of it ever spills to a disk."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: int = 20
+    memory_mb: int = 1024
+    """DuckDB's own limit: sorts, joins and aggregates end with a clear error."""
+    address_space_mb: int = 3072
+    """The system's limit, for the allocations that DuckDB's own does not count."""
+    max_rows: int = 10_000
+    max_bytes: int = 32 * 2**20
+    """Size of the encoded rows; further rows are left out."""
+    max_sql_bytes: int = 100_000
+
 
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "bytes": (lambda value: base64.b64encode(value).decode(), base64.b64decode),

@@ -42,31 +42,22 @@ GROUP_SHARES: Final = {"small": (0.93, 0.09), "medium": (0.065, 0.25), "large": 
 """Share of jobs and of GPU-time: over 90 % of jobs use at most one node and hold less than 10 % of
 GPU-time, those of 256 GPUs and more 66 % (A1)."""
 
-SMALL_JOBS: Final = {1: 0.45, 2: 0.09, 4: 0.08, 8: 0.31}
-"""Relative share of jobs by GPUs, one node at most: over 40 % of all jobs use one GPU (A1)."""
+SMALL_JOBS: Final = {1: (0.45, 0.012), 2: (0.09, 0.006), 4: (0.08, 0.012), 8: (0.31, 0.06)}
+"""GPUs -> relative share of jobs and, within the group, of GPU-time; one node at most. Over 40 % of
+all jobs use one GPU (A1)."""
 
-MEDIUM_JOBS: Final = {16: 0.029, 32: 0.018, 64: 0.011, 128: 0.007}
-"""Relative share of jobs by GPUs, two to sixteen nodes."""
+MEDIUM_JOBS: Final = {16: (0.029, 0.05), 32: (0.018, 0.06), 64: (0.011, 0.065), 128: (0.007, 0.075)}
+"""The same of two to sixteen nodes."""
 
-LARGE_JOBS: Final = {256: 0.0024, 512: 0.0014, 1024: 0.0006, 2048: 0.0004, 4096: 0.0002}
-"""Relative share of jobs by GPUs, of the classes that fit into half the cluster."""
-
-TIME_SHARES: Final = {
-    1: 0.012,
-    2: 0.006,
-    4: 0.012,
-    8: 0.06,
-    16: 0.05,
-    32: 0.06,
-    64: 0.065,
-    128: 0.075,
-    256: 0.17,
-    512: 0.15,
-    1024: 0.12,
-    2048: 0.10,
-    4096: 0.12,
+LARGE_JOBS: Final = {
+    256: (0.0024, 0.17),
+    512: (0.0014, 0.15),
+    1024: (0.0006, 0.12),
+    2048: (0.0004, 0.10),
+    4096: (0.0002, 0.12),
 }
-"""Share of GPU-time by GPUs, relative within its group (A1: jobs of 4,096 GPUs hold 12 %)."""
+"""The same of the classes that fit into half the cluster; jobs of 4,096 GPUs hold 12 % of GPU-time
+(A1)."""
 
 LONGEST_RUN_S: Final = 7 * DAY_S
 """Longest a job may run (A1)."""

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from data.synthetic.columns import cluster_column, sluids
-from data.synthetic.faults import Faults
-from data.synthetic.fleet import fleet, planned_outages
-from data.synthetic.health import health_events_table
-from data.synthetic.inventory import clusters_table, node_facts_table, nodes_table
-from data.synthetic.jobs import job_nodes_table, jobs_table
-from data.synthetic.logs import job_logs_table
-from data.synthetic.repairs import node_events_table, tickets_table
-from data.synthetic.schedule import schedule
+from data.synthetic.columns import CLUSTER, constant, sluids
+from data.synthetic.fleet import Faults, fleet, planned_outages
+from data.synthetic.schedule import schedule, verdicts
 from data.synthetic.scheduler import Scheduler
 from data.synthetic.traces import PlantedTrace, planted_traces
-from data.synthetic.training import training_metrics_table
 from data.synthetic.truth import DemoTruth, demo_truth
-from data.synthetic.verdicts import verdicts
 from data.synthetic.workload import workload
+from data.tables import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
     from data.synthetic.fleet import Fleet, PlannedOutages
-    from data.synthetic.schedule import Schedule
+    from data.synthetic.schedule import Schedule, Verdicts
     from data.synthetic.spec import DemoSpec
 
 _STREAMS = (
@@ -47,10 +44,8 @@ class DemoCluster:
     Attributes
     ----------
     tables
-        Arrow tables by the name of the store's table they belong to, columns named as there:
-        clusters, nodes, node_facts, jobs, job_nodes, node_events, health_events, tickets,
-        job_logs, training_metrics, planted_causes. Text that repeats is dictionary-encoded; times
-        are UTC, in microseconds.
+        Arrow tables by the name of the store's table they belong to, columns named as there. Text
+        that repeats is dictionary-encoded; times are UTC, in microseconds.
     traces
         Straggler traces of up to three jobs.
     truth
@@ -60,6 +55,38 @@ class DemoCluster:
     tables: dict[str, pa.Table]
     traces: list[PlantedTrace]
     truth: DemoTruth
+
+
+@dataclass(frozen=True)
+class Played:
+    """A period that was played: what tables and truth are written from."""
+
+    spec: DemoSpec
+    schedule: Schedule
+    nodes: Fleet
+    planned: PlannedOutages
+    chance: Mapping[str, np.random.Generator]
+    """By the names of `_STREAMS`."""
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """Identifiers of the attempts."""
+        return sluids(self.schedule.submit_s)
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """Why attempts failed."""
+        return verdicts(self.schedule, self.chance["causes"])
+
+    @cached_property
+    def traces(self) -> list[PlantedTrace]:
+        """Straggler traces of a few jobs."""
+        return planted_traces(self)
+
+    @cached_property
+    def truth(self) -> DemoTruth:
+        """What was planted."""
+        return demo_truth(self)
 
 
 def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: None) -> DemoCluster:
@@ -118,36 +145,23 @@ def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: Non
     rows = schedule(spec, jobs, played, rng=streams["rows"])
     del jobs, played
     progress("writing tables")
-    return _written(spec, rows, (nodes, planned), streams=streams)
-
-
-def _written(
-    spec: DemoSpec,
-    rows: Schedule,
-    fleet_and_outages: tuple[Fleet, PlannedOutages],
-    *,
-    streams: dict[str, np.random.Generator],
-) -> DemoCluster:
-    nodes, planned = fleet_and_outages
-    keys = sluids(rows.submit_s)
-    why = verdicts(rows, streams["causes"])
-    jobs = jobs_table(rows, keys, nodes, rng=streams["jobs"])
-    tables = {
-        "clusters": clusters_table(),
-        "nodes": nodes_table(nodes, spec.period_s),
-        "node_facts": node_facts_table(nodes, rows),
-        "jobs": jobs,
-        "job_nodes": job_nodes_table(jobs, rows, nodes),
-        "node_events": node_events_table(rows, nodes),
-        "health_events": health_events_table(
-            rows, why, nodes, planned=planned, rng=streams["health"]
-        ),
-        "tickets": tickets_table(rows, nodes, streams["tickets"]),
-        "job_logs": job_logs_table(rows, why, keys, nodes=nodes, rng=streams["logs"]),
-        "training_metrics": training_metrics_table(rows, keys, streams["training"]),
+    demo = Played(spec, rows, nodes, planned, streams)
+    written = {
+        name: rows.add_column(0, "cluster", constant(CLUSTER, len(rows)))
+        for name, rows in ((name, write(demo)) for name, write in _writers().items())
     }
-    traces = planted_traces(rows, nodes, streams["traces"])
-    truth = demo_truth(spec, rows, nodes, verdicts=why, keys=keys, traces=traces)
-    planted = truth.attempts.drop_columns("job_id")
-    tables["planted_causes"] = planted.add_column(0, "cluster", cluster_column(len(planted)))
-    return DemoCluster(tables, traces, truth)
+    return DemoCluster(written, demo.traces, demo.truth)
+
+
+def _writers() -> dict[str, Callable[[Played], pa.Table]]:
+    """Table of the store -> the function `<table>_table` here that writes it, without cluster."""
+    modules = [
+        import_module(f"data.synthetic.{info.name}")
+        for info in iter_modules([str(Path(__file__).parent)])
+    ]
+    return {
+        name: getattr(module, f"{name}_table")
+        for name in tables()
+        for module in modules
+        if hasattr(module, f"{name}_table")
+    }

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from data.synthetic.spec import START_S
 
@@ -31,11 +30,6 @@ def constant(value: str, n: int) -> pa.DictionaryArray:
     return words(np.zeros(n, dtype=np.int8), [value])
 
 
-def cluster_column(n: int) -> pa.DictionaryArray:
-    """The name of the cluster, n times."""
-    return constant(CLUSTER, n)
-
-
 def words(codes: NDArray[np.integer], values: Sequence[str] | pa.Array) -> pa.DictionaryArray:
     """Text by its number in `values`, which may repeat; a negative number is NULL."""
     unique = pa.array(values, pa.string()).dictionary_encode()
@@ -54,11 +48,6 @@ def times(seconds: NDArray[np.floating] | Ints, known: NDArray[np.bool_] | None 
 def ints(values: NDArray[np.integer], known: NDArray[np.bool_] | None = None) -> pa.Array:
     """Whole numbers; NULL where not known."""
     return pa.array(values, mask=None if known is None else ~known)
-
-
-def numerals(values: Ints) -> pa.Array:
-    """Whole numbers as text; a negative one is NULL."""
-    return pc.cast(ints(values, values >= 0), pa.string())
 
 
 def sluids(submit_s: Ints) -> pa.Array:

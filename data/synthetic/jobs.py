@@ -1,26 +1,142 @@
-"""The tables `jobs` and `job_nodes`."""
+"""The tables `jobs` and `job_nodes`: who submits what, where and how it ran."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from data.synthetic import calibration as cal
-from data.synthetic.columns import cluster_column, ints, numerals, times, words
-from data.synthetic.hostlists import node_lists
-from data.synthetic.people import ACCOUNTS, NAMES, PARTITIONS, QOS, USERS, People, people
+from data.synthetic.columns import ints, times, words
 from data.synthetic.schedule import NODE_FAIL, STATES
+from data.synthetic.scheduler import LARGE_ABOVE_GPUS
 from data.synthetic.spec import GPUS_PER_NODE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
+    from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
 
     Ints = NDArray[np.int64]
+
+ACCOUNTS: Final = (
+    *("foundation", "multimodal", "alignment", "speech", "vision", "recsys"),
+    *("robotics", "biology", "infra", "interns"),
+)
+USERS_PER_ACCOUNT: Final = 12
+USERS: Final = tuple(
+    f"{account[:4]}{i:02d}" for account in ACCOUNTS for i in range(1, USERS_PER_ACCOUNT + 1)
+)
+PARTITIONS: Final = ("learn", "dev", "eval")
+QOS: Final = ("high", "normal", "low")
+
+_NAMES: Final = (
+    ("pretrain-70b", "pretrain-34b", "pretrain-moe", "pretrain-video", "longcontext-34b"),
+    ("finetune-7b", "sft-34b", "rlhf-ppo", "ablation-lr", "ablation-data", "distill-7b"),
+    ("notebook", "eval-mmlu", "eval-code", "preprocess", "debug", "sweep", "tokenize", "profile"),
+)
+NAMES: Final = tuple(name for group in _NAMES for name in group)
+
+_ACCOUNT_WEIGHTS: Final = np.array(
+    [
+        [0.50, 0.25, 0.15, 0.05, 0.05, 0.00, 0.00, 0.00, 0.00, 0.00],
+        [0.22, 0.18, 0.18, 0.12, 0.12, 0.08, 0.05, 0.05, 0.00, 0.00],
+        [0.12, 0.12, 0.12, 0.10, 0.14, 0.10, 0.08, 0.08, 0.06, 0.08],
+    ]
+)
+_PARTITION_WEIGHTS: Final = np.array([[1, 0, 0], [1, 0, 0], [0, 0.65, 0.35]])
+
+
+@dataclass(frozen=True)
+class People:
+    """Of every job the number of its user, account, partition, quality of service and name."""
+
+    user: Ints
+    account: Ints
+    partition: Ints
+    qos: Ints
+    name: Ints
+
+
+def people(n_gpus: Ints, rng: np.random.Generator) -> People:
+    """Owners of jobs by size: large training runs belong to few teams, small jobs to everyone."""
+    group = np.where(n_gpus > LARGE_ABOVE_GPUS, 0, np.where(n_gpus > GPUS_PER_NODE, 1, 2))
+    account = _drawn(group, _ACCOUNT_WEIGHTS, rng)
+    activity = 1 / np.arange(1, USERS_PER_ACCOUNT + 1)
+    member = rng.choice(USERS_PER_ACCOUNT, len(n_gpus), p=activity / activity.sum())
+    first = np.cumsum([0, *(len(names) for names in _NAMES)])
+    name = first[group] + (rng.random(len(n_gpus)) * np.diff(first)[group]).astype(np.int64)
+    return People(
+        user=account * USERS_PER_ACCOUNT + member,
+        account=account,
+        partition=_drawn(group, _PARTITION_WEIGHTS, rng),
+        qos=group,
+        name=name,
+    )
+
+
+def _drawn(group: Ints, weights: NDArray[np.float64], rng: np.random.Generator) -> Ints:
+    """For each job a column of the weights of its group, which sum to 1."""
+    drawn = np.empty(len(group), dtype=np.int64)
+    for number, of_group in enumerate(weights):
+        members = np.flatnonzero(group == number)
+        drawn[members] = rng.choice(len(of_group), len(members), p=of_group)
+    return drawn
+
+
+def node_lists(schedule: Schedule, names: list[str]) -> pa.DictionaryArray:
+    """The node list of every attempt, NULL where it never started.
+
+    Single nodes are looked up by number; the lists of multi-node attempts follow behind them.
+    """
+    n_nodes = schedule.n_nodes
+    codes = np.full(len(schedule), -1)
+    one = np.flatnonzero(n_nodes == 1)
+    codes[one] = schedule.nodes[schedule.begins[one]]
+    many = np.flatnonzero(n_nodes > 1)
+    codes[many] = len(names) + np.arange(len(many))
+    lists = _bracketed(schedule, many, names)
+    return words(codes, pa.concat_arrays([pa.array(names), pa.array(lists, pa.string())]))
+
+
+def _bracketed(schedule: Schedule, many: np.ndarray, names: list[str]) -> list[str]:
+    if not len(many):
+        return []
+    stem = names[0].rstrip("0123456789")
+    numbers = [name[len(stem) :] for name in names]
+    texts = [""] * len(many)
+    for attempt, runs in groupby(_runs(schedule), itemgetter(0)):
+        parts = [
+            numbers[low] if low == high else f"{numbers[low]}-{numbers[high]}"
+            for _, low, high in runs
+        ]
+        texts[attempt] = f"{stem}[{','.join(parts)}]"
+    return texts
+
+
+def _runs(schedule: Schedule) -> Iterator[tuple[int, int, int]]:
+    """Number among the multi-node attempts, first and last node of every run of adjacent nodes."""
+    n_nodes = schedule.n_nodes
+    wide = n_nodes > 1
+    attempt = np.repeat(np.cumsum(wide) - 1, n_nodes)
+    chosen = np.repeat(wide, n_nodes)
+    attempt, node = attempt[chosen], schedule.nodes[chosen]
+    order = np.lexsort((node, attempt))
+    attempt, node = attempt[order], node[order]
+    breaks = (np.diff(attempt) != 0) | (np.diff(node) != 1)
+    low = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    high = np.append(low[1:], len(node)) - 1
+    yield from zip(attempt[low].tolist(), node[low].tolist(), node[high].tolist(), strict=True)
+
 
 FIRST_JOB_ID: Final = 100_001
 
@@ -37,13 +153,12 @@ _EXCLUDING: Final = 0.004
 
 def job_ids(job: Ints) -> pa.Array:
     """Job ids as users see them; NULL for a negative number."""
-    return numerals(np.where(job < 0, -1, job + FIRST_JOB_ID))
+    return pc.cast(ints(job + FIRST_JOB_ID, job >= 0), pa.string())
 
 
-def jobs_table(
-    schedule: Schedule, keys: pa.Array, nodes: Fleet, *, rng: np.random.Generator
-) -> pa.Table:
+def jobs_table(demo: Played) -> pa.Table:
     """One row per attempt, with every column of the store's table that Slurm could fill."""
+    schedule, keys, nodes, rng = demo.schedule, demo.keys, demo.nodes, demo.chance["jobs"]
     job = schedule.job
     sizes = np.empty(schedule.n_jobs, dtype=np.int64)
     sizes[job] = schedule.n_gpus
@@ -51,7 +166,6 @@ def jobs_table(
     ids = job_ids(job)
     return pa.table(
         {
-            "cluster": cluster_column(len(schedule)),
             "attempt_key": keys,
             "job_id": ids,
             "job_id_raw": ids,
@@ -98,18 +212,19 @@ def _course(schedule: Schedule) -> dict[str, pa.Array]:
     }
 
 
-def job_nodes_table(jobs: pa.Table, schedule: Schedule, nodes: Fleet) -> pa.Table:
+def job_nodes_table(demo: Played) -> pa.Table:
     """One row per node of every attempt that started."""
+    schedule = demo.schedule
     attempt = np.repeat(np.arange(len(schedule)), schedule.n_nodes)
+    end_s = schedule.end_s[attempt]
     gpus = np.minimum(schedule.n_gpus, GPUS_PER_NODE).astype(np.int32)
     return pa.table(
         {
-            "cluster": cluster_column(len(attempt)),
-            "attempt_key": jobs["attempt_key"].take(pa.array(attempt)),
-            "node": words(schedule.nodes, nodes.names),
+            "attempt_key": demo.keys.take(pa.array(attempt)),
+            "node": words(schedule.nodes, demo.nodes.names),
             "n_gpus": ints(gpus[attempt]),
-            "start_at": jobs["start_at"].take(pa.array(attempt)),
-            "end_at": jobs["end_at"].take(pa.array(attempt)),
+            "start_at": times(schedule.start_s[attempt]),
+            "end_at": times(end_s, end_s >= 0),
         }
     )
 

@@ -1,4 +1,4 @@
-"""One row per attempt, in order of submission: what the scheduler did, with what never started."""
+"""One row per attempt, in order of submission: what the scheduler did, and why it failed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 
 from data.synthetic import calibration as cal
 from data.synthetic.attempts import ID_MASK, IS_READY, KIND_MASK, PREEMPTED, REQUEUED
+from data.synthetic.fleet import CAUSES
 from data.synthetic.spec import GPUS_PER_NODE
 from data.synthetic.workload import OUTCOMES
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from data.synthetic.faults import Fault
+    from data.synthetic.fleet import Fault
     from data.synthetic.scheduler import Scheduler
     from data.synthetic.spec import DemoSpec
     from data.synthetic.workload import Workload
@@ -113,22 +115,15 @@ def schedule(
     rank = _rank_by_first(rows["job"])
     by = rows["preempted_by"]
     rows["job"], rows["preempted_by"] = rank[rows["job"]], np.where(by < 0, -1, rank[by])
+    state = rows.pop("state").astype(np.int8)
     gang = rows["n_gpus"] > GPUS_PER_NODE
     n_nodes = np.where(rows["start_s"] < 0, 0, -(-rows["n_gpus"] // GPUS_PER_NODE))
     outages = (np.array(column, dtype=np.int64) for column in played.nodes.outages)
     return Schedule(
         period_s=spec.period_s,
         n_jobs=len(rank),
-        job=rows["job"],
-        n_gpus=rows["n_gpus"],
-        state=rows["state"].astype(np.int8),
-        submit_s=rows["submit_s"],
-        eligible_s=rows["eligible_s"],
-        start_s=rows["start_s"],
-        end_s=rows["end_s"],
-        restarts=rows["restarts"],
-        preempted_by=rows["preempted_by"],
-        strike=rows["strike"],
+        state=state,
+        **rows,
         n_nodes=n_nodes,
         nodes=_nodes(slots, n_nodes, gang=gang, gang_nodes=np.array(played.attempts.gang_nodes)),
         strikes=played.strikes,
@@ -196,7 +191,7 @@ def _waiting(played: Scheduler) -> Iterator[tuple[int, int]]:
 def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> dict[str, Ints]:
     """Columns of single-node jobs whose owners cancel them before they start."""
     sizes = np.array(list(cal.SMALL_JOBS))
-    weights = np.array(list(cal.SMALL_JOBS.values()))
+    weights = np.array([share for share, _ in cal.SMALL_JOBS.values()])
     n = len(jobs)
     submit = rng.integers(0, period_s - 1, n)
     nothing = np.full(n, -1)
@@ -217,12 +212,7 @@ def _cancelled_waiting(period_s: int, jobs: range, rng: np.random.Generator) -> 
 
 def _restarts(job: Ints) -> Ints:
     """How many attempts of the same job come before each."""
-    order = np.argsort(job, kind="stable")
-    begins = np.flatnonzero(np.diff(job[order], prepend=-1))
-    counts = np.diff(np.append(begins, len(job)))
-    restarts = np.empty_like(job)
-    restarts[order] = np.arange(len(job)) - np.repeat(begins, counts)
-    return restarts
+    return pd.Series(job).groupby(job).cumcount().to_numpy().astype(np.int64)
 
 
 def _rank_by_first(job: Ints) -> Ints:
@@ -242,3 +232,80 @@ def _nodes(slots: Ints, n_nodes: Ints, *, gang: NDArray[np.bool_], gang_nodes: I
     nodes: Ints = np.where(gang, 0, place)
     nodes[gang] = gang_nodes[place[gang]]
     return nodes
+
+
+ILLEGAL_ACCESS: Final = "illegal_memory_access"
+"""The one error of user programs that leaves a kernel line."""
+
+_USER_SHARES: Final = {
+    "key_error": (0.46, 0.30),
+    "file_not_found": (0.14, 0.10),
+    "import_error": (0.12, 0.04),
+    "cuda_oom": (0.14, 0.20),
+    "assertion_error": (0.06, 0.08),
+    "data_loader": (0.05, 0.08),
+    ILLEGAL_ACCESS: (0.03, 0.04),
+    "nccl_timeout": (0.0, 0.16),
+}
+"""Share of user failures of single-node and of multi-node jobs."""
+
+_BY_STATE: Final = {
+    "TIMEOUT": ("time_limit", "user"),
+    "OUT_OF_MEMORY": ("host_oom", "user"),
+    "REQUEUED": ("requeued", "unknown"),
+}
+
+CAUSE_NAMES: Final = (
+    *(cause.name for cause in CAUSES),
+    *_USER_SHARES,
+    *(name for name, _ in _BY_STATE.values()),
+)
+"""All planted causes; `Verdicts.cause` is an index into it."""
+
+CAUSE_DOMAINS: Final = (
+    *(cause.domain for cause in CAUSES),
+    *("user" for _ in _USER_SHARES),
+    *(domain for _, domain in _BY_STATE.values()),
+)
+"""The domain of each of `CAUSE_NAMES`: user, system_software, hardware or unknown."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Attempts that failed or were requeued by hand, in the order of the schedule."""
+
+    row: NDArray[np.int64]
+    """Row of the schedule."""
+    cause: NDArray[np.int64]
+    has_event: NDArray[np.bool_]
+    """Whether a health event near the end of the attempt shows the cause."""
+
+    def of(self, name: str) -> NDArray[np.int64]:
+        """Rows of the schedule that one cause ended."""
+        chosen: NDArray[np.int64] = self.row[self.cause == CAUSE_NAMES.index(name)]
+        return chosen
+
+
+def verdicts(schedule: Schedule, rng: np.random.Generator) -> Verdicts:
+    """The planted cause of every attempt that ended in a failure or was requeued by its owner."""
+    state, strike = schedule.state, schedule.strike
+    cause = np.full(len(schedule), -1)
+    for name, (word, _) in _BY_STATE.items():
+        cause[schedule.in_state(name)] = CAUSE_NAMES.index(word)
+    user = (state == FAILED) & (strike < 0)
+    for column, of_size in enumerate(
+        (schedule.n_gpus <= GPUS_PER_NODE, schedule.n_gpus > GPUS_PER_NODE)
+    ):
+        chosen = np.flatnonzero(user & of_size)
+        shares = np.array([pair[column] for pair in _USER_SHARES.values()])
+        drawn = rng.choice(len(shares), len(chosen), p=shares / shares.sum())
+        cause[chosen] = len(CAUSES) + drawn
+    struck = np.flatnonzero(strike >= 0)
+    faults = [fault for _, _, fault in schedule.strikes]
+    of_fault = np.array([fault.cause for fault in faults], dtype=np.int64)
+    evident = np.array([bool(fault.evidence) for fault in faults], dtype=bool)
+    cause[struck] = of_fault[strike[struck]]
+    has_event = cause == CAUSE_NAMES.index(ILLEGAL_ACCESS)
+    has_event[struck] = evident[strike[struck]]
+    row = np.flatnonzero(cause >= 0)
+    return Verdicts(row=row, cause=cause[row], has_event=has_event[row])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from data.errors import DataError
-from data.synthetic.trace_pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,21 +17,264 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Columns: TypeAlias = dict[str, NDArray[np.generic]]
 
-NAMES: Final = {
-    ("recv", "forward"): "forward-recv",
-    ("send", "forward"): "forward-send",
-    ("recv", "backward"): "backward-recv",
-    ("send", "backward"): "backward-send",
-    ("compute", "forward"): "forward-compute",
-    ("compute", "backward"): "backward-compute",
-}
-GATHER, SCATTER = "params-all-gather", "grads-reduce-scatter"
-SEPARATE, LAYERNORM = "separate-grads-all-reduce", "layernorm-grads-all-reduce"
-EMBEDDING, CLIP = "embedding-grads-all-reduce", "optimizer-clip-main-grad"
-PAUSE, OPTIMIZER = "gc", "optimizer"
+Direction: TypeAlias = Literal["forward", "backward"]
 OPERATIONS: Final = (
-    *NAMES.values(), GATHER, SCATTER, SEPARATE, LAYERNORM, EMBEDDING, CLIP, PAUSE, OPTIMIZER,
-)  # fmt: skip
+    *("forward-recv", "forward-send", "backward-recv", "backward-send"),
+    *("forward-compute", "backward-compute", "params-all-gather", "grads-reduce-scatter"),
+    *("separate-grads-all-reduce", "layernorm-grads-all-reduce", "embedding-grads-all-reduce"),
+    *("optimizer-clip-main-grad", "gc", "optimizer"),
+)
+"""Operation types in the order of a trace's rows."""
+
+
+class Compute(NamedTuple):
+    """A compute in the order of a stage."""
+
+    direction: Direction
+    seq: int
+    """Place among the stage's computes of this direction."""
+    chunk: int
+    micro_batch: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a stage; its times as (steps, data-parallel ranks)."""
+
+    optype: str
+    seq: int
+    start: Floats
+    end: Floats
+    chunk: int = -1
+    micro_batch: int = -1
+
+
+def compute_order(shape: TraceShape, stage: int) -> list[Compute]:
+    """The computes of a stage: warm-up forwards, then one forward, one backward, then backwards.
+
+    With V chunks in a stage, forwards take P micro-batches through chunk 0, the same through chunk
+    1 and so on before the next P; backwards the same from the last chunk.
+    """
+    n = shape.micro_batches * shape.vpp
+    warm_up = shape.pp - stage - 1
+    if shape.vpp > 1:
+        warm_up = 2 * warm_up + (shape.vpp - 1) * shape.pp
+    warm_up = min(warm_up, n)
+    turns: list[tuple[Direction, int]] = [("forward", seq) for seq in range(warm_up)]
+    for seq in range(n - warm_up):
+        turns += [("forward", warm_up + seq), ("backward", seq)]
+    turns += [("backward", seq) for seq in range(n - warm_up, n)]
+    return [Compute(direction, seq, *_place(shape, direction, seq)) for direction, seq in turns]
+
+
+def _place(shape: TraceShape, direction: Direction, seq: int) -> tuple[int, int]:
+    """Chunk and micro-batch of the compute `seq` of a direction."""
+    if shape.vpp == 1:
+        return 0, seq
+    group, within = divmod(seq, shape.pp * shape.vpp)
+    chunk = within // shape.pp
+    if direction == "backward":
+        chunk = shape.vpp - 1 - chunk
+    return chunk, group * shape.pp + within % shape.pp
+
+
+class _Stage:
+    """What one stage has done so far: its operations, and when it was ready for what follows."""
+
+    def __init__(self, shape: TraceShape, place: int, costs: Mapping[str, Floats]) -> None:
+        self.place = place
+        self.operations: list[Operation] = []
+        self.zero = zero = np.zeros((len(shape.steps), shape.dp))
+        self.order = compute_order(shape, place)
+        self.n_done = 0
+        self.free = zero
+        self.ended: dict[Direction, list[Floats]] = {"forward": [], "backward": []}
+        self.received: dict[Direction, Floats] = {"forward": zero, "backward": zero}
+        self.sent: dict[Direction, Floats] = {"forward": zero, "backward": zero}
+        self.n_sent: dict[Direction, int] = {"forward": 0, "backward": 0}
+        self.by_chunk: dict[tuple[Direction, int], Floats] = {}
+        self.gathered: list[Floats] = []
+        self.computes: dict[Direction, list[Compute]] = {
+            way: [one for one in self.order if one.direction == way]
+            for way in ("forward", "backward")
+        }
+        first = next(at for at, one in enumerate(self.order) if one.direction == "backward")
+        self.held_by = first - 2
+        """Place of the compute that the first backward transfers wait for; negative: of none."""
+        self.held_until = zero
+        self._shape, self._costs = shape, costs
+
+    def cost(self, name: str) -> Floats:
+        """Seconds of a kind of operation."""
+        return self._costs[name][:, :, self.place]
+
+    def add(self, optype: str, start: Floats, end: Floats, *of: int) -> Floats:
+        """Notes an operation of a chunk and micro-batch, with the next seq of its type; its end."""
+        seq = sum(1 for one in self.operations if one.optype == optype)
+        self.operations.append(Operation(optype, seq, start, end, *of))
+        return end
+
+    def chunks(self, optype: str, cost: str, at: Floats) -> list[Floats]:
+        """An operation of all ranks for each chunk, one after the other; the end of each."""
+        ends = [at]
+        for chunk in range(self._shape.vpp):
+            end = _synced(ends[-1]) + self.cost(cost)
+            ends.append(self.add(optype, ends[-1], end, chunk))
+        return ends[1:]
+
+    def gather(self) -> None:
+        """Parameters of each chunk are gathered from all ranks before its first forward."""
+        if self._shape.reduces:
+            self.gathered = self.chunks("params-all-gather", "all_gather", self.zero)
+
+    def reduce_overlapped(self) -> Floats:
+        """Each chunk's gradients once its last backward has ended; when the last is reduced."""
+        if not (self._shape.overlapped and self._shape.reduces):
+            return self.zero
+        at = self.gathered[-1]
+        for chunk in reversed(range(self._shape.vpp)):
+            start = np.maximum(at, self.by_chunk["backward", chunk])
+            end = _synced(start) + self.cost("reduce_scatter")
+            at = self.add("grads-reduce-scatter", start, end, chunk)
+        return at
+
+    def reduce_last(self, at: Floats) -> Floats:
+        """What is reduced at the end of a step: everything, or what was left apart."""
+        if not self._shape.reduces:
+            return at
+        if self._shape.overlapped:
+            end = _synced(at) + self.cost("separate")
+            return self.add("separate-grads-all-reduce", at, end)
+        return self.chunks("grads-reduce-scatter", "reduce_scatter", at)[-1]
+
+    def send_start(self, way: Direction, seq: int) -> Floats:
+        """When the result of a compute can be sent."""
+        start = np.maximum(self.sent[way], self.ended[way][seq])
+        return np.maximum(start, self.held_until) if way == "backward" and seq == 0 else start
+
+    def send(self, way: Direction, start: Floats, end: Floats) -> None:
+        """Notes a transfer."""
+        self.sent[way] = self.add(f"{way}-send", start, end)
+        self.n_sent[way] += 1
+
+
+def _synced(at: Floats) -> Floats:
+    """The time at which the last data-parallel rank is there."""
+    return np.broadcast_to(at.max(axis=1, keepdims=True), at.shape)
+
+
+class Pipeline:
+    """All stages of a job: the operations of each after `run`."""
+
+    def __init__(self, shape: TraceShape, costs: Mapping[str, Floats]) -> None:
+        self._shape, self._costs = shape, costs
+        self.stages = [_Stage(shape, place, costs) for place in range(shape.pp)]
+
+    def run(self) -> None:
+        """Plays one step to its end."""
+        for stage in self.stages:
+            stage.gather()
+        while any(self._advance(stage) for stage in self.stages):
+            pass
+        for stage in self.stages:
+            for way in stage.computes:
+                self._flush(stage, way, len(stage.computes[way]))
+        self._finish()
+
+    def _advance(self, own: _Stage) -> bool:
+        """Runs the computes of a stage up to one that waits for another stage; did it run any?"""
+        before = own.n_done
+        while own.n_done < len(own.order) and self._receive(own, own.order[own.n_done]):
+            one = own.order[own.n_done]
+            start = np.maximum(own.free, own.received[one.direction])
+            first_of_chunk = (one.direction, one.chunk) not in own.by_chunk
+            if one.direction == "forward" and first_of_chunk and own.gathered:
+                start = np.maximum(start, own.gathered[one.chunk])
+            if own.n_done == 0 and own.place == 0:
+                start = start + self._costs["launch"]
+            end = start + own.cost(one.direction)[:, :, one.chunk, one.micro_batch]
+            own.free = own.add(f"{one.direction}-compute", start, end, *one[2:])
+            own.by_chunk[one.direction, one.chunk] = end
+            own.ended[one.direction].append(end)
+            if own.n_done == own.held_by:
+                own.held_until = end
+            own.n_done += 1
+        return own.n_done > before
+
+    def _chunk_beside(self, own: _Stage, one: Compute, *, sends: bool) -> tuple[bool, int]:
+        """Whether a compute sends (or receives) at all, and the stage at the other side, -1 of
+        the first and last chunk of the model."""
+        pp, vpp = self._shape.pp, self._shape.vpp
+        beside = one.chunk * pp + own.place + (1 if sends == (one.direction == "forward") else -1)
+        inside = 0 <= beside < pp * vpp
+        return inside or vpp > 1, beside % pp if inside else -1
+
+    def _receive(self, own: _Stage, one: Compute) -> bool:
+        """Receives what a compute needs; False where the sender has not come to it."""
+        way = one.direction
+        exists, peer = self._chunk_beside(own, one, sends=False)
+        if not exists:
+            return True
+        start = own.received[way]
+        if one.seq > 0:
+            start = np.maximum(start, own.ended[way][one.seq - 1])
+        elif way == "backward":
+            start = np.maximum(start, own.held_until)
+        cost = own.cost(f"{way}_p2p")
+        if peer < 0:
+            end = start + cost / 100  # nothing is transferred
+        else:
+            sender, seq = self.stages[peer], self._sent_by(peer, one)
+            if seq >= len(sender.ended[way]):
+                return False
+            self._flush(sender, way, seq)
+            ready = sender.send_start(way, seq)
+            together = np.maximum(start, ready)
+            end = together + cost
+            sender.send(way, ready, together + sender.cost(f"{way}_p2p"))
+        own.received[way] = own.add(f"{way}-recv", start, end)
+        return True
+
+    def _sent_by(self, peer: int, one: Compute) -> int:
+        """Seq of the sender's compute whose result the compute takes."""
+        pp, vpp = self._shape.pp, self._shape.vpp
+        if vpp == 1:
+            return one.micro_batch
+        wraps = peer == (pp - 1 if one.direction == "forward" else 0)
+        chunk = one.chunk if one.direction == "forward" else vpp - 1 - one.chunk
+        group, within = divmod(one.micro_batch, pp)
+        return group * pp * vpp + (chunk - wraps) * pp + within
+
+    def _flush(self, own: _Stage, way: Direction, until: int) -> None:
+        """Sends without a receiver that come before the compute `until`."""
+        while own.n_sent[way] < until:
+            seq = own.n_sent[way]
+            exists, peer = self._chunk_beside(own, own.computes[way][seq], sends=True)
+            if exists and peer < 0:
+                start = own.send_start(way, seq)
+                own.send(way, start, start + own.cost(f"{way}_p2p") / 100)
+            else:
+                own.n_sent[way] += 1
+
+    def _finish(self) -> None:
+        """Gradients are reduced, clipped together, and the optimizer ends the step."""
+        ready = []
+        for own in self.stages:
+            reduced = own.reduce_overlapped()
+            at = np.maximum(own.add("gc", own.free, own.free + own.cost("pause")), reduced)
+            end = at + own.cost("layernorm")
+            ready.append(own.add("layernorm-grads-all-reduce", at, end))
+        ends = sorted({0, self._shape.pp - 1})
+        together = np.max([ready[place] for place in ends], axis=0)
+        for place in ends:  # they share the embedding
+            own = self.stages[place]
+            end = together + own.cost("embedding")
+            ready[place] = own.add("embedding-grads-all-reduce", ready[place], end)
+        ready = [own.reduce_last(at) for own, at in zip(self.stages, ready, strict=True)]
+        together = _synced(np.max(ready, axis=0))
+        for own, at in zip(self.stages, ready, strict=True):
+            end = own.add("optimizer-clip-main-grad", at, together + own.cost("clip"))
+            own.add("optimizer", end, end + own.cost("optimizer"))
 
 
 class TraceShapeError(DataError, ValueError):
@@ -182,7 +424,7 @@ def trace_columns(shape: TraceShape, costs: TraceCosts) -> Columns:
 def _stage_block(shape: TraceShape, pipeline: Pipeline, stage: int) -> Columns:
     """Rows of one stage: labels (D, n), times (S, D, n)."""
     operations = sorted(
-        pipeline.operations[stage], key=lambda one: (OPERATIONS.index(one.optype), one.seq)
+        pipeline.stages[stage].operations, key=lambda one: (OPERATIONS.index(one.optype), one.seq)
     )
     n = len(operations)
     dp = np.repeat(np.arange(shape.dp, dtype=np.int16)[:, None], n, axis=1)

@@ -9,12 +9,12 @@ import numpy as np
 
 from data.synthetic import calibration as cal
 from data.synthetic.jobs import job_ids
+from data.synthetic.logs import logged_jobs
 from data.synthetic.spec import GPUS_PER_NODE, START_S
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
-from data.synthetic.training import logged_jobs
 
 if TYPE_CHECKING:
-    from data.synthetic.fleet import Fleet
+    from data.synthetic.cluster import Played
     from data.synthetic.schedule import Schedule
     from data.synthetic.trace_schedule import Columns, Floats
 
@@ -30,6 +30,19 @@ SLOW_WORKER, SLOW_STAGE = 1.7, 1.35
 """Time of computes of the slow worker, and of the last stage, over that of others."""
 SEQUENCE_SPREAD: Final = 0.4
 """Standard deviation of the logarithm of a micro-batch's work where sequences differ in length."""
+_TOLD: Final = ("name", "job_id", "cause", "target", "slowdown")
+"""What the truth holds of a trace."""
+_COSTS_S: Final = {
+    "forward_p2p": 0.002,
+    "backward_p2p": 0.002,
+    "all_gather": 0.03,
+    "reduce_scatter": 0.06,
+    "layernorm": 0.001,
+    "embedding": 0.004,
+    "clip": 0.002,
+    "optimizer": 0.02,
+}
+"""Operation -> about how long it takes."""
 _BEGINS_AFTER_S: Final = 2 * cal.HOUR_S
 _BETWEEN_STEPS_S: Final = 0.05
 
@@ -69,13 +82,7 @@ class PlantedTrace:
 
     def truth(self) -> dict[str, object]:
         """What was planted, as plain values."""
-        return {
-            "name": self.name,
-            "job_id": self.job_id,
-            "cause": self.cause,
-            "target": self.target,
-            "slowdown": self.slowdown,
-        }
+        return {name: getattr(self, name) for name in _TOLD}
 
 
 class _Plant(NamedTuple):
@@ -88,15 +95,14 @@ class _Plant(NamedTuple):
     target: dict[str, int | str] | None
 
 
-def planted_traces(
-    schedule: Schedule, nodes: Fleet, rng: np.random.Generator
-) -> list[PlantedTrace]:
+def planted_traces(demo: Played) -> list[PlantedTrace]:
     """Traces of a slow worker, a slow last stage and uneven sequences; of fewer jobs, fewer.
 
     Worker (stage, dp) has the global rank (stage * DP + dp) * 8 and so the node of that place among
     the job's nodes in order of name. Traced are the largest jobs of 8 to 32 nodes, long ones first,
     that log no training metrics.
     """
+    schedule, nodes, rng = demo.schedule, demo.nodes, demo.chance["traces"]
     plants = (_slow_worker, _slow_last_stage, _uneven_sequences)
     traces = []
     for plant, row in zip(plants, _traced_rows(schedule), strict=False):
@@ -184,22 +190,8 @@ def _costs(
 ) -> TraceCosts:
     """Costs of all operations; transfers vary more than computes."""
     size = (len(shape.steps), shape.dp, shape.pp)
-
-    def around(seconds: float) -> Floats:
-        return seconds * rng.lognormal(0, 0.1, size)
-
-    return TraceCosts(
-        forward=forward,
-        backward=backward,
-        forward_p2p=around(0.002),
-        backward_p2p=around(0.002),
-        all_gather=around(0.03),
-        reduce_scatter=around(0.06),
-        layernorm=around(0.001),
-        embedding=around(0.004),
-        clip=around(0.002),
-        optimizer=around(0.02),
-    )
+    around = {name: mean * rng.lognormal(0, 0.1, size) for name, mean in _COSTS_S.items()}
+    return TraceCosts(forward=forward, backward=backward, **around)
 
 
 def _ideal(costs: TraceCosts) -> TraceCosts:

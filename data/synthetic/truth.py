@@ -9,23 +9,112 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from data.synthetic.calibration import DAY_S
+from data.synthetic import calibration as cal
 from data.synthetic.columns import words
+from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
 from data.synthetic.jobs import job_ids
-from data.synthetic.ledger import ledger, running_gpu_s
+from data.synthetic.logs import logged_jobs
+from data.synthetic.schedule import CAUSE_DOMAINS, CAUSE_NAMES
 from data.synthetic.spec import GPUS_PER_NODE
-from data.synthetic.training import logged_jobs
-from data.synthetic.verdicts import CAUSE_DOMAINS, CAUSE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
+    from data.synthetic.cluster import Played
     from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
     from data.synthetic.spec import DemoSpec
     from data.synthetic.traces import PlantedTrace
-    from data.synthetic.verdicts import Verdicts
+
+    Ints = NDArray[np.int64]
+
+
+def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
+    """GPU-seconds of the period by bucket; whole numbers that sum to the capacity exactly.
+
+    Running time: multi-node jobs start up for `STARTUP_S`, then work for `CHECKPOINT_INTERVAL_S`
+    and write for `CHECKPOINT_WRITE_S` by turns; single-node jobs only work, and save as often.
+    What was worked since the last complete checkpoint is lost when an attempt is interrupted: by
+    hardware (`lost_work`), by preemption (`lost_work_preempted`), by its owner's requeue
+    (`other`). What a user's own error loses counts as productive, after papers.md A6.
+
+    Out of service: planned maintenance (`down_planned`), nodes lost (`down_unplanned`), nodes
+    drained for repair or inspection (`drained`).
+
+    The rest, in service and not allocated: at every second min(free GPUs, GPUs of jobs eligible
+    and waiting) is `queue_hold`, what is free beyond that `idle`. What stragglers
+    waste is counted as productive here.
+    """
+    held = {name: int(part.sum()) for name, part in running_gpu_s(schedule).items()}
+    other = held.pop("other")
+    held |= {"queue_hold": _queue_hold(spec, schedule), **_out_of_service(schedule)}
+    idle = spec.capacity_gpu_s - sum(held.values()) - other
+    return held | {"idle": idle, "straggler": 0, "other": other}
+
+
+def running_gpu_s(schedule: Schedule) -> dict[str, Ints]:
+    """GPU-seconds of running time of each attempt by bucket."""
+    ran, gpus = schedule.ran_s, schedule.n_gpus
+    gang = gpus > GPUS_PER_NODE
+    startup = np.where(gang, np.minimum(ran, cal.STARTUP_S), 0)
+    cycle = cal.CHECKPOINT_INTERVAL_S + np.where(gang, cal.CHECKPOINT_WRITE_S, 0)
+    cycles, rest = np.divmod(ran - startup, cycle)
+    unsaved = np.minimum(rest, cal.CHECKPOINT_INTERVAL_S)
+    worked = cycles * cal.CHECKPOINT_INTERVAL_S + unsaved
+    struck = schedule.strike >= 0
+    preempted = schedule.in_state("PREEMPTED")
+    requeued = schedule.in_state("REQUEUED")
+    saved = worked - np.where(struck | preempted | requeued, unsaved, 0)
+    return {
+        "productive": saved * gpus,
+        "checkpoint": (ran - startup - worked) * gpus,
+        "startup": startup * gpus,
+        "lost_work": unsaved * gpus * struck,
+        "lost_work_preempted": unsaved * gpus * preempted,
+        "other": unsaved * gpus * requeued,
+    }
+
+
+def _out_of_service(schedule: Schedule) -> dict[str, int]:
+    outages = schedule.outages
+    lost = np.array([fault.node_fail for _, _, fault in schedule.strikes] or [False], dtype=bool)
+    kind = outages["kind"]
+    down = (kind == REPAIR) & lost[np.where(kind == REPAIR, outages["reference"], 0)]
+    ends = np.minimum(outages["end_s"], schedule.period_s)
+    gpu_s = (ends - outages["start_s"]) * GPUS_PER_NODE
+    return {
+        "drained": int(gpu_s[(kind == INSPECTION) | ((kind == REPAIR) & ~down)].sum()),
+        "down_planned": int(gpu_s[kind == MAINTENANCE].sum()),
+        "down_unplanned": int(gpu_s[down].sum()),
+    }
+
+
+def _queue_hold(spec: DemoSpec, schedule: Schedule) -> int:
+    """GPU-seconds that were free in service while eligible jobs waited for as many."""
+    gpus, period = schedule.n_gpus, schedule.period_s
+    began = schedule.start_s >= 0
+    until = np.where(began, schedule.start_s, np.where(schedule.end_s < 0, period, schedule.end_s))
+    out = np.full(len(schedule.outages["node"]), GPUS_PER_NODE)
+    steps = (
+        (schedule.start_s[began], -gpus[began], 0),
+        (schedule.stop_s[began], gpus[began], 0),
+        (schedule.outages["start_s"], -out, 0),
+        (schedule.outages["end_s"], out, 0),
+        (schedule.eligible_s, 0, gpus),
+        (until, 0, -gpus),
+    )
+    at = np.concatenate([np.minimum(times, period) for times, _, _ in steps])
+    order = np.argsort(at, kind="stable")
+    free, wanted = (
+        np.cumsum(np.concatenate([np.broadcast_to(s[i], s[0].shape) for s in steps])[order])
+        for i in (1, 2)
+    )
+    free = np.minimum(free + spec.n_nodes * GPUS_PER_NODE, wanted)
+    return int((free * np.diff(at[order], append=period)).sum())
+
 
 COUNTED_ABOVE_GPUS: Final = 128
 """Jobs above this size count in the failure rate (papers.md A5)."""
@@ -69,33 +158,19 @@ class DemoTruth:
 
     def as_dict(self) -> dict[str, object]:
         """The same as plain values, as `faultline demo --truth` writes it."""
-        return {
-            "rate_per_1000_node_days": self.rate_per_1000_node_days,
-            "lemons": self.lemons,
-            "attempts": self.attempts.to_pylist(),
-            "ledger": self.ledger,
-            "runs": self.runs,
-            "traces": self.traces,
-        }
+        return vars(self) | {"attempts": self.attempts.to_pylist()}
 
     def to_json(self, path: Path) -> None:
         """Writes the truth as one JSON object."""
         path.write_text(json.dumps(self.as_dict()), encoding="utf-8")
 
 
-def demo_truth(
-    spec: DemoSpec,
-    schedule: Schedule,
-    nodes: Fleet,
-    *,
-    verdicts: Verdicts,
-    keys: pa.Array,
-    traces: Sequence[PlantedTrace] = (),
-) -> DemoTruth:
+def demo_truth(demo: Played) -> DemoTruth:
     """The truth behind a schedule."""
+    schedule, nodes, verdicts = demo.schedule, demo.nodes, demo.verdicts
     attempts = pa.table(
         {
-            "attempt_key": keys.take(pa.array(verdicts.row)),
+            "attempt_key": demo.keys.take(pa.array(verdicts.row)),
             "job_id": job_ids(schedule.job[verdicts.row]),
             "cause": words(verdicts.cause, CAUSE_NAMES),
             "domain": words(verdicts.cause, CAUSE_DOMAINS),
@@ -106,10 +181,15 @@ def demo_truth(
         rate_per_1000_node_days=_planted_rate(schedule, nodes),
         lemons=[nodes.names[node] for node in nodes.lemons],
         attempts=attempts,
-        ledger=_with_stragglers(ledger(spec, schedule), schedule, traces),
+        ledger=_with_stragglers(ledger(demo.spec, schedule), schedule, demo.traces),
         runs=_runs(schedule),
-        traces=[trace.truth() for trace in traces],
+        traces=[trace.truth() for trace in demo.traces],
     )
+
+
+def planted_causes_table(demo: Played) -> pa.Table:
+    """Why each attempt failed, as planted."""
+    return demo.truth.attempts.drop_columns("job_id")
 
 
 def _with_stragglers(
@@ -151,5 +231,5 @@ def _planted_rate(schedule: Schedule, nodes: Fleet) -> float:
     weights = np.repeat(share, schedule.n_nodes)
     exposure = np.bincount(schedule.nodes, weights, minlength=len(nodes))
     if not exposure.any():
-        return float(nodes.hazard.mean() * DAY_S * 1000)
-    return float((nodes.hazard * exposure).sum() / exposure.sum() * DAY_S * 1000)
+        return float(nodes.hazard.mean() * cal.DAY_S * 1000)
+    return float((nodes.hazard * exposure).sum() / exposure.sum() * cal.DAY_S * 1000)

@@ -135,22 +135,24 @@ def _classes(n_nodes: int, n_jobs: int) -> _Classes:
     below, three quarters of the nodes are one large job, so that the cluster still sees one.
     Shares of sizes that do not fit go to those of their group that do, else to the other groups.
     """
-    gpus = n_nodes * GPUS_PER_NODE
-    rarity = {
-        g: 1.0 if g <= 0.3 * gpus or g == min(cal.LARGE_JOBS) else 0.3 for g in cal.LARGE_JOBS
-    }
-    large = {g: share * rarity[g] for g, share in cal.LARGE_JOBS.items() if g <= gpus / 2}
+    gpus, rarest = n_nodes * GPUS_PER_NODE, min(cal.LARGE_JOBS)
+    large = {}
+    for g, (share, time_share) in cal.LARGE_JOBS.items():
+        rarity = 1.0 if g <= 0.3 * gpus or g == rarest else 0.3
+        if g <= gpus / 2:
+            large[g] = (share * rarity, time_share * rarity)
     if n_nodes < 64:
-        large = {3 * n_nodes // 4 * GPUS_PER_NODE: 1.0} if n_nodes > 2 else {}
-    medium = {g: share for g, share in cal.MEDIUM_JOBS.items() if g < max(large, default=0)}
+        large = {3 * n_nodes // 4 * GPUS_PER_NODE: (1.0, 1.0)} if n_nodes > 2 else {}
+    medium = {g: shares for g, shares in cal.MEDIUM_JOBS.items() if g < max(large, default=0)}
     rows: list[tuple[float, float, float, float]] = []
-    for group, shares in (("small", cal.SMALL_JOBS), ("medium", medium), ("large", large)):
+    for group, classes in (("small", cal.SMALL_JOBS), ("medium", medium), ("large", large)):
         jobs_total, time_total = cal.GROUP_SHARES[group]
-        times = {g: cal.TIME_SHARES.get(g, 1.0) * rarity.get(g, 1.0) for g in shares}
-        for g, share in shares.items():
-            jobs = share / sum(shares.values()) * jobs_total
-            time = times[g] / sum(times.values()) * time_total
-            rows.append((g, jobs, time, _SPREAD[group]))
+        jobs = sum(share for share, _ in classes.values())
+        time = sum(share for _, share in classes.values())
+        rows += [
+            (g, share / jobs * jobs_total, time_share / time * time_total, _SPREAD[group])
+            for g, (share, time_share) in classes.items()
+        ]
     sizes, jobs_of, time_of, spread = np.array(rows).T
     counts = _rounded(jobs_of / jobs_of.sum() * n_jobs)
     return _Classes(sizes.astype(np.int64), counts, time_of / time_of.sum(), spread)

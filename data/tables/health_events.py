@@ -24,6 +24,10 @@ HEALTH_EVENTS = Records(
     },
     key=("cluster", "event_id"),
     time="observed_at",
-    coverage=Coverage(by="source"),
+    coverage=Coverage(
+        by="source",
+        period=("observed_at", "observed_at"),
+        sources=("kernel", "health_check"),
+    ),
     later="observed_at",
 )

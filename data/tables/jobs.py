@@ -69,7 +69,7 @@ JOBS = Records(
     },
     key=("cluster", "attempt_key"),
     time="coalesce(end_at, start_at, submit_at)",
-    coverage=Coverage(),
+    coverage=Coverage(period=("submit_at", "coalesce(end_at, start_at, submit_at)")),
     later="end_at",
 )
 

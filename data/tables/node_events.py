@@ -17,6 +17,6 @@ NODE_EVENTS = Records(
     },
     key=("cluster", "node", "start_at"),
     time="start_at",
-    coverage=Coverage(),
+    coverage=Coverage(period=("start_at", "coalesce(end_at, start_at)")),
     later="end_at",
 )

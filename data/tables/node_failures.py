@@ -21,6 +21,6 @@ NODE_FAILURES = Records(
     },
     key=("cluster", "failure_key"),
     time="start_at",
-    coverage=Coverage(),
+    coverage=Coverage(period=("start_at", "start_at")),
     later="end_at",
 )

@@ -44,6 +44,11 @@ class Coverage:
     """Column by whose values the rows are of different sources, `<table>.<value>`."""
     where: str = "true"
     """Condition for the rows that count."""
+    period: tuple[str, str] | None = None
+    """First and last time of a row, where the rows tell which period the records are of; every
+    site can have such rows, and is told where it has none."""
+    sources: tuple[str, ...] = ()
+    """Values of `by` that every site can have."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def read_sacct(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SacctT
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         with duckdb.connect() as connection, opened(str(path), folder) as found:
             connection.execute("SET TimeZone='UTC'")
-            batch = sacct.read(found.source, Options(**options), connection)
+            batch = sacct.read(found, Options(**options), connection)
             jobs = batch.tables["jobs"].df().astype(object)
             jobs = jobs.where(jobs.notna(), None)
         n_skipped = sum(batch.skipped_by_reason.values())

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from data.errors import QueryError
-from data.sandbox import QueryLimits, QueryResult, keep_spares, run_query, start_query
+from data.sandbox import QueryLimits, QueryResult, RunningQuery, keep_spares, run_query
 from data.sandbox.query import MAX_AT_ONCE
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _spares() -> Iterator[None]:
 
 @pytest.mark.parametrize("sql", [ENDLESS, DEAF], ids=["endless", "deaf"])
 def test_a_cancelled_query_ends_at_once(snapshot: Path, sql: str) -> None:
-    running = start_query(snapshot, sql)
+    running = RunningQuery(snapshot, sql)
     assert not running.wait(0.5)
     assert running.elapsed_seconds >= 0.5
     running.cancel()
@@ -57,14 +57,14 @@ def test_a_cancelled_query_ends_at_once(snapshot: Path, sql: str) -> None:
 
 
 def test_a_query_that_has_ended_keeps_its_answer(snapshot: Path) -> None:
-    running = start_query(snapshot, "SELECT 1")
+    running = RunningQuery(snapshot, "SELECT 1")
     assert running.wait(20)
     running.cancel()
     assert running.result().rows == [(1,)]
 
 
 def test_more_queries_than_the_server_runs_at_once_are_refused(snapshot: Path) -> None:
-    running = [start_query(snapshot, ENDLESS) for _ in range(MAX_AT_ONCE)]
+    running = [RunningQuery(snapshot, ENDLESS) for _ in range(MAX_AT_ONCE)]
     try:
         with pytest.raises(QueryError, match=f"{MAX_AT_ONCE} queries run on this server already"):
             run_query(snapshot, "SELECT 1")
@@ -81,7 +81,7 @@ def test_a_query_that_cannot_be_started_takes_no_place(snapshot: Path) -> None:
     try:
         for _ in range(MAX_AT_ONCE + 1):
             with pytest.raises(QueryError, match=r"cannot be started \(.*\): try again later"):
-                start_query(snapshot, "SELECT 1")
+                RunningQuery(snapshot, "SELECT 1")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert run_query(snapshot, "SELECT 1").rows == [(1,)]
@@ -111,9 +111,9 @@ def test_a_spare_process_serves_one_query_and_no_other(snapshot: Path) -> None:
 
 @pytest.mark.usefixtures("_spares")
 def test_a_spare_that_died_is_replaced(snapshot: Path) -> None:
-    from data.sandbox import spares
+    from data.sandbox import process
 
-    for spare in spares._spares:
+    for spare in process._spares:
         spare.kill()
     time.sleep(0.1)
     assert run_query(snapshot, "SELECT 1").rows == [(1,)]
@@ -121,16 +121,16 @@ def test_a_spare_that_died_is_replaced(snapshot: Path) -> None:
 
 @pytest.mark.usefixtures("_spares")
 def test_spares_end_when_they_are_too_many() -> None:
-    from data.sandbox import spares
+    from data.sandbox import process
 
     keep_spares(1)
-    assert len(spares._spares) == 1
+    assert len(process._spares) == 1
 
 
 def test_spares_end_with_their_parent() -> None:
     code = (
-        "import time; from data.sandbox import keep_spares, spares; keep_spares(2); "
-        "print(*[s._child.pid for s in spares._spares], flush=True); time.sleep(60)"
+        "import time; from data.sandbox import keep_spares, process; keep_spares(2); "
+        "print(*[s._child.pid for s in process._spares], flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -155,7 +155,7 @@ def _runs(pid: int) -> bool:
 
 
 def test_a_query_stands_behind_the_dashboard(snapshot: Path) -> None:
-    running = start_query(snapshot, ENDLESS)
+    running = RunningQuery(snapshot, ENDLESS)
     try:
         pid = running._process._child.pid
         score = Path(f"/proc/{pid}/oom_score_adj")
@@ -173,7 +173,7 @@ def test_a_query_stands_behind_the_dashboard(snapshot: Path) -> None:
 def test_a_confined_process_reaches_no_path() -> None:
     code = (
         "import os, pathlib, signal, sys\n"
-        "from data.sandbox.landlock import reach_nothing\n"
+        "from data.sandbox.confined import reach_nothing\n"
         "if not reach_nothing(): sys.exit(77)\n"
         "for act in (lambda: open('/etc/passwd'), lambda: os.listdir('/'), lambda: os.mkdir('/tmp/x-'),"
         " lambda: os.unlink(sys.argv[1]), lambda: os.rename(sys.argv[1], sys.argv[1] + '2'),"

@@ -23,7 +23,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
 from data.errors import DataError
-from data.queries import efficiency, runs
+from data.queries import efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,9 +80,9 @@ def measured(
     """
     notes = efficiency.ledger_notes(store)
     name = _cluster_of(store, run_id, cluster)
-    recorded = runs.attempts_of(store, name, run_id)
+    recorded = efficiency.attempts_of(store, name, run_id)
     started = recorded[recorded["start_at"].notna()].assign(run_id=run_id)
-    progress = attempt_progress(runs.metrics_of(store, name, run_id), started)
+    progress = attempt_progress(efficiency.metrics_of(store, name, run_id), started)
     attempts = run_attempts(recorded, notes=notes, progress=progress)
     if not attempts["ran_s"].any():
         raise DataError(
@@ -204,11 +204,11 @@ def record(run: RunEttr) -> dict[str, Any]:
 
 def _cluster_of(store: Store, run_id: str, cluster: str | None) -> str:
     """The cluster of a run; refuses one that is not there, or that several clusters have."""
-    clusters = runs.clusters_of(store, run_id)
+    clusters = efficiency.clusters_of(store, run_id)
     if cluster is None and len(clusters) > 1:
         raise DataError(f"run {run_id!r} is in {', '.join(clusters)}: choose one cluster")
     if clusters and (cluster is None or cluster in clusters):
         return cluster or clusters[0]
-    near = [run for _, run in runs.run_of_job(store, run_id)]
+    near = [run for _, run in efficiency.run_of_job(store, run_id)]
     remedy = f"job {run_id} is part of run {near[0]}" if near else "`faultline ettr` lists runs"
     raise DataError(f"run {run_id!r} is not in the store: {remedy}")

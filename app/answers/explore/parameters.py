@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from data.queries.parameters import Parameter, parameters
+from data.queries.schema import Parameter, parameters
 
 if TYPE_CHECKING:
     from data.filters import Selection

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from data.queries import examples, schema
+from data.queries import schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from data.queries.examples import Example
+    from data.queries.schema import Example
     from data.store import Store
 
 SAMPLED = 5
@@ -39,4 +39,4 @@ def sample_rows(store: Store, table: str) -> pd.DataFrame:
 
 def sql_examples() -> tuple[Example, ...]:
     """Which queries are there to start from?"""
-    return examples.examples()
+    return schema.examples()

@@ -14,7 +14,7 @@ from app.answers.content import Answer, Number, Sheet, Table, estimated
 from app.words import numbers
 from app.words.cells import Column
 from app.words.terms import Term
-from data.ingest.labelled_text import read_labelled_text
+from data.ingest.tabular import read_labelled_text
 from data.models import save_model
 from data.site import load_site
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analytics.failures.text_model.evaluation import Evaluation
     from analytics.failures.text_model.model import CrossValidation, Prediction, TextModel
     from analytics.failures.text_model.training import Training
-    from data.ingest.labelled_text import LabelledText
+    from data.ingest.tabular import LabelledText
 
 _EVER = datetime.min.replace(tzinfo=UTC)
 ACCURACY = Term("Accuracy", "Share of the rows whose label the model names.")

@@ -10,7 +10,7 @@ from app.answers.content import Answer, Number, Sheet, Table
 from app.words import numbers
 from app.words.cells import Column
 from app.words.terms import Term
-from data.ingest.log_lines import read_log_lines
+from data.ingest.source import read_log_lines
 from data.models import load_model
 from data.site import load_site
 

@@ -16,7 +16,7 @@ from app.reports import kinds, redaction
 from app.reports.redaction import Hidden, Pseudonyms, redacting
 from app.show import files
 from data.filters import Selection
-from data.queries.people import People
+from data.queries.targets import People
 from data.state import Annotation, State
 from tests.app.reports.conftest import NAMES
 

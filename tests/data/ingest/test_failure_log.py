@@ -12,8 +12,8 @@ import pytest
 
 from data.errors import SourceError
 from data.ingest import failure_log
+from data.ingest.failure_log import month_of
 from data.ingest.failure_mapping import parsed
-from data.ingest.failure_nodes import month_of
 from data.ingest.reader import Batch, Options, Source
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

@@ -198,6 +198,13 @@ def test_where_nothing_can_be_read_the_store_is_untouched(
     assert len(list((tmp_path / "store").glob("warehouse-*"))) == 1
 
 
+def test_readers_are_found_and_listed_by_their_place() -> None:
+    assert list(readers()) == [
+        "sacct", "sacctmgr-events", "kernel-log", "gcm-health", "failure-log", "job-log",
+        "training-metrics", "straggler-trace",
+    ]  # fmt: skip
+
+
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_text(SACCT, encoding="utf-8")

@@ -17,14 +17,13 @@ from data.errors import SourceError
 from data.ingest import kernel_log
 from data.ingest.kernel_line import (
     Fault,
-    LineError,
     Prefix,
     fault_of,
     pci_address,
     prefix_of,
     split_line,
 )
-from data.ingest.reader import Batch, Options, Source
+from data.ingest.reader import Batch, Options, RecordError, Source
 
 LOGS = Path(__file__).parents[4] / "shared" / "data" / "kernel_logs"
 needs_logs = pytest.mark.skipif(not LOGS.exists(), reason="no ../shared/data/kernel_logs here")
@@ -501,9 +500,9 @@ def test_no_text_breaks_the_reading_of_a_line(text: str) -> None:
         parts = split_line(line)
         assert parts is None or line.startswith(parts[0])
         if parts is not None:
-            with suppress(LineError):  # the one way in which a line may be unreadable
+            with suppress(RecordError):  # the one way in which a line may be unreadable
                 assert isinstance(prefix_of(parts[0]), Prefix | None)
-            with suppress(LineError):
+            with suppress(RecordError):
                 assert isinstance(fault_of(parts[1]), Fault | str)
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import SourceError
-from data.ingest import log_lines
-from data.ingest.log_lines import read_log_lines
+from data.ingest.source import LONGEST_LINE, read_log_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +37,8 @@ def test_parquet_is_no_log(tmp_path: Path) -> None:
 def test_of_a_long_log_the_first_and_last_part_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_lines, "FIRST_LINES", 2)
-    monkeypatch.setattr(log_lines, "LAST_LINES", 3)
+    monkeypatch.setattr("data.ingest.source.FIRST_LINES", 2)
+    monkeypatch.setattr("data.ingest.source.LAST_LINES", 3)
     path = tmp_path / "log"
     path.write_text("\n".join(map(str, range(1, 11))), encoding="utf-8")
     found = read_log_lines(str(path))
@@ -53,4 +52,4 @@ def test_of_a_progress_bar_without_line_ends_the_end_is_kept(tmp_path: Path) -> 
     found = read_log_lines(str(path))
     assert found.n_lines == 3
     assert found.lines[1].endswith("out of memory")
-    assert len(found.lines[1]) <= log_lines.LONGEST_LINE
+    assert len(found.lines[1]) <= LONGEST_LINE

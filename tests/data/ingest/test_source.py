@@ -50,11 +50,11 @@ def test_a_plain_text_is_read_where_it_lies(tmp_path: Path) -> None:
     name = written(tmp_path, TEXT)
     os.utime(name, (0, 1_700_000_000))
     with opened(name, work(tmp_path)) as found:
-        assert str(found.source.path) == name
-        assert found.source.text().encode() == TEXT
-        assert found.source.modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
+        assert str(found.path) == name
+        assert found.text().encode() == TEXT
+        assert found.modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
         assert found.sha256 == hashlib.sha256(TEXT).hexdigest()
-        assert (found.source.truncated, found.source.n_replaced, found.n_nuls) == (None, 0, 0)
+        assert (found.truncated, found.n_replaced, found.n_nuls) == (None, 0, 0)
 
 
 @pytest.mark.parametrize("kind", PACK)
@@ -62,9 +62,9 @@ def test_a_packed_text_is_unpacked_and_its_own_bytes_are_hashed(tmp_path: Path, 
     packed = PACK[kind](TEXT)
     name = written(tmp_path, packed)  # recognised by its bytes, whatever its name
     with opened(name, work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == TEXT
+        assert found.path.read_bytes() == TEXT
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
-        assert found.source.truncated is None
+        assert found.truncated is None
     assert not list(work(tmp_path).iterdir())
 
 
@@ -72,7 +72,7 @@ def test_a_packed_text_is_unpacked_and_its_own_bytes_are_hashed(tmp_path: Path, 
 def test_several_packed_parts_in_one_file_are_read_on(tmp_path: Path, kind: str) -> None:
     name = written(tmp_path, PACK[kind](TEXT) + PACK[kind](b"the end\n"))
     with opened(name, work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == TEXT + b"the end\n"
+        assert found.path.read_bytes() == TEXT + b"the end\n"
 
 
 @pytest.mark.parametrize("kind", PACK)
@@ -80,11 +80,11 @@ def test_of_a_cut_archive_what_precedes_the_cut_is_read(tmp_path: Path, kind: st
     text = noise(400_000).hex().encode()
     packed = PACK[kind](text)[:-100_000]
     with opened(written(tmp_path, packed), work(tmp_path)) as found:
-        read = found.source.path.read_bytes()
+        read = found.path.read_bytes()
         assert 100_000 < len(read) < len(text)
         assert text.startswith(read)
-        assert found.source.truncated is not None
-        assert "ends early or is broken" in found.source.truncated
+        assert found.truncated is not None
+        assert "ends early or is broken" in found.truncated
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
 
 
@@ -95,7 +95,7 @@ def test_of_a_damaged_archive_what_precedes_the_damage_is_read(tmp_path: Path, k
     at = len(packed) // 2
     packed[at : at + 5000] = bytes(5000)
     with opened(written(tmp_path, bytes(packed)), work(tmp_path)) as found:
-        assert found.source.truncated is not None
+        assert found.truncated is not None
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
 
 
@@ -157,7 +157,7 @@ def test_nul_bytes_in_a_log_are_read_as_one_blank(tmp_path: Path, place: int) ->
     long = TEXT * 30
     content = long[:place] + bytes(4096) + long[place:]
     with opened(written(tmp_path, content), work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == long[:place] + b" " + long[place:]
+        assert found.path.read_bytes() == long[:place] + b" " + long[place:]
         assert found.n_nuls == 4096
         assert found.sha256 == hashlib.sha256(content).hexdigest()
 
@@ -165,34 +165,34 @@ def test_nul_bytes_in_a_log_are_read_as_one_blank(tmp_path: Path, place: int) ->
 def test_colours_and_form_feeds_are_text(tmp_path: Path) -> None:
     content = b"\x1b[31mred\x1b[0m\x0c\r\n" * 100
     with opened(written(tmp_path, content), work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == content
+        assert found.path.read_bytes() == content
 
 
 @pytest.mark.parametrize("size", [0, (1 << 22) - 1])
 def test_bytes_that_are_not_utf8_become_replacement_characters(tmp_path: Path, size: int) -> None:
     content = b"x" * size + "caf\u00e9".encode("latin-1") + b" \xff\xfe \xe2\x82\n"
     with opened(written(tmp_path, content), work(tmp_path)) as found:
-        assert found.source.text() == "x" * size + "caf\ufffd \ufffd\ufffd \ufffd\n"
-        assert found.source.n_replaced == 4
+        assert found.text() == "x" * size + "caf\ufffd \ufffd\ufffd \ufffd\n"
+        assert found.n_replaced == 4
 
 
 def test_a_character_across_two_blocks_is_kept(tmp_path: Path) -> None:
     content = b"x" * ((1 << 22) - 1) + "\u20ac".encode()
     name = written(tmp_path, content)
     with opened(name, work(tmp_path)) as found:
-        assert str(found.source.path) == name
-        assert found.source.n_replaced == 0
+        assert str(found.path) == name
+        assert found.n_replaced == 0
 
 
 def test_a_character_cut_at_the_end_is_replaced(tmp_path: Path) -> None:
     with opened(written(tmp_path, b"x\n\xe2\x82"), work(tmp_path)) as found:
-        assert found.source.text() == "x\n\ufffd"
+        assert found.text() == "x\n\ufffd"
 
 
 def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:
     content = b"a\r\nb\rc\xff\n"
     with opened(written(tmp_path, content), work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == content.replace(b"\xff", b"\xef\xbf\xbd")
+        assert found.path.read_bytes() == content.replace(b"\xff", b"\xef\xbf\xbd")
 
 
 @pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT), b"abc"])
@@ -201,8 +201,8 @@ def test_standard_input_is_read(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     with opened("-", work(tmp_path)) as found:
-        assert found.source.text().encode() in (TEXT, b"abc")
-        assert (found.source.name, found.sha256) == ("-", hashlib.sha256(content).hexdigest())
+        assert found.text().encode() in (TEXT, b"abc")
+        assert (found.name, found.sha256) == ("-", hashlib.sha256(content).hexdigest())
     with pytest.raises(SourceError, match="-: is empty"), opened("-", work(tmp_path)):
         pass
 
@@ -213,7 +213,7 @@ def test_a_pipe_with_a_name_is_read_once(tmp_path: Path) -> None:
     feeder = threading.Thread(target=name.write_bytes, args=(TEXT,))
     feeder.start()
     with opened(str(name), work(tmp_path)) as found:
-        assert found.source.path.read_bytes() == TEXT
+        assert found.path.read_bytes() == TEXT
     feeder.join()
 
 
@@ -221,7 +221,7 @@ def test_parquet_is_left_to_its_reader(tmp_path: Path) -> None:
     content = b"PAR1" + noise(1000)
     name = written(tmp_path, content)
     with opened(name, work(tmp_path)) as found:
-        assert str(found.source.path) == name
+        assert str(found.path) == name
 
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from data.errors import DataError
 from data.ingest import readers, training_metrics
 from data.ingest.reader import Batch, Options
 from data.ingest.source import opened
-from data.ingest.training_columns import known_columns
+from data.ingest.training_sql import known_columns
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def rows_of(folder: Path, text: str | bytes, **options: Any) -> tuple[Batch, lis
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with duckdb.connect() as connection, opened(str(path), folder) as found:
         connection.execute("SET TimeZone='UTC'")
-        batch = training_metrics.read(
-            found.source, Options(**{"job_id": "7"} | options), connection
-        )
+        batch = training_metrics.read(found, Options(**{"job_id": "7"} | options), connection)
         table = batch.tables["training_metrics"]
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
     n_skipped = sum(batch.skipped_by_reason.values())

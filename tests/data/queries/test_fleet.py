@@ -164,3 +164,10 @@ def test_an_empty_store_holds_nothing(empty_store: Path) -> None:
     assert fleet.out_of_service(store, Selection()).empty
     assert not fleet.is_synthetic(store)
     store.close()
+
+
+def test_sources_that_every_site_can_have_stand_with_their_tables() -> None:
+    assert fleet.SOURCES == (
+        "jobs", "node_events", "node_failures", "health_events.kernel",
+        "health_events.health_check",
+    )  # fmt: skip

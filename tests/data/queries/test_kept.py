@@ -11,9 +11,8 @@ import pandas as pd
 
 from analytics.frames import RATE_GROUPS
 from data.filters import Selection
-from data.queries import kept as kept_module
-from data.queries import rate_groups, reliability
-from data.queries.kept import ANSWERS_KEPT, kept
+from data.queries import exposure, reliability
+from data.queries.exposure import ANSWERS_KEPT, kept
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def test_only_the_latest_answers_are_kept_and_none_outlives_its_store(empty_stor
     del store
     gc.collect()
     assert ghost() is None
-    assert all(len(found) <= ANSWERS_KEPT for found in kept_module._KEPT.values())
+    assert all(len(found) <= ANSWERS_KEPT for found in exposure._KEPT.values())
 
 
 def test_questions_leave_what_is_kept_unchanged(
@@ -70,7 +69,7 @@ def test_questions_leave_what_is_kept_unchanged(
     ran, failed = reliability.runs(store, selection), reliability.job_failures(store, selection)
     before = [{name: column.copy() for name, column in rows.items()} for rows in (ran, failed)]
     for by in RATE_GROUPS:
-        rate_groups.groups(store, selection, by)
+        reliability.groups(store, selection, by)
     reliability.failure_counts(store, selection)
     assert reliability.runs(store, selection) is ran
     for rows, copy in zip((ran, failed), before, strict=True):

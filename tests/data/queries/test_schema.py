@@ -15,9 +15,8 @@ from data.errors import DataError
 from data.filters import Selection
 from data.publish import writer
 from data.queries import schema
-from data.queries.examples import examples
-from data.queries.parameters import EARLIEST, LATEST, parameters, values
-from data.sandbox import RunningQuery, keep_spares, start_query
+from data.queries.schema import EARLIEST, LATEST, examples, parameters, values
+from data.sandbox import RunningQuery, keep_spares
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def test_a_table_that_is_none_is_refused(store: Store, table: str) -> None:
 
 def ask_sql(path: Path, sql: str, selection: Selection) -> RunningQuery:
     """A query as the page asks it."""
-    return start_query(path, sql, PAGE_LIMITS, values(selection))
+    return RunningQuery(path, sql, PAGE_LIMITS, values(selection))
 
 
 def test_there_are_a_dozen_examples() -> None:

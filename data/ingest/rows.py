@@ -1,0 +1,215 @@
+"""Rows that readers make record by record: gathered and counted, dated, typed, and given keys."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pandas as pd
+
+from data.errors import SourceError
+from data.hostlist import HostListError
+from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Rejected
+from data.tables import records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from data.ingest.reader import Options
+
+_UTC_NAMES = frozenset({"UTC", "GMT", "Z"})
+
+
+class LocalClock:
+    """Turns wall-clock times of a cluster into UTC.
+
+    The zone is `--timezone`, else the cluster's in site.toml, else `default_zone` (what a column
+    mapping states), else UTC, which is reported as an assumption.
+    """
+
+    def __init__(self, options: Options, default_zone: str | None = None) -> None:
+        self._options, self._default_zone = options, default_zone
+        self._n_assumed_utc = self._n_repeated = self._n_skipped = 0
+
+    def utc(self, local: datetime, cluster: str) -> datetime:
+        """The instant of a naive wall-clock time, or of an aware one whatever the cluster.
+
+        Of an hour that the clocks repeat the first is taken; a time that they skip is read with
+        the offset before the change.
+        """
+        if local.tzinfo is not None:
+            return local.astimezone(UTC)
+        name = self._zone_name(cluster)
+        if name is None:
+            self._n_assumed_utc += 1
+        if name is None or name == "UTC":
+            return local.replace(tzinfo=UTC)
+        there = local.replace(tzinfo=zone(name))
+        first, second = there.utcoffset(), there.replace(fold=1).utcoffset()
+        if first is not None and second is not None and first != second:
+            self._n_repeated += first > second
+            self._n_skipped += first < second
+        return there.astimezone(UTC)
+
+    def utc_of_named_zone(self, local: datetime, cluster: str, abbreviation: str) -> datetime:
+        """The instant of a wall-clock time whose zone is only abbreviated, e.g. `CET`.
+
+        Raises
+        ------
+        ValueError
+            Where the cluster's zone does not use that abbreviation at that time.
+        """
+        if abbreviation in _UTC_NAMES:
+            return local.replace(tzinfo=UTC)
+        there = local.replace(tzinfo=zone(self._zone_name(cluster) or "UTC"))
+        for candidate in (there, there.replace(fold=1)):
+            if candidate.tzname() == abbreviation:
+                return candidate.astimezone(UTC)
+        raise ValueError("zone on the line is not the cluster's: pass --timezone")
+
+    def notices(self) -> list[str]:
+        """What had to be assumed, one sentence each."""
+        counts = [
+            (self._n_assumed_utc, "times without a zone, read as UTC (pass --timezone)"),
+            (self._n_repeated, "times in an hour that the clocks repeat, read as its first"),
+            (self._n_skipped, "times in an hour that the clocks skip, read as if before it"),
+        ]
+        return [f"{text}: {n:,}" for n, text in counts if n]
+
+    def _zone_name(self, cluster: str) -> str | None:
+        """Zone of a cluster; None where nobody stated it."""
+        stated = self._options.timezone or self._options.timezones.get(cluster)
+        return stated or self._default_zone
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The IANA zone called `name`; SourceError where there is none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SourceError(
+            f"time zone {name!r} is unknown: give an IANA name such as Europe/Berlin"
+        ) from None
+
+
+_KINDS = {
+    "VARCHAR": "string",
+    "INTEGER": "Int64",
+    "DOUBLE": "Float64",
+    "BOOLEAN": "boolean",
+    "TIMESTAMPTZ": "datetime64[us, UTC]",
+}
+"""Type of a table's column -> type of the same column of a frame."""
+
+
+@dataclass
+class Gathered:
+    """What was made of the records of one input so far."""
+
+    options: Options
+    clock: LocalClock
+    make: Callable[[Any, Gathered], Iterable[Any] | str]
+    """Of a record its rows, or a reason to skip it; RecordError where it cannot be read."""
+    rows: list[Any] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    n_kept: int = 0
+    """Records of which rows were made."""
+    clusters: set[str] = field(default_factory=set)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    def take(self, line_no: int, raw: str, record: Any) -> None:
+        """Puts one record into its place."""
+        try:
+            made = self.make(record, self)
+        except (RecordError, HostListError) as error:
+            self.rejected.append(Rejected(line_no, str(error), raw[:RAW_LIMIT]))
+            return
+        if isinstance(made, str):
+            self.skipped[made] += 1
+        else:
+            self.rows.extend(made)
+            self.n_kept += 1
+
+    def saw(self, cluster: str, *times: datetime | None) -> None:
+        """Notes whose records these are, and when they are of."""
+        self.clusters.add(cluster)
+        for at in times:
+            if at is not None:
+                if self.first_at is None or at < self.first_at:
+                    self.first_at = at
+                if self.last_at is None or at > self.last_at:
+                    self.last_at = at
+
+    def batch(self, table: str, rows: pd.DataFrame) -> Batch:
+        """All of the input; its rows belong to one table."""
+        return Batch(
+            {table: rows},
+            rows_kept=self.n_kept,
+            skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
+            rejected=sorted(self.rejected, key=lambda record: record.line_no),
+            first_at=self.first_at,
+            last_at=self.last_at,
+            clusters=tuple(sorted(self.clusters)),
+            notices=self.clock.notices(),
+        )
+
+
+def typed_frame(
+    table: str, rows: Sequence[Any], columns: Sequence[str], **texts: Sequence[str] | str
+) -> pd.DataFrame:
+    """Rows as a frame of the types that the table's columns have, with further texts."""
+    declared = records()[table].columns
+    frame = pd.DataFrame(rows, columns=list(columns), dtype="object").astype(
+        {name: _KINDS[declared[name].type] for name in columns}
+    )
+    for name, text in texts.items():
+        values = [text] * len(frame) if isinstance(text, str) else list(text)
+        frame[name] = pd.array(values, dtype="string")
+    return frame
+
+
+class HealthRow(NamedTuple):
+    """One observation; the columns of `health_events` that a reader fills."""
+
+    cluster: str
+    node: str
+    observed_at: datetime | None
+    check_name: str
+    message: str | None
+    gpu: str | None = None
+    severity: str | None = None
+    xid: int | None = None
+    sxid: int | None = None
+    job_id: str | None = None
+
+
+def health_frame(rows: Sequence[HealthRow], source: str, key: Sequence[str]) -> pd.DataFrame:
+    """Rows of `health_events` with `source` and, over the columns `key`, `event_id`."""
+    frame = typed_frame("health_events", rows, HealthRow._fields, source=source)
+    frame["event_id"] = pd.array(occurrence_keys(frame, key), dtype="string")
+    return frame
+
+
+def occurrence_keys(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Keys of records from sources that have none: 24 hex digits of SHA-256 over `columns`.
+
+    The occurrence number of a row is hashed with it: true duplicates within a file stay apart
+    (occurrence 1, 2, ...), the same file twice gives the same keys, and of overlapping files the
+    one with most occurrences decides how many are kept.
+    """
+    seen: Counter[str] = Counter()
+    keys = []
+    text = frame[list(columns)].astype("string").fillna("\x00")
+    for values in text.itertuples(index=False, name=None):
+        row = "\x1f".join(values)
+        seen[row] += 1
+        keys.append(hashlib.sha256(f"{row}\x1e{seen[row]}".encode()).hexdigest()[:24])
+    return keys

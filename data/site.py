@@ -1,0 +1,354 @@
+"""site.toml, the configuration of a site: read, validated, explained."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import tomllib
+import zoneinfo
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from analytics.efficiency.run_rule import RunRule
+from analytics.errors import AnalysisError
+from analytics.failures.precedence import weights
+from analytics.failures.taxonomy import Taxonomy, taxonomy
+from data.errors import SiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+RESERVED_SECTIONS = ("alerts", "access", "retention")
+"""Sections of the format that no part of this version reads."""
+SECURITY = ("starttls", "tls", "none")
+"""How the connection to a mail server is encrypted."""
+_MINUTES = {
+    "checkpoint_interval_min": "interval_s",
+    "checkpoint_write_min": "write_s",
+    "restart_min": "restart_s",
+}
+_YEAR_MIN = 365 * 24 * 60
+
+
+@dataclass(frozen=True)
+class ClusterSite:
+    """What a site states about one cluster; None where it states nothing."""
+
+    gpus_per_node: int | None = None
+    gpu_model: str | None = None
+    timezone: str | None = None
+    """IANA zone of the local times in the cluster's sources."""
+    scheduler: str | None = None
+    gpu_hour_price: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """How evidence is weighed: the window around the end of an attempt, and a site's own table."""
+
+    before_minutes: float = 10.0
+    after_minutes: float = 5.0
+    weights: dict[str, float] = field(default_factory=dict)
+    """Kind of evidence -> odds, in place of ours (`analytics/failures/attribution.toml`)."""
+    rules: tuple[dict[str, str], ...] = ()
+    """Rules (check, text, cause) that come before ours."""
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """Weights and rules, for `analytics.failures.precedence.weights`."""
+        return {"weights": self.weights, "rules": self.rules}
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What a site states about its jobs, each as (least, greatest) in seconds; None: not stated."""
+
+    interval_s: tuple[float, float] | None = None
+    """Working time between two checkpoints."""
+    write_s: tuple[float, float] | None = None
+    """How long a checkpoint stops the job."""
+    restart_s: tuple[float, float] | None = None
+    """From the start of an attempt to its first step."""
+
+    @property
+    def minutes(self) -> dict[str, list[float]]:
+        """What is stated, under the keys of site.toml, in minutes."""
+        stated = {key: getattr(self, name) for key, name in _MINUTES.items()}
+        return {key: [end / 60.0 for end in ends] for key, ends in stated.items() if ends}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Which attempts are one run, and what is assumed of them."""
+
+    rule: RunRule = field(default_factory=RunRule)
+    several_nodes: Assumed = field(default_factory=Assumed)
+    """Of jobs on several nodes."""
+    one_node: Assumed = field(default_factory=Assumed)
+    """Of jobs on one node."""
+
+    @property
+    def rule_keys(self) -> dict[str, Any]:
+        """The rule under the keys of site.toml; a limit that is not set is left out."""
+        return {key: value for key, value in asdict(self.rule).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Smtp:
+    """The server that mails reports."""
+
+    host: str = ""
+    port: int = 587
+    sender: str = ""
+    """Address that mails come from; the first receiver's where it is empty."""
+    user: str = ""
+    """Who logs in; nobody does where it is empty. The password is never in a file."""
+    security: str = "starttls"
+    """starttls, tls or none."""
+
+    @staticmethod
+    def checked(name: str, value: object) -> str | int:
+        """The value of a setting.
+
+        Raises
+        ------
+        SiteError
+            Naming the setting, the rule and the value found.
+        """
+        place = f"reports.smtp.{name}"
+        if name == "port":
+            text = str(value)
+            if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
+                raise SiteError(f"{place} must be a port, got {value!r}: e.g. 587")
+            return int(text)
+        if not isinstance(value, str) or any(char in value for char in "\r\n"):
+            raise SiteError(f"{place} must be text on one line, got {value!r}: mend it")
+        if name == "security" and value not in SECURITY:
+            raise SiteError(f"{place} must be {', '.join(SECURITY)}, got {value!r}: choose one")
+        return value
+
+
+@dataclass(frozen=True)
+class Site:
+    """The configuration of a site."""
+
+    clusters: dict[str, ClusterSite] = field(default_factory=dict)
+    attribution: Attribution = field(default_factory=Attribution)
+    sha256: str = ""
+    """Hash of the file; of nothing where there is none."""
+    notices: tuple[str, ...] = ()
+    smtp: Smtp = field(default_factory=Smtp)
+    taxonomy: Mapping[str, Any] = field(default_factory=dict)
+    """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
+    runs: Runs = field(default_factory=Runs)
+
+    @property
+    def causes(self) -> Taxonomy:
+        """The taxonomy of failures with the site's own causes and labels."""
+        return taxonomy(self.taxonomy)
+
+    @property
+    def timezones(self) -> dict[str, str]:
+        """Zone of each cluster that states one."""
+        return {name: c.timezone for name, c in self.clusters.items() if c.timezone}
+
+    @property
+    def default_cluster(self) -> str:
+        """Cluster of records that name none: the site's only one."""
+        return next(iter(self.clusters)) if len(self.clusters) == 1 else "cluster"
+
+
+def load_site(root: Path) -> Site:
+    """The configuration of a store; the defaults where it has no site.toml.
+
+    Raises
+    ------
+    SiteError
+        Naming the file, the place, the rule, the value found and what to do.
+    """
+    path = root / "site.toml"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        content = b""
+    except OSError as error:
+        raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
+    known = ("cluster", "attribution", "taxonomy", "reports", "runs", *RESERVED_SECTIONS)
+    for section in document:
+        if section not in known:
+            raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
+    clusters = {
+        name: _cluster(path, name, values)
+        for name, values in _section(path, "cluster", document.get("cluster", {})).items()
+    }
+    weighing = _attribution(path, document.get("attribution", {}))
+    notices = tuple(
+        f"{path}: section [{section}] is read by no part of this version"
+        for section in RESERVED_SECTIONS
+        if section in document
+    )
+    site = Site(
+        clusters,
+        weighing,
+        digest,
+        notices,
+        smtp=_smtp(path, document.get("reports", {})),
+        taxonomy=_taxonomy(path, document.get("taxonomy", {})),
+        runs=_runs(path, document.get("runs", {})),
+    )
+    try:
+        weights(weighing.table, site.causes)
+    except AnalysisError as error:
+        raise SiteError(f"{path}: {error}") from None
+    return site
+
+
+def _taxonomy(path: Path, values: object) -> dict[str, Any]:
+    """The section [taxonomy], which the taxonomy itself understands or refuses."""
+    own = _section(path, "taxonomy", values)
+    try:
+        taxonomy(own)
+    except AnalysisError as error:
+        raise SiteError(f"{path}: taxonomy.{error}") from None
+    return own
+
+
+def _cluster(path: Path, name: str, values: object) -> ClusterSite:
+    """One [cluster.<name>]."""
+    place = f"cluster.{name}"
+    stated = _section(path, place, values, _names(ClusterSite))
+    for key, kind, rule in (
+        ("gpus_per_node", int, "a whole number > 0, e.g. 8"),
+        ("gpu_hour_price", (int, float), "a number > 0, e.g. 2.5"),
+    ):
+        value = stated.get(key)
+        if value is not None and (
+            not isinstance(value, kind) or value is True or not 0 < value < math.inf
+        ):
+            raise SiteError(f"{path}: {place}.{key} must be {rule}, got {value!r}: mend it")
+    for key in ("gpu_model", "timezone", "scheduler", "currency"):
+        if not isinstance(stated.get(key, ""), str):
+            raise SiteError(f"{path}: {place}.{key} must be text, got {stated[key]!r}: quote it")
+    zone = stated.get("timezone")
+    if zone is not None and zone not in zoneinfo.available_timezones():
+        raise SiteError(
+            f"{path}: {place}.timezone must be an IANA zone, got {zone!r}: "
+            + _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
+        )
+    return ClusterSite(**stated)
+
+
+def _attribution(path: Path, values: object) -> Attribution:
+    """The section [attribution]."""
+    stated = _section(path, "attribution", values, _names(Attribution))
+    for key in ("before_minutes", "after_minutes"):
+        value = stated.get(key, 0)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
+            raise SiteError(
+                f"{path}: attribution.{key} must be minutes from 0 to 1440, got {value!r}: mend it"
+            )
+    weighing = _section(path, "attribution.weights", stated.get("weights", {}))
+    rules = stated.get("rules", [])
+    if not isinstance(rules, list):
+        raise SiteError(
+            f"{path}: attribution.rules must be sections, got {rules!r}: "
+            "write [[attribution.rules]]"
+        )
+    rules = tuple(_section(path, "attribution.rules", one) for one in rules)
+    return Attribution(**(stated | {"weights": weighing, "rules": rules}))
+
+
+def _runs(path: Path, values: object) -> Runs:
+    """The section [runs] and its [runs.one_node]."""
+    rule_keys = _names(RunRule)
+    own = _section(path, "runs", values, (*rule_keys, *_MINUTES, "one_node"))
+    one = _section(path, "runs.one_node", own.get("one_node", {}), tuple(_MINUTES))
+    stated: dict[str, Any] = {key: own[key] for key in rule_keys if key in own}
+    if isinstance(names := stated.get("generic_names"), list):
+        stated["generic_names"] = tuple(names)
+    try:
+        rule = RunRule(**stated)
+    except AnalysisError as error:
+        raise SiteError(f"{path}: runs.{error}") from None
+    return Runs(rule, _assumed(path, "runs", own), _assumed(path, "runs.one_node", one))
+
+
+def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:
+    """The three times of one section."""
+    return Assumed(
+        **{
+            name: _range(f"{path}: {place}.{key}", values[key], zero=name != "interval_s")
+            for key, name in _MINUTES.items()
+            if key in values
+        }
+    )
+
+
+def _range(place: str, value: object, *, zero: bool) -> tuple[float, float]:
+    """Seconds, least and greatest, of minutes or of a range of minutes."""
+    ends: list[Any] = value if isinstance(value, list) else [value, value]
+    known = len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+    if not known or not all(0 <= end <= _YEAR_MIN and (zero or end > 0) for end in ends):
+        raise SiteError(
+            f"{place} must be minutes {'>= 0' if zero else '> 0'}, at most a year, or a range of "
+            f"them, got {value!r}: write e.g. 30 or [15, 60]"
+        )
+    if ends[0] > ends[1]:
+        raise SiteError(f"{place} must be a range [low, high], got {value!r}: swap its ends")
+    return ends[0] * 60.0, ends[1] * 60.0
+
+
+def _smtp(path: Path, values: object) -> Smtp:
+    """The section [reports.smtp]."""
+    reports = _section(path, "reports", values)
+    if unknown := set(reports) - {"smtp"}:
+        raise SiteError(f"{path}: reports.{min(unknown)} is unknown: there is [reports.smtp]")
+    stated = _section(path, "reports.smtp", reports.get("smtp", {}))
+    if "password" in stated:
+        raise SiteError(
+            f"{path}: reports.smtp.password must not stand in a file: put it into the environment "
+            "as FAULTLINE_SMTP_PASSWORD"
+        )
+    _refuse_unknown(path, "reports.smtp", stated, _names(Smtp))
+    try:
+        settings: dict[str, Any] = {n: Smtp.checked(n, value) for n, value in stated.items()}
+        return Smtp(**settings)
+    except SiteError as error:
+        raise SiteError(f"{path}: {error}") from None
+
+
+def _section(path: Path, place: str, values: object, known: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A TOML table; where its keys are known, one that nothing reads is refused."""
+    if not isinstance(values, dict):
+        section = "cluster.<name>" if place.startswith("cluster") else place
+        raise SiteError(f"{path}: {place} must be a section, got {values!r}: write [{section}]")
+    if known:
+        _refuse_unknown(path, place, values, known)
+    return values
+
+
+def _names(settings: type) -> tuple[str, ...]:
+    """Keys of a section: the fields of its dataclass."""
+    return tuple(item.name for item in fields(settings))
+
+
+def _refuse_unknown(path: Path, place: str, values: dict[str, Any], known: tuple[str, ...]) -> None:
+    for key in values:
+        if key not in known:
+            raise SiteError(f"{path}: {place}.{key} is unknown: {_nearest(key, known)}")
+
+
+def _nearest(stated: str, known: tuple[str, ...], example: str | None = None) -> str:
+    """What was probably meant, else what there is."""
+    close = difflib.get_close_matches(stated, known, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"e.g. {example!r}" if example else f"there are {', '.join(known)}"
