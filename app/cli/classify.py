@@ -1,4 +1,6 @@
-"""faultline classify: the cause that a log shows; models of a site's labelled text."""
+"""faultline classify: what a job's log says it failed of; train and evaluate a model of labelled
+text.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,6 @@ from app.show import terminal
 if TYPE_CHECKING:
     from app.answers.content import Answer
 
-HELP = "what a job's log says it failed of; train and evaluate a model of labelled text"
 EXAMPLE = (
     "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered' | faultline classify -"
 )
@@ -50,13 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
         **{key: value for key, value in vars(arguments).items() if key in ("store", "format")}
     )
     given = parser.parse_args(arguments.rest, argparse.Namespace(what=arguments.what))
-    terminal.write(act(given), terminal.chosen(given.format))
+    terminal.write(act(given), given.format)
     return 0
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:
-    options.add_store(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "format")
 
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:

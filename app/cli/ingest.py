@@ -1,4 +1,4 @@
-"""faultline ingest: reads files into the store."""
+"""faultline ingest: read log files into the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from app.actions import IngestResult
 
-HELP = "read log files into the store"
 EXAMPLE = (
     "echo 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus' | "
     "faultline ingest kernel-log - --node n1 --store ./own-store"
@@ -69,10 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints what became of their records."""
     from app import actions
 
-    form = terminal.chosen(arguments.format)
     if arguments.list:
         rows = list(actions.sources().items())
-        terminal.print_rows(["source", "reads"], rows, form)
+        terminal.print_rows(["source", "reads"], rows, arguments.format)
         return 0
     if arguments.source is None or not arguments.files:
         raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
@@ -85,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     for result in results:
         for text in result.notices:
             terminal.notice(f"{result.path}: {text}")
-    terminal.print_record(_record(results), form)
+    terminal.print_record(_record(results), arguments.format)
     return 2 if errors else 0
 
 

@@ -1,4 +1,4 @@
-"""faultline stragglers: what a job would gain without its stragglers."""
+"""faultline stragglers: slowdown of a job by its stragglers: what if all were as fast as usual."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.causes import StragglerCause
     from app.cli.straggler_trace import AnalysedTrace
 
-HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
 EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
 STRONGEST = 3
 """Types of operations that a row names."""

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from app.show import page
 from app.views.explore import report_page
 from app.widgets import empty_state, filter_bar, page_head
 
@@ -16,8 +15,6 @@ page_head.of_one(
 choice = report_page.choose()
 report = report_page.made(choice, scope)
 if report is None:
-    if choice.kind in report_page.WHICH:
-        page.missing(report_page.WHICH[choice.kind])
     st.stop()
 report_page.downloads(report, scope)
 report_page.command(choice, scope)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.ask.cached import ask
-from app.reports import incident
+from app.reports import kinds
 from app.show import html, markdown
 from app.widgets import copy_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def show(incident_id: str, scope: Scope) -> None:
     """Three buttons; the files are what `faultline incident` prints."""
-    report = ask(incident.report, incident_id)
+    report = ask(kinds.report, "incident", about=incident_id)
     text = markdown.render(report)
     stem = scope.file_stem(f"incident-{incident_id}")
     copy_text.show("Copy as Markdown", text)
