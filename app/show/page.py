@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from app.show import chart, command_lines, excerpt, table
 from app.words import escaping, numbers, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from streamlit.delta_generator import DeltaGenerator
 
@@ -74,6 +74,16 @@ def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None
             table.show(block, scope, opens=partial(opened, scope=scope))
 
 
+def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str = "tab") -> None:
+    """Tabs by their titles; only the open one is drawn. The address names that of key `tab`."""
+    bind: Any = "query-params" if key == "tab" else None
+    shown = st.tabs([*drawn], key=key, on_change="rerun", bind=bind)
+    for tab, draw in zip(shown, drawn.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
+
+
 def method(defined: Sequence[Term]) -> DeltaGenerator:
     """How the numbers are computed, folded away; what is drawn inside follows the definitions."""
     expander = st.expander("Method and definitions", icon=":material/function:", type="compact")
@@ -100,15 +110,15 @@ def _rows(part: Part, scope: Scope) -> None:
     if not first.beside:
         _first_rows(first, part, scope)
         return
-    titles = [first.title, *(other.title for other in first.beside)]
-    shown, *others = st.tabs(titles, key=f"tabs_{first.key}", on_change="rerun")
-    if shown.open:
-        with shown:
-            _first_rows(first, part, scope)
-    for tab, other in zip(others, first.beside, strict=True):
-        if tab.open:
-            with tab:
-                _first_rows(other.opened(ask, limit=FEW), other, scope)
+    drawn: dict[str, Callable[[], object]] = {first.title: partial(_first_rows, first, part, scope)}
+    for other in first.beside:
+        drawn[other.title] = partial(_beside, other, scope)
+    tabs(drawn, key=f"tabs_{first.key}")
+
+
+def _beside(part: Part, scope: Scope) -> None:
+    """The first rows of what else shows the same."""
+    _first_rows(part.opened(ask, limit=FEW), part, scope)
 
 
 def _first_rows(first: Table, part: Part, scope: Scope) -> None:

@@ -6,14 +6,11 @@ from app.answers.efficiency import ettr, published, run
 from app.ask.cached import ask
 from app.show import page
 from app.views.efficiency import calculator, run_choice
-from app.widgets import empty_state, filter_bar, ledger_build, notice, page_head
+from app.widgets import filter_bar, ledger_build, notice, page_head
 from app.words import escaping
 from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 ledger_build.ensure()
 if run_id := run_choice.named():
     head = st.container()

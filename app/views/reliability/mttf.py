@@ -7,13 +7,10 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.reliability import mttf, projection, published, rate_by_group
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 answer = mttf.answer(ask, scope.selection)
 page_head.show(answer.sentence, scope)
 page.headlines(answer.numbers[:4], scope)

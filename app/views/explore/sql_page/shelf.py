@@ -9,6 +9,7 @@ import streamlit as st
 from app import actions
 from app.answers.explore.schema import sample_rows, schema_of, sql_examples
 from app.ask import cached
+from app.show import page
 from app.views.explore.sql_page import editor
 from app.widgets import notice
 from app.words import escaping, numbers
@@ -38,11 +39,7 @@ def basis(scope: Scope) -> str:
 def show() -> None:
     """What to write a query from, one tab each."""
     shelves = {"Tables": _tables, "Examples": _examples, "Saved": _saved, "History": _past}
-    tabs = st.tabs([*shelves], key="shelf", on_change="rerun")
-    for tab, fill in zip(tabs, shelves.values(), strict=True):
-        if tab.open:
-            with tab:
-                fill()
+    page.tabs(shelves, key="shelf")
 
 
 def _tables() -> None:
