@@ -196,15 +196,12 @@ def _out_of_service(fleet: Fleet) -> Table | Missing:
 
 def _headlines(parts: _Parts) -> tuple[Number, ...]:
     """The numbers of the report's head."""
-    now, before, selection = parts.mttf, parts.before, parts.selection
-    sized = (mttf.largest_jobs(now, before, selection),) if now.largest_class else ()
+    selection = parts.selection
+    of_rate = mttf.Headlines(parts.mttf, parts.before, selection)
     return (
-        mttf.failure_rate(now, before, selection),
-        mttf.incident_rate(now, before, selection),
-        *sized,
-        mttf.node_mttf(now, before, selection),
-        mttf.between_failures(now, before, selection),
-        mttf.repair(now, before, selection),
+        *map(of_rate.number, (mttf.RATE, mttf.INCIDENT_RATE)),
+        *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
+        *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
         _lost(parts),
         nodes.number(parts.fleet, selection),
