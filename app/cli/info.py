@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints it."""
-    from app.answers.fleet import contents
+    from app.answers.fleet import coverage
 
     _, ask = options.asking(arguments)
-    terminal.write(contents.answer(ask), arguments.format)
+    terminal.write(coverage.of_store(ask), arguments.format)
     return 0

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Builds the ledger where it is not built, and prints it."""
-    from app.answers.efficiency import ledger, ledger_by_group
+    from app.answers.efficiency import ledger, ledger_parts
 
     store, ask = options.asking(arguments, ledger=True)
     selection = options.selection(arguments, store)
@@ -34,5 +34,5 @@ def run(arguments: argparse.Namespace) -> int:
         answer = ledger.answer(ask, selection, conf_level=arguments.conf_level)
         terminal.write(answer, arguments.format, **also)
     else:
-        terminal.write(ledger_by_group.answer(ask, selection, arguments.by), arguments.format)
+        terminal.write(ledger_parts.answer(ask, selection, arguments.by), arguments.format)
     return 0

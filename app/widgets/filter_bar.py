@@ -11,7 +11,7 @@ import streamlit as st
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
 from app.show.scope import FILTERS, Scope
-from app.widgets import copy_link, empty_state, follow_theme
+from app.widgets import copy_button, empty_state, follow
 from app.words import escaping, numbers
 from data.filters import Selection
 
@@ -58,7 +58,7 @@ def show(*, min_gpus: int = 0) -> Scope:
         )
         with st.container(horizontal=True):
             st.button("Reset", on_click=_reset, width="stretch")
-            copy_link.show()
+            copy_button.link()
     return _scope(selection, timezone, choices)
 
 
@@ -78,7 +78,7 @@ def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scop
         timezone=timezone,
         synthetic=choices is not None and choices.synthetic,
         snapshot=snapshot(),
-        mode=follow_theme.mode(),
+        mode=follow.mode(),
         empty=choices is None or choices.first_at is None,
     )
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analytics.failures.node_history import Node
-from app.answers.columns import columns
+from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
 from app.answers.failures import incidents
-from app.answers.failures.records import texts
 from app.answers.failures.taxonomy import cause_titles
 from app.ask import EVERYTHING
 from app.words import numbers, terms

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.efficiency import ettr, published, run
+from app.answers.efficiency import ettr, expected, run
 from app.ask.cached import ask
 from app.show import page
 from app.views.efficiency import calculator, run_choice
@@ -44,7 +44,7 @@ if answer.numbers:
         run_choice.box()
     page.blocks([answer.table("runs")], scope, titled=False)
 calculator.show(scope)
-figures = published.answer()
+figures = expected.published()
 with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.efficiency import ledger, ledger_by_group
+from app.answers.efficiency import ledger, ledger_parts
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, ledger_build, page_head
@@ -20,11 +20,11 @@ page.blocks([answer.chart("ledger")], scope)
 
 def by_group() -> None:
     """Losses by size, partition or account."""
-    names = ledger_by_group.NAMES
+    names = ledger_parts.NAMES
     chosen = st.segmented_control(
         "Losses by", [*names], default="size", required=True, key="group", bind="query-params"
     )
-    page.blocks([ledger_by_group.chart(ask, scope.selection, names[chosen])], scope)
+    page.blocks([ledger_parts.chart(ask, scope.selection, names[chosen])], scope)
 
 
 def buckets() -> None:
@@ -36,9 +36,7 @@ def buckets() -> None:
 
 page.tabs(
     {
-        "Over time": lambda: page.blocks(
-            [ledger_by_group.chart(ask, scope.selection, "day")], scope
-        ),
+        "Over time": lambda: page.blocks([ledger_parts.chart(ask, scope.selection, "day")], scope),
         "By group": by_group,
         "Lost work": lambda: page.blocks([answer.table("lost_work")], scope),
         "All buckets": buckets,

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.failures import checks, confusion, summary, verdicts
+from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
@@ -37,20 +37,20 @@ if not counts.n_ended:
 
 def right_and_wrong() -> None:
     """Verdicts beside what was planted and what people decided."""
-    matrices = ask(confusion.matrices, scope.selection)
+    matrices = ask(trust.matrices, scope.selection)
     if not matrices:
-        page.missing(confusion.NOT_CONFIRMED)
+        page.missing(trust.NOT_CONFIRMED)
         return
     basis = st.segmented_control(
         "Right causes as",
         list(matrices),
         default=next(iter(matrices)),
         required=True,
-        format_func=lambda name: confusion.BASES.get(name, name),
+        format_func=lambda name: trust.BASES.get(name, name),
         key="basis",
         bind="query-params",
     )
-    page.answered(confusion.answer(matrices[basis]), scope)
+    page.answered(trust.of_verdicts(matrices[basis]), scope)
 
 
 page.tabs(
@@ -62,7 +62,7 @@ page.tabs(
         "States": lambda: page.blocks(
             [summary.states_chart(counts), summary.by_state(counts)], scope, titled=False
         ),
-        "Checks": lambda: page.answered(checks.answer(ask, scope.selection), scope),
+        "Checks": lambda: page.answered(trust.of_checks(ask, scope.selection), scope),
         "Right and wrong": right_and_wrong,
     }
 )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.fleet import contents, coverage
+from app.answers.fleet import coverage
 from app.ask.cached import ask
 from app.show import page
 from app.views.fleet import add_data
@@ -22,8 +22,8 @@ page.notes(answer.notes)
 page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),
-        "Ingests": lambda: page.blocks([contents.ingests(ask)], scope, titled=False),
-        "Rejected rows": lambda: page.blocks([contents.rejected(ask)], scope, titled=False),
+        "Ingests": lambda: page.blocks([coverage.ingests(ask)], scope, titled=False),
+        "Rejected rows": lambda: page.blocks([coverage.rejected(ask)], scope, titled=False),
         "Add data": lambda: add_data.show(scope),
     }
 )

@@ -4,7 +4,7 @@ import streamlit as st
 
 from analytics.frames import GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
-from app.answers.reliability import mttf, projection, published, rate_by_group
+from app.answers.reliability import mttf, projection, rate_by_group
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
@@ -37,7 +37,7 @@ per_node = columns[2].number_input(
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric("Projected MTTF", projected.printed[0][1])
-figures = published.answer()
+figures = projection.published()
 with page.method(answer.terms):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions
-from app.answers.explore.schema import sample_rows, schema_of, sql_examples
+from app.answers.explore.queries import sample_rows, schema_of, sql_examples
 from app.ask import cached
 from app.show import page
 from app.views.explore.sql_page import editor
