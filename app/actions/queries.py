@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.actions.people import login
 from data.errors import DataError
 from data.queries.parameters import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares, start_query
@@ -40,7 +39,7 @@ def kept_queries(root: Path) -> SavedQueries:
     return SavedQueries(root)
 
 
-def save_query(root: Path, name: str, sql: str, *, author: str | None = None) -> SavedQuery:
+def save_query(root: Path, name: str, sql: str, *, author: str) -> SavedQuery:
     """Saves a query under a name, for everybody who sees the store.
 
     Raises
@@ -50,27 +49,12 @@ def save_query(root: Path, name: str, sql: str, *, author: str | None = None) ->
     """
     if not sql.strip():
         raise DataError("there is no query to save: write one first")
-    return SavedQueries(root).save(_named(name), sql, author=author or login())
+    return SavedQueries(root).save(_named(name), sql, author=author)
 
 
-def rename_query(root: Path, query_id: str, name: str, *, author: str | None = None) -> None:
+def rename_query(root: Path, query_id: str, name: str, *, author: str) -> None:
     """Gives a saved query another name; refuses one that is empty, too long or taken."""
-    SavedQueries(root).rename(query_id, _named(name), author=author or login())
-
-
-def delete_query(root: Path, query_id: str, *, author: str | None = None) -> None:
-    """Takes a saved query from the list; `restore_query` brings it back."""
-    SavedQueries(root).delete(query_id, author=author or login())
-
-
-def restore_query(root: Path, query_id: str, *, author: str | None = None) -> None:
-    """Brings a deleted query back."""
-    SavedQueries(root).restore(query_id, author=author or login())
-
-
-def remember_query(root: Path, sql: str, outcome: str, *, author: str) -> None:
-    """Adds a query to those that a person asked."""
-    SavedQueries(root).remember(sql, outcome, author=author)
+    SavedQueries(root).rename(query_id, _named(name), author=author)
 
 
 def _named(name: str) -> str:

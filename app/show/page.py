@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ import streamlit as st
 from app.answers.content import Chart, Excerpt, Missing, Table
 from app.ask import FEW
 from app.ask.cached import ask
-from app.show import chart, command_lines, excerpt, table
+from app.figures import template
+from app.show import chart, command_lines, table
 from app.words import escaping, numbers, terms
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from app.answers.content import Answer, Block, Change, Number, Part
     from app.show.scope import Scope
     from app.words.terms import Term
+
 
 LEAST_WIDTH = 24
 """Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
@@ -65,7 +68,7 @@ def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None
         elif isinstance(block, Missing):
             missing(block)
         elif isinstance(block, Excerpt):
-            excerpt.show(block, scope)
+            _excerpt(block, scope)
         elif isinstance(block, Table):
             if titled:
                 st.header(block.title, anchor=False)
@@ -164,3 +167,24 @@ def _change(was: Change, higher_is_better: bool) -> str:
     better = (was.ratio > 0) == higher_is_better
     text = f":{'green' if better else 'red'}[**{numbers.percent(was.ratio, signed=True)}**]"
     return f"{text} on {was.before} before"
+
+
+def _excerpt(excerpt: Excerpt, scope: Scope) -> None:
+    """The lines under the name of their file."""
+    palette = template.PALETTES[scope.mode]
+    ground = template.translucent(palette.critical, 0.22)
+    muted = f'<span style="color:{palette.muted}">{{}}</span>'
+    written, before = [muted.format(html.escape(excerpt.title))], None
+    for line in excerpt.lines:
+        if before is not None and line.line_no > before + 1:
+            written.append(muted.format("   ..."))
+        before = line.line_no
+        style = f' style="background:{ground}"' if line.counts else ""
+        number = muted.format(f"{line.line_no:>6}")
+        written.append(f"<span{style}>{number}  {html.escape(line.text)}</span>")
+    st.html(
+        '<pre style="margin:0;padding:0.5rem 0.75rem;overflow-x:auto;font-size:0.8125rem;'
+        f'line-height:1.45;border:1px solid {palette.grid};border-radius:4px">'
+        + "\n".join(written)
+        + "</pre>"
+    )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
+from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
-from app.answers.reliability.failures_counted import attempts, failures
+from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from app.words.cells import Kind
     from data.filters import Selection
     from data.store import Store
+
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 TERMS = (
@@ -379,3 +381,28 @@ def _sheet(report: MttfReport) -> Sheet:
             for name, first, last, e in rows
         ],
     )
+
+
+FAILURES = columns(
+    "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
+    "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
+    "repair_minutes", "text", hidden=("attempt_key",),
+)  # fmt: skip
+ATTEMPTS = columns(
+    "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",
+    "end_at", "partition", "user", "account", "cluster", hidden=("attempt_key",),
+)  # fmt: skip
+
+
+def failures(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The failed attempts, or failures of nodes, that a rate counts; the newest first."""
+    rows = ask(reliability.failure_rows, selection, limit=limit)
+    return Table("failures", "Failures behind the number", FAILURES, rows, "No failure counts.")
+
+
+def attempts(
+    ask: Ask, selection: Selection, gpus_from: int, gpus_to: int, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts of a class of sizes, the longest first."""
+    rows = ask(reliability.attempt_rows, selection, gpus=(gpus_from, gpus_to), limit=limit)
+    return Table("attempts", "Attempts behind the number", ATTEMPTS, rows, "No attempt ran.")

@@ -171,4 +171,4 @@ def _remember(sql: str, outcome: str) -> None:
     st.session_state["sql_past"] = [Past(sql, outcome), *past][:SESSION_KEPT]
     author = st.session_state.get("author")
     if author and sql.strip():
-        actions.remember_query(cached.store_root(), sql, outcome, author=author)
+        actions.kept_queries(cached.store_root()).remember(sql, outcome, author=author)
