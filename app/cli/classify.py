@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,10 +122,10 @@ def _evaluate(arguments: argparse.Namespace) -> Answer:
 
     if arguments.retrain and arguments.time is None:
         raise AnalysisError("--retrain month needs --time: name the column of the time")
-    files = (arguments.train, arguments.test, arguments.text, arguments.label)
-    given = {name: getattr(arguments, name) for name in ("time", "conf_level", "seed")}
-    tested = labelled_text.evaluated(*files, **given)
-    monthly = labelled_text.evaluated_monthly(*files, **given) if arguments.retrain else None
+    names = [field.name for field in fields(labelled_text.LabelledFiles)]
+    files = labelled_text.LabelledFiles(**{name: getattr(arguments, name) for name in names})
+    tested = labelled_text.evaluated(files)
+    monthly = labelled_text.evaluated_monthly(files) if arguments.retrain else None
     return labelled_text.of_evaluation(tested, monthly)
 
 

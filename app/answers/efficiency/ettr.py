@@ -60,6 +60,9 @@ RUNS = (
     Column("joined_by", "Joined by", help="What makes its attempts and jobs one run.", wide=True),
     *columns("cluster", wide=("cluster",)),
 )  # fmt: skip
+RECORDED = ("ettr", "median", "wait_hours", "failures_per_run", "shares", "n_runs", "by_run",
+            "by_size", "by_week", "notes")  # fmt: skip
+"""Keys of the JSON."""
 GPUS = 16_384
 """Size of a job where no run is known."""
 LISTED = 20
@@ -263,18 +266,8 @@ def _runs(report: EttrReport, selection: Selection) -> Part:
 
 def record(report: EttrReport) -> dict[str, Any]:
     """The JSON of the command."""
-    return {
-        "ettr": report.ettr,
-        "median": report.median,
-        "wait_hours": report.wait_hours,
-        "failures_per_run": report.failures_per_run,
-        "shares": report.shares,
-        "n_runs": report.n_runs,
-        "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
-        "by_size": report.by_size,
-        "by_week": report.by_week,
-        "notes": report.notes,
-    }
+    runs = [_run(row, report.conf_level) for row in report.by_run.to_dict("records")]
+    return {name: getattr(report, name) for name in RECORDED} | {"by_run": runs}
 
 
 def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:

@@ -112,12 +112,8 @@ def rows(
     store: Store, selection: Selection, kind: Kind, *, first: str = "latest", limit: int
 ) -> pd.DataFrame:
     """Incidents, the latest or the largest first; nodes as lists."""
-    return listed(
-        incident_queries.incident_rows(
-            store, selection, domain=kind.domain, cause=kind.cause, status=kind.status,
-            first=first, limit=limit,
-        )
-    )  # fmt: skip
+    which = vars(kind) | {"first": first, "limit": limit}
+    return listed(incident_queries.incident_rows(store, selection, **which))
 
 
 def listed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -419,14 +415,7 @@ def together(
     conf_level: float = 0.90,
 ) -> tuple[Companion, ...]:
     """Signals that come with others; an incident counts once, however many events it holds."""
-    rows = incident_queries.incident_rows(
-        store,
-        selection,
-        domain=kind.domain,
-        cause=kind.cause,
-        status=kind.status,
-        limit=EVERYTHING,
-    )
+    rows = incident_queries.incident_rows(store, selection, **vars(kind), limit=EVERYTHING)
     signals = incident_queries.signal_rows(store, rows["incident_id"].tolist())
     sets = co_occurrence(
         signals.rename(columns={"incident_id": "failure"}), len(rows), conf_level=conf_level

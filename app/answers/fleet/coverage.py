@@ -224,15 +224,7 @@ def of_store(ask: Ask) -> Answer:
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
         blocks=(_tables(shown), table(shown.coverage)),
         notes=() if shown.checksum_holds else (DAMAGED,),
-        record={
-            "schema_version": shown.schema_version,
-            "snapshot": shown.snapshot,
-            "published_at": shown.published_at,
-            "checksum_holds": shown.checksum_holds,
-            "synthetic": shown.synthetic,
-            "tables": shown.tables,
-            "coverage": record(shown.coverage),
-        },
+        record=vars(shown) | {"coverage": record(shown.coverage)},
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )
 
