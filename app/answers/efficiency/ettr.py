@@ -138,6 +138,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     report = ask(measured, selection, limit=FEW)
     if not report.n_runs:
         return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
+    everything = Part("Runs", runs, (selection,), total=report.n_runs)
     curve = expected_curve_of_runs(report, ask(mttf.measured, selection), ask(habits))
     return Answer(
         sentence(report, selection.min_gpus),
@@ -146,7 +147,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             chart(report, curve),
             by_size(report),
             by_week(report),
-            _listed(report.by_run, everything=_runs(report, selection)),
+            _listed(report.by_run, everything=everything),
         ),
         report.notes,
     )
@@ -253,6 +254,11 @@ def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     return _listed(ask(measured, selection, limit=few).by_run.head(limit))
 
 
+def _behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The same behind a number of a page that lists them too."""
+    return replace(runs(ask, selection, limit=limit), key="runs_behind")
+
+
 def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
     """Runs, times in hours."""
     rows = in_hours(by_run, HOURS)[[column.key for column in RUNS]]
@@ -261,7 +267,7 @@ def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
 
 def _runs(report: EttrReport, selection: Selection) -> Part:
     """The runs that an ETTR counts."""
-    return Part("Runs behind the number", runs, (selection,), total=report.n_runs)
+    return Part("Runs behind the number", _behind, (selection,), total=report.n_runs)
 
 
 def record(report: EttrReport) -> dict[str, Any]:
