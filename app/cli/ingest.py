@@ -20,6 +20,14 @@ EXAMPLE = (
 )
 
 
+STATED = (
+    "cluster", "delimiter", "node", "boot_at", "year", "mapping", "pattern", "first_lines",
+    "last_lines", "job_id", "run_id", "meta",
+)  # fmt: skip
+"""What readers are told as it was given."""
+COUNTS = ("rows_read", "rows_kept", "rows_skipped", "rows_rejected")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The source, the files and what is known of them."""
     options.add_store(parser)
@@ -97,20 +105,9 @@ def _options(arguments: argparse.Namespace) -> Any:
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
-        cluster=arguments.cluster,
+        **{name: getattr(arguments, name) for name in STATED},
         timezone=checked_zone(arguments.timezone),
         columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
-        delimiter=arguments.delimiter,
-        node=arguments.node,
-        boot_at=arguments.boot_at,
-        year=arguments.year,
-        mapping=arguments.mapping,
-        pattern=arguments.pattern,
-        first_lines=arguments.first_lines,
-        last_lines=arguments.last_lines,
-        job_id=arguments.job_id,
-        run_id=arguments.run_id,
-        meta=arguments.meta,
         progress=terminal.progress,
     )
 
@@ -127,10 +124,7 @@ def _record(results: list[IngestResult]) -> terminal.Row:
     record: terminal.Row = {
         "ingest_id": results[0].ingest_id,
         "source": results[0].source,
-        "rows_read": sum(result.rows_read for result in results),
-        "rows_kept": sum(result.rows_kept for result in results),
-        "rows_skipped": sum(result.rows_skipped for result in results),
-        "rows_rejected": sum(result.rows_rejected for result in results),
+        **{name: sum(getattr(result, name) for result in results) for name in COUNTS},
         "skipped_by_reason": total("skipped_by_reason"),
         "rejected_by_reason": total("rejected_by_reason"),
         "tables": total("tables"),
@@ -138,15 +132,6 @@ def _record(results: list[IngestResult]) -> terminal.Row:
         "notices": [text for result in results for text in result.notices],
     }
     if len(results) > 1:
-        record["files"] = [
-            {
-                "ingest_id": result.ingest_id,
-                "path": result.path,
-                "rows_read": result.rows_read,
-                "rows_kept": result.rows_kept,
-                "rows_skipped": result.rows_skipped,
-                "rows_rejected": result.rows_rejected,
-            }
-            for result in results
-        ]
+        keys = ("ingest_id", "path", *COUNTS)
+        record["files"] = [{key: getattr(result, key) for key in keys} for result in results]
     return record

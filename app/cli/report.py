@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.reports import kinds
-from app.show import terminal
+from app.show import files, terminal
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 EXAMPLE = "faultline report --store ./demo-store --last week --as html,pdf --out ./report"
-FORMS = ("html", "pdf", "xlsx", "md", "json")
+FORMS = tuple(files.MODULES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
-    from app.show import files
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)

@@ -71,11 +71,6 @@ FACTS = (
     Column("from_at", "From", "time", "UTC"),
     Column("to_at", "To", "time", "UTC", none="holds"),
 )
-NO_FACTS = Missing(
-    "node_facts",
-    "Nothing but its name is known of this node.",
-    "Rack, pod and driver come from sources that name them, such as health checks.",
-)
 NO_HISTORY = Missing(
     "node_history",
     "Nothing was recorded of this node in the period.",

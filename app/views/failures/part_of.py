@@ -25,13 +25,18 @@ def attempt(row: Mapping[Any, Any]) -> None:
     """The incident of an attempt, its run and its traces; nothing where it has none."""
     cluster = str(row["cluster"])
     for incident_id, summary in incidents.of_attempt(ask, cluster, str(row["attempt_key"])):
-        st.markdown(f"Part of incident {links.incident(incident_id)}: {escaping.escaped(summary)}.")
-    if isinstance(row["run_id"], str) and row["n_nodes"] > 1:
-        st.markdown(f"{links.run(row['run_id'], cluster)}: where its time went, and its ETTR.")
+        st.markdown(
+            f"Part of incident {links.to('incident', incident_id)}: {escaping.escaped(summary)}."
+        )
+    run = row["run_id"]
+    if isinstance(run, str) and row["n_nodes"] > 1:
+        link = links.to("run", run, cluster, said=f"Run {run}")
+        st.markdown(f"{link}: where its time went, and its ETTR.")
     traces = ask(stragglers.straggler_traces_of_job, cluster, str(row["job_id"]))
     for _, trace in traces.iterrows():
+        label = straggler_choice.label(trace)
         st.markdown(
-            f"{links.trace(straggler_choice.label(trace))}: slowdown "
+            f"{links.to('trace', label, said=f'Straggler trace {label}')}: slowdown "
             f"{numbers.number(trace['slowdown'])}, {straggler_words.title(trace['cause'])}."
         )
 
@@ -47,7 +52,7 @@ def node(cluster: str, name: str) -> None:
         + (f", the latest {SHOWN}:" if len(named) > SHOWN else ":")
     )
     lines = (
-        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.incident(row['incident_id'])}: "
+        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.to('incident', row['incident_id'])}: "
         f"{escaping.escaped(row['summary'])}"
         for _, row in named.head(SHOWN).iterrows()
     )
