@@ -12,7 +12,7 @@ import math
 import sys
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
 from app.words.cells import neutral
@@ -20,8 +20,6 @@ from app.words.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
 
     from app.answers.content import Answer, Number, Table
     from data.store import Store
@@ -173,13 +171,6 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str 
         print_csv(columns, rows)
     else:
         print_table(columns, rows, cell=lambda value: str(_in_csv(plain(value))))
-
-
-def records(frame: pd.DataFrame) -> list[Row]:
-    """Rows of a frame, unknown values as None."""
-    unknown: Any = None
-    rows = frame.astype(object).where(frame.notna(), unknown).to_dict("records")
-    return cast("list[Row]", rows)
 
 
 def print_table(

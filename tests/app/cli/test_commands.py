@@ -28,6 +28,12 @@ def test_help_holds_the_example_in_one_line(faultline: Callable[..., Any], comma
     assert f"example:\n  {import_module(f'app.cli.{command}').EXAMPLE}\n" in said.out
 
 
+def test_every_module_that_runs_is_found_as_a_command() -> None:
+    modules = (ROOT / "app" / "cli").glob("*.py")
+    runs = {path.stem for path in modules if "\ndef run(arguments" in path.read_text("utf-8")}
+    assert runs == set(commands())
+
+
 @pytest.fixture(scope="module")
 def workplace(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demo in ./demo-store and `faultline` on the path."""
