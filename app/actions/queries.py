@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.actions.people import login
 from data.errors import DataError
 from data.queries.parameters import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares, start_query
@@ -39,7 +40,7 @@ def kept_queries(root: Path) -> SavedQueries:
     return SavedQueries(root)
 
 
-def save_query(root: Path, name: str, sql: str, *, author: str) -> SavedQuery:
+def save_query(root: Path, name: str, sql: str, *, author: str | None = None) -> SavedQuery:
     """Saves a query under a name, for everybody who sees the store.
 
     Raises
@@ -49,12 +50,12 @@ def save_query(root: Path, name: str, sql: str, *, author: str) -> SavedQuery:
     """
     if not sql.strip():
         raise DataError("there is no query to save: write one first")
-    return SavedQueries(root).save(_named(name), sql, author=author)
+    return SavedQueries(root).save(_named(name), sql, author=author or login())
 
 
-def rename_query(root: Path, query_id: str, name: str, *, author: str) -> None:
+def rename_query(root: Path, query_id: str, name: str, *, author: str | None = None) -> None:
     """Gives a saved query another name; refuses one that is empty, too long or taken."""
-    SavedQueries(root).rename(query_id, _named(name), author=author)
+    SavedQueries(root).rename(query_id, _named(name), author=author or login())
 
 
 def _named(name: str) -> str:
