@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.ask import cached
-from app.widgets import follow_store, notice, style
+from app.widgets import follow, notice, style
 
 st.set_page_config(page_icon=style.ICON, layout="wide")  # else a page's icon is fetched as favicon
 style.apply()
@@ -48,5 +48,5 @@ page = st.navigation(
 )
 st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
-    follow_store.follow(cached.snapshot())
+    follow.store(cached.snapshot())
     page.run()

@@ -51,7 +51,7 @@ def test_the_table_of_expected_ettr_is_found() -> None:
     assert len(ETTR_ROWS) == 13
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", cli.commands())
 def test_every_command_is_in_the_readme(command: str) -> None:
     assert f"`faultline {command}" in README
 

@@ -1,16 +1,13 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.ledger import build_ledger, names_ledger
-from app.actions.people import FIELDS, STATUSES, annotate, undo
+from app.actions.people import FIELDS, STATUSES, annotate, login, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
-    delete_query,
     kept_queries,
     prepare_queries,
-    remember_query,
     rename_query,
-    restore_query,
     save_query,
 )
 from app.actions.records import DemoBuilt, build_demo, checked_zone, ingest_files, sources
@@ -32,14 +29,12 @@ __all__ = [
     "build_demo",
     "build_ledger",
     "checked_zone",
-    "delete_query",
     "ingest_files",
     "kept_queries",
+    "login",
     "names_ledger",
     "prepare_queries",
-    "remember_query",
     "rename_query",
-    "restore_query",
     "save_query",
     "sources",
     "undo",

@@ -1,13 +1,14 @@
-"""What people say: a cause, a note, a status; and that they take it back."""
+"""What people say: a cause, a note, a status; that they take it back; and who says it."""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
+import getpass
+import os
 from typing import TYPE_CHECKING
 
 from analytics.failures.taxonomy import taxonomy
-from app.actions.login import login
 from data.errors import DataError
 from data.queries import targets
 from data.site import load_site
@@ -16,6 +17,7 @@ from data.store import Store, require_current
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 FIELDS = ("cause", "note", "status")
 """What can be said about an attempt, an incident or a node."""
@@ -102,3 +104,11 @@ def _checked(root: Path, field: str, value: str) -> str:
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
         raise DataError(f"{field} {value!r} is unknown: {remedy}")
     return value
+
+
+def login() -> str:
+    """The user who runs this process; by number where the system knows no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without an entry in passwd
+        return f"uid {os.getuid()}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.actions.login import login
+from app.actions.people import login
 from data.errors import DataError
 from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares
@@ -56,21 +56,6 @@ def save_query(root: Path, name: str, sql: str, *, author: str | None = None) ->
 def rename_query(root: Path, query_id: str, name: str, *, author: str | None = None) -> None:
     """Gives a saved query another name; refuses one that is empty, too long or taken."""
     SavedQueries(root).rename(query_id, _named(name), author=author or login())
-
-
-def delete_query(root: Path, query_id: str, *, author: str | None = None) -> None:
-    """Takes a saved query from the list; `restore_query` brings it back."""
-    SavedQueries(root).delete(query_id, author=author or login())
-
-
-def restore_query(root: Path, query_id: str, *, author: str | None = None) -> None:
-    """Brings a deleted query back."""
-    SavedQueries(root).restore(query_id, author=author or login())
-
-
-def remember_query(root: Path, sql: str, outcome: str, *, author: str) -> None:
-    """Adds a query to those that a person asked."""
-    SavedQueries(root).remember(sql, outcome, author=author)
 
 
 def _named(name: str) -> str:

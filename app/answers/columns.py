@@ -1,10 +1,14 @@
-"""Columns of the store's records as people read them: the same words on every surface."""
+"""Columns and texts of the store's records as people read them: the same on every surface."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pandas as pd
 
 from app.words.cells import Column
+from app.words.plain import one_line, shortened
 
 _NO_SIZE = "unknown: the scheduler's records name no GPUs"
 _NO_NODE = "unknown: no record names a node"
@@ -65,3 +69,17 @@ def columns(
     """
     shown = tuple(replace(KNOWN[key], wide=key in wide) for key in keys)
     return (*shown, *(replace(KNOWN[key], link=None, shown=False) for key in hidden))
+
+
+LONGEST = 300
+"""Characters of a record that are printed."""
+
+
+def text(value: Any) -> str | None:
+    """What a record says, on one line; None where it says nothing."""
+    return None if pd.isna(value) else shortened(one_line(str(value)), LONGEST)
+
+
+def texts(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
+    """Rows with the records in these columns on one line each."""
+    return rows.assign(**{name: rows[name].map(text) for name in names})

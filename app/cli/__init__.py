@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from analytics.errors import AnalysisError
@@ -17,25 +19,9 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = (
-    "demo",
-    "ingest",
-    "info",
-    "config",
-    "mttf",
-    "ettr",
-    "ledger",
-    "failures",
-    "incidents",
-    "incident",
-    "annotate",
-    "classify",
-    "xid",
-    "stragglers",
-    "sql",
-    "report",
-    "serve",
-)
+FOLDER = Path(__file__).parent
+_COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
+"""How the docstring of a command begins, and all that it says."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,37 +32,59 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{_one_line(f'{self.prog}: {message}')}: see {self.prog} --help\n")
 
 
-def parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The parser of these commands; each costs the import of its module."""
+def commands() -> dict[str, str]:
+    """Every command with its line of help: read, since importing them all takes longer."""
+    found = (help_of(path.stem) for path in sorted(FOLDER.glob("*.py")))
+    return dict(each for each in found if each is not None)
+
+
+def help_of(name: str) -> tuple[str, str] | None:
+    """A command and what it does: a module of that name, whose docstring says `faultline NAME: `.
+
+    None where there is no such command.
+    """
+    path = FOLDER / f"{name}.py"
+    if not name.isidentifier() or not path.is_file():
+        return None
+    said = _COMMAND.match(path.read_text("utf-8"))
+    return None if said is None else (name, " ".join(said[2].split()))
+
+
+def parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command asked for, with its arguments; without one, of all their names."""
     root = _Parser(
         prog="faultline",
         description="Reliability of GPU training clusters, from the logs they already have.",
     )
-    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in names:
-        module = import_module(f"app.cli.{name}")
-        command = commands.add_parser(
-            name,
-            help=module.HELP,
-            description=module.HELP,
-            epilog=f"example:\n  {module.EXAMPLE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,  # an example is never wrapped
-        )
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+    offered = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    told = None if asked is None else help_of(asked)
+    if told is None:
+        for name, text in commands().items():
+            offered.add_parser(name, help=text)
+        return root
+    name, text = told
+    module = import_module(f"app.cli.{name}")
+    command = offered.add_parser(
+        name,
+        description=text,
+        epilog=f"example:\n  {module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,  # an example is never wrapped
+    )
+    module.add_arguments(command)
+    command.set_defaults(run=module.run)
     return root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the process's exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    asked = [name for name in given[:1] if name in COMMANDS]
+    asked = given[0] if given else None
     wrong = next((text for text in given if not _is_text(text)), None)
     if wrong is not None:
         print(f"faultline: {os.fsencode(wrong)!r} is not UTF-8: rename the file", file=sys.stderr)
         return 2
     try:
-        parsed = parser(asked or COMMANDS).parse_args(given)
+        parsed = parser(asked).parse_args(given)
     except OSError as error:  # a folder that may not be looked into
         print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
         return 2

@@ -1,4 +1,6 @@
-"""faultline annotate: what people decide about an attempt, an incident or a node."""
+"""faultline annotate: say the cause, a note or the status of an attempt, an incident or a node, or
+undo it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,6 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-HELP = "say the cause, a note or the status of an attempt, an incident or a node, or undo it"
 EXAMPLE = "faultline annotate node:demo/gpu0001 --status acknowledged --store ./demo-store"
 
 
@@ -40,9 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes it down and prints the annotation, or lists them."""
     from app import actions
 
-    form = terminal.chosen(arguments.format)
     if arguments.list:
-        _print_history(arguments, form)
+        _print_history(arguments)
         return 0
     if arguments.undo is not None:
         if arguments.target is not None:
@@ -54,11 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         field = next(name for name in actions.FIELDS if getattr(arguments, name) is not None)
         value = getattr(arguments, field)
         made = actions.annotate(arguments.store, arguments.target, field, value)
-    terminal.print_record(terminal.plain(made), form)
+    terminal.print_record(terminal.plain(made), arguments.format)
     return 0
 
 
-def _print_history(arguments: argparse.Namespace, form: str) -> None:
+def _print_history(arguments: argparse.Namespace) -> None:
     """All annotations, undone ones too."""
     from data.state import Annotation, State
     from data.store import require_current
@@ -69,4 +69,4 @@ def _print_history(arguments: argparse.Namespace, form: str) -> None:
         [getattr(made, name) for name in columns]
         for made in State(arguments.store).history(arguments.target)
     ]
-    terminal.print_rows(columns, rows, form)
+    terminal.print_rows(columns, rows, arguments.format)

@@ -1,9 +1,12 @@
-"""faultline classify: the cause that a log shows; models of a site's labelled text."""
+"""faultline classify: what a job's log says it failed of; train and evaluate a model of labelled
+text.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,6 @@ from app.show import terminal
 if TYPE_CHECKING:
     from app.answers.content import Answer
 
-HELP = "what a job's log says it failed of; train and evaluate a model of labelled text"
 EXAMPLE = (
     "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered' | faultline classify -"
 )
@@ -50,13 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
         **{key: value for key, value in vars(arguments).items() if key in ("store", "format")}
     )
     given = parser.parse_args(arguments.rest, argparse.Namespace(what=arguments.what))
-    terminal.write(act(given), terminal.chosen(given.format))
+    terminal.write(act(given), given.format)
     return 0
 
 
 def _add_shared(parser: argparse.ArgumentParser) -> None:
-    options.add_store(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "format")
 
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,10 +122,10 @@ def _evaluate(arguments: argparse.Namespace) -> Answer:
 
     if arguments.retrain and arguments.time is None:
         raise AnalysisError("--retrain month needs --time: name the column of the time")
-    files = (arguments.train, arguments.test, arguments.text, arguments.label)
-    given = {name: getattr(arguments, name) for name in ("time", "conf_level", "seed")}
-    tested = labelled_text.evaluated(*files, **given)
-    monthly = labelled_text.evaluated_monthly(*files, **given) if arguments.retrain else None
+    names = [field.name for field in fields(labelled_text.LabelledFiles)]
+    files = labelled_text.LabelledFiles(**{name: getattr(arguments, name) for name in names})
+    tested = labelled_text.evaluated(files)
+    monthly = labelled_text.evaluated_monthly(files) if arguments.retrain else None
     return labelled_text.of_evaluation(tested, monthly)
 
 

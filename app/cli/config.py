@@ -1,4 +1,4 @@
-"""faultline config check: reads site.toml and explains mistakes."""
+"""faultline config: check site.toml."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from data.errors import SiteError
 if TYPE_CHECKING:
     import argparse
 
-HELP = "check site.toml"
 EXAMPLE = "faultline config check --store ./demo-store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The one thing to do, and the store."""
     parser.add_argument("action", choices=("check",), help="what to do")
-    options.add_store(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,6 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
             "runs_one_node": site.runs.one_node.minutes,
             "notices": list(site.notices),
         },
-        terminal.chosen(arguments.format),
+        arguments.format,
     )
     return 0

@@ -1,4 +1,4 @@
-"""faultline demo: builds the synthetic cluster's store."""
+"""faultline demo: build the synthetic demo cluster's store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from data.errors import DataError
 if TYPE_CHECKING:
     import argparse
 
-HELP = "build the synthetic demo cluster's store"
 EXAMPLE = "faultline demo --jobs 20000 --store ./demo-store"
 
 
@@ -56,5 +55,5 @@ def run(arguments: argparse.Namespace) -> int:
         "store": str(arguments.store),
         "synthetic": True,
     }
-    terminal.print_record(result, terminal.chosen(arguments.format))
+    terminal.print_record(result, arguments.format)
     return 0

@@ -1,7 +1,10 @@
-"""faultline ettr: ETTR of the store's runs; with --gpus, expected of a job."""
+"""faultline ettr: ETTR, productive time over wall-clock: of the runs measured; with --run, of one
+over time; with --gpus, expected of a job.
+"""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
@@ -14,10 +17,6 @@ if TYPE_CHECKING:
 
     from app.answers.content import Answer
 
-HELP = (
-    "ETTR, productive time over wall-clock: of the runs measured; with --run, of one over time; "
-    "with --gpus, expected of a job"
-)
 EXAMPLE = (
     "faultline ettr --gpus 12000 --rate-per-1000-node-days 6.5 --restart-min 5 --write-min 5 "
     "--simulate 100000"
@@ -28,9 +27,7 @@ NEEDED = ("rate_per_1000_node_days", "restart_min")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A job, its failure rate and what failures cost."""
-    options.add_store(parser)
-    options.add_selection(parser)
-    options.add_redact(parser)
+    options.add(parser, "store", "selection", "redact")
     parser.add_argument(
         "--gpus", type=int, metavar="N", help="of a job: what is expected of it; reads no store"
     )
@@ -64,30 +61,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what runs got, or what is expected of a job."""
-    form = terminal.chosen(arguments.format)
     if arguments.gpus is not None:
-        terminal.write(_expected(arguments), form)
+        terminal.write(_expected(arguments), arguments.format)
         return 0
     for name in (*NEEDED, "interval_min", "run_days"):
         if getattr(arguments, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise AnalysisError(f"{option} is of a job that is not there yet: pass its --gpus too")
-    from app.actions import build_ledger
     from app.answers.efficiency import ettr, run
-    from app.ask import of_store
-    from app.reports import redaction
-    from data.store import Store
 
-    build_ledger(arguments.store, terminal.progress)
-    terminal.progress_done()
-    store = Store.open(arguments.store)
-    names = redaction.names(store, redact=arguments.redact)
-    ask, level = redaction.redacting(of_store(store), names), arguments.conf_level
+    store, ask = options.asking(arguments, ledger=True)
+    level = arguments.conf_level
     if arguments.run_id is not None:
         answer = run.answer(ask, arguments.run_id, arguments.cluster, conf_level=level)
     else:
         answer = ettr.answer(ask, options.selection(arguments, store), conf_level=level)
-    terminal.write(answer, form, **terminal.synthetic(store))
+    terminal.write(answer, arguments.format, **terminal.synthetic(store))
     return 0
 
 
@@ -101,18 +90,7 @@ def _expected(arguments: argparse.Namespace) -> Answer:
     from app.answers.efficiency import expected
 
     settings = EttrSettings(
-        gpus=arguments.gpus,
-        rate_per_1000_node_days=arguments.rate_per_1000_node_days,
-        restart_min=arguments.restart_min,
-        gpus_per_node=arguments.gpus_per_node,
-        write_min=arguments.write_min,
-        interval_min=arguments.interval_min,
-        queue_min=arguments.queue_min,
-        run_days=arguments.run_days,
+        **{field.name: getattr(arguments, field.name) for field in fields(EttrSettings)}
     )
-    return expected.answer(
-        settings,
-        simulations=arguments.simulate,
-        seed=arguments.seed,
-        conf_level=arguments.conf_level,
-    )
+    level, seed = arguments.conf_level, arguments.seed
+    return expected.answer(settings, simulations=arguments.simulate, seed=seed, conf_level=level)

@@ -1,4 +1,4 @@
-"""faultline incident: one incident with its evidence."""
+"""faultline incident: one incident: what happened, why, what it hit, in order of time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from app.show import terminal
 if TYPE_CHECKING:
     import argparse
 
-    from data.store import Store
-
-HELP = "one incident: what happened, why, what it hit, in order of time"
 DOCUMENTS = ("markdown", "html")
 EXAMPLE = "faultline incident largest --store ./demo-store"
 
@@ -26,33 +23,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="document", choices=DOCUMENTS, help="print the incident's report instead"
     )
-    options.add_redact(parser)
-    options.add_format(parser)
+    options.add(parser, "redact", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the incident."""
+    """Prints the incident, or its report as text."""
     from app.answers.failures import incident
-    from app.ask import of_store
-    from app.reports import redaction
-    from data.store import Store
 
-    store = Store.open(arguments.store)
+    store, ask = options.asking(arguments)
     if arguments.document is not None:
-        _print_document(store, arguments)
+        from app.reports import kinds
+        from app.show import html, markdown
+
+        about, redact = arguments.incident_id, arguments.redact
+        report = kinds.report(store, "incident", about=about, redact=redact)
+        writer = html if arguments.document == "html" else markdown
+        print(writer.render(report), end="")
         return 0
-    names = redaction.names(store, redact=arguments.redact)
-    answer = incident.answer(redaction.redacting(of_store(store), names), arguments.incident_id)
+    answer = incident.answer(ask, arguments.incident_id)
     terminal.synthetic(store)
-    terminal.write(answer, terminal.chosen(arguments.format))
+    terminal.write(answer, arguments.format)
     return 0
-
-
-def _print_document(store: Store, arguments: argparse.Namespace) -> None:
-    """The report as text."""
-    from app.reports import incident
-    from app.show import html, markdown
-
-    report = incident.report(store, arguments.incident_id, redact=arguments.redact)
-    writer = html if arguments.document == "html" else markdown
-    print(writer.render(report), end="")

@@ -1,4 +1,6 @@
-"""faultline incidents: failures and events that belong together."""
+"""faultline incidents: incidents: failures, events and outages that belong together, with what they
+cost.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,13 @@ from app.show import terminal
 if TYPE_CHECKING:
     import argparse
 
-HELP = "incidents: failures, events and outages that belong together, with what they cost"
 EXAMPLE = "faultline incidents --store ./demo-store --domain hardware --limit 5"
 LISTED = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Filters of the store and of incidents."""
-    options.add_store(parser)
-    options.add_selection(parser)
+    options.add(parser, "store", "selection")
     parser.add_argument("--domain", choices=("user", "system_software", "hardware", "unknown"))
     parser.add_argument("--cause", metavar="NAME", help="only this cause")
     parser.add_argument("--status", choices=("open", "acknowledged", "resolved"))
@@ -41,34 +41,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=options.whole, default=LISTED, metavar="N", help="list at most N"
     )
-    options.add_redact(parser)
-    options.add_format(parser)
+    options.add(parser, "redact", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the list, the summary or the signals."""
-    from app.answers.failures import incidents, signals
+    from app.answers.failures import incidents
     from app.answers.failures.taxonomy import taxonomy
-    from app.ask import of_store
-    from app.reports import redaction
-    from data.store import Store
 
-    form = terminal.chosen(arguments.format)
-    store = Store.open(arguments.store)
+    store, ask = options.asking(arguments)
     selection = options.selection(arguments, store)
     if arguments.cause is not None:
         taxonomy(store).domain_of(arguments.cause)
     kind = incidents.Kind(arguments.domain, arguments.cause, arguments.status)
     terminal.synthetic(store)
-    names = redaction.names(store, redact=arguments.redact)
-    ask, conf_level = redaction.redacting(of_store(store), names), arguments.conf_level
     if arguments.summary:
-        answer = incidents.answer(ask, selection, kind, conf_level=conf_level)
+        answer = incidents.answer(ask, selection, kind, conf_level=arguments.conf_level)
     elif arguments.signals:
-        answer = signals.answer(ask, selection, kind, conf_level=conf_level)
+        answer = incidents.of_signals(ask, selection, kind, conf_level=arguments.conf_level)
     else:
-        answer = incidents.listing(
-            ask, selection, kind, first=arguments.first, limit=arguments.limit
-        )
-    terminal.write(answer, form)
+        first, limit = arguments.first, arguments.limit
+        answer = incidents.listing(ask, selection, kind, first=first, limit=limit)
+    terminal.write(answer, arguments.format)
     return 0

@@ -1,4 +1,4 @@
-"""faultline info: what the store is and what it rests on."""
+"""faultline info: what the store holds: tables, coverage, snapshot."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ from app.show import terminal
 if TYPE_CHECKING:
     import argparse
 
-HELP = "what the store holds: tables, coverage, snapshot"
 EXAMPLE = "faultline info --store ./demo-store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The store and the form of the terminal."""
-    options.add_store(parser)
-    options.add_format(parser)
+    options.add(parser, "store", "format")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints it."""
-    from app.answers.fleet import contents
-    from app.ask import of_store
-    from data.store import Store
+    from app.answers.fleet import coverage
 
-    answer = contents.answer(of_store(Store.open(arguments.store)))
-    terminal.write(answer, terminal.chosen(arguments.format))
+    _, ask = options.asking(arguments)
+    terminal.write(coverage.of_store(ask), arguments.format)
     return 0

@@ -1,4 +1,4 @@
-"""faultline ingest: reads files into the store."""
+"""faultline ingest: read log files into the store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
     from app.actions import IngestResult
 
-HELP = "read log files into the store"
 EXAMPLE = (
     "echo 'NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus' | "
     "faultline ingest kernel-log - --node n1 --store ./own-store"
 )
+
+
+STATED = (
+    "cluster", "delimiter", "node", "boot_at", "year", "mapping", "pattern", "first_lines",
+    "last_lines", "job_id", "run_id", "meta",
+)  # fmt: skip
+"""What readers are told as it was given."""
+COUNTS = ("rows_read", "rows_kept", "rows_skipped", "rows_rejected")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,10 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Reads the files and prints what became of their records."""
     from app import actions
 
-    form = terminal.chosen(arguments.format)
     if arguments.list:
         rows = list(actions.sources().items())
-        terminal.print_rows(["source", "reads"], rows, form)
+        terminal.print_rows(["source", "reads"], rows, arguments.format)
         return 0
     if arguments.source is None or not arguments.files:
         raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
@@ -85,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     for result in results:
         for text in result.notices:
             terminal.notice(f"{result.path}: {text}")
-    terminal.print_record(_record(results), form)
+    terminal.print_record(_record(results), arguments.format)
     return 2 if errors else 0
 
 
@@ -99,20 +105,9 @@ def _options(arguments: argparse.Namespace) -> Any:
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
-        cluster=arguments.cluster,
+        **{name: getattr(arguments, name) for name in STATED},
         timezone=checked_zone(arguments.timezone),
         columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
-        delimiter=arguments.delimiter,
-        node=arguments.node,
-        boot_at=arguments.boot_at,
-        year=arguments.year,
-        mapping=arguments.mapping,
-        pattern=arguments.pattern,
-        first_lines=arguments.first_lines,
-        last_lines=arguments.last_lines,
-        job_id=arguments.job_id,
-        run_id=arguments.run_id,
-        meta=arguments.meta,
         progress=terminal.progress,
     )
 
@@ -129,10 +124,7 @@ def _record(results: list[IngestResult]) -> terminal.Row:
     record: terminal.Row = {
         "ingest_id": results[0].ingest_id,
         "source": results[0].source,
-        "rows_read": sum(result.rows_read for result in results),
-        "rows_kept": sum(result.rows_kept for result in results),
-        "rows_skipped": sum(result.rows_skipped for result in results),
-        "rows_rejected": sum(result.rows_rejected for result in results),
+        **{name: sum(getattr(result, name) for result in results) for name in COUNTS},
         "skipped_by_reason": total("skipped_by_reason"),
         "rejected_by_reason": total("rejected_by_reason"),
         "tables": total("tables"),
@@ -140,15 +132,6 @@ def _record(results: list[IngestResult]) -> terminal.Row:
         "notices": [text for result in results for text in result.notices],
     }
     if len(results) > 1:
-        record["files"] = [
-            {
-                "ingest_id": result.ingest_id,
-                "path": result.path,
-                "rows_read": result.rows_read,
-                "rows_kept": result.rows_kept,
-                "rows_skipped": result.rows_skipped,
-                "rows_rejected": result.rows_rejected,
-            }
-            for result in results
-        ]
+        keys = ("ingest_id", "path", *COUNTS)
+        record["files"] = [{key: getattr(result, key) for key in keys} for result in results]
     return record

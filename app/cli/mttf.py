@@ -1,9 +1,9 @@
-"""faultline mttf: failure rate and mean time to failure."""
+"""faultline mttf: failure rate and mean time to failure, measured and projected."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
 from analytics.frames import GPUS_PER_NODE, RATE_GROUPS
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from app.answers.content import Answer
 
-HELP = "failure rate and mean time to failure, measured and projected"
 EXAMPLE = "faultline mttf --store ./demo-store --from 2025-12-01 --to 2026-01-01"
 
 
@@ -46,36 +45,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the measured rate, or the projection of a given one."""
-    form = terminal.chosen(arguments.format)
     if arguments.rate_per_1000_node_days is not None:
-        terminal.write(_projection(arguments), form)
+        terminal.write(_projection(arguments), arguments.format)
         return 0
     from app.answers.reliability import mttf
-    from app.ask import of_store
-    from data.store import Store
 
     if arguments.gpus_per_node is not None:
         raise AnalysisError(
             "--gpus-per-node goes with --rate-per-1000-node-days: a store knows its own, "
             "site.toml can state it"
         )
-    store = Store.open(arguments.store)
+    store, ask = options.asking(arguments)
     selection = options.selection(arguments, store, min_gpus=MTTF_MIN_GPUS)
     chance = {"conf_level": arguments.conf_level, "seed": arguments.seed}
-    ask, also = of_store(store), terminal.synthetic(store)
+    also: dict[str, Any] = terminal.synthetic(store)
     sizes = {} if arguments.gpus is None else {"gpus": arguments.gpus}
     answer = mttf.answer(ask, selection, **chance, **sizes)
-    if arguments.by is None:
-        terminal.write(answer, form, **also)
-        return 0
-    from app.answers.reliability import rate_by_group  # only here: groups are frames of pandas
+    if arguments.by is not None:
+        from app.answers.reliability import rate_by_group  # only here: groups are frames of pandas
 
-    groups = rate_by_group.answer(ask, selection, arguments.by, **chance)
-    if form == "csv":  # one kind of rows
-        answer = replace(answer, sheet=groups.sheet)
-    terminal.write(
-        replace(answer, blocks=(*answer.blocks, *groups.blocks)), form, by=groups.record, **also
-    )
+        groups = rate_by_group.answer(ask, selection, arguments.by, **chance)
+        if terminal.chosen(arguments.format) == "csv":  # one kind of rows
+            answer = replace(answer, sheet=groups.sheet)
+        answer = replace(answer, blocks=(*answer.blocks, *groups.blocks))
+        also = {"by": groups.record} | also
+    terminal.write(answer, arguments.format, **also)
     return 0
 
 

@@ -10,18 +10,55 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL
+from app.show import terminal
 from data.errors import DataError
 from data.filters import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from app.ask import Ask
     from data.store import Store
 
 NAMES_TOLD = 10
 """Names that a refusal lists at most."""
 LARGEST = 2**31 - 1
 """Largest whole number that an option takes."""
+
+
+def add(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Options by their names, in this order."""
+    adders: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+        "store": add_store,
+        "selection": add_selection,
+        "conf_level": add_conf_level,
+        "estimate": add_estimate,
+        "redact": add_redact,
+        "format": add_format,
+    }
+    for name in names:
+        adders[name](parser)
+
+
+def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Store, Ask]:
+    """The store, open, and what asks it; names are replaced where --redact says so.
+
+    With `ledger` it is built first, where it is not.
+    """
+    from app.ask import of_store
+    from data.store import Store
+
+    if ledger:
+        from app.actions import build_ledger
+
+        build_ledger(arguments.store, terminal.progress)
+        terminal.progress_done()
+    store = Store.open(arguments.store)
+    if not getattr(arguments, "redact", False):
+        return store, of_store(store)
+    from app.reports import redaction
+
+    return store, redaction.redacting(of_store(store), redaction.names(store, redact=True))
 
 
 def add_store(parser: argparse.ArgumentParser, default: str = "./store") -> None:

@@ -1,4 +1,4 @@
-"""faultline report: writes a failure report."""
+"""faultline report: write a failure report of the fleet, an incident or a node; mail it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.cli import options
-from app.show import terminal
+from app.reports import kinds
+from app.show import files, terminal
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -18,27 +19,23 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-HELP = "write a failure report of the fleet, an incident or a node; mail it"
 EXAMPLE = "faultline report --store ./demo-store --last week --as html,pdf --out ./report"
-FORMS = ("html", "pdf", "xlsx", "md", "json")
-KINDS = ("fleet", "incident", "node")
+FORMS = tuple(files.MODULES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Kind, period, form and place of the report."""
-    options.add_store(parser)
-    options.add_selection(parser)
+    options.add(parser, "store", "selection")
     parser.add_argument(
         "--last",
         choices=("week", "month"),
         help="in place of --from and --to: the last one that the records cover to its end (UTC)",
     )
     options.add_estimate(parser)
-    parser.add_argument("--kind", choices=KINDS, help="default fleet")
-    parser.add_argument(
-        "--incident", metavar="ID", help="of this incident; `faultline incidents` shows the ids"
-    )
-    parser.add_argument("--node", metavar="NAME", help="of this node")
+    parser.add_argument("--kind", choices=tuple(kinds.kinds()), help="default fleet")
+    for kind in kinds.kinds().values():
+        if kind.metavar:
+            parser.add_argument(f"--{kind.name}", metavar=kind.metavar, help=kind.help)
     options.add_redact(parser)
     parser.add_argument(
         "--as",
@@ -60,20 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
-    from app.reports import kinds
-    from app.show import files
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
-    if kind == "fleet":
+    if kind.needs_ledger:
         _build_ledger(arguments.store)
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
     report = kinds.report(
         store,
-        kind,
+        kind.name,
         _selection(store, arguments),
-        about=arguments.incident or arguments.node or "",
+        about=getattr(arguments, kind.name, ""),
         redact=arguments.redact,
         conf_level=arguments.conf_level,
         seed=arguments.seed,
@@ -86,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if mail is not None:
         mail.send(report, paths)
         said["mailed_to"] = list(mail.to)
-    terminal.print_record(said, terminal.chosen(arguments.format))
+    terminal.print_record(said, arguments.format)
     return 0
 
 
@@ -104,22 +99,22 @@ def _build_ledger(root: Path) -> None:
 
 
 def _kind(arguments: argparse.Namespace) -> Kind:
-    """The kind asked for: --incident and --node name theirs."""
-    kinds: tuple[Kind, ...] = ("incident", "node")
-    named = [kind for kind in kinds if getattr(arguments, kind) is not None]
+    """The kind asked for: the option that names what a report is about tells its kind."""
+    every = kinds.kinds()
+    named = [
+        name
+        for name, kind in every.items()
+        if kind.metavar and getattr(arguments, name) is not None
+    ]
     if len(named) > 1:
-        raise DataError("--incident and --node are two reports: ask for one at a time")
-    kind: Kind = arguments.kind or (named[0] if named else "fleet")
-    if kind != "fleet" and kind not in named:
-        raise DataError(f"--kind {kind} needs --{kind}: {_where(kind)}")
-    if named and kind != named[0]:
-        raise DataError(f"--{named[0]} does not go with --kind {kind}: leave one of them out")
-    return kind
-
-
-def _where(kind: str) -> str:
-    """Where what the report is about is found."""
-    return "`faultline incidents` shows the ids" if kind == "incident" else "name the node"
+        first, second = named[:2]
+        raise DataError(f"--{first} and --{second} are two reports: ask for one at a time")
+    name = arguments.kind or (named[0] if named else "fleet")
+    if every[name].metavar and name not in named:
+        raise DataError(f"--kind {name} needs --{name}: {every[name].where}")
+    if named and name != named[0]:
+        raise DataError(f"--{named[0]} does not go with --kind {name}: leave one of them out")
+    return every[name]
 
 
 def _forms(arguments: argparse.Namespace) -> list[str]:

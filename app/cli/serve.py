@@ -1,4 +1,4 @@
-"""faultline serve: the dashboard."""
+"""faultline serve: serve the dashboard on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from app.cli import options
 if TYPE_CHECKING:
     import argparse
 
-HELP = "serve the dashboard on this machine"
 EXAMPLE = "faultline serve --store ./demo-store"
 
 

@@ -1,4 +1,4 @@
-"""faultline sql: one query of the published snapshot, in a sandbox."""
+"""faultline sql: run one SELECT or EXPLAIN on the store, in a sandbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from data.filters import Selection
 
-HELP = "run one SELECT or EXPLAIN on the store, in a sandbox"
 EXAMPLE = (
     "faultline sql 'SELECT cause, count(*) FROM failures WHERE failed_at >= $from_at GROUP BY ALL'"
     " --from 2025-12-08 --store ./demo-store"
@@ -62,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     bound = values(selection)
     result = run_query(arguments.store / current.file, sql, parameters=bound)
     if arguments.kind is None:
-        form = terminal.chosen(arguments.format)
-        terminal.print_rows(result.columns, result.rows, form)
+        terminal.print_rows(result.columns, result.rows, arguments.format)
     else:
         asked = Asked(sql, _said(selection), bound, current.snapshot, current.synthetic)
         _write(arguments.out, WRITERS[arguments.kind](result, asked))

@@ -1,4 +1,4 @@
-"""faultline stragglers: what a job would gain without its stragglers."""
+"""faultline stragglers: slowdown of a job by its stragglers: what if all were as fast as usual."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from analytics.training.stragglers.what_if import WhatIf
     from app.answers.training.analysed import AnalysedTrace
 
-HELP = "slowdown of a job by its stragglers: what if all were as fast as usual"
 EXAMPLE = "faultline stragglers ./demo-store/metrics/straggler_traces/*.parquet"
 TIMELINES: tuple[TimelineOf, ...] = ("original", "ideal", "fixed", "traced")
 _PARQUET = b"PAR1"

@@ -1,4 +1,6 @@
-"""faultline xid: the catalog of GPU and switch errors; kernel lines to events."""
+"""faultline xid: what a GPU error (XID) or switch error (SXid) means, or the ones in a kernel
+log.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,6 @@ from app.show import terminal
 if TYPE_CHECKING:
     from app.actions import Options
 
-HELP = "what a GPU error (XID) or switch error (SXid) means, or the ones in a kernel log"
 EXAMPLE = "faultline xid 79"
 
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         answer = xid.of_sxid(arguments.code)
     else:
         answer = xid.of_xid(arguments.code, arguments.driver)
-    terminal.write(answer, terminal.chosen(arguments.format))
+    terminal.write(answer, arguments.format)
     return 0
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import plotly.graph_objects as go
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from analytics.estimate import Estimate
 
 Mode = Literal["light", "dark"]
 
@@ -99,6 +104,78 @@ def label(
     """Name a series where it stands, in its colour: figures have no legend."""
     options = {"showarrow": False, "xanchor": "left", "align": "left"} | place
     chart.add_annotation(text=text, x=x, y=y, font={"color": colour}, **options)
+
+
+def beside(
+    chart: go.Figure, text: str, y: object, *, colour: str, xshift: int = 12, **place: object
+) -> None:
+    """Writes right of the plot, at the height of a row or value."""
+    label(chart, text, x=1.0, y=y, colour=colour, xref="paper", xshift=xshift, **place)
+
+
+def name_rows(chart: go.Figure, names: Sequence[str], mode: Mode, **axis: object) -> None:
+    """Names the rows 0, 1, ... of a figure, the first on top."""
+    common: dict[str, object] = {
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        "tickfont": {"color": PALETTES[mode].text},
+        "range": [max(len(names), 1) - 0.5, -0.5],
+        "showgrid": False,
+        "ticklen": 0,
+    }
+    chart.update_yaxes(common | axis)
+
+
+def hover(texts: Sequence[str], names: Sequence[str] | None = None) -> dict[str, object]:
+    """What marks say where the pointer rests on them, and the name that a click on one tells."""
+    if names is None:
+        return {"customdata": texts, "hovertemplate": "%{customdata}<extra></extra>"}
+    told = [list(pair) for pair in zip(names, texts, strict=True)]
+    return {"customdata": told, "hovertemplate": "%{customdata[1]}<extra></extra>"}
+
+
+def whiskers(
+    estimates: Sequence[Estimate], colour: str | None = None, *, thickness: float = 1.5
+) -> dict[str, object]:
+    """The intervals of marks; a bound that is unknown is not drawn."""
+    known = [(e.value or 0.0, e.lower, e.upper) for e in estimates]
+    drawn: dict[str, object] = {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if upper is None else upper - value for value, _, upper in known],
+        "arrayminus": [0.0 if lower is None else value - lower for value, lower, _ in known],
+        "thickness": thickness,
+        "width": 4,
+    }
+    return drawn if colour is None else drawn | {"color": colour}
+
+
+def band(
+    chart: go.Figure,
+    x: Iterable[object],
+    ends: tuple[Iterable[object], Iterable[object]],
+    *,
+    colour: str,
+    name: str,
+) -> None:
+    """The intervals of a line, lower and upper ends, as an area."""
+    along, lower, upper = list(x), list(ends[0]), list(ends[1])
+    chart.add_scatter(
+        x=[*along, *along[::-1]],
+        y=[*upper, *lower[::-1]],
+        mode="lines",
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        hoverinfo="skip",
+        name=name,
+    )
+
+
+def bounds(name: str, estimate: Estimate) -> dict[str, object]:
+    """An estimate as columns of a figure's data."""
+    values = (estimate.value, estimate.lower, estimate.upper)
+    return dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
 
 
 def translucent(colour: str, opacity: float = 0.18) -> str:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Number, Table
+from app.answers.efficiency import ledger
 from app.answers.failures import incidents, summary, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group
-from app.ask import of_store, once
-from app.reports import fleet_ledger, redaction
-from app.reports.report import Report, Section, basis, defined, digest, rests_on, section
+from app.reports.report import Report, Section, defined, rests_on, section
 from app.words import numbers, terms
 
 if TYPE_CHECKING:
@@ -23,20 +22,28 @@ if TYPE_CHECKING:
     from app.answers.content import Answer, Missing
     from app.answers.fleet.nodes import Fleet
     from app.ask import Ask
+    from app.reports.kinds import Request
     from app.reports.redaction import Names
     from data.filters import Selection
-    from data.store import Store
 
+KIND = {"needs_ledger": True}
+"""About the whole fleet: it has no option of its own."""
 TERMS = (
     terms.FAILED_ATTEMPTS,
     terms.UNKNOWN_CAUSE,
     *terms.DOMAINS,
     terms.PROJECTION,
     terms.LOST_GPU_HOURS,
-    *fleet_ledger.TERMS,
+    terms.PRODUCTIVE_SHARE,
+    terms.THIRTY_MINUTES,
     terms.COVERAGE,
 )
 """Defined in the report besides its headline numbers."""
+LEDGER_TITLE = "Where the GPU-hours went"
+NOT_BUILT = (
+    "The ledger of these records is not built: `faultline ledger` builds it, then this report has "
+    "it."
+)
 METHOD = (
     "Counts are of attempts: a requeued job is a new attempt.",
     "Rates have Garwood's exact interval, shares have Clopper and Pearson's.",
@@ -66,19 +73,12 @@ class _Parts:
     coverage: Answer
 
 
-def report(
-    store: Store,
-    selection: Selection,
-    *,
-    conf_level: float = 0.90,
-    seed: int = 0,
-    redact: bool = False,
-) -> Report:
+def report(ask: Ask, request: Request, names: Names) -> Report:
     """How often did jobs of the selection fail, of what, and what does that rest on?"""
-    names = redaction.names(store, redact=redact)
-    parts = _parts(store, selection, names, conf_level=conf_level, seed=seed)
+    selection = request.selection
+    parts = _parts(ask, request)
     headlines = _headlines(parts)
-    made = Report(
+    return Report(
         kind="fleet",
         stem="fleet",
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
@@ -91,19 +91,14 @@ def report(
         sections=_sections(parts),
         definitions=defined(headlines, TERMS),
         missing=parts.coverage.record["missing"],
-        conf_level=conf_level,
-        synthetic=store.current.synthetic,
-        basis=basis(store),
+        conf_level=request.conf_level,
     )
-    return replace(made, content_sha256=digest(made))
 
 
-def _parts(
-    store: Store, selection: Selection, names: Names, *, conf_level: float, seed: int
-) -> _Parts:
+def _parts(ask: Ask, request: Request) -> _Parts:
     """Asks everything."""
-    ask: Ask = once(redaction.redacting(of_store(store), names))
-    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    selection, conf_level = request.selection, request.conf_level
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": request.seed}
     every = incidents.Kind()
     counted = ask(incidents.summarised, selection, every, conf_level=conf_level)
     rows = ask(incidents.rows, selection, every, first="largest", limit=INCIDENTS)
@@ -117,9 +112,20 @@ def _parts(
         incidents=counted,
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
-        gpu_hours=fleet_ledger.section(ask, selection, conf_level=conf_level),
+        gpu_hours=_gpu_hours(ask, selection, conf_level=conf_level),
         coverage=coverage.answer(ask, selection),
     )
+
+
+def _gpu_hours(ask: Ask, selection: Selection, *, conf_level: float) -> Section:
+    """Buckets and losses; only the reason where the ledger is not built or holds nothing."""
+    if not ledger.is_built(ask):
+        return Section(LEDGER_TITLE, (), (NOT_BUILT,))
+    answer = ledger.answer(ask, selection, conf_level=conf_level)
+    if not answer.numbers:
+        return Section(LEDGER_TITLE, (), (answer.sentence,))
+    tables = (answer.table("gpu_hours"), answer.table("lost_work"))
+    return Section(LEDGER_TITLE, tables, (*answer.record["notes"], ledger.WHOLE_DAYS))
 
 
 def _costliest(rows: pd.DataFrame, total: int) -> Table:
@@ -190,15 +196,12 @@ def _out_of_service(fleet: Fleet) -> Table | Missing:
 
 def _headlines(parts: _Parts) -> tuple[Number, ...]:
     """The numbers of the report's head."""
-    now, before, selection = parts.mttf, parts.before, parts.selection
-    sized = (mttf.largest_jobs(now, before, selection),) if now.largest_class else ()
+    selection = parts.selection
+    of_rate = mttf.Headlines(parts.mttf, parts.before, selection)
     return (
-        mttf.failure_rate(now, before, selection),
-        mttf.incident_rate(now, before, selection),
-        *sized,
-        mttf.node_mttf(now, before, selection),
-        mttf.between_failures(now, before, selection),
-        mttf.repair(now, before, selection),
+        *map(of_rate.number, (mttf.RATE, mttf.INCIDENT_RATE)),
+        *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
+        *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
         _lost(parts),
         nodes.number(parts.fleet, selection),
@@ -215,15 +218,8 @@ def _lost(parts: _Parts) -> Number:
 def _filters(selection: Selection, names: Names) -> str:
     """The filters in words."""
     account = selection.account and names.account(selection.account)
-    named = [
-        f"{name} {value}"
-        for name, value in (
-            ("cluster", selection.cluster),
-            ("partition", selection.partition),
-            ("account", account),
-        )
-        if value is not None
-    ]
+    chosen = {"cluster": selection.cluster, "partition": selection.partition, "account": account}
+    named = [f"{name} {value}" for name, value in chosen.items() if value is not None]
     if selection.min_gpus:
         named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
     return ", ".join(named) or "all jobs"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from app.answers.failures import incident, logs, said
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
-from app.ask import of_store
-from app.reports import redaction
-from app.reports.report import Report, Section, basis, defined, digest, rests_on
+from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
 from data.filters import Selection
 
@@ -20,8 +17,19 @@ if TYPE_CHECKING:
 
     from app.answers.content import Answer, Excerpt
     from app.ask import Ask
-    from data.store import Store
+    from app.reports.kinds import Request
+    from app.reports.redaction import Names
 
+KIND = {
+    "metavar": "ID",
+    "help": "of this incident; `faultline incidents` shows the ids",
+    "where": "`faultline incidents` shows the ids",
+    "placeholder": "Incident id, latest or largest",
+    "remedy": "Type its id, or `latest` or `largest`. The page Incidents and this command list "
+    "them:",
+    "commands": ("faultline incidents --first largest --limit 10 --format table",),
+    "filtered": False,
+}
 BEFORE_AND_AFTER = timedelta(days=1)
 """Coverage is told from this long before the incident to this long after it."""
 MOST_ROWS = 500
@@ -36,17 +44,16 @@ MOST_LINES = 60
 """Lines quoted of a log."""
 
 
-def report(store: Store, incident_id: str, *, redact: bool = False) -> Report:
+def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 - of all kinds
     """What happened here, why, what did it hit, and what now?"""
-    ask = redaction.redacting(of_store(store), redaction.names(store, redact=redact))
-    answer, one = incident.answer(ask, incident_id), ask(incident.incident, incident_id)
+    answer, one = incident.answer(ask, request.about), ask(incident.incident, request.about)
     row, held, titles = one.row, _coverage(ask, one.row), ask(cause_titles)
     history = ask(said.history, f"incident:{row['incident_id']}")
     seen, verdicts = one.members["kind"] != "preemption", one.verdicts.to_dict("records")
     evidence = incident.evidence(one.dated_members[seen]).first(MOST_ROWS)
     attempts = (*incident.hit(one, titles), incident.alternatives(verdicts, titles))
     headlines = (*incident.facts(one), *incident.blast_radius(one))
-    made = Report(
+    return Report(
         kind="incident",
         stem=f"incident-{row['incident_id']}",
         title=f"Incident {row['incident_id']}",
@@ -66,10 +73,7 @@ def report(store: Store, incident_id: str, *, redact: bool = False) -> Report:
         definitions=defined(headlines, ()),
         missing=held.record["missing"],
         conf_level=None,
-        synthetic=store.current.synthetic,
-        basis=basis(store),
     )
-    return replace(made, content_sha256=digest(made))
 
 
 def _coverage(ask: Ask, row: Mapping[str, Any]) -> Answer:

@@ -11,17 +11,24 @@ from app.answers.content import Chart
 from app.answers.failures import node, said
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
-from app.ask import of_store
-from app.reports import redaction
-from app.reports.report import Report, Section, basis, defined, digest, rests_on
+from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
 from app.words.plain import file_name
 
 if TYPE_CHECKING:
     from analytics.failures.node_history import Node
+    from app.ask import Ask
+    from app.reports.kinds import Request
+    from app.reports.redaction import Names
     from data.filters import Selection
-    from data.store import Store
 
+KIND = {
+    "metavar": "NAME",
+    "help": "of this node",
+    "where": "name the node",
+    "placeholder": "Node, e.g. gpu0012",
+    "remedy": "Type its name, as the scheduler writes it.",
+}
 MARKS = (
     "Bars: times out of service. Filled: attempts that this node ended, critical and fatal events. "
     "Ring: other events. Diamond: attempts that failed for another reason, tickets."
@@ -30,16 +37,16 @@ MOST_ROWS = 100
 """Rows of a table that are printed."""
 
 
-def report(store: Store, name: str, selection: Selection, *, redact: bool = False) -> Report:
+def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 - of all kinds
     """What happened on this node in the period, and what did it end?"""
-    ask = redaction.redacting(of_store(store), redaction.names(store, redact=redact))
+    name, selection = request.about, request.selection
     answer, one = node.answer(ask, name, selection), ask(node.node, name, selection)
     failed = node.failed(one, ask(cause_titles)).first(MOST_ROWS)
     named = node.in_period(ask(node.named_in, one.cluster, name), selection)
     history = ask(said.history, f"node:{one.cluster}/{name}")
     held = coverage.answer(ask, replace(selection, cluster=one.cluster))
     service = (node.outages(one), node.urgent_events(one), node.tickets(one))
-    made = Report(
+    return Report(
         kind="node",
         stem=f"node-{file_name(name)}",
         title=f"Node {name}",
@@ -61,10 +68,7 @@ def report(store: Store, name: str, selection: Selection, *, redact: bool = Fals
         definitions=defined(answer.numbers, answer.terms),
         missing=held.record["missing"],
         conf_level=None,
-        synthetic=store.current.synthetic,
-        basis=basis(store),
     )
-    return replace(made, content_sha256=digest(made))
 
 
 def _drawn(one: Node, selection: Selection) -> tuple[Chart, ...]:

@@ -103,10 +103,13 @@ def frame_of(result: QueryResult) -> pd.DataFrame:
     """The rows as a frame: times, numbers and words as such, what is nested as JSON."""
     import pandas as pd
 
-    columns = {}
-    for index, (name, type_) in enumerate(zip(result.names, result.types, strict=True)):
-        columns[name] = _series([row[index] for row in result.rows], type_)
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: _series(*column) for name, column in _columns(result).items()})
+
+
+def _columns(result: QueryResult) -> dict[str, tuple[list[Any], str]]:
+    """Values and type of each column."""
+    described = enumerate(zip(result.names, result.types, strict=True))
+    return {name: ([row[at] for row in result.rows], type_) for at, (name, type_) in described}
 
 
 def _series(values: list[Any], type_: str) -> pd.Series:
@@ -158,15 +161,12 @@ def as_parquet(result: QueryResult, asked: Asked) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    columns = [
-        _array([row[index] for row in result.rows], type_)
-        for index, type_ in enumerate(result.types)
-    ]
+    columns = {name: _array(*column) for name, column in _columns(result).items()}
     said = {
         f"faultline_{key}": json.dumps(value, ensure_ascii=False)
         for key, value in asked.facts(result).items()
     }
-    table = pa.table(dict(zip(result.names, columns, strict=True)), metadata=said)
+    table = pa.table(columns, metadata=said)
     out = io.BytesIO()
     parquet.write_table(table, out)
     return out.getvalue()
@@ -221,14 +221,10 @@ MIME = {
 
 def _cell(value: Any) -> Any:
     """A value as a cell of CSV: unknown is empty, what is nested is JSON."""
-    if isinstance(value, Decimal):
-        return str(value)
     shown = plain(value)
-    if isinstance(shown, dict | list):
-        return json.dumps(shown, ensure_ascii=False)
-    if isinstance(shown, str):
-        return neutral(shown)
-    return "" if shown is None else shown
+    if shown is None or isinstance(shown, int | float):
+        return "" if shown is None else shown
+    return neutral(text_of(value))
 
 
 def _array(values: list[Any], type_: str) -> pa.Array:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Chart, Excerpt, Missing, Table
 from data.site import load_site
@@ -57,7 +58,8 @@ def rests_on(coverage: Answer) -> Section:
 class Report:
     """What a writer prints."""
 
-    kind: Literal["fleet", "incident", "node"]
+    kind: str
+    """Name of the module of `app.reports` that arranged it."""
     stem: str
     """Name of its files, without the ending."""
     title: str
@@ -76,10 +78,9 @@ class Report:
     """Sources without a record."""
     conf_level: float | None
     """Of the intervals; None where there are none."""
-    synthetic: bool
-    basis: tuple[tuple[str, str], ...]
+    synthetic: bool = False
+    basis: tuple[tuple[str, str], ...] = ()
     """What the report was made from: versions and configuration."""
-    content_sha256: str = ""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -93,6 +94,27 @@ class Report:
         """What stands over intervals."""
         return "Interval" if self.conf_level is None else f"{100 * self.conf_level:g} % interval"
 
+    @cached_property
+    def content_sha256(self) -> str:
+        """SHA-256 of what it says: the same content has the same hash, whenever it is made.
+
+        It covers versions, configuration, filters and every printed value. Where names were
+        replaced, their pseudonyms count by the order in which they appear: the key that made them
+        does not.
+        """
+        said = {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "headlines": [
+                (h.term.label, h.value, h.interval, h.n, h.term.definition) for h in self.headlines
+            ],
+            "sections": [
+                (part.title, part.sentences, [_said(block) for block in part.blocks])
+                for part in self.sections
+            ],
+        }
+        del said["stem"]
+        text = _numbered(json.dumps(said, ensure_ascii=False))
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
 
 def basis(store: Store) -> tuple[tuple[str, str], ...]:
     """Versions and configuration that a report was made from."""
@@ -101,37 +123,6 @@ def basis(store: Store) -> tuple[tuple[str, str], ...]:
         ("schema", str(store.current.schema_version)),
         ("configuration", load_site(store.root).sha256),
     )
-
-
-def digest(report: Report) -> str:
-    """SHA-256 of what a report says: the same content has the same hash, whenever it is made.
-
-    It covers versions, configuration, filters and every printed value. Where names were replaced,
-    their pseudonyms count by the order in which they appear: the key that made them does not.
-    """
-    printed = {
-        "kind": report.kind,
-        "title": report.title,
-        "period": report.period,
-        "filters": report.filters,
-        "answer": report.answer,
-        "summary": report.summary,
-        "headlines": [
-            (h.term.label, h.value, h.interval, h.n, h.term.definition) for h in report.headlines
-        ],
-        "notes": report.notes,
-        "sections": [
-            (part.title, part.sentences, [_said(block) for block in part.blocks])
-            for part in report.sections
-        ],
-        "definitions": report.definitions,
-        "missing": report.missing,
-        "conf_level": report.conf_level,
-        "synthetic": report.synthetic,
-        "basis": report.basis,
-    }
-    text = _numbered(json.dumps(printed, ensure_ascii=False))
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _said(block: Printed) -> Any:

@@ -1,6 +1,5 @@
 """The dashboard's server: Streamlit behind a gate that asks for the link it printed."""
 
-from app.server.ports import ServeError
-from app.server.run import serve
+from app.server.run import ServeError, serve
 
 __all__ = ["ServeError", "serve"]

@@ -54,30 +54,18 @@ def _named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
 
 def job(job_id: str, cluster: str) -> str:
     """A link to a job's page, as markdown."""
-    named = {"job": job_id, "cluster": cluster}
-    return f"[{escaping.escaped(f'Job {job_id}')}]({_address('job', named)})"
+    return to("job", job_id, cluster, said=f"Job {job_id}")
 
 
 def node(name: str, cluster: str) -> str:
     """A link to a node's page, as markdown."""
-    return f"[{escaping.escaped(name)}]({_address('node', {'node': name, 'cluster': cluster})})"
+    return to("node", name, cluster)
 
 
-def run(run_id: str, cluster: str) -> str:
-    """A link to a run's ETTR, as markdown."""
-    named = {"run": run_id, "cluster": cluster}
-    return f"[{escaping.escaped(f'Run {run_id}')}]({_address('ettr', named)})"
-
-
-def trace(label: str) -> str:
-    """A link to a straggler trace by its label, as markdown."""
-    address = _address("stragglers", {"trace": label})
-    return f"[{escaping.escaped(f'Straggler trace {label}')}]({address})"
-
-
-def incident(incident_id: str) -> str:
-    """A link to an incident's page, as markdown."""
-    return f"[{escaping.escaped(incident_id)}]({_address('incident', {'incident': incident_id})})"
+def to(kind: Link, name: str, cluster: str = "", *, said: str = "") -> str:
+    """A link to the page of one thing, as markdown; it reads `said`, else its name."""
+    named = {kind: name} | ({"cluster": cluster} if cluster else {})
+    return f"[{escaping.escaped(said or name)}]({_address(PAGES[kind], named)})"
 
 
 def _address(page: str, named: dict[str, str]) -> str:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import html
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.answers.content import Chart, Excerpt, Missing, Table
 from app.ask import FEW
 from app.ask.cached import ask
-from app.show import chart, command_lines, excerpt, table
+from app.figures import template
+from app.show import chart, command_lines, table
 from app.words import escaping, numbers, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from streamlit.delta_generator import DeltaGenerator
 
     from app.answers.content import Answer, Block, Change, Number, Part
     from app.show.scope import Scope
     from app.words.terms import Term
+
 
 LEAST_WIDTH = 24
 """Of a column, in letters of its label: longer labels get more room, so that none is cut off."""
@@ -65,7 +68,7 @@ def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None
         elif isinstance(block, Missing):
             missing(block)
         elif isinstance(block, Excerpt):
-            excerpt.show(block, scope)
+            _excerpt(block, scope)
         elif isinstance(block, Table):
             if titled:
                 st.header(block.title, anchor=False)
@@ -79,6 +82,16 @@ def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
     for column, block in zip(st.columns(widths, gap="large"), shown, strict=True):
         with column:
             blocks([block], scope)
+
+
+def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str = "tab") -> None:
+    """Tabs by their titles; only the open one is drawn. The address names that of key `tab`."""
+    bind: Any = "query-params" if key == "tab" else None
+    shown = st.tabs([*drawn], key=key, on_change="rerun", bind=bind)
+    for tab, draw in zip(shown, drawn.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()
 
 
 def method(defined: Sequence[Term]) -> DeltaGenerator:
@@ -107,15 +120,15 @@ def _rows(part: Part, scope: Scope) -> None:
     if not first.beside:
         _first_rows(first, part, scope)
         return
-    titles = [first.title, *(other.title for other in first.beside)]
-    shown, *others = st.tabs(titles, key=f"tabs_{first.key}", on_change="rerun")
-    if shown.open:
-        with shown:
-            _first_rows(first, part, scope)
-    for tab, other in zip(others, first.beside, strict=True):
-        if tab.open:
-            with tab:
-                _first_rows(other.opened(ask, limit=FEW), other, scope)
+    drawn: dict[str, Callable[[], object]] = {first.title: partial(_first_rows, first, part, scope)}
+    for other in first.beside:
+        drawn[other.title] = partial(_beside, other, scope)
+    tabs(drawn, key=f"tabs_{first.key}")
+
+
+def _beside(part: Part, scope: Scope) -> None:
+    """The first rows of what else shows the same."""
+    _first_rows(part.opened(ask, limit=FEW), part, scope)
 
 
 def _first_rows(first: Table, part: Part, scope: Scope) -> None:
@@ -161,3 +174,24 @@ def _change(was: Change, higher_is_better: bool) -> str:
     better = (was.ratio > 0) == higher_is_better
     text = f":{'green' if better else 'red'}[**{numbers.percent(was.ratio, signed=True)}**]"
     return f"{text} on {was.before} before"
+
+
+def _excerpt(excerpt: Excerpt, scope: Scope) -> None:
+    """The lines under the name of their file."""
+    palette = template.PALETTES[scope.mode]
+    ground = template.translucent(palette.critical, 0.22)
+    muted = f'<span style="color:{palette.muted}">{{}}</span>'
+    written, before = [muted.format(html.escape(excerpt.title))], None
+    for line in excerpt.lines:
+        if before is not None and line.line_no > before + 1:
+            written.append(muted.format("   ..."))
+        before = line.line_no
+        style = f' style="background:{ground}"' if line.counts else ""
+        number = muted.format(f"{line.line_no:>6}")
+        written.append(f"<span{style}>{number}  {html.escape(line.text)}</span>")
+    st.html(
+        '<pre style="margin:0;padding:0.5rem 0.75rem;overflow-x:auto;font-size:0.8125rem;'
+        f'line-height:1.45;border:1px solid {palette.grid};border-radius:4px">'
+        + "\n".join(written)
+        + "</pre>"
+    )

@@ -11,7 +11,7 @@ from reportlab.platypus import CondPageBreak, Flowable, Paragraph, Spacer, Table
 from reportlab.platypus import Table as Grid
 
 from app.answers.content import Chart, Excerpt, Table
-from app.show.paper import fonts, pages, styles, tables
+from app.show.paper import pages, styles, tables
 from app.show.paper.pages import HEIGHT, WIDTH
 from app.show.paper.strokes import ChartOnPaper
 
@@ -44,7 +44,7 @@ def _head(report: Report) -> Iterator[Flowable]:
     yield _text(f"{report.period} · {report.filters}", styles.MUTED)
     yield _text(report.answer, styles.ANSWER)
     for sentence in report.summary:
-        yield Paragraph(fonts.markup(sentence), styles.BULLET, bulletText="•")
+        yield Paragraph(styles.markup(sentence), styles.BULLET, bulletText="•")
     for note in report.notes:
         yield _text(note, styles.NOTE)
     if report.headlines:
@@ -167,4 +167,4 @@ def _tile(headline: Number) -> list[Paragraph]:
 
 def _text(text: str, style: ParagraphStyle) -> Paragraph:
     """A paragraph of plain text."""
-    return Paragraph(fonts.markup(text, style.fontName), style)
+    return Paragraph(styles.markup(text, style.fontName), style)

@@ -1,4 +1,7 @@
-"""A table that sorts, searches, downloads, and opens what its cells and rows name."""
+"""A table that sorts, searches, downloads, and opens what its cells and rows name.
+
+A page rounds values and tells intervals in words; files hold them to the last digit.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import streamlit as st
 from analytics.estimate import Estimate
 from app.ask import EVERYTHING, FEW
 from app.ask.cached import ask
-from app.show import frames, links
+from app.show import links
 from app.words import cells, escaping, numbers
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from app.answers.content import Part, Table
     from app.show.scope import Scope
     from app.words.cells import Column
+
 
 ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
@@ -61,7 +65,7 @@ def show(
     total = everything.total if total is None and everything is not None else total
     with st.container(gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            whole = frames.frame(table)
+            whole = rounded_frame(table)
             matches = matching(whole, _search(table.key))
             _download(table, everything, scope)
             total = total or (None if everything is None else everything.total)
@@ -87,7 +91,7 @@ def matching(frame: pd.DataFrame, wanted: str) -> pd.DataFrame:
 
 def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | None:
     """The rows; row and column of the cell that the reader has just picked."""
-    visible = [name for column in table.columns if column.shown for name in frames.names(column)]
+    visible = [name for column in table.columns if column.shown for name in column_names(column)]
     key = f"table_{table.key}"
     state = st.dataframe(
         _coloured(table, shown, scope),
@@ -166,7 +170,7 @@ def _download(table: Table, everything: Part | None, scope: Scope) -> None:
 
     def rows() -> str:
         whole = table if everything is None else everything.opened(ask, limit=EVERYTHING)
-        return scope.csv(frames.exact(whole))
+        return scope.csv(exact_frame(whole))
 
     st.download_button(
         "CSV",
@@ -194,7 +198,7 @@ def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any
     if column.help:
         text = f"{column.help} {text}"
     if column.kind in cells.ESTIMATES:
-        value, interval = frames.names(column)
+        value, interval = column_names(column)
         ratio = column.kind in ("share", "ettr")
         form = "%.3f" if ratio else "localized"
         unit = f" ({column.unit})" if column.unit and column.unit not in title else ""
@@ -232,3 +236,67 @@ def _form_of_ratios(values: pd.Series) -> str:
     """
     known = values.dropna().abs()
     return "percent" if known.between(0.0, LEAST_RATIO, inclusive="neither").any() else "%.3f"
+
+
+WHOLE = ("count",)
+MEASURED = ("number", "hours")
+
+
+def column_names(column: Column) -> tuple[str, ...]:
+    """Names of the columns of a page: an estimate has its interval beside it."""
+    if column.kind in cells.ESTIMATES:
+        return (column.key, f"{column.key}_interval")
+    return (column.key,)
+
+
+def rounded_frame(table: Table) -> pd.DataFrame:
+    """Values that sort as numbers and times, measured ones with three significant digits."""
+    return pd.DataFrame(_shown(table), index=range(len(table)))
+
+
+def _shown(table: Table) -> dict[str, Any]:
+    """Columns of a page."""
+    columns: dict[str, Any] = {}
+    rows = table.values
+    for place, column in enumerate(table.columns):
+        values = [row[place] for row in rows]
+        if column.kind in cells.ESTIMATES:
+            value, interval = column_names(column)
+            columns[value] = [_rounded(v.value) for v in values]
+            columns[interval] = [_interval(column, v) for v in values]
+        elif column.kind in ("time", "second", "day"):
+            columns[column.key] = pd.to_datetime(pd.Series(values, dtype=object))
+        elif column.kind in MEASURED:
+            columns[column.key] = pd.Series([_rounded(v) for v in values], dtype="float64")
+        elif column.kind in WHOLE:
+            columns[column.key] = pd.Series(values, dtype="float64").round()
+        else:
+            columns[column.key] = values
+    return columns
+
+
+def exact_frame(table: Table) -> pd.DataFrame:
+    """Every value to the last digit under its schema name; an estimate takes five columns."""
+    if isinstance(table.rows, pd.DataFrame):
+        return table.rows
+    columns: dict[str, Any] = {}
+    for place, column in enumerate(table.columns):
+        values = [row[place] for row in table.values]
+        if column.kind not in cells.ESTIMATES:
+            columns[column.key] = values
+            continue
+        columns[column.key] = [value.value for value in values]
+        for name in ("lower", "upper", "conf_level", "n"):
+            columns[f"{column.key}_{name}"] = [getattr(value, name) for value in values]
+    return pd.DataFrame(columns)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or pd.isna(value) else numbers.rounded(float(value))
+
+
+def _interval(column: Column, value: Estimate) -> str | None:
+    """The interval in words, in the unit of its value; None where there is none."""
+    in_hours = column.kind == "mttf"
+    text = numbers.interval(value) if in_hours else cells.estimate(column.kind, value)[1]
+    return None if text == numbers.UNKNOWN else text

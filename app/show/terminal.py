@@ -12,7 +12,7 @@ import math
 import sys
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
 from app.words.cells import neutral
@@ -20,8 +20,6 @@ from app.words.numbers import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
 
     from app.answers.content import Answer, Number, Table
     from data.store import Store
@@ -51,10 +49,11 @@ def progress_done() -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def write(answer: Answer, form: str, **also: Any) -> None:
+def write(answer: Answer, form: str | None, **also: Any) -> None:
     """Prints an answer in the form asked for; `also` holds further keys of the JSON object."""
     for text in answer.notes:
         notice(text)
+    form = chosen(form)
     if form == "json":
         print_json(answer.record | also if also else answer.record)
     elif form == "csv":
@@ -161,9 +160,10 @@ def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         writer.writerow([_in_sheet(plain(value)) for value in row])
 
 
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str | None) -> None:
     """Rows in the form asked for, to the last digit; of columns with one name, the later ones
     are numbered in JSON."""
+    form = chosen(form)
     if form == "json":
         names = _distinct(columns)
         print_json([dict(zip(names, row, strict=True)) for row in rows])
@@ -171,13 +171,6 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
         print_csv(columns, rows)
     else:
         print_table(columns, rows, cell=lambda value: str(_in_csv(plain(value))))
-
-
-def records(frame: pd.DataFrame) -> list[Row]:
-    """Rows of a frame, unknown values as None."""
-    unknown: Any = None
-    rows = frame.astype(object).where(frame.notna(), unknown).to_dict("records")
-    return cast("list[Row]", rows)
 
 
 def print_table(
@@ -272,16 +265,15 @@ def _cell(value: Any) -> str:
     return "" if value is None or _is_na(value) else str(value)
 
 
-def print_record(record: Row, form: str) -> None:
+def print_record(record: Row, form: str | None) -> None:
     """One record: JSON, CSV of one row, or a line a key."""
+    form = chosen(form)
     if form == "json":
         print_json(record)
     elif form == "csv":
         print_csv(list(record), [list(record.values())])
     else:
-        width = max(len(key) for key in record)
-        for key, value in record.items():
-            print(f"{key.ljust(width)}  {_in_words(value)}")
+        print_facts({key: _in_words(value) for key, value in record.items()})
 
 
 def _in_words(value: Any) -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
 from app.show.scope import FILTERS, Scope
-from app.widgets import copy_link, follow_theme
+from app.widgets import copy_button, empty_state, follow
 from app.words import escaping, numbers
 from data.filters import Selection
 
@@ -58,8 +58,17 @@ def show(*, min_gpus: int = 0) -> Scope:
         )
         with st.container(horizontal=True):
             st.button("Reset", on_click=_reset, width="stretch")
-            copy_link.show()
+            copy_button.link()
     return _scope(selection, timezone, choices)
+
+
+def of_store(*, min_gpus: int = 0) -> Scope:
+    """The same on a page that is about records: where the store holds none, it says so and ends."""
+    scope = show(min_gpus=min_gpus)
+    if scope.empty:
+        empty_state.no_store()
+        st.stop()
+    return scope
 
 
 def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scope:
@@ -69,7 +78,7 @@ def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scop
         timezone=timezone,
         synthetic=choices is not None and choices.synthetic,
         snapshot=snapshot(),
-        mode=follow_theme.mode(),
+        mode=follow.mode(),
         empty=choices is None or choices.first_at is None,
     )
 

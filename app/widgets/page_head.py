@@ -8,12 +8,13 @@ import streamlit as st
 
 from app.answers.fleet import coverage
 from app.ask.cached import ask
-from app.widgets import synthetic_badge
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
     from app.show.scope import Scope
 
+
+SYNTHETIC = "synthetic data"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -33,7 +34,12 @@ def of_one(sentence: str, basis: str, scope: Scope) -> None:
 
 def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None) -> None:
     """The sentence, its numbers and their % on one line; below it what it rests on."""
-    badge = f"{synthetic_badge.markdown()} " if scope.synthetic else ""
+    marked = f"{badge()} " if scope.synthetic else ""
     with st.container(gap="xsmall"):
         st.title(escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%"), anchor=False)
-        st.caption(f"{badge}{escaping.escaped(basis)}", help=explained)
+        st.caption(f"{marked}{escaping.escaped(basis)}", help=explained)
+
+
+def badge() -> str:
+    """The badge as part of a line of text."""
+    return f":violet-badge[:material/science: {SYNTHETIC}]"

@@ -154,11 +154,6 @@ BLAST_RADIUS = Term(
     "job's largest attempt: GPUs that two jobs held one after the other count twice.",
 )
 NODES_HIT = Term("Nodes", "Nodes of the attempts hit and of the events.")
-UNMEASURED = Term(
-    "Attempts not measured",
-    "Attempts hit whose GPUs or times are not recorded: what they lost is not in the GPU-hours "
-    "lost.",
-)
 COMPANIONS = Term(
     "Signals that come together",
     "Of the incidents that show a check or code, the share that shows others too, with Clopper and "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answers.efficiency import ettr, ledger, ledger_by_group
+from app.answers.efficiency import ettr, ledger, ledger_parts
 from data.filters import MTTF_MIN_GPUS, Selection
 from data.publish import writer
 from data.queries import efficiency
@@ -59,8 +59,8 @@ def test_the_page_is_answered_in_under_300_ms(ledger_store: Path) -> None:
         store = Store.open(ledger_store)
         begin = time.perf_counter()
         ledger.measured(store, Selection())
-        ledger_by_group.measured(store, Selection(), "day")
-        ledger_by_group.measured(store, Selection(), "account")
+        ledger_parts.measured(store, Selection(), "day")
+        ledger_parts.measured(store, Selection(), "account")
         seconds.append(time.perf_counter() - begin)
         begin = time.perf_counter()
         ettr.measured(store, Selection(min_gpus=MTTF_MIN_GPUS))

@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.actions import build_ledger
-from app.answers.efficiency import ettr, ledger, ledger_by_group
-from app.answers.fleet import contents, coverage, nodes
+from app.answers.efficiency import ettr, ledger, ledger_parts
+from app.answers.fleet import coverage, nodes
 from app.answers.fleet.choices import choices
 from app.answers.reliability import mttf, rate_by_group
 from app.ask import FEW
@@ -54,7 +54,7 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "age of large jobs": lambda store: rate_by_group.rates(store, LARGE, "node_age"),
     "failures": lambda store: reliability.failure_rows(store, EVERYTHING, limit=500),
     "attempts": lambda store: reliability.attempt_rows(store, EVERYTHING, gpus=(2, 8), limit=500),
-    "info": contents.contents,
+    "info": coverage.contents,
 }
 MAX_LEDGER_SECONDS = 0.3
 LEDGER, ETTR = "views/efficiency/ledger.py", "views/efficiency/ettr.py"
@@ -67,9 +67,9 @@ LEDGER_PAGES = {
 }  # fmt: skip
 LEDGER_QUESTIONS: dict[str, Callable[[Store], object]] = {
     "ledger": lambda store: ledger.measured(store, EVERYTHING),
-    "ledger by day": lambda store: ledger_by_group.measured(store, EVERYTHING, "day"),
-    "ledger by account": lambda store: ledger_by_group.measured(store, EVERYTHING, "account"),
-    "ledger by size": lambda store: ledger_by_group.measured(store, EVERYTHING, "size_class"),
+    "ledger by day": lambda store: ledger_parts.measured(store, EVERYTHING, "day"),
+    "ledger by account": lambda store: ledger_parts.measured(store, EVERYTHING, "account"),
+    "ledger by size": lambda store: ledger_parts.measured(store, EVERYTHING, "size_class"),
     "ettr of runs": lambda store: ettr.measured(store, EVERYTHING),
     "ettr of the largest runs": lambda store: ettr.measured(store, EVERYTHING, limit=FEW),
 }

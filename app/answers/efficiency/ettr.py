@@ -60,6 +60,9 @@ RUNS = (
     Column("joined_by", "Joined by", help="What makes its attempts and jobs one run.", wide=True),
     *columns("cluster", wide=("cluster",)),
 )  # fmt: skip
+RECORDED = ("ettr", "median", "wait_hours", "failures_per_run", "shares", "n_runs", "by_run",
+            "by_size", "by_week", "notes")  # fmt: skip
+"""Keys of the JSON."""
 GPUS = 16_384
 """Size of a job where no run is known."""
 LISTED = 20
@@ -135,6 +138,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     report = ask(measured, selection, limit=FEW)
     if not report.n_runs:
         return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
+    everything = Part("Runs", runs, (selection,), total=report.n_runs)
     curve = expected_curve_of_runs(report, ask(mttf.measured, selection), ask(habits))
     return Answer(
         sentence(report, selection.min_gpus),
@@ -143,7 +147,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             chart(report, curve),
             by_size(report),
             by_week(report),
-            _listed(report.by_run, everything=_runs(report, selection)),
+            _listed(report.by_run, everything=everything),
         ),
         report.notes,
     )
@@ -250,6 +254,11 @@ def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     return _listed(ask(measured, selection, limit=few).by_run.head(limit))
 
 
+def _behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The same behind a number of a page that lists them too."""
+    return replace(runs(ask, selection, limit=limit), key="runs_behind")
+
+
 def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
     """Runs, times in hours."""
     rows = in_hours(by_run, HOURS)[[column.key for column in RUNS]]
@@ -258,23 +267,13 @@ def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
 
 def _runs(report: EttrReport, selection: Selection) -> Part:
     """The runs that an ETTR counts."""
-    return Part("Runs behind the number", runs, (selection,), total=report.n_runs)
+    return Part("Runs behind the number", _behind, (selection,), total=report.n_runs)
 
 
 def record(report: EttrReport) -> dict[str, Any]:
     """The JSON of the command."""
-    return {
-        "ettr": report.ettr,
-        "median": report.median,
-        "wait_hours": report.wait_hours,
-        "failures_per_run": report.failures_per_run,
-        "shares": report.shares,
-        "n_runs": report.n_runs,
-        "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
-        "by_size": report.by_size,
-        "by_week": report.by_week,
-        "notes": report.notes,
-    }
+    runs = [_run(row, report.conf_level) for row in report.by_run.to_dict("records")]
+    return {name: getattr(report, name) for name in RECORDED} | {"by_run": runs}
 
 
 def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
+from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES, PUBLISHED_WHAT_IFS
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
 from app.words import numbers
@@ -40,6 +41,19 @@ MTTF = Term("MTTF of the job", "Mean time to failure of the job at this failure 
 OF_RUN = Term(
     "ETTR of a run of this length",
     "Productive time over expected wall-clock, first wait and start-up included; exact form.",
+)
+PUBLISHED = (
+    Column("form", "Form"),
+    Column("gpus", "GPUs", "count"),
+    Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "number"),
+    Column("restart_min", "Restart (min)", "number"),
+    Column("write_min", "Write (min)", "number"),
+    Column("interval_min", "Interval (min)", "number"),
+    Column("queue_min", "Queue (min)", "number"),
+    Column("paper", "Paper"),
+    Column("ours", "Ours", "decimal"),
+    Column("follows", "Follows"),
+    Column("source", "Source"),
 )
 
 
@@ -157,3 +171,38 @@ def _sheet(expected: ExpectedEttr) -> Sheet:
         ettr = expected.simulated.ettr
         rows.append(("simulated", ettr.value, ettr.lower, ettr.upper, ettr.conf_level, ettr.n))
     return Sheet(("quantity", "value", "lower", "upper", "conf_level", "n"), rows)
+
+
+def published() -> Answer:
+    """Published what-ifs beside ours, and what would be needed where a figure does not follow."""
+    rows = tuple(
+        (
+            each.form,
+            each.settings.gpus,
+            each.settings.rate_per_1000_node_days,
+            each.settings.restart_min,
+            each.settings.write_min,
+            each.settings.checkpoint_min,
+            each.settings.queue_min,
+            each.paper,
+            each.ours,
+            "yes" if each.follows else "does not follow",
+            each.source,
+        )
+        for each in PUBLISHED_WHAT_IFS
+    )
+    return Answer(
+        "Each what-if by the form and with the inputs of its paper. Nothing here is tuned to hide "
+        "what does not follow.",
+        blocks=(Table("published_ettr", "Published figures and ours", PUBLISHED, rows),),
+        notes=tuple(
+            f"{each.quantity}: {_with_unit(each.paper, each.unit)} published, "
+            f"{_with_unit(each.own_formula, each.unit)} by its own formula; {each.remark}."
+            for each in PUBLISHED_INCONSISTENCIES
+        ),
+    )
+
+
+def _with_unit(value: float, unit: str) -> str:
+    """A value, and its unit where it has one."""
+    return f"{numbers.number(value)} {unit}".rstrip()

@@ -9,7 +9,12 @@ from analytics.efficiency.buckets import BUCKETS
 from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
-from app.answers.efficiency.ledger_rows import behind, behind_loss, out_of_service
+from app.answers.efficiency.ledger_parts import (
+    NOTHING_RAN,
+    behind,
+    behind_loss,
+    out_of_service,
+)
 from app.answers.failures.taxonomy import cause_titles
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -46,10 +51,6 @@ NO_TRACES = (
 NO_PRICE = (
     "What the losses cost shows once site.toml states the price of a GPU-hour: "
     '`gpu_hour_price = 2.5` and `currency = "EUR"` in `[cluster.NAME]`.'
-)
-NOTHING_RAN = (
-    "Nothing ran and nothing failed in this selection.",
-    "Choose a longer period, a smaller job size, or reset the filters.",
 )
 EXPORT = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.failures.incidents.incident import Incident
 from analytics.failures.incidents.wording import NO_CAUSE
-from app.answers.columns import columns
+from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.failures import incidents
-from app.answers.failures.records import texts
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.failures.text_model.evaluation import Evaluation
-    from analytics.failures.text_model.model import CrossValidation, Prediction, TextModel
+    from analytics.failures.text_model.model import Prediction, TextModel
     from analytics.failures.text_model.training import Training
     from data.ingest.tabular import LabelledText
 
@@ -47,20 +47,37 @@ AT_COVERAGE = (Column("coverage", "Coverage", "ratio"), Column("accuracy", "Accu
 class Trained:
     """What a training learnt."""
 
-    n: int
-    rows_by_label: dict[str, int]
-    columns: tuple[str, ...]
-    cross_validation: CrossValidation
+    model: TextModel
     evaluation: Evaluation
     """Of the rows held out, each judged by a model that has not seen it."""
-    threshold: float | None
-    target_accuracy: float
-    training_sha256: str
     path: Path | None
     """Where the model was stored."""
     labels_without_cause: tuple[str, ...]
     """Labels that mean no cause of the site's taxonomy."""
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """A file to learn from, one to be judged by, and which of their columns say what."""
+
+    train: str
+    test: str
+    text: Sequence[str]
+    label: str
+    time: str | None = None
+    conf_level: float = 0.90
+    seed: int = 0
+
+    def read(self) -> tuple[LabelledText, LabelledText]:
+        """The rows of both."""
+        known = read_labelled_text(self.train, self.text, self.label, time=self.time)
+        return known, read_labelled_text(self.test, self.text, self.label, time=self.time)
+
+    def model_of(self, rows: list[_Row]) -> TextModel:
+        """A model of these rows."""
+        in_order = self.time is not None
+        return _model_of(rows, self.text, in_order=in_order, conf_level=self.conf_level).model
 
 
 @dataclass(frozen=True)
@@ -86,38 +103,37 @@ class TextEvaluation:
     notes: tuple[str, ...]
 
 
-def of_training(model: Trained, store: Path) -> Answer:
+def of_training(trained: Trained, store: Path) -> Answer:
     """What a model learnt of labelled rows, judged by rows that were held out."""
+    model, evaluation = trained.model, trained.evaluation
     checked = model.cross_validation
-    unmapped = ", ".join(model.labels_without_cause)
-    notes = [*model.notes]
-    if model.path is None:
+    notes = [*trained.notes]
+    if trained.path is None:
         notes.append(f"the model was not stored: {store} is no folder, name one")
-    if unmapped:
+    if trained.labels_without_cause:
         notes.append(
-            f"labels that mean no cause: {unmapped}: `classify FILE` does not say them; "
-            "[taxonomy.labels.site] in site.toml maps them"
+            f"labels that mean no cause: {', '.join(trained.labels_without_cause)}: "
+            "`classify FILE` does not say them; [taxonomy.labels.site] in site.toml maps them"
         )
     record = {
-        **_scores(model.evaluation),
+        **_scores(evaluation),
         "n": model.n,
-        "n_judged": model.evaluation.n,
+        "n_judged": evaluation.n,
         "in_time_order": checked.in_time_order,
-        "classes": model.rows_by_label,
+        "classes": dict(zip(model.labels, model.rows_by_label, strict=True)),
         "text": model.columns,
         "threshold": model.threshold,
         "target_accuracy": model.target_accuracy,
         "coverage": checked.covered_ratio,
         "covered_accuracy": checked.covered_accuracy,
         "training_sha256": model.training_sha256,
-        "model": None if model.path is None else str(model.path),
-        "labels_without_cause": model.labels_without_cause,
+        "model": None if trained.path is None else str(trained.path),
+        "labels_without_cause": trained.labels_without_cause,
     }
-    sentence = f"A model of {numbers.counted(model.n, 'row')} names the label of "
-    sentence += f"{numbers.percent(model.evaluation.accuracy.value)} of rows it has not seen"
     return _told(
-        sentence,
-        model.evaluation,
+        f"A model of {numbers.counted(model.n, 'row')} names the label of "
+        f"{numbers.percent(evaluation.accuracy.value)} of rows it has not seen",
+        evaluation,
         coverage=Number(COVERAGE, numbers.percent(checked.covered_ratio)),
         covered_accuracy=checked.covered_accuracy,
         record=record,
@@ -132,18 +148,16 @@ def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None)
     if monthly is not None:
         record["retrained"] = _evaluation_record(monthly) | {"trainings": monthly.trainings}
         notes += tuple(f"retrained: {text}" for text in monthly.notes)
-    spoken = tested.abstaining
     sentence = f"The model names the label of {numbers.percent(tested.evaluation.accuracy.value)} "
     sentence += f"of {numbers.counted(tested.evaluation.n, 'row')}"
     if monthly is not None:
         accuracy = numbers.percent(monthly.evaluation.accuracy.value)
         sentence += f"; trained anew each month, of {accuracy}"
-    coverage = estimated(COVERAGE, "share", spoken.coverage)
     return _told(
         sentence,
         tested.evaluation,
-        coverage=coverage,
-        covered_accuracy=spoken.accuracy,
+        coverage=estimated(COVERAGE, "share", tested.abstaining.coverage),
+        covered_accuracy=tested.abstaining.accuracy,
         record=record,
         notes=notes,
     )
@@ -193,13 +207,8 @@ def _evaluation_record(tested: TextEvaluation) -> dict[str, Any]:
 
 def _scores(evaluation: Evaluation) -> dict[str, Any]:
     """The keys of the contract."""
-    return {
-        "accuracy": evaluation.accuracy,
-        "macro_f1": evaluation.macro_f1,
-        "n": evaluation.n,
-        "per_class": evaluation.per_class,
-        "at_coverage": evaluation.at_coverage,
-    }
+    keys = ("accuracy", "macro_f1", "n", "per_class", "at_coverage")
+    return {key: getattr(evaluation, key) for key in keys}
 
 
 def trained(
@@ -222,87 +231,53 @@ def trained(
     training = _model_of(_rows(labelled), text, in_order=time is not None, conf_level=conf_level)
     model = training.model
     path = None if root is None else save_model(root, model.training_sha256, to_document(model))
+    unmapped = [each for each in model.labels if cause_of_label(each, causes) is None]
+    judged = (training.truth, training.chosen, training.confidence)
     return Trained(
-        n=model.n,
-        rows_by_label=dict(zip(model.labels, model.rows_by_label, strict=True)),
-        columns=model.columns,
-        cross_validation=model.cross_validation,
-        evaluation=evaluate(
-            training.truth,
-            training.chosen,
-            training.confidence,
-            conf_level=conf_level,
-            seed=seed,
-        ),
-        threshold=model.threshold,
-        target_accuracy=model.target_accuracy,
-        training_sha256=model.training_sha256,
-        path=path,
-        labels_without_cause=tuple(
-            each for each in model.labels if cause_of_label(each, causes) is None
-        ),
+        model,
+        evaluate(*judged, conf_level=conf_level, seed=seed),
+        path,
+        labels_without_cause=tuple(unmapped),
         notes=_notes(name, labelled),
     )
 
 
-def evaluated(
-    train: str,
-    test: str,
-    text: Sequence[str],
-    label: str,
-    *,
-    time: str | None = None,
-    conf_level: float = 0.90,
-    seed: int = 0,
-) -> TextEvaluation:
+def evaluated(files: LabelledFiles) -> TextEvaluation:
     """How good is a model trained on one file on the rows of another?"""
-    known = read_labelled_text(train, text, label, time=time)
-    unseen = read_labelled_text(test, text, label, time=time)
-    model = _model_of(_rows(known), text, in_order=time is not None, conf_level=conf_level).model
+    known, unseen = files.read()
+    model = files.model_of(_rows(known))
     new = ", ".join(sorted(set(unseen.labels) - set(known.labels)))
     never_said = (f"labels that training has not seen: {new}",) if new else ()
     return _judged(
+        files,
         known.labels,
         list(zip(unseen.labels, model.predict(unseen.rows), strict=True)),
-        model,
-        conf_level=conf_level,
-        seed=seed,
-        notes=(*_notes(train, known), *_notes(test, unseen), *never_said),
+        model=model,
+        notes=(*_notes(files.train, known), *_notes(files.test, unseen), *never_said),
     )
 
 
-def evaluated_monthly(
-    train: str,
-    test: str,
-    text: Sequence[str],
-    label: str,
-    *,
-    time: str,
-    conf_level: float = 0.90,
-    seed: int = 0,
-) -> TextEvaluation:
+def evaluated_monthly(files: LabelledFiles) -> TextEvaluation:
     """How good is a model trained anew at each month's start (UTC) on all labels before it?"""
-    known = read_labelled_text(train, text, label, time=time)
-    unseen = read_labelled_text(test, text, label, time=time)
+    known, unseen = files.read()
     pool = sorted((*_rows(known), *_rows(unseen)), key=lambda row: row.at or _EVER)
     answers: list[tuple[str, Prediction]] = []
     models: list[TextModel] = []
     dated = sorted((row for row in _rows(unseen) if row.at), key=lambda row: row.at or _EVER)
     for month, group in groupby(dated, key=lambda row: row.month):
         rows = list(group)
-        before = [row for row in pool if row.at and row.month < month]
-        models.append(_model_of(before, text, in_order=True, conf_level=conf_level).model)
+        models.append(files.model_of([row for row in pool if row.at and row.month < month]))
         predictions = models[-1].predict([row.texts for row in rows])
         answers += zip((row.label for row in rows), predictions, strict=True)
     if not models:
-        raise AnalysisError(f"--time {time!r} holds no time that can be read: name another column")
+        column = f"--time {files.time!r}"
+        raise AnalysisError(f"{column} holds no time that can be read: name another column")
     undated = sum(row.at is None for row in pool)
     return _judged(
+        files,
         known.labels,
         answers,
-        models[-1],
-        conf_level=conf_level,
-        seed=seed,
+        model=models[-1],
         trainings=len(models),
         notes=(f"{undated} rows without a readable time are left out",) if undated else (),
     )
@@ -339,12 +314,11 @@ def _model_of(
 
 
 def _judged(
+    files: LabelledFiles,
     known: Sequence[str],
     answers: Sequence[tuple[str, Prediction]],
-    model: TextModel,
     *,
-    conf_level: float,
-    seed: int,
+    model: TextModel,
     notes: tuple[str, ...],
     trainings: int = 1,
 ) -> TextEvaluation:
@@ -367,14 +341,14 @@ def _judged(
             truth,
             chosen,
             [each.confidence for each in predictions],
-            conf_level=conf_level,
-            seed=seed,
+            conf_level=files.conf_level,
+            seed=files.seed,
         ),
         abstaining=Abstaining(
             threshold=model.threshold,
             target_accuracy=model.target_accuracy,
-            coverage=proportion(len(spoken), len(predictions), conf_level),
-            accuracy=proportion(sum(spoken), len(spoken), conf_level),
+            coverage=proportion(len(spoken), len(predictions), files.conf_level),
+            accuracy=proportion(sum(spoken), len(spoken), files.conf_level),
         ),
         n_train=model.n,
         trainings=trainings,

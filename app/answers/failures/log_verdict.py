@@ -107,14 +107,6 @@ def _tables(verdict: LogVerdict) -> Iterator[Table]:
 def _record(judged: FileVerdict) -> dict[str, Any]:
     """The JSON of the command."""
     verdict = judged.verdict
-    return {
-        "cause": verdict.cause,
-        "labels": judged.labels,
-        "domain": verdict.domain,
-        "confidence": verdict.confidence,
-        "method": verdict.method,
-        "symptom": verdict.symptom,
-        "evidence": verdict.evidence,
-        "alternatives": verdict.alternatives,
-        "n_lines": judged.n_lines,
-    }
+    names = ("domain", "confidence", "method", "symptom", "evidence", "alternatives")
+    told = {name: getattr(verdict, name) for name in names}
+    return {"cause": verdict.cause, "labels": judged.labels, **told, "n_lines": judged.n_lines}

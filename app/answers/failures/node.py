@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analytics.failures.node_history import Node
-from app.answers.columns import columns
+from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
 from app.answers.failures import incidents
-from app.answers.failures.records import texts
 from app.answers.failures.taxonomy import cause_titles
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -71,11 +70,6 @@ FACTS = (
     Column("value", "Value"),
     Column("from_at", "From", "time", "UTC"),
     Column("to_at", "To", "time", "UTC", none="holds"),
-)
-NO_FACTS = Missing(
-    "node_facts",
-    "Nothing but its name is known of this node.",
-    "Rack, pod and driver come from sources that name them, such as health checks.",
 )
 NO_HISTORY = Missing(
     "node_history",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from app.answers.columns import text
 from app.answers.content import Table
-from app.answers.failures.records import text
 from app.words.cells import Column
 from data.state import State
 

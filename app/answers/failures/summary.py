@@ -75,16 +75,14 @@ def sentence(summary: FailureSummary) -> str:
     if not summary.n_failed:
         return f"None of {numbers.counted(summary.n_ended, 'attempt')} failed."
     n = {domain.domain: domain.n_attempts for domain in summary.by_domain}
-    failed = [
-        f"{summary.n_failed_attempts:,} of {numbers.counted(summary.n_ended, 'attempt')} failed"
-        if summary.n_ended
-        else "",
-        f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs"
-        if summary.n_logged
-        else "",
-    ]
+    failed = []
+    if summary.n_ended:
+        ended = numbers.counted(summary.n_ended, "attempt")
+        failed.append(f"{summary.n_failed_attempts:,} of {ended} failed")
+    if summary.n_logged:
+        failed.append(f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs")
     return (
-        f"{' and '.join(part for part in failed if part)}: "
+        f"{' and '.join(failed)}: "
         f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
         f"{n['hardware']:,} by hardware, {n['unknown']:,} without evidence of a cause."
     )

@@ -24,6 +24,10 @@ EVENT_KEYS = (
     "line", "xid", "sxid", "pci_bus_id", "pid", "process", "severity", "observed_at", "node",
     "stated_severity", "cause", "domain", "title", "immediate_action", "message", "readings",
 )  # fmt: skip
+SXID_KEYS = (
+    "mnemonic", "title", "domain", "cause", "severity", "immediate_action", "investigatory_action",
+    "potentially_fatal", "always_fatal",
+)  # fmt: skip
 FACTS = (Column("key", "What"), Column("value", "The catalog says"))
 EVENTS = (
     Column("line", "Line", "count"),
@@ -152,20 +156,8 @@ def _sxid_record(code: int) -> Record:
 
     entry = sxid_entries().get(code)
     sources = [{"name": entry.source, "says": f"severity {entry.severity}"}] if entry else []
-    return {
-        "sxid": code,
-        "listed": entry is not None,
-        "mnemonic": None,
-        "title": entry and entry.title,
-        "domain": entry and entry.domain,
-        "cause": entry and entry.cause,
-        "severity": entry and entry.severity,
-        "immediate_action": None,
-        "investigatory_action": None,
-        "potentially_fatal": entry and entry.potentially_fatal,
-        "always_fatal": entry and entry.always_fatal,
-        "sources": sources,
-    }
+    told = {key: getattr(entry, key, None) for key in SXID_KEYS}
+    return {"sxid": code, "listed": entry is not None, **told, "sources": sources}
 
 
 def _without_code(record: Record) -> Record:
@@ -203,12 +195,7 @@ def _event_record(event: KernelEvent, driver: str | None) -> Record:
     severity, action, readings = _by_message(event, driver)
     lost = event.check_name == "gpu_lost"
     return {
-        "line": event.line,
-        "xid": event.xid,
-        "sxid": event.sxid,
-        "pci_bus_id": event.pci_bus_id,
-        "pid": event.pid,
-        "process": event.process,
+        **{key: getattr(event, key) for key in EVENT_KEYS[:6]},
         "severity": severity or (entry and entry.severity) or ("critical" if lost else None),
         "observed_at": event.observed_at,
         "node": event.node,

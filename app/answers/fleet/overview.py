@@ -18,12 +18,13 @@ def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
     """How often does the fleet fail, what do large runs get out of it, and which nodes are out?"""
     report = ask(mttf.measured, selection)
     before = ask(mttf.measured_before, selection)
+    headlines = mttf.Headlines(report, before, selection)
     fleet = ask(nodes.nodes, selection)
     return Answer(
         mttf.fleet_sentence(report),
         (
-            mttf.failure_rate(report, before, selection),
-            mttf.largest_jobs(report, before, selection),
+            headlines.number(mttf.RATE),
+            headlines.largest_jobs(),
             *ettr.large_runs(ask, selection),
             nodes.number(fleet, selection, timezone=timezone),
             coverage.number(ask(coverage.held, selection), selection),

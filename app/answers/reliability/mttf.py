@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
+from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
-from app.answers.reliability.failures_counted import attempts, failures
+from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from app.ask import Ask
+    from app.words.cells import Kind
     from data.filters import Selection
     from data.store import Store
+
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 TERMS = (
@@ -32,6 +35,17 @@ TERMS = (
     terms.BETWEEN_FAILURES,
     terms.REPAIR,
 )
+RATE, INCIDENT_RATE = "rate_per_1000_node_days", "incident_rate_per_1000_node_days"
+MTTF, REPAIR = "mttf_hours", "mean_repair_hours"
+BETWEEN_FAILURES = "mean_time_between_failures_hours"
+ESTIMATES: dict[str, tuple[Term, Kind]] = {
+    RATE: (terms.FAILURE_RATE, "rate"),
+    INCIDENT_RATE: (terms.INCIDENT_RATE, "rate"),
+    MTTF: (terms.NODE_MTTF, "mttf"),
+    BETWEEN_FAILURES: (terms.BETWEEN_FAILURES, "mttf"),
+    REPAIR: (terms.REPAIR, "mttf"),
+}
+"""Estimates of a whole selection by their keys in JSON: what they mean, how they are written."""
 NO_LARGE_JOBS = (
     "No job of {n} GPUs or more ran, so the failure rate and its projection are unknown: lower "
     "the smallest job."
@@ -65,6 +79,17 @@ def measured_before(
     return report if report.rate.exposure else None
 
 
+def estimates(report: MttfReport) -> dict[str, Estimate]:
+    """The estimates of the whole selection by their keys."""
+    return {
+        RATE: report.rate.rate_per_1000_node_days,
+        INCIDENT_RATE: report.incident_rate.rate_per_1000_node_days,
+        MTTF: report.rate.mttf_hours,
+        BETWEEN_FAILURES: report.mean_time_between_failures_hours,
+        REPAIR: report.mean_repair_hours,
+    }
+
+
 def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     """How long until a job of N GPUs fails: measured by size, beside what the rate projects.
 
@@ -77,7 +102,7 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
         sentence(report),
-        headlines(report, before, selection),
+        Headlines(report, before, selection).all(),
         (shown, by_size(report, selection), projected(report)),
         notes=(*report.notes, *([large] if without else [])),
         terms=(*TERMS, *_counted(report, selection)),
@@ -151,97 +176,52 @@ def _without_rate(report: MttfReport) -> str:
     return f"{text}; how often a node fails is unknown"
 
 
-def headlines(
-    report: MttfReport, before: MttfReport | None, selection: Selection
-) -> tuple[Number, ...]:
-    """The numbers, those of the page first: four, repairs among them where a source states any."""
-    of_node = node_mttf(report, before, selection)
-    repairs = repair(report, before, selection)
-    second, later = (repairs, of_node) if report.mean_repair_hours.n else (of_node, repairs)
-    return (
-        largest_jobs(report, before, selection),
-        second,
-        failure_rate(report, before, selection),
-        incident_rate(report, before, selection),
-        later,
-        between_failures(report, before, selection),
-        Number(terms.EXPOSURE, numbers.number(report.rate.exposure), exact=report.rate.exposure),
-    )
+@dataclass(frozen=True)
+class Headlines:
+    """The headline numbers of a period, each beside that of the preceding one."""
 
+    now: MttfReport
+    before: MttfReport | None
+    selection: Selection
 
-def failure_rate(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """Failures per 1,000 node-days."""
-    return estimated(
-        terms.FAILURE_RATE,
-        "rate",
-        report.rate.rate_per_1000_node_days,
-        before=None if before is None else before.rate.rate_per_1000_node_days,
-        opens=_failures(report, selection),
-    )
+    def number(self, name: str) -> Number:
+        """One of `ESTIMATES`; of repairs, less is better."""
+        term, kind = ESTIMATES[name]
+        shown = estimated(
+            term,
+            kind,
+            estimates(self.now)[name],
+            before=None if self.before is None else estimates(self.before)[name],
+            opens=_failures(self.now, self.selection),
+        )
+        return replace(shown, higher_is_better=False) if term is terms.REPAIR else shown
 
+    def largest_jobs(self) -> Number:
+        """MTTF of the largest class that ran; where there is none, the mean gap of failures."""
+        largest = self.now.largest_class
+        if largest is None:
+            return self.number(BETWEEN_FAILURES)
+        earlier = () if self.before is None else self.before.by_size
+        sizes = (largest.gpus_from, largest.gpus_to)
+        return estimated(
+            terms.largest_jobs(*sizes),
+            "mttf",
+            largest.mttf_hours,
+            before=next((c.mttf_hours for c in earlier if c.gpus_to == largest.gpus_to), None),
+            opens=Part("Attempts behind the number", attempts, (self.selection, *sizes)),
+        )
 
-def incident_rate(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """Incidents per 1,000 node-days."""
-    return estimated(
-        terms.INCIDENT_RATE,
-        "rate",
-        report.incident_rate.rate_per_1000_node_days,
-        before=None if before is None else before.incident_rate.rate_per_1000_node_days,
-        opens=_failures(report, selection),
-    )
-
-
-def node_mttf(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """MTTF of one node."""
-    return estimated(
-        terms.NODE_MTTF,
-        "mttf",
-        report.rate.mttf_hours,
-        before=None if before is None else before.rate.mttf_hours,
-        opens=_failures(report, selection),
-    )
-
-
-def between_failures(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """Mean gap between failures of the whole selection."""
-    return estimated(
-        terms.BETWEEN_FAILURES,
-        "mttf",
-        report.mean_time_between_failures_hours,
-        before=None if before is None else before.mean_time_between_failures_hours,
-        opens=_failures(report, selection),
-    )
-
-
-def repair(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """Mean time to repair, of which less is better."""
-    shown = estimated(
-        terms.REPAIR,
-        "mttf",
-        report.mean_repair_hours,
-        before=None if before is None else before.mean_repair_hours,
-        opens=_failures(report, selection),
-    )
-    return replace(shown, higher_is_better=False)
-
-
-def largest_jobs(report: MttfReport, before: MttfReport | None, selection: Selection) -> Number:
-    """MTTF of the largest class that ran; where there is none, the mean gap between failures."""
-    largest = report.largest_class
-    if largest is None:
-        return between_failures(report, before, selection)
-    earlier = () if before is None else before.by_size
-    return estimated(
-        terms.largest_jobs(largest.gpus_from, largest.gpus_to),
-        "mttf",
-        largest.mttf_hours,
-        before=next((c.mttf_hours for c in earlier if c.gpus_to == largest.gpus_to), None),
-        opens=Part(
-            "Attempts behind the number",
-            attempts,
-            (selection, largest.gpus_from, largest.gpus_to),
-        ),
-    )
+    def all(self) -> tuple[Number, ...]:
+        """The page's four first, repairs among them where a source states any."""
+        second, later = MTTF, REPAIR
+        if self.now.mean_repair_hours.n:
+            second, later = REPAIR, MTTF
+        exposure = self.now.rate.exposure
+        return (
+            self.largest_jobs(),
+            *map(self.number, (second, RATE, INCIDENT_RATE, later, BETWEEN_FAILURES)),
+            Number(terms.EXPOSURE, numbers.number(exposure), exact=exposure),
+        )
 
 
 def by_size(report: MttfReport, selection: Selection) -> Table:
@@ -293,15 +273,13 @@ def projected(report: MttfReport) -> Table:
 
 def record(report: MttfReport) -> dict[str, Any]:
     """The JSON of the command."""
+    rate, incident_rate, *hours = estimates(report).items()
     return {
         "failures": report.rate.failures,
         "exposure_node_days": report.rate.exposure,
-        "rate_per_1000_node_days": report.rate.rate_per_1000_node_days,
+        **dict([rate]),
         "incidents": report.incident_rate.failures,
-        "incident_rate_per_1000_node_days": report.incident_rate.rate_per_1000_node_days,
-        "mttf_hours": report.rate.mttf_hours,
-        "mean_time_between_failures_hours": report.mean_time_between_failures_hours,
-        "mean_repair_hours": report.mean_repair_hours,
+        **dict([incident_rate, *hours]),
         "dispersion": report.rate.dispersion,
         "by_size": [
             {
@@ -351,9 +329,9 @@ def _failures(report: MttfReport, selection: Selection) -> Part:
 
 def chart(report: MttfReport) -> Chart | Missing:
     """Measured and projected MTTF, or why there is none to draw."""
-    estimates = [c.mttf_hours for c in report.by_size] + [p.mttf_hours for p in report.projection]
+    drawn = [c.mttf_hours for c in report.by_size] + [p.mttf_hours for p in report.projection]
     n_sizes = sum(size.mttf_hours.lower is not None for size in report.by_size)
-    if not any(e.value is not None or e.lower is not None for e in estimates):
+    if not any(e.value is not None or e.lower is not None for e in drawn):
         return _missing(report)
     return Chart(
         "reliability.mttf_by_size",
@@ -391,13 +369,8 @@ def _missing(report: MttfReport) -> Missing:
 
 def _sheet(report: MttfReport) -> Sheet:
     """Every estimate as a row; sizes are empty where it is of no size."""
-    rate, incidents = report.rate, report.incident_rate
-    estimates: list[tuple[str, int | None, int | None, Estimate]] = [
-        ("rate_per_1000_node_days", None, None, rate.rate_per_1000_node_days),
-        ("incident_rate_per_1000_node_days", None, None, incidents.rate_per_1000_node_days),
-        ("mttf_hours", None, None, rate.mttf_hours),
-        ("mean_time_between_failures_hours", None, None, report.mean_time_between_failures_hours),
-        ("mean_repair_hours", None, None, report.mean_repair_hours),
+    rows: list[tuple[str, int | None, int | None, Estimate]] = [
+        *((name, None, None, estimate) for name, estimate in estimates(report).items()),
         *(("by_size", s.gpus_from, s.gpus_to, s.mttf_hours) for s in report.by_size),
         *(("projection", p.gpus, p.gpus, p.mttf_hours) for p in report.projection),
     ]
@@ -405,6 +378,31 @@ def _sheet(report: MttfReport) -> Sheet:
         ("quantity", "gpus_from", "gpus_to", "value", "lower", "upper", "conf_level", "n"),
         [
             (name, first, last, e.value, e.lower, e.upper, e.conf_level, e.n)
-            for name, first, last, e in estimates
+            for name, first, last, e in rows
         ],
     )
+
+
+FAILURES = columns(
+    "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
+    "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
+    "repair_minutes", "text", hidden=("attempt_key",),
+)  # fmt: skip
+ATTEMPTS = columns(
+    "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",
+    "end_at", "partition", "user", "account", "cluster", hidden=("attempt_key",),
+)  # fmt: skip
+
+
+def failures(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The failed attempts, or failures of nodes, that a rate counts; the newest first."""
+    rows = ask(reliability.failure_rows, selection, limit=limit)
+    return Table("failures", "Failures behind the number", FAILURES, rows, "No failure counts.")
+
+
+def attempts(
+    ask: Ask, selection: Selection, gpus_from: int, gpus_to: int, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts of a class of sizes, the longest first."""
+    rows = ask(reliability.attempt_rows, selection, gpus=(gpus_from, gpus_to), limit=limit)
+    return Table("attempts", "Attempts behind the number", ATTEMPTS, rows, "No attempt ran.")

@@ -1,9 +1,10 @@
-"""What MTTF does a given failure rate imply for jobs of some sizes? Needs no store."""
+"""What MTTF does a given failure rate imply, and do published figures follow? Needs no store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.reliability.comparisons import PUBLISHED_MTTF, SOURCE
 from analytics.reliability.failure_rate import projection_of_rate
 from app.answers.content import Answer, Sheet, Table
 from app.words import numbers
@@ -29,4 +30,35 @@ def answer(rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node
         blocks=(table,),
         record={"projection": [{"gpus": gpus, "mttf_hours": hours} for gpus, hours in rows]},
         sheet=Sheet(("gpus", "mttf_hours"), rows),
+    )
+
+
+FOLLOWS = {"yes": "yes", "roughly": "roughly", "no": "does not follow from r_f"}
+PUBLISHED = (
+    Column("gpus", "GPUs", "count"),
+    Column("published", "Published"),
+    Column("projected_hours", "24 h / (N r_f) (h)", "hours"),
+    Column("implied_rate_per_1000_node_days", "Implied r_f", "number",
+           help="The rate at which the published MTTF would follow."),
+    Column("follows", "Follows from r_f"),
+)  # fmt: skip
+
+
+def published() -> Answer:
+    """The published figures beside what the published rate gives."""
+    rows = tuple(
+        (
+            each.gpus,
+            each.stated_as,
+            each.projected_hours,
+            each.implied_rate_per_1000_node_days,
+            FOLLOWS[each.follows],
+        )
+        for each in PUBLISHED_MTTF
+    )
+    note = f"{SOURCE}. Implied r_f: the rate at which the published MTTF would follow."
+    return Answer(
+        "Published figures beside the published rate. Two of the paper's measured values do not "
+        "follow from its own rate; nothing here is tuned to hide that.",
+        blocks=(Table("published_mttf", "Published MTTF", PUBLISHED, rows, note=note),),
     )

@@ -59,15 +59,7 @@ def table(groups: Sequence[GroupRate], by: RateGroup) -> Table:
             Column("exposure_node_days", "Exposure (node-days)", "number"),
             Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
         ),
-        tuple(
-            (
-                group.group,
-                group.estimate.failures,
-                group.estimate.exposure,
-                group.estimate.rate_per_1000_node_days,
-            )
-            for group in groups
-        ),
+        tuple(tuple(row.values())[:4] for row in record(groups)),
         "Nothing ran in the period.",
     )
 
@@ -99,29 +91,17 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
     known = sum(group.estimate.rate.value is not None for group in groups)
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "
     says += "intervals. The values stand in the table."
+    title, data = f"Failure rate by {by.replace('_', ' ')}", (groups, overall.rate)
     if by == "week":
-        return Chart(
-            "reliability.rate_over_time", "Failure rate by week", says, (groups, overall.rate), key
-        )
-    return Chart(
-        "reliability.rate_by_group",
-        f"Failure rate by {by.replace('_', ' ')}",
-        says,
-        (groups, overall.rate),
-        key,
-        {"by": by},
-    )
+        return Chart("reliability.rate_over_time", title, says, data, key)
+    return Chart("reliability.rate_by_group", title, says, data, key, {"by": by})
 
 
 def _sheet(groups: Sequence[GroupRate]) -> Sheet:
     """The groups alone: a CSV holds one kind of rows."""
-    rates_of = [group.estimate.rate_per_1000_node_days for group in groups]
+    keys = ("group", "failures", "exposure_node_days", "rate_per_1000_node_days", "lower", "upper")
+    rows = [(*row.values(),) for row in record(groups)]
     return Sheet(
-        ("group", "failures", "exposure_node_days", "rate_per_1000_node_days", "lower", "upper",
-         "conf_level"),
-        [
-            (group.group, group.estimate.failures, group.estimate.exposure, rate.value,
-             rate.lower, rate.upper, rate.conf_level)
-            for group, rate in zip(groups, rates_of, strict=True)
-        ],
-    )  # fmt: skip
+        (*keys, "conf_level"),
+        [(*of, rate.value, rate.lower, rate.upper, rate.conf_level) for *of, rate, _ in rows],
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics.efficiency.buckets import BUCKETS
 from app.figures import template
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import plotly.graph_objects as go
 
@@ -77,32 +76,23 @@ def swatch(bucket: str, mode: Mode) -> str:
     return f'<span style="color:{colour(bucket, mode)}">■</span> {title(bucket)}'
 
 
-@dataclass(frozen=True)
-class Label:
-    """A text beside the row `y` of a figure, right of its plot."""
-
-    text: str
-    y: float
-    colour: str
-    place: Mapping[str, object] = field(default_factory=dict)
-    """Further properties of the annotation, in Plotly's words."""
-
-    def annotation(self) -> dict[str, object]:
-        """As Plotly wants it."""
-        return {
-            "text": self.text,
-            "x": 1.0,
-            "y": self.y,
-            "xref": "paper",
-            "yanchor": "middle",
-            "xanchor": "left",
-            "align": "left",
-            "showarrow": False,
-            "font": {"color": self.colour},
-            **self.place,
-        }
+def name_colours(chart: go.Figure, names: Sequence[str], mode: Mode, *, colour: str) -> None:
+    """The colours of buckets in words, above the plot."""
+    text = "   ".join(swatch(each, mode) for each in names)
+    above = {"xref": "paper", "yref": "paper", "yanchor": "bottom", "yshift": 4}
+    template.label(chart, text, x=0.0, y=1.0, colour=colour, **above)
 
 
-def add_labels(chart: go.Figure, labels: Sequence[Label]) -> None:
-    """Places the labels of a figure that has none yet."""
-    chart.update_layout(annotations=[label.annotation() for label in labels])
+def note(text: str, y: float, colour: str, **place: object) -> dict[str, object]:
+    """A text beside the row `y`, right of the plot: many are added to a figure at once."""
+    return {
+        "text": text,
+        "x": 1.0,
+        "y": y,
+        "xref": "paper",
+        "yanchor": "middle",
+        "xanchor": "left",
+        "align": "left",
+        "showarrow": False,
+        "font": {"color": colour},
+    } | place

@@ -8,12 +8,9 @@ from analytics.efficiency.buckets import STACK
 from analytics.efficiency.ledger_groups import UNKNOWN_GROUP
 from app.figures import template
 from app.figures.efficiency import buckets
-from app.figures.efficiency.buckets import Label
 from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import plotly.graph_objects as go
 
@@ -48,21 +45,23 @@ def figure(losses: LossesByGroup, *, mode: Mode = "light", note: str = "") -> go
     ]
     for name in lost:
         _add_bucket(chart, shown[shown["bucket"].eq(name)], name, rows=rows, mode=mode)
+    text = template.PALETTES[mode].text
     names = "   ".join(buckets.swatch(name, mode) for name in lost) or "nothing was lost"
-    legend = {"x": 0.0, "yref": "paper", "yanchor": "bottom", "yshift": 4}
-    notes = _notes(groups, mode=mode)
-    buckets.add_labels(chart, [Label(names, 1.0, template.PALETTES[mode].text, legend), *notes])
-    chart.update_layout(barmode="stack", margin={"r": NOTES_PX, "t": 84})
+    above = {"x": 0.0, "yref": "paper", "yanchor": "bottom", "yshift": 4}
+    notes = [buckets.note(_held(each), y, text, xshift=12) for y, each in enumerate(groups)]
+    chart.update_layout(
+        annotations=[buckets.note(names, 1.0, text, **above), *notes],
+        barmode="stack",
+        margin={"r": NOTES_PX, "t": 84},
+    )
     chart.update_xaxes(
-        title="Share of the GPU-hours that jobs held", ticksuffix=" %", showgrid=True,
+        title="Share of the GPU-hours that jobs held",
+        ticksuffix=" %",
+        showgrid=True,
         rangemode="tozero",
-    )  # fmt: skip
-    chart.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[template.plain(_named(each.group, losses.by)) for each in groups],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[max(len(rows), 1) - 0.5, -0.5], showgrid=False, ticklen=0,
-    )  # fmt: skip
+    )
+    titles = [template.plain(_named(each.group, losses.by)) for each in groups]
+    template.name_rows(chart, titles, mode)
     return chart
 
 
@@ -98,14 +97,7 @@ def _add_bucket(
     )
 
 
-def _notes(groups: Sequence[GroupHours], *, mode: Mode) -> list[Label]:
-    """How much a group held, and how much of it was productive, right of its bar."""
-    colour, place = template.PALETTES[mode].text, {"xshift": 12}
-    return [
-        Label(
-            f"{numbers.percent(each.productive_ratio)} of "
-            f"{numbers.number(each.gpu_hours)} GPU-h productive",
-            y, colour, place,
-        )
-        for y, each in enumerate(groups)
-    ]  # fmt: skip
+def _held(group: GroupHours) -> str:
+    """How much a group held, and how much of it was productive."""
+    share, held = numbers.percent(group.productive_ratio), numbers.number(group.gpu_hours)
+    return f"{share} of {held} GPU-h productive"

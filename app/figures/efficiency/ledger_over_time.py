@@ -38,10 +38,8 @@ def figure(over_time: HoursOverTime, *, mode: Mode = "light", note: str = "") ->
     gaps = _add_gaps(chart, over_time, drawn, mode)
     lines = [buckets.swatch(name, mode) for name in reversed(drawn)]
     names = "<br>".join([*lines, *(["▨ no record of a job"] if gaps else [])])
-    template.label(
-        chart, names, x=1.0, y=1.0, xref="paper", yref="paper", yanchor="top", xshift=12,
-        colour=template.PALETTES[mode].text,
-    )  # fmt: skip
+    colour = template.PALETTES[mode].text
+    template.beside(chart, names, 1.0, colour=colour, yref="paper", yanchor="top")
     chart.update_layout(barmode="stack", bargap=0, margin={"r": NAMES_PX})
     chart.update_xaxes(
         type="date",

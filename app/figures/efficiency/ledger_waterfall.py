@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from analytics.efficiency.goodput import CAPACITY, HELD, HOUR_S
 from app.figures import template
 from app.figures.efficiency import buckets
-from app.figures.efficiency.buckets import Label
 from app.words import numbers
 
 if TYPE_CHECKING:
@@ -57,14 +56,7 @@ def figure(ledger: GoodputLedger, *, mode: Mode = "light", note: str = "") -> go
         ticksuffix=" %",
         showgrid=True,
     )
-    chart.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[row.title for row in rows],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        ticklen=0,
-    )
+    template.name_rows(chart, [row.title for row in rows], mode)
     chart.update_layout(margin={"r": NOTES_PX, "t": 82})
     return chart
 
@@ -100,38 +92,42 @@ def _add_bars(chart: go.Figure, rows: Sequence[Step], *, start: float, mode: Mod
             ],
             "line": {"width": [0 if row.bucket else 1 for row in rows], "color": palette.muted},
         },
-        customdata=[[row.bucket.bucket if row.bucket else "", _says(row)] for row in rows],
-        hovertemplate="%{customdata[1]}<extra></extra>",
         name="buckets",
+        **template.hover(
+            [_says(row) for row in rows], [row.bucket.bucket if row.bucket else "" for row in rows]
+        ),
     )
 
 
 def _add_whiskers(chart: go.Figure, rows: Sequence[Step], *, mode: Mode) -> None:
     """Where bars end at the bounds of what is estimated: a loss that is less ends further right."""
-    estimated = [(y, row.bucket, row) for y, row in enumerate(rows) if row.bucket]
-    drawn = [(y, bucket.ratio, row) for y, bucket, row in estimated if bucket.kind.estimated]
-    above = [100 * ((ratio.upper or 0.0) - (ratio.value or 0.0)) for _, ratio, _ in drawn]
-    below = [100 * ((ratio.value or 0.0) - (ratio.lower or 0.0)) for _, ratio, _ in drawn]
-    grows = [row.to_ratio > row.from_ratio for *_, row in drawn]
+    drawn = [
+        (y, row, row.bucket.ratio)
+        for y, row in enumerate(rows)
+        if row.bucket and row.bucket.kind.estimated
+    ]
+    spreads = []
+    for _, row, ratio in drawn:
+        more = 100 * ((ratio.upper or 0.0) - (ratio.value or 0.0))
+        less = 100 * ((ratio.value or 0.0) - (ratio.lower or 0.0))
+        spreads.append((more, less) if row.to_ratio > row.from_ratio else (less, more))
     chart.add_scatter(
-        x=[100 * row.to_ratio for *_, row in drawn],
+        x=[100 * row.to_ratio for _, row, _ in drawn],
         y=[y for y, *_ in drawn],
         mode="markers",
         marker={"size": 1, "color": template.PALETTES[mode].text},
         error_x={
             "type": "data",
             "symmetric": False,
-            "array": [up if up_is_more else down
-                      for up, down, up_is_more in zip(above, below, grows, strict=True)],
-            "arrayminus": [down if up_is_more else up
-                           for up, down, up_is_more in zip(above, below, grows, strict=True)],
+            "array": [right for right, _ in spreads],
+            "arrayminus": [left for _, left in spreads],
             "thickness": 1.2,
             "width": 4,
             "color": template.PALETTES[mode].text,
         },
         hoverinfo="skip",
         name="intervals",
-    )  # fmt: skip
+    )
 
 
 def _add_steps(chart: go.Figure, rows: Sequence[Step], *, start: float, mode: Mode) -> None:
@@ -162,23 +158,21 @@ def _add_notes(
     chart: go.Figure, rows: Sequence[Step], ledger: GoodputLedger, *, mode: Mode
 ) -> None:
     """GPU-hours with their interval, and the share, right of each bar."""
-    palette = template.PALETTES[mode]
-    share: dict[str, object] = {"xanchor": "right", "xshift": 64}
-    hours: dict[str, object] = {"xshift": 76}
-    above: dict[str, object] = {"yanchor": "bottom"}
+    text, muted = template.PALETTES[mode].text, template.PALETTES[mode].muted
+    share = {"xanchor": "right", "xshift": 64}
     level = numbers.percent(ledger.conf_level)
-    labels = [
-        Label("share", -0.5, palette.muted, share | above),
-        Label(f"GPU-hours ({level} interval)", -0.5, palette.muted, hours | above),
+    notes = [
+        buckets.note("share", -0.5, muted, yanchor="bottom", **share),
+        buckets.note(f"GPU-hours ({level} interval)", -0.5, muted, xshift=76, yanchor="bottom"),
     ]
     for y, row in enumerate(rows):
         ratio = abs(row.to_ratio - row.from_ratio)
         spread = numbers.spread(row.bucket.gpu_hours) if row.bucket else ""
-        text = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
-        faint = f' <span style="color:{palette.muted}">({spread})</span>' if spread else ""
-        labels.append(Label(numbers.percent(ratio), y, palette.text, share))
-        labels.append(Label(f"{text}{faint}", y, palette.text, hours))
-    buckets.add_labels(chart, labels)
+        faint = f' <span style="color:{muted}">({spread})</span>' if spread else ""
+        hours = numbers.number(ledger.total_gpu_seconds * ratio / HOUR_S)
+        notes.append(buckets.note(numbers.percent(ratio), y, text, **share))
+        notes.append(buckets.note(f"{hours}{faint}", y, text, xshift=76))
+    chart.update_layout(annotations=notes)
 
 
 def _says(row: Step) -> str:
@@ -187,9 +181,8 @@ def _says(row: Step) -> str:
         return f"<b>{row.title}</b>: {numbers.percent(row.to_ratio)}"
     bucket = row.bucket
     spread = numbers.spread(bucket.gpu_hours)
-    basis = (
-        f"{spread} ({numbers.percent(bucket.gpu_hours.conf_level)})" if spread else "as recorded"
-    )
+    level = numbers.percent(bucket.gpu_hours.conf_level)
+    basis = f"{spread} ({level})" if spread else "as recorded"
     return (
         f"<b>{row.title}</b>: {numbers.number(bucket.gpu_hours.value)} GPU-hours, {basis}<br>"
         f"{numbers.percent(bucket.ratio.value)} · click for its rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from app.figures import template
 from app.figures.efficiency import buckets
 from app.figures.failures import attempts as attempt_figure
 from app.figures.failures import domains
+from app.figures.times import TimeChart
 from app.words import numbers
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from analytics.efficiency.run_ettr import EttrOverTime
-    from app.figures.template import Mode, Palette
+    from app.figures.template import Mode
 
 TITLES: Final = {
     "queued": "queued",
@@ -65,7 +66,6 @@ def figure(
     timezone
         Zone of the axis.
     """
-    palette = template.PALETTES[mode]
     drawn = attempts.tail(MAX_ATTEMPTS).reset_index(drop=True)
     left_out = len(attempts) - len(drawn)
     upper_px = ROW_PX * max(len(drawn), 2)
@@ -76,25 +76,22 @@ def figure(
         height=FRAME_PX + upper_px + RATIO_PX,
     )
     split = RATIO_PX / (RATIO_PX + upper_px + 30)
-    _add_attempts(chart, drawn, timezone=timezone, mode=mode)
-    _name_parts(chart, drawn, mode)
-    _add_ends(chart, drawn, titles=titles, timezone=timezone, mode=mode)
-    _add_ratios(chart, over_time, timezone=timezone, palette=palette)
+    times = TimeChart(chart, timezone, mode)
+    _add_attempts(times, drawn)
+    _add_ends(times, drawn, titles)
+    _add_ratios(times, over_time)
     first, last = (pd.Timestamp(over_time.at_s[place], unit="s", tz="UTC") for place in (0, -1))
-    attempt_figure.date_axis(chart, (first, last), timezone)
+    times.date_axis(first, last)
+    template.name_rows(
+        chart,
+        [template.plain(each) for each in attempt_figure.names(drawn)],
+        mode,
+        domain=[split + 30 / (RATIO_PX + upper_px + 30), 1.0],
+    )
     chart.update_layout(
         barmode="overlay",
         margin={"r": NAMES_PX, "t": 84},
         xaxis={"anchor": "y2"},
-        yaxis={
-            "domain": [split + 30 / (RATIO_PX + upper_px + 30), 1.0],
-            "tickvals": list(range(len(drawn))),
-            "ticktext": [template.plain(each) for each in _names(drawn)],
-            "tickfont": {"color": palette.text},
-            "range": [max(len(drawn), 1) - 0.5, -0.5],
-            "showgrid": False,
-            "ticklen": 0,
-        },
         yaxis2={"domain": [0.0, split], "range": [0, 1.05], "title": "ETTR", "anchor": "x"},
     )
     return chart
@@ -110,32 +107,24 @@ def frame(
     return over_time.table()
 
 
-def _records(attempts: pd.DataFrame) -> list[dict[str, Any]]:
-    """Attempts one by one."""
-    return cast("list[dict[str, Any]]", attempts.to_dict("records"))
-
-
-def _names(drawn: pd.DataFrame) -> list[str]:
-    """Names of the rows."""
-    several = {"several_jobs": drawn["job_id"].nunique() > 1, "several_clusters": False}
-    return [attempt_figure.name(row, **several) for row in _records(drawn)]
-
-
-def _add_attempts(chart: go.Figure, drawn: pd.DataFrame, *, timezone: str, mode: Mode) -> None:
-    """Bars of the parts; of what happens by turns each has the height of its share."""
+def _add_attempts(times: TimeChart, drawn: pd.DataFrame) -> None:
+    """Bars of the parts, their colours in words; of what happens by turns each has its share."""
+    held: dict[str, None] = {}
     for part, spans in part_spans(drawn).items():
-        chart.add_bar(
+        width = NARROW if part == "queued" else WIDE
+        times.figure.add_bar(
             orientation="h",
             y=spans["row"],
-            base=[attempt_figure.local(at, timezone) for at in spans["start_at"]],
+            base=[times.local(at) for at in spans["start_at"]],
             x=spans["seconds"] * 1000,
-            width=(NARROW if part == "queued" else WIDE) * spans["share"],
-            offset=(NARROW if part == "queued" else WIDE) * (spans["below"] - 0.5),
-            marker=_marker(part, spans, mode),
-            customdata=[f"{TITLES[part]} {numbers.duration(h)}" for h in spans["hours"]],
-            hovertemplate="%{customdata}<extra></extra>",
+            width=width * spans["share"],
+            offset=width * (spans["below"] - 0.5),
+            marker=_marker(part, spans, times.mode),
             name=part,
+            **template.hover([f"{TITLES[part]} {numbers.duration(h)}" for h in spans["hours"]]),
         )
+        held |= dict.fromkeys(bucket_of_part(part, lost) for lost in spans["lost_to"])
+    buckets.name_colours(times.figure, list(held), times.mode, colour=times.palette.muted)
 
 
 def _marker(part: str, rows: pd.DataFrame, mode: Mode) -> dict[str, object]:
@@ -147,64 +136,20 @@ def _marker(part: str, rows: pd.DataFrame, mode: Mode) -> dict[str, object]:
     return {"color": colours, "line": {"width": 0}}
 
 
-def _name_parts(chart: go.Figure, drawn: pd.DataFrame, mode: Mode) -> None:
-    """The colours in words, those that occur."""
-    held = {
-        bucket_of_part(part, lost): None
-        for part, spans in part_spans(drawn).items()
-        for lost in spans["lost_to"]
-    }
-    template.label(
-        chart,
-        "   ".join(buckets.swatch(each, mode) for each in held),
-        x=0.0,
-        y=1.0,
-        xref="paper",
-        yref="paper",
-        yanchor="bottom",
-        yshift=4,
-        colour=template.PALETTES[mode].muted,
-    )
-
-
-def _add_ends(
-    chart: go.Figure,
-    drawn: pd.DataFrame,
-    *,
-    titles: Mapping[str, str],
-    timezone: str,
-    mode: Mode,
-) -> None:
+def _add_ends(times: TimeChart, drawn: pd.DataFrame, titles: Mapping[str, str]) -> None:
     """How each attempt ended, in words at the side; interruptions as a line through both parts."""
-    palette = template.PALETTES[mode]
-    for place, row in enumerate(_records(drawn)):
-        template.label(
-            chart,
-            template.plain(_end(row, titles)),
-            x=1.0,
-            y=place,
-            xref="paper",
-            xshift=12,
-            colour=palette.text if row["interrupted"] else palette.muted,
-        )
+    palette = times.palette
+    for place, row in enumerate(drawn.to_dict("records")):
+        colour = palette.text if row["interrupted"] else palette.muted
+        template.beside(times.figure, template.plain(_end(row, titles)), place, colour=colour)
         if row["interrupted"] and not pd.isna(row["end_at"]):
-            known = isinstance(row["domain"], str)
-            chart.add_shape(
-                type="line",
-                x0=attempt_figure.local(row["end_at"], timezone),
-                x1=attempt_figure.local(row["end_at"], timezone),
-                y0=0,
-                y1=1,
-                yref="paper",
-                line={
-                    "color": domains.colour(str(row["domain"]), mode) if known else palette.muted,
-                    "width": 1,
-                    "dash": "dot",
-                },
-            )
+            known, at = isinstance(row["domain"], str), times.local(row["end_at"])
+            colour = domains.colour(str(row["domain"]), times.mode) if known else palette.muted
+            line = {"color": colour, "width": 1, "dash": "dot"}
+            times.figure.add_shape(type="line", x0=at, x1=at, y0=0, y1=1, yref="paper", line=line)
 
 
-def _end(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+def _end(row: Mapping[Any, Any], titles: Mapping[str, str]) -> str:
     """State, and the cause where one is known."""
     state = row["state"] if isinstance(row["state"], str) else numbers.UNKNOWN
     if pd.isna(row["end_at"]):
@@ -216,12 +161,10 @@ def _end(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     return f"{state} for {named}" if row["bucket"] == "lost_work_preempted" else f"{state}: {named}"
 
 
-def _add_ratios(
-    chart: go.Figure, over_time: EttrOverTime, *, timezone: str, palette: Palette
-) -> None:
+def _add_ratios(times: TimeChart, over_time: EttrOverTime) -> None:
     """Cumulative and sliding ETTR."""
+    palette, zone = times.palette, times.timezone
     utc = pd.DatetimeIndex(over_time.table()["at"])
-    at = utc.tz_convert(timezone).tz_localize(None)
     window = numbers.duration(over_time.window_s / 3600)
     lines = (
         (f"last {window}", over_time.sliding, palette.reference, 1.2),
@@ -231,26 +174,17 @@ def _add_ratios(
     apart = np.sign(ends[0] - ends[1]) or 1.0 if abs(ends[0] - ends[1]) < CLOSE else 0.0
     shifts = (apart * SHIFT_PX, -apart * SHIFT_PX)
     for (name, values, colour, width), end, shift in zip(lines, ends, shifts, strict=True):
-        chart.add_scatter(
-            x=at,
+        times.figure.add_scatter(
+            x=utc.tz_convert(zone).tz_localize(None),
             y=values,
             mode="lines",
             line={"color": colour, "width": width},
             connectgaps=False,
             customdata=[f"{moment:%-d %b %Y %H:%M} UTC" for moment in utc],
-            hovertemplate=f"{name}: %{{y:.3f}}<br>%{{x|%-d %b %Y %H:%M}} ({timezone})"
+            hovertemplate=f"{name}: %{{y:.3f}}<br>%{{x|%-d %b %Y %H:%M}} ({zone})"
             "<br>%{customdata}<extra></extra>",
             yaxis="y2",
             name=name,
         )
-        template.label(
-            chart,
-            f"{name}: {end:.3f}",
-            x=1.0,
-            y=end,
-            xref="paper",
-            yref="y2",
-            xshift=12,
-            yshift=shift,
-            colour=colour,
-        )
+        said = f"{name}: {end:.3f}"
+        template.beside(times.figure, said, end, colour=colour, yref="y2", yshift=shift)

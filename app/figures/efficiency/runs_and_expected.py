@@ -82,16 +82,8 @@ def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None
         names, looks, curve.lines.values(), strict=True
     ):
         if known:
-            chart.add_scatter(
-                x=[*curve.gpus, *curve.gpus[::-1]],
-                y=[*upper, *lower[::-1]],
-                mode="lines",
-                fill="toself",
-                fillcolor=template.translucent(palette.reference, 0.14),
-                line={"width": 0},
-                hoverinfo="skip",
-                name=f"{name}, interval",
-            )
+            band = template.translucent(palette.reference, 0.14)
+            template.band(chart, curve.gpus, (lower, upper), colour=band, name=f"{name}, interval")
         chart.add_scatter(
             x=curve.gpus,
             y=value,
@@ -104,15 +96,8 @@ def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None
             hovertemplate=f"{name}<br>%{{x:,.0f}} GPUs: %{{customdata}}<extra></extra>",
             name=name,
         )
-        template.label(
-            chart,
-            name,
-            x=math.log10(curve.gpus[-1]),
-            y=float(value[-1]),
-            colour=palette.muted,
-            yanchor=anchor,
-            xshift=6,
-        )
+        end = {"x": math.log10(curve.gpus[-1]), "y": float(value[-1])}
+        template.label(chart, name, **end, colour=palette.muted, yanchor=anchor, xshift=6)
 
 
 def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
@@ -140,15 +125,12 @@ def _add_runs(chart: go.Figure, drawn: pd.DataFrame, palette: Palette) -> None:
             "width": 0,
             "color": template.translucent(palette.series, 0.6),
         },
-        customdata=[[_key(row), _says(row)] for row in drawn.to_dict("records")],
-        hovertemplate="%{customdata[1]}<extra></extra>",
         name="measured",
+        **template.hover(
+            [_says(row) for row in drawn.to_dict("records")],
+            list(drawn["cluster"] + "/" + drawn["run_id"]),
+        ),
     )
-
-
-def _key(row: Mapping[Hashable, Any]) -> str:
-    """What a point stands for: cluster and run."""
-    return f"{row['cluster']}/{row['run_id']}"
 
 
 def _says(row: Mapping[Hashable, Any]) -> str:

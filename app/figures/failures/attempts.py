@@ -8,6 +8,7 @@ import pandas as pd
 
 from app.figures import template
 from app.figures.failures import domains
+from app.figures.times import TimeChart
 from app.words import numbers
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ MAX_ATTEMPTS = 40
 BAR_WIDTH = 0.5
 NAMES_PX = 300
 SECONDS_PER_HOUR = 3600.0
-SHORT = pd.Timedelta(days=4)
-"""Length of time up to which the axis tells hours."""
 
 
 def figure(
@@ -58,18 +57,12 @@ def figure(
     )
     last = drawn[["submit_at", "start_at", "end_at"]].max().max()
     rows = [_Row(row, place, last=last) for place, row in enumerate(drawn.to_dict("records"))]
-    _add_bars(chart, rows, timezone=timezone, mode=mode)
-    _add_ends(chart, rows, titles=titles, timezone=timezone, mode=mode)
+    times = TimeChart(chart, timezone, mode)
+    _add_bars(times, rows)
+    _add_ends(times, rows, titles)
     chart.update_layout(barmode="overlay", margin={"r": NAMES_PX, "t": 68})
-    date_axis(chart, (drawn["submit_at"].min(), last), timezone)
-    chart.update_yaxes(
-        tickvals=[row.place for row in rows],
-        ticktext=[template.plain(each) for each in _names(drawn)],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[max(len(rows), 1) - 0.5, -0.5],
-        showgrid=False,
-        ticklen=0,
-    )
+    times.date_axis(drawn["submit_at"].min(), last)
+    template.name_rows(chart, [template.plain(each) for each in names(drawn)], mode)
     return chart
 
 
@@ -78,14 +71,13 @@ def frame(attempts: pd.DataFrame, **_: object) -> pd.DataFrame:
     return attempts
 
 
-def name(attempt: Mapping[Any, Any], *, several_jobs: bool, several_clusters: bool) -> str:
-    """What an attempt is called beside others."""
-    parts = [
-        str(attempt["cluster"]) if several_clusters else "",
-        str(attempt["job_id"]) if several_jobs else "",
-        f"attempt {attempt['attempt']}",
+def names(attempts: pd.DataFrame) -> list[str]:
+    """What attempts are called beside one another."""
+    told = [column for column in ("cluster", "job_id") if attempts[column].nunique() > 1]
+    return [
+        " · ".join([*(str(row[column]) for column in told), f"attempt {row['attempt']}"])
+        for row in attempts.to_dict("records")
     ]
-    return " · ".join(part for part in parts if part)
 
 
 class _Row:
@@ -101,69 +93,43 @@ class _Row:
         self.until = until
 
 
-def _names(drawn: pd.DataFrame) -> list[str]:
-    """Names of the rows."""
-    several = {
-        "several_jobs": drawn["job_id"].nunique() > 1,
-        "several_clusters": drawn["cluster"].nunique() > 1,
-    }
-    return [name(row, **several) for row in drawn.to_dict("records")]
-
-
-def _add_bars(chart: go.Figure, rows: list[_Row], *, timezone: str, mode: Mode) -> None:
+def _add_bars(times: TimeChart, rows: list[_Row]) -> None:
     """Waiting as an outline, running filled."""
-    palette = template.PALETTES[mode]
-    looks = {
-        "queued": {"color": palette.background, "line": {"width": 1, "color": palette.muted}},
-        "running": {"color": template.translucent(palette.series, 0.55), "line": {"width": 0}},
-    }
-    for what, marker in looks.items():
-        spans = [(row, row.queued if what == "queued" else row.ran) for row in rows]
-        spans = [(row, s) for row, s in spans if not (pd.isna(s[0]) or pd.isna(s[1]))]
-        chart.add_bar(
-            orientation="h",
-            y=[row.place for row, _ in spans],
-            base=[local(start, timezone) for _, (start, _) in spans],
-            x=[max(0.0, (end - start).total_seconds()) * 1000 for _, (start, end) in spans],
-            width=BAR_WIDTH * (0.55 if what == "queued" else 1.0),
+    palette = times.palette
+    outline = {"color": palette.background, "line": {"width": 1, "color": palette.muted}}
+    filled = {"color": template.translucent(palette.series, 0.55), "line": {"width": 0}}
+    for what, marker, width in (("queued", outline, 0.55), ("running", filled, 1.0)):
+        spans = [(row.place, row.queued if what == "queued" else row.ran) for row in rows]
+        known = {place: span for place, span in spans if not pd.isna(list(span)).any()}
+        times.add_spans(
+            list(known),
+            known.values(),
+            says=[_says(what, span, times) for span in known.values()],
+            width=BAR_WIDTH * width,
             marker=marker,
-            customdata=[_says(what, span, timezone) for _, span in spans],
-            hovertemplate="%{customdata}<extra></extra>",
             name=what,
         )
 
 
-def _add_ends(
-    chart: go.Figure, rows: list[_Row], *, titles: Mapping[str, str], timezone: str, mode: Mode
-) -> None:
+def _add_ends(times: TimeChart, rows: list[_Row], titles: Mapping[str, str]) -> None:
     """How each attempt ended: a mark in the colour of the domain, and in words at the side."""
-    palette = template.PALETTES[mode]
+    palette = times.palette
     for row in rows:
-        failed = isinstance(row.attempt["domain"], str)
-        colour = domains.colour(str(row.attempt["domain"]), mode) if failed else palette.muted
+        failed, said = isinstance(row.attempt["domain"], str), template.plain(_end(row, titles))
+        domain = str(row.attempt["domain"])
         if row.ended:
-            chart.add_scatter(
-                x=[local(row.until, timezone)],
-                y=[row.place],
-                mode="markers",
+            times.add_moments(
+                [row.place],
+                [row.until],
                 marker={
                     "symbol": "x" if failed else "line-ns-open",
                     "size": 10,
-                    "color": colour,
+                    "color": domains.colour(domain, times.mode) if failed else palette.muted,
                 },
-                hovertemplate=f"{template.plain(_end(row, titles))}<br>"
-                f"{numbers.moment(row.until, timezone)}<extra></extra>",
+                hovertemplate=f"{said}<br>{times.moment(row.until)}<extra></extra>",
                 name="end",
             )
-        template.label(
-            chart,
-            template.plain(_end(row, titles)),
-            x=1.0,
-            y=row.place,
-            xref="paper",
-            xshift=12,
-            colour=palette.text,
-        )
+        template.beside(times.figure, said, row.place, colour=palette.text)
 
 
 def _end(row: _Row, titles: Mapping[str, str]) -> str:
@@ -177,35 +143,8 @@ def _end(row: _Row, titles: Mapping[str, str]) -> str:
     return f"{state}: {domains.short(titles.get(cause, cause))}"
 
 
-def _says(what: str, span: tuple[pd.Timestamp, pd.Timestamp], timezone: str) -> str:
+def _says(what: str, span: tuple[pd.Timestamp, pd.Timestamp], times: TimeChart) -> str:
     """What a bar says on hover, in the cluster's zone and in UTC."""
-    start, end = span
-    hours = (end - start).total_seconds() / SECONDS_PER_HOUR
-    text = f"{what} {numbers.duration(hours)}<br>{_from_to(start, end, timezone)}"
-    return text if timezone == "UTC" else f"{text}<br>{_from_to(start, end, 'UTC')}"
-
-
-def _from_to(start: pd.Timestamp, end: pd.Timestamp, timezone: str) -> str:
-    """Two moments in a zone."""
-    return f"{numbers.moment(start, timezone)} to {numbers.moment(end, timezone)}"
-
-
-def date_axis(chart: go.Figure, period: tuple[pd.Timestamp, pd.Timestamp], timezone: str) -> None:
-    """The common axis of times: hours where the period is short, else days, with their year."""
-    first, last = period
-    chart.update_xaxes(
-        type="date",
-        title=f"Time ({timezone})",
-        showgrid=True,
-        tickformat=tick_format(last - first),
-    )
-
-
-def tick_format(span: pd.Timedelta) -> str:
-    """How finely an axis tells a length of time: as the day, and its year or its hours."""
-    return "%H:%M\n%-d %b %Y" if span < SHORT else "%-d %b\n%Y"
-
-
-def local(at: pd.Timestamp, timezone: str) -> pd.Timestamp:
-    """A time as the axis shows it: plotly knows no zones."""
-    return pd.Timestamp(at).tz_convert(timezone).tz_localize(None)
+    hours = (span[1] - span[0]).total_seconds() / SECONDS_PER_HOUR
+    told = (" to ".join(numbers.moment(at, zone) for at in span) for zone in times.zones)
+    return "<br>".join([f"{what} {numbers.duration(hours)}", *told])

@@ -52,14 +52,7 @@ def figure(
         showgrid=True,
         **({"type": "log", "dtick": 1, "tickformat": ",~r"} if log else {"rangemode": "tozero"}),
     )
-    chart.update_yaxes(
-        tickvals=list(range(len(drawn))),
-        ticktext=[domains.short(cause.title) for cause in drawn],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[max(len(drawn), 1) - 0.5, -0.5],
-        showgrid=False,
-        ticklen=0,
-    )
+    template.name_rows(chart, [domains.short(cause.title) for cause in drawn], mode)
     chart.update_layout(margin={"r": NOTES_PX})
     return chart
 
@@ -73,9 +66,7 @@ def frame(causes: Sequence[CauseCount], *, exposure_known: bool = True) -> pd.Da
                 "domain": title(cause.domain),
                 "attempts": cause.n_attempts,
                 "gpu_hours": cause.gpu_hours,
-                "rate_per_1000_node_days": cause.rate_per_1000_node_days.value,
-                "rate_per_1000_node_days_lower": cause.rate_per_1000_node_days.lower,
-                "rate_per_1000_node_days_upper": cause.rate_per_1000_node_days.upper,
+                **template.bounds("rate_per_1000_node_days", cause.rate_per_1000_node_days),
                 "who_acts": cause.owner,
                 "action": cause.action,
                 "cause": cause.cause,
@@ -96,49 +87,26 @@ def _add_cause(
 ) -> None:
     """One row: bar or dot with its interval, and what it rests on at the side."""
     palette, value = template.PALETTES[mode], cause.frequency(as_rate=rates)
+    colour = domains.colour(cause.domain, mode)
+    whisker = template.whiskers(  # in the domain's colour on a dot, readable on a bar
+        [cause.rate_per_1000_node_days], colour if log else palette.text
+    )
     common = {
         "x": [value],
         "y": [place],
-        "customdata": [_says(cause, rates=rates)],
-        "hovertemplate": "%{customdata}<extra></extra>",
         "name": cause.cause,
-        "error_x": _interval(cause, log=log, mode=mode) if rates else None,
+        "error_x": whisker if rates else None,
+        **template.hover([_says(cause, rates=rates)]),
     }
     if log:
-        hollow = cause.domain == "unknown"
-        symbol = "circle-open" if hollow else "circle"
-        colour = domains.colour(cause.domain, mode)
-        chart.add_scatter(
-            mode="markers", marker={"size": 9, "symbol": symbol, "color": colour}, **common
-        )
+        symbol = "circle-open" if cause.domain == "unknown" else "circle"
+        look = {"size": 9, "symbol": symbol, "color": colour}
+        chart.add_scatter(mode="markers", marker=look, **common)
     else:
-        chart.add_bar(
-            orientation="h", width=0.62, marker=domains.fill(cause.domain, mode), **common
-        )
-    template.label(
-        chart,
-        f"{cause.n_attempts:,} · {numbers.count(cause.gpu_hours)} GPU-hours",
-        x=1.0,
-        y=place,
-        xref="paper",
-        xshift=10,
-        colour=palette.muted,
-    )
-
-
-def _interval(cause: CauseCount, *, log: bool, mode: Mode) -> dict[str, object]:
-    """The whisker of a rate: in the domain's colour on a dot, readable on a bar."""
-    rate, palette = cause.rate_per_1000_node_days, template.PALETTES[mode]
-    value = rate.value or 0.0
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [(rate.upper or value) - value],
-        "arrayminus": [value - (rate.lower or 0.0)],
-        "thickness": 1.5,
-        "width": 4,
-        "color": domains.colour(cause.domain, mode) if log else palette.text,
-    }
+        look = domains.fill(cause.domain, mode)
+        chart.add_bar(orientation="h", width=0.62, marker=look, **common)
+    said = f"{cause.n_attempts:,} · {numbers.count(cause.gpu_hours)} GPU-hours"
+    template.beside(chart, said, place, colour=palette.muted, xshift=10)
 
 
 def _says(cause: CauseCount, *, rates: bool) -> str:

@@ -85,9 +85,7 @@ def frame(
                 "domain": series.domain,
                 "attempts": week.n_attempts,
                 "exposure_node_days": week.exposure_node_days,
-                "rate_per_1000_node_days": week.rate_per_1000_node_days.value,
-                "rate_per_1000_node_days_lower": week.rate_per_1000_node_days.lower,
-                "rate_per_1000_node_days_upper": week.rate_per_1000_node_days.upper,
+                **template.bounds("rate_per_1000_node_days", week.rate_per_1000_node_days),
                 "conf_level": week.rate_per_1000_node_days.conf_level,
             }
             for series in causes.series
@@ -141,15 +139,8 @@ def _add_total(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode
         y=[estimate.value for estimate in estimates],
         mode="markers",
         marker={"size": 1, "color": template.PALETTES[mode].text},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [(e.upper or 0.0) - (e.value or 0.0) for e in estimates],
-            "arrayminus": [(e.value or 0.0) - (e.lower or 0.0) for e in estimates],
-            "thickness": 1,
-            "width": 3,
-            "color": template.PALETTES[mode].muted,
-        },
+        error_y=template.whiskers(estimates, template.PALETTES[mode].muted, thickness=1)
+        | {"width": 3},
         customdata=[_says(week) for week in known],
         hovertemplate="<b>all shown</b><br>%{customdata}<extra></extra>",
         name="all shown",
@@ -166,25 +157,17 @@ def _add_gaps(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode:
         y=[1.06 * _top(total, rates=rates)] * len(gaps),
         width=WEEK.total_seconds() * 1000,
         marker=template.hatched(mode),
-        customdata=[
-            f"week of {week.week:%-d %b %Y}: no running time recorded, "
-            f"{numbers.counted(week.n_attempts, 'failed attempt')}"
-            for week in gaps
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
         name="nothing recorded",
+        **template.hover(
+            [
+                f"week of {week.week:%-d %b %Y}: no running time recorded, "
+                f"{numbers.counted(week.n_attempts, 'failed attempt')}"
+                for week in gaps
+            ]
+        ),
     )
-    template.label(
-        chart,
-        "▨ over the whole height: nothing recorded",
-        x=1.0,
-        y=0.0,
-        xref="paper",
-        yref="paper",
-        yanchor="bottom",
-        xshift=12,
-        colour=template.PALETTES[mode].muted,
-    )
+    text, muted = "▨ over the whole height: nothing recorded", template.PALETTES[mode].muted
+    template.beside(chart, text, 0.0, colour=muted, yref="paper", yanchor="bottom")
 
 
 def _add_names(
@@ -194,18 +177,15 @@ def _add_names(
     for place, (each, rank) in enumerate(reversed(causes.ranked)):
         mark = "▨" if each.domain == "unknown" else "■"
         colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
-        template.label(
+        said = f"{domains.short(name(each, titles))}  {each.n_attempts:,}"
+        template.beside(
             chart,
-            f'<span style="color:{colour}">{mark}</span> '
-            f"{domains.short(name(each, titles))}  {each.n_attempts:,}",
-            x=1.0,
-            y=1.0,
-            xref="paper",
+            f'<span style="color:{colour}">{mark}</span> {said}',
+            1.0,
+            colour=template.PALETTES[mode].text,
             yref="paper",
             yanchor="top",
-            xshift=12,
             yshift=-LINE_PX * place,
-            colour=template.PALETTES[mode].text,
         )
 
 

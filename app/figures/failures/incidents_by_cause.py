@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.figures import template
 from app.figures.failures import domains
-from app.figures.failures.attempts import local, tick_format
+from app.figures.times import TimeChart, tick_format
 from app.words import numbers
 
 if TYPE_CHECKING:
@@ -72,11 +72,12 @@ def figure(
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(drawn), 1),
     )
     largest = float(rows["lost_gpu_hours"].max()) if len(rows) else 0.0
+    times = TimeChart(chart, timezone, mode)
     for place, cause in enumerate(drawn):
         found = rows[rows["cause"].eq(cause.cause) & rows["domain"].eq(cause.domain)]
-        _add_incidents(chart, found, place=place, largest=largest, timezone=timezone, mode=mode)
-        _add_cost(chart, cause, place=place, mode=mode)
-    _axes(chart, drawn, timezone=timezone, mode=mode)
+        _add_incidents(times, found, place=place, largest=largest)
+        _add_cost(times, cause, place)
+    _axes(times, drawn)
     if len(rows):
         chart.update_xaxes(
             tickformat=tick_format(rows["start_at"].max() - rows["start_at"].min()),
@@ -90,50 +91,31 @@ def frame(rows: pd.DataFrame, *_: object, **__: object) -> pd.DataFrame:
     return rows.assign(nodes=rows["nodes"].map(", ".join))
 
 
-def _add_incidents(
-    chart: go.Figure,
-    rows: pd.DataFrame,
-    *,
-    place: int,
-    largest: float,
-    timezone: str,
-    mode: Mode,
-) -> None:
+def _add_incidents(times: TimeChart, rows: pd.DataFrame, *, place: int, largest: float) -> None:
     """The incidents of a cause: a ring where no job was hit."""
-    palette = template.PALETTES[mode]
     lost = rows["lost_gpu_hours"].astype(float).fillna(0.0)
     share = lost / largest if largest > 0 else lost
-    colours = [domains.colour(domain, mode) for domain in rows["domain"]]
-    chart.add_scatter(
-        x=[local(at, timezone) for at in rows["start_at"]],
-        y=[place] * len(rows),
-        mode="markers",
+    colours = [domains.colour(domain, times.mode) for domain in rows["domain"]]
+    says = [
+        "<br>".join([wrapped(summary), *(numbers.moment(at, zone) for zone in times.zones)])
+        for summary, at in zip(rows["summary"], rows["start_at"], strict=True)
+    ]
+    times.add_moments(
+        [place] * len(rows),
+        rows["start_at"],
         marker={
             "size": (SMALLEST + (LARGEST - SMALLEST) * share**0.5).tolist(),
             "color": [
-                template.translucent(colour, 0.6) if n else palette.background
+                template.translucent(colour, 0.6) if n else times.palette.background
                 for colour, n in zip(colours, rows["n_jobs"], strict=True)
             ],
             "line": {"width": 1.5, "color": colours},
             "opacity": 1,
         },
-        customdata=[
-            [incident_id, said]
-            for incident_id, said in zip(rows["incident_id"], _says(rows, timezone), strict=True)
-        ],
-        hovertemplate="%{customdata[1]}<extra></extra>",
         cliponaxis=False,
         name="incidents",
+        **template.hover(says, list(rows["incident_id"])),
     )
-
-
-def _says(rows: pd.DataFrame, timezone: str) -> list[str]:
-    """What each incident says on hover."""
-    zones = [timezone] if timezone == "UTC" else [timezone, "UTC"]
-    return [
-        f"{wrapped(summary)}<br>" + "<br>".join(numbers.moment(at, zone) for zone in zones)
-        for summary, at in zip(rows["summary"], rows["start_at"], strict=True)
-    ]
 
 
 def wrapped(text: str, width: int = 70) -> str:
@@ -151,20 +133,20 @@ def wrapped(text: str, width: int = 70) -> str:
     return "<br>".join(html.escape(each) for each in [*lines, line])
 
 
-def _add_cost(chart: go.Figure, cause: IncidentCause, *, place: int, mode: Mode) -> None:
+def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
     """GPU-hours that a cause lost, with the number at the bar's end."""
     said = (
         f"<b>{html.escape(cause.title)}</b><br>{numbers.number(cause.lost_gpu_hours)} GPU-hours "
         f"lost in {numbers.counted(cause.n_incidents, 'incident')}, "
         f"{numbers.counted(cause.n_jobs, 'job')} hit"
     )
-    chart.add_bar(
+    times.figure.add_bar(
         orientation="h",
         x=[cause.lost_gpu_hours],
         y=[place],
         xaxis="x2",
         width=0.62,
-        marker=domains.fill(cause.domain, mode),
+        marker=domains.fill(cause.domain, times.mode),
         text=f"{numbers.count(cause.lost_gpu_hours)} in {cause.n_incidents:,}",
         textposition="outside",
         cliponaxis=False,
@@ -174,14 +156,14 @@ def _add_cost(chart: go.Figure, cause: IncidentCause, *, place: int, mode: Mode)
     )
 
 
-def _axes(chart: go.Figure, drawn: Sequence[IncidentCause], *, timezone: str, mode: Mode) -> None:
+def _axes(times: TimeChart, drawn: Sequence[IncidentCause]) -> None:
     """Time at the left, GPU-hours at the right, causes for both."""
     longest = max((cause.lost_gpu_hours for cause in drawn), default=0.0)
-    chart.update_layout(
+    times.figure.update_layout(
         xaxis={
             "domain": [0, SPLIT - GAP],
             "type": "date",
-            "title": f"Start of the incident ({timezone})",
+            "title": f"Start of the incident ({times.timezone})",
             "showgrid": True,
         },
         xaxis2={
@@ -193,11 +175,5 @@ def _axes(chart: go.Figure, drawn: Sequence[IncidentCause], *, timezone: str, mo
             "nticks": 4,
         },
     )
-    chart.update_yaxes(
-        tickvals=list(range(len(drawn))),
-        ticktext=[domains.short(cause.title) for cause in drawn],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[max(len(drawn), 1) - 0.5, -0.5],
-        showgrid=True,
-        ticklen=0,
-    )
+    names = [domains.short(cause.title) for cause in drawn]
+    template.name_rows(times.figure, names, times.mode, showgrid=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from app.figures import template
 from app.figures.failures import domains
-from app.figures.failures.attempts import date_axis, local
+from app.figures.times import TimeChart
 from app.words import numbers
 from app.words.domains import title
 
@@ -64,18 +64,16 @@ def figure(
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(rows), 1),
     )
-    end = period[1]
-    _add_jobs(chart, attempts, end=end, timezone=timezone, mode=mode)
-    _add_failures(chart, attempts, titles=titles, timezone=timezone, mode=mode)
+    times = TimeChart(chart, timezone, mode)
+    _add_jobs(times, attempts, end=period[1])
+    _add_failures(times, attempts, titles)
     for kind, row in SPELLS.items():
-        spells = history[history["kind"].eq(kind)]
-        _add_spells(chart, spells, row=row, end=end, timezone=timezone, mode=mode)
+        _add_spells(times, history[history["kind"].eq(kind)], row=row, end=period[1])
     events = history[history["kind"].eq("health_event") & history["start_at"].notna()]
     for severity in (*SEVERITIES, UNKNOWN_SEVERITY):
-        found = events[_severity(events).eq(severity)]
-        _add_events(chart, found, severity=severity, timezone=timezone, mode=mode)
+        _add_events(times, events[_severity(events).eq(severity)], severity)
     chart.update_layout(barmode="overlay", margin={"r": 24})
-    date_axis(chart, period, timezone)
+    times.date_axis(*period)
     chart.update_yaxes(
         type="category",
         categoryorder="array",
@@ -110,160 +108,101 @@ def _severity(events: pd.DataFrame) -> pd.Series:
     return known.where(known.isin(SEVERITIES), UNKNOWN_SEVERITY)
 
 
-def _add_jobs(
-    chart: go.Figure, attempts: pd.DataFrame, *, end: pd.Timestamp, timezone: str, mode: Mode
-) -> None:
+def _add_jobs(times: TimeChart, attempts: pd.DataFrame, *, end: pd.Timestamp) -> None:
     """Attempts that ran here, as bars that lie over one another where they shared the node."""
     ran = attempts[attempts["start_at"].notna()]
-    _add_bars(
-        chart,
-        ran["start_at"],
-        ran["end_at"].fillna(end),
-        row=JOBS,
-        marker={
-            "color": template.translucent(template.PALETTES[mode].series, 0.35),
-            "line": {"width": 0},
-        },
-        says=[
-            f"job {job_id}, attempt {attempt}: {state}<br>{_when(start, until, timezone)}"
-            for job_id, attempt, state, start, until in zip(
-                *(ran[c] for c in ("job_id", "attempt", "state", "start_at", "end_at")), strict=True
-            )
-        ],
-        timezone=timezone,
-    )
+    colour = template.translucent(times.palette.series, 0.35)
+    says = [f"{_attempt(row)}<br>{_when(row, times)}" for row in ran.to_dict("records")]
+    _add_bars(times, ran, JOBS, end=end, says=says, marker={"color": colour, "line": {"width": 0}})
 
 
-def _add_failures(
-    chart: go.Figure,
-    attempts: pd.DataFrame,
-    *,
-    titles: Mapping[str, str],
-    timezone: str,
-    mode: Mode,
-) -> None:
+def _add_failures(times: TimeChart, attempts: pd.DataFrame, titles: Mapping[str, str]) -> None:
     """Ends of failed attempts in the colour of their domain, large where this node ended them."""
     failed = attempts[attempts["cause"].notna() & attempts["end_at"].notna()]
     for here in (False, True):
         rows = failed[failed["here"].eq(here)]
-        chart.add_scatter(
-            x=[local(at, timezone) for at in rows["end_at"]],
-            y=[JOBS] * len(rows),
-            mode="markers",
+        by = "<br>ended by this node" if here else ""
+        says = [
+            f"{_attempt(row)}<br>{titles.get(row['cause'], row['cause'])} "
+            f"({title(row['domain'])})<br>{times.moment(row['end_at'])}"
+            for row in rows.to_dict("records")
+        ]
+        times.add_moments(
+            [JOBS] * len(rows),
+            rows["end_at"],
             marker={
                 "symbol": "x" if here else "x-thin-open",
                 "size": 12 if here else 8,
-                "color": [domains.colour(str(domain), mode) for domain in rows["domain"]],
+                "color": [domains.colour(str(domain), times.mode) for domain in rows["domain"]],
             },
-            customdata=[
-                f"job {job_id}, attempt {attempt}: {state}<br>"
-                f"{titles.get(cause, cause)} ({title(domain)})<br>"
-                f"{numbers.moment(at, timezone)}"
-                for job_id, attempt, state, cause, domain, at in zip(
-                    *(rows[c] for c in ("job_id", "attempt", "state", "cause", "domain", "end_at")),
-                    strict=True,
-                )
-            ],
-            hovertemplate="%{customdata}"
-            + ("<br>ended by this node" if here else "")
-            + "<extra></extra>",
+            customdata=says,
+            hovertemplate=f"%{{customdata}}{by}<extra></extra>",
             name="failed here" if here else "failed",
         )
 
 
-def _add_events(
-    chart: go.Figure, events: pd.DataFrame, *, severity: str, timezone: str, mode: Mode
-) -> None:
+def _add_events(times: TimeChart, events: pd.DataFrame, severity: str) -> None:
     """Health events of one severity."""
-    palette = template.PALETTES[mode]
-    chart.add_scatter(
-        x=[local(at, timezone) for at in events["start_at"]],
-        y=[severity] * len(events),
-        mode="markers",
+    says = [
+        f"{row['what']}: {_cut(row['text'])}<br>{times.moment(row['start_at'])}"
+        for row in events.to_dict("records")
+    ]
+    times.add_moments(
+        [severity] * len(events),
+        events["start_at"],
         marker={
             "symbol": "line-ns-open" if severity in ("info", UNKNOWN_SEVERITY) else "diamond",
             "size": 10,
-            "color": getattr(palette, severity, palette.unknown),
+            "color": getattr(times.palette, severity, times.palette.unknown),
         },
-        customdata=[
-            f"{what}: {_cut(text)}<br>{numbers.moment(at, timezone)}"
-            for what, text, at in zip(
-                events["what"], events["text"], events["start_at"], strict=True
-            )
-        ],
-        hovertemplate="%{customdata}<extra></extra>",
         name=severity,
+        **template.hover(says),
     )
 
 
-def _add_spells(
-    chart: go.Figure,
-    spells: pd.DataFrame,
-    *,
-    row: str,
-    end: pd.Timestamp,
-    timezone: str,
-    mode: Mode,
-) -> None:
+def _add_spells(times: TimeChart, spells: pd.DataFrame, *, row: str, end: pd.Timestamp) -> None:
     """Outages, tickets or failures; planned outages in outline."""
-    palette = template.PALETTES[mode]
+    palette = times.palette
     dated = spells[spells["start_at"].notna()]
     planned = dated["what"].fillna("").str.startswith("planned")
-    filled: dict[str, object] = {
-        "color": palette.critical if row != SPELLS["ticket"] else palette.reference
-    }
-    outline: dict[str, object] = {
-        "color": palette.background,
-        "line": {"width": 1.5, "color": palette.reference},
-    }
+    filled = {"color": palette.critical if row != SPELLS["ticket"] else palette.reference}
+    edge = {"width": 1.5, "color": palette.reference}
+    outline = {"color": palette.background, "line": edge}
     for which, marker in ((~planned, filled), (planned, outline)):
-        rows = dated[which]
-        _add_bars(
-            chart,
-            rows["start_at"],
-            rows["end_at"].fillna(end),
-            row=row,
-            marker=marker,
-            says=[
-                f"{what}: {_cut(text)}<br>{_when(at, until, timezone)}"
-                for what, text, at, until in zip(
-                    *(rows[c] for c in ("what", "text", "start_at", "end_at")), strict=True
-                )
-            ],
-            timezone=timezone,
-        )
+        found = dated[which]
+        says = [
+            f"{each['what']}: {_cut(each['text'])}<br>{_when(each, times)}"
+            for each in found.to_dict("records")
+        ]
+        _add_bars(times, found, row, end=end, says=says, marker=marker)
 
 
 def _add_bars(
-    chart: go.Figure,
-    starts: pd.Series,
-    ends: pd.Series,
-    *,
+    times: TimeChart,
+    spells: pd.DataFrame,
     row: str,
-    marker: dict[str, object],
+    *,
+    end: pd.Timestamp,
     says: list[str],
-    timezone: str,
+    marker: Mapping[str, object],
 ) -> None:
-    """Bars from a start to an end on one row."""
-    if not len(starts):
-        return
-    chart.add_bar(
-        orientation="h",
-        y=[row] * len(starts),
-        base=[local(at, timezone) for at in starts],
-        x=(ends - starts).dt.total_seconds().clip(lower=0.0).mul(1000.0).tolist(),
-        width=BAR_WIDTH,
-        marker=marker,
-        customdata=says,
-        hovertemplate="%{customdata}<extra></extra>",
-        name=row,
-    )
+    """Bars on one row; what has no end is drawn to the last time."""
+    if len(spells):
+        spans = zip(spells["start_at"], spells["end_at"].fillna(end), strict=True)
+        rows = [row] * len(spells)
+        times.add_spans(rows, spans, says=says, marker=marker, width=BAR_WIDTH, name=row)
 
 
-def _when(start: pd.Timestamp, end: pd.Timestamp, timezone: str) -> str:
+def _attempt(row: Mapping[Any, Any]) -> str:
+    """Which attempt, and how it ended."""
+    return f"job {row['job_id']}, attempt {row['attempt']}: {row['state']}"
+
+
+def _when(row: Mapping[Any, Any], times: TimeChart) -> str:
     """From when to when; open where no end is known."""
-    until = "no end recorded" if pd.isna(end) else f"to {numbers.moment(end, timezone)}"
-    return f"{numbers.moment(start, timezone)} {until}"
+    end = row["end_at"]
+    until = "no end recorded" if pd.isna(end) else f"to {times.moment(end)}"
+    return f"{times.moment(row['start_at'])} {until}"
 
 
 def _cut(text: object) -> str:

@@ -45,9 +45,8 @@ def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = ""
             text=[numbers.percent(v) for v in values],
             textposition="outside",
             cliponaxis=False,
-            customdata=says,
-            hovertemplate="%{customdata}<extra></extra>",
             name="attempts" if axis == "x" else "GPU-time",
+            **template.hover(says),
         )
     common = {"range": [0, 100], "showgrid": True, "ticksuffix": " %"}
     chart.update_layout(

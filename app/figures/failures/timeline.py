@@ -9,10 +9,12 @@ import pandas as pd
 
 from app.figures import template
 from app.figures.failures import domains
-from app.figures.failures.attempts import local
 from app.figures.failures.incidents_by_cause import wrapped
+from app.figures.times import TimeChart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import plotly.graph_objects as go
 
     from analytics.failures.incidents.timeline import Lane, Mark, Timeline
@@ -26,6 +28,7 @@ LONGEST = 38
 BAR_WIDTH = 0.36
 ANNOTATED = 3
 """Failures that have a line across all lanes, the first ones."""
+SYMBOLS = {"seed": "circle", "context": "circle-open", "consequence": "diamond"}
 ROLES = "Filled: seeds · ring: context · diamond and grey bar: consequences · pale bar: ran before"
 
 
@@ -37,39 +40,27 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
         mode=mode,
         height=FRAME_HEIGHT + ROW_HEIGHT * max(len(timeline.lanes), 1),
     )
+    times = TimeChart(chart, timezone, mode)
     for place, lane in enumerate(timeline.lanes):
-        _add_bars(chart, lane, timeline, place=place, timezone=timezone, mode=mode)
+        _add_bars(times, [mark for mark in lane.marks if mark.lasts], timeline, place)
         for role in ("consequence", "context", "seed"):
-            _add_moments(chart, lane, role, place=place, timezone=timezone, mode=mode)
-        template.label(
-            chart,
-            html.escape(_signals(lane)),
-            x=1.0,
-            y=place,
-            xref="paper",
-            xshift=10,
-            colour=template.PALETTES[mode].muted,
-        )
-    _add_lines(chart, timeline, timezone=timezone, mode=mode)
-    span = [local(at, timezone) for at in (timeline.from_at, timeline.to_at)]
+            marks = [mark for mark in lane.marks if mark.role == role and not mark.lasts]
+            _add_moments(times, marks, role, place)
+        said = html.escape(_signals(lane))
+        template.beside(chart, said, place, colour=times.palette.muted, xshift=10)
+    _add_lines(times, timeline)
     chart.update_layout(barmode="overlay", margin={"r": SIGNALS_PX, "t": 76})
     chart.update_xaxes(
         type="date",
         title=f"Time ({timezone})",
-        range=span,
+        range=[times.local(at) for at in (timeline.from_at, timeline.to_at)],
         showgrid=True,
         tickangle=0,
         nticks=8,
         tickformat=_tick_format(timeline.to_at - timeline.from_at),
     )
-    chart.update_yaxes(
-        tickvals=list(range(len(timeline.lanes))),
-        ticktext=[html.escape(f"{lane.source} · {lane.title}") for lane in timeline.lanes],
-        tickfont={"color": template.PALETTES[mode].text},
-        range=[max(len(timeline.lanes), 1) - 0.5, -0.5],
-        showgrid=False,
-        ticklen=0,
-    )
+    names = [html.escape(f"{lane.source} · {lane.title}") for lane in timeline.lanes]
+    template.name_rows(chart, names, mode)
     return chart
 
 
@@ -94,68 +85,44 @@ def frame(timeline: Timeline) -> pd.DataFrame:
     )
 
 
-def _add_bars(
-    chart: go.Figure,
-    lane: Lane,
-    timeline: Timeline,
-    *,
-    place: int,
-    timezone: str,
-    mode: Mode,
-) -> None:
+def _add_bars(times: TimeChart, marks: Sequence[Mark], timeline: Timeline, place: int) -> None:
     """Runs and outages, cut at the ends of the axis."""
-    palette = template.PALETTES[mode]
-    bars = [mark for mark in lane.marks if mark.lasts]
-    if not bars:
+    if not marks:
         return
-    spans = [
-        (max(mark.start_at, timeline.from_at), min(mark.end_at or timeline.to_at, timeline.to_at))
-        for mark in bars
-    ]
-    chart.add_bar(
-        orientation="h",
-        y=[place] * len(bars),
-        base=[local(begin, timezone) for begin, _ in spans],
-        x=[max(0.0, (end - begin).total_seconds()) * 1000 for begin, end in spans],
+    palette = times.palette
+    first, last = timeline.from_at, timeline.to_at
+    ran = template.translucent(palette.series, 0.35)
+    out = template.translucent(palette.muted, 0.6)
+    times.add_spans(
+        [place] * len(marks),
+        [(max(mark.start_at, first), min(mark.end_at or last, last)) for mark in marks],
+        says=[_says(mark, times) for mark in marks],
         width=BAR_WIDTH,
         marker={
-            "color": [
-                template.translucent(palette.series, 0.35)
-                if mark.role == "running"
-                else template.translucent(palette.muted, 0.6)
-                for mark in bars
-            ],
+            "color": [ran if mark.role == "running" else out for mark in marks],
             "line": {"width": 0},
         },
-        customdata=[_says(mark, timezone) for mark in bars],
-        hovertemplate="%{customdata}<extra></extra>",
         name="lasts",
     )
 
 
-def _add_moments(
-    chart: go.Figure, lane: Lane, role: str, *, place: int, timezone: str, mode: Mode
-) -> None:
+def _add_moments(times: TimeChart, marks: Sequence[Mark], role: str, place: int) -> None:
     """Moments of one role: seeds in the colour of their severity or domain."""
-    palette = template.PALETTES[mode]
-    marks = [mark for mark in lane.marks if mark.role == role and not mark.lasts]
     if not marks:
         return
-    colours = [_colour(mark, mode) if role == "seed" else palette.muted for mark in marks]
-    symbol = {"seed": "circle", "context": "circle-open", "consequence": "diamond"}[role]
-    chart.add_scatter(
-        x=[local(mark.start_at, timezone) for mark in marks],
-        y=[place] * len(marks),
-        mode="markers",
+    muted = times.palette.muted
+    colours = [_colour(mark, times.mode) if role == "seed" else muted for mark in marks]
+    times.add_moments(
+        [place] * len(marks),
+        [mark.start_at for mark in marks],
         marker={
-            "symbol": symbol,
+            "symbol": SYMBOLS[role],
             "size": [10 if mark.n == 1 else 13 for mark in marks],
             "color": colours,
             "line": {"width": 2 if role == "context" else 0, "color": colours},
         },
-        customdata=[_says(mark, timezone) for mark in marks],
-        hovertemplate="%{customdata}<extra></extra>",
         name=role,
+        **template.hover([_says(mark, times) for mark in marks]),
     )
 
 
@@ -166,9 +133,9 @@ def _tick_format(span: pd.Timedelta) -> str:
     return "%H:%M\n%-d %b %Y" if span < pd.Timedelta(days=2) else "%-d %b\n%Y"
 
 
-def _add_lines(chart: go.Figure, timeline: Timeline, *, timezone: str, mode: Mode) -> None:
+def _add_lines(times: TimeChart, timeline: Timeline) -> None:
     """A thin line where the incident began and where the first jobs failed, with their times."""
-    colour = template.PALETTES[mode].muted
+    colour, chart = times.palette.muted, times.figure
     named = {timeline.first_at: "began"}
     for at, title in timeline.failures[:ANNOTATED]:
         if named.get(at) == "began":
@@ -177,18 +144,11 @@ def _add_lines(chart: go.Figure, timeline: Timeline, *, timezone: str, mode: Mod
     shown: pd.Timestamp | None = None
     close = (timeline.to_at - timeline.from_at) / 6
     for at, said in sorted(named.items()):
-        x = local(at, timezone)
+        x = times.local(at)
         chart.add_vline(x=x, line={"width": 1, "dash": "dot", "color": colour})
         if shown is None or at - shown > close:
-            template.label(
-                chart,
-                f"{html.escape(said)}, {x:%H:%M:%S}",
-                x=x,
-                y=1.0,
-                yref="paper",
-                yanchor="bottom",
-                colour=colour,
-            )
+            above = {"x": x, "y": 1.0, "yref": "paper", "yanchor": "bottom"}
+            template.label(chart, f"{html.escape(said)}, {x:%H:%M:%S}", colour=colour, **above)
             shown = at
 
 
@@ -206,15 +166,14 @@ def _signals(lane: Lane) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
 
 
-def _says(mark: Mark, timezone: str) -> str:
+def _says(mark: Mark, times: TimeChart) -> str:
     """What a mark says on hover, in the cluster's zone and in UTC."""
-    zones = [timezone] if timezone == "UTC" else [timezone, "UTC"]
-    ends = {"running": "ran until", "seed": "to", "context": "to", "consequence": "to"}
     when = []
-    for zone in zones:
+    for zone in times.zones:
         text = _moment(mark.start_at, zone)
         if mark.end_at is not None:
-            text += f" {ends.get(mark.role, 'to')} {_moment(mark.end_at, zone)}"
+            ended = "ran until" if mark.role == "running" else "to"
+            text += f" {ended} {_moment(mark.end_at, zone)}"
         elif mark.lasts:
             text += ", no end recorded"
         when.append(text)

@@ -84,9 +84,7 @@ def frame(report: MttfReport) -> pd.DataFrame:
                 "series": series,
                 "gpus_from": gpus_from,
                 "gpus_to": gpus_to,
-                "mttf_hours": mttf.value,
-                "mttf_hours_lower": mttf.lower,
-                "mttf_hours_upper": mttf.upper,
+                **template.bounds("mttf_hours", mttf),
                 "conf_level": mttf.conf_level,
                 "failures": mttf.n,
                 "running_hours": running_hours,
@@ -106,7 +104,10 @@ def _add_projection(
     if not projected:
         return
     if projected[0].mttf_hours.value is not None:
-        _add_projection_band(chart, projected, palette)
+        ends = [p.mttf_hours.lower for p in projected], [p.mttf_hours.upper for p in projected]
+        band = template.translucent(palette.reference)
+        gpus = [p.gpus for p in projected]
+        template.band(chart, gpus, ends, colour=band, name="projection interval")
     inside = [p for p in projected if p.gpus <= largest]
     for part, dash in ((inside, "solid"), (projected[max(0, len(inside) - 1) :], "dot")):
         chart.add_scatter(
@@ -121,23 +122,6 @@ def _add_projection(
     for point in (p for p in projected if p.gpus in LABELLED_GPUS):
         _label_projection(chart, point, palette)
     _name_projection(chart, projected[-1], palette)
-
-
-def _add_projection_band(
-    chart: go.Figure, projected: Sequence[Projection], palette: Palette
-) -> None:
-    """The interval of the projection."""
-    gpus = [p.gpus for p in projected]
-    chart.add_scatter(
-        x=gpus + gpus[::-1],
-        y=[p.mttf_hours.upper for p in projected] + [p.mttf_hours.lower for p in projected][::-1],
-        mode="lines",
-        fill="toself",
-        fillcolor=template.translucent(palette.reference),
-        line={"width": 0},
-        hoverinfo="skip",
-        name="projection interval",
-    )
 
 
 def _name_projection(chart: go.Figure, last: Projection, palette: Palette) -> None:
@@ -180,7 +164,7 @@ def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palet
         y=values,
         mode="markers",
         marker={"color": palette.series, "size": 8},
-        error_y=_interval_bars(classes),
+        error_y=template.whiskers([c.mttf_hours for c in classes]),
         error_x={
             "type": "data",
             "symmetric": False,
@@ -190,9 +174,8 @@ def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palet
             "width": 0,
             "color": template.translucent(palette.series, 0.6),
         },
-        customdata=[_class_hover(c) for c in classes],
-        hovertemplate="%{customdata}<extra></extra>",
         name="measured",
+        **template.hover([_class_hover(c) for c in classes]),
     )
     template.label(
         chart,
@@ -202,19 +185,6 @@ def _add_measured(chart: go.Figure, classes: Sequence[SizeClass], palette: Palet
         colour=palette.series,
         xshift=8,
     )
-
-
-def _interval_bars(classes: Sequence[SizeClass]) -> dict[str, object]:
-    """The intervals of measured classes."""
-    known = [(c.mttf_hours, c.mttf_hours.value or 0.0) for c in classes]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [(mttf.upper or value) - value for mttf, value in known],
-        "arrayminus": [value - (mttf.lower or value) for mttf, value in known],
-        "thickness": 1.5,
-        "width": 4,
-    }
 
 
 def _add_lower_bounds(chart: go.Figure, classes: Sequence[SizeClass], palette: Palette) -> None:
@@ -232,9 +202,8 @@ def _add_lower_bounds(chart: go.Figure, classes: Sequence[SizeClass], palette: P
                 "color": palette.series,
                 "line": {"color": palette.series, "width": 1.5},
             },
-            customdata=[_class_hover(size)] * 2,
-            hovertemplate="%{customdata}<extra></extra>",
             name="no failure: lower bound",
+            **template.hover([_class_hover(size)] * 2),
         )
 
 

@@ -64,28 +64,14 @@ def _add_groups(chart: go.Figure, drawn: Sequence[GroupRate], mode: Mode) -> Non
         y=[g.group for g in drawn],
         mode="markers",
         marker={"color": palette.series, "size": 8},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [(rate.upper or 0.0) - (rate.value or 0.0) for rate in rates],
-            "arrayminus": [(rate.value or 0.0) - (rate.lower or 0.0) for rate in rates],
-            "thickness": 1.5,
-            "width": 4,
-        },
-        customdata=[_hover(group) for group in drawn],
-        hovertemplate="%{customdata}<extra></extra>",
+        error_x=template.whiskers(rates),
         name="failure rate",
+        **template.hover([_hover(group) for group in drawn]),
     )
     for group in drawn:
-        template.label(
-            chart,
-            f"{group.estimate.failures:,} in {numbers.number(group.estimate.exposure)} node-days",
-            x=1.0,
-            y=group.group,
-            xref="paper",
-            xshift=10,
-            colour=palette.muted,
-        )
+        exposure = numbers.number(group.estimate.exposure)
+        text = f"{group.estimate.failures:,} in {exposure} node-days"
+        template.beside(chart, text, group.group, colour=palette.muted, xshift=10)
 
 
 def frame(groups: Sequence[GroupRate]) -> pd.DataFrame:
@@ -94,9 +80,7 @@ def frame(groups: Sequence[GroupRate]) -> pd.DataFrame:
         [
             {
                 "group": group.group,
-                "rate_per_1000_node_days": rate.value,
-                "rate_per_1000_node_days_lower": rate.lower,
-                "rate_per_1000_node_days_upper": rate.upper,
+                **template.bounds("rate_per_1000_node_days", rate),
                 "conf_level": rate.conf_level,
                 "failures": group.estimate.failures,
                 "exposure_node_days": group.estimate.exposure,

@@ -60,23 +60,16 @@ def _add_run(
 ) -> None:
     """Dots, line and band of weeks without a gap."""
     at = [week for week, _ in run]
-    chart.add_scatter(
-        x=at + at[::-1],
-        y=[rate.upper for _, rate in run] + [rate.lower for _, rate in run][::-1],
-        mode="lines",
-        fill="toself",
-        fillcolor=template.translucent(palette.series),
-        line={"width": 0},
-        hoverinfo="skip",
-        name="interval",
-    )
+    ends = [rate.lower for _, rate in run], [rate.upper for _, rate in run]
+    template.band(chart, at, ends, colour=template.translucent(palette.series), name="interval")
     chart.add_scatter(
         x=at,
         y=[rate.value for _, rate in run],
         mode="lines+markers",
         line={"color": palette.series, "width": 1.5},
         marker={"size": 6 if len(run) <= MANY_WEEKS else 3},
-        error_y=_bars(run) if len(run) == 1 else None,
+        # a band would have no width where a week stands alone
+        error_y=template.whiskers([rate for _, rate in run]) if len(run) == 1 else None,
         customdata=[
             f"{numbers.number(rate.value)} per 1,000 node-days, {numbers.interval(rate)} "
             f"({numbers.level(rate)} interval)"
@@ -86,18 +79,6 @@ def _add_run(
         hovertemplate="week of %{x|%-d %b %Y}: %{customdata}<extra></extra>",
         name="failure rate",
     )
-
-
-def _bars(run: Sequence[tuple[pd.Timestamp, Estimate]]) -> dict[str, object]:
-    """The interval of a week that stands alone, where a band would have no width."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [(rate.upper or 0.0) - (rate.value or 0.0) for _, rate in run],
-        "arrayminus": [(rate.value or 0.0) - (rate.lower or 0.0) for _, rate in run],
-        "thickness": 1.5,
-        "width": 4,
-    }
 
 
 def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
@@ -118,12 +99,5 @@ def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
 def _add_overall(chart: go.Figure, overall: Estimate, palette: Palette) -> None:
     """The rate of the whole selection as a thin line."""
     chart.add_hline(y=overall.value, line={"color": palette.reference, "width": 1, "dash": "dot"})
-    template.label(
-        chart,
-        f"all: {numbers.number(overall.value)}",
-        x=1.0,
-        y=overall.value,
-        xref="paper",
-        xshift=8,
-        colour=palette.muted,
-    )
+    text = f"all: {numbers.number(overall.value)}"
+    template.beside(chart, text, overall.value, colour=palette.muted, xshift=8)

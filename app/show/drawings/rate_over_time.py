@@ -50,7 +50,8 @@ def draw(figure: Figure, weeks: Sequence[GroupRate], overall: RateEstimate) -> N
         _overall(axes, overall.rate_per_1000_node_days.value or 0.0)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
-    axes.set_xlim(*_half_a_week_around(every[0], every[-1]))
+    if every:
+        axes.set_xlim(*_half_a_week_around(every[0], every[-1]))
     axes.set_xlabel("Week beginning (UTC)" + ("; hatched: nothing ran" if rates.gaps else ""))
     axes.set_ylabel("Failures per 1,000 node-days")
     _ticks(axes, every)

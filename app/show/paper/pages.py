@@ -12,7 +12,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
 
 from app.show.drawings.style import PALETTE
-from app.show.paper import fonts
+from app.show.paper import styles
 
 if TYPE_CHECKING:
     from io import BytesIO
@@ -67,14 +67,14 @@ class Pages(BaseDocTemplate):
 
     def _foot(self, canvas: Canvas, _: Pages) -> None:
         """The report's name on the left, the page on the right."""
-        fonts.register()
+        styles.register()
         y = _FOOT_Y
         canvas.saveState()
         canvas.setStrokeColor(HexColor(PALETTE.grid))
         canvas.setLineWidth(0.6)
         canvas.line(MARGIN, y + 4 * mm, MARGIN + WIDTH, y + 4 * mm)
         canvas.setFillColor(HexColor(PALETTE.muted))
-        canvas.setFont(fonts.TEXT, FOOT_PT)
+        canvas.setFont(styles.TEXT, FOOT_PT)
         canvas.drawString(MARGIN, y, self._words)
         canvas.doForm(_number(canvas.getPageNumber()))  # drawn once all pages are laid out
         canvas.restoreState()
@@ -89,7 +89,7 @@ class _Numbered(Canvas):
         for page in range(1, n_pages + 1):
             self.beginForm(_number(page), *_FOOT_BOX)
             self.setFillColor(HexColor(PALETTE.muted))
-            self.setFont(fonts.TEXT, FOOT_PT)
+            self.setFont(styles.TEXT, FOOT_PT)
             self.drawRightString(MARGIN + WIDTH, _FOOT_Y, f"Page {page} of {n_pages}")
             self.endForm()
         super().save()

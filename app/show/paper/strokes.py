@@ -11,7 +11,7 @@ from matplotlib.transforms import Affine2D
 from reportlab.platypus import Flowable
 
 from app.show.drawings import style
-from app.show.paper import fonts
+from app.show.paper import styles
 
 if TYPE_CHECKING:
     from matplotlib.backend_bases import GraphicsContextBase
@@ -39,7 +39,7 @@ class ChartOnPaper(Flowable):
     def draw(self) -> None:
         """Draws it where the page has put it."""
         canvas, scale = self.canv, self.width / (style.WIDTH_INCHES * POINTS_PER_INCH)
-        with style.applied(*fonts.known_to_charts()):
+        with style.applied(*styles.known_to_charts()):
             canvas.saveState()
             canvas.scale(scale, scale)
             figure = style.drawn(self._chart)
@@ -119,7 +119,7 @@ class _Strokes(RendererBase):
         canvas.rotate(angle)
         canvas.setFillColorRGB(*gc.get_rgb()[:3])
         size, along = prop.get_size_in_points(), 0.0
-        for font, piece in fonts.runs(s):
+        for font, piece in styles.runs(s):
             canvas.setFont(font, size)
             canvas.drawString(along, 0, piece)
             along += canvas.stringWidth(piece, font, size)

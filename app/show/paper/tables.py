@@ -9,7 +9,7 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.platypus import LongTable, Paragraph, TableStyle
 
 from app.show.drawings.style import PALETTE
-from app.show.paper import fonts, styles
+from app.show.paper import styles
 from app.show.paper.pages import WIDTH
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def excerpt(found: Excerpt) -> LongTable:
     rows = [
         [
             Paragraph(str(line.line_no), styles.LINE_NUMBER),
-            Paragraph(fonts.markup(line.text, fonts.MONO).replace("  ", "\u00a0 "), styles.LOG),
+            Paragraph(styles.markup(line.text, styles.MONO).replace("  ", "\u00a0 "), styles.LOG),
         ]
         for line in found.lines
     ]
@@ -82,7 +82,7 @@ def excerpt(found: Excerpt) -> LongTable:
 def _cell(text: str, place: str, style: ParagraphStyle) -> Paragraph:
     """A cell's text, aligned as its column is."""
     chosen = styles.to_the_right(style) if place == "number" else style
-    return Paragraph(fonts.markup(text, style.fontName), chosen)
+    return Paragraph(styles.markup(text, style.fontName), chosen)
 
 
 def _ruled(rows: list[list[Paragraph]], widths: list[float], *, header: bool) -> LongTable:

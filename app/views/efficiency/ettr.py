@@ -2,18 +2,15 @@
 
 import streamlit as st
 
-from app.answers.efficiency import ettr, published, run
+from app.answers.efficiency import ettr, expected, run
 from app.ask.cached import ask
 from app.show import page
 from app.views.efficiency import calculator, run_choice
-from app.widgets import empty_state, filter_bar, ledger_build, notice, page_head
+from app.widgets import filter_bar, ledger_build, notice, page_head
 from app.words import escaping
 from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 ledger_build.ensure()
 if run_id := run_choice.named():
     head = st.container()
@@ -47,7 +44,7 @@ if answer.numbers:
         run_choice.box()
     page.blocks([answer.table("runs")], scope, titled=False)
 calculator.show(scope)
-figures = published.answer()
+figures = expected.published()
 with st.expander("Published figures and ours", icon=":material/function:", type="compact"):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -2,15 +2,12 @@
 
 import streamlit as st
 
-from app.answers.efficiency import ledger, ledger_by_group
+from app.answers.efficiency import ledger, ledger_parts
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, ledger_build, page_head
+from app.widgets import filter_bar, ledger_build, page_head
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 ledger_build.ensure()
 answer = ledger.answer(ask, scope.selection)
 page_head.show(answer.sentence, scope)
@@ -19,35 +16,31 @@ if not answer.numbers:
     st.stop()
 page.headlines(answer.numbers, scope)
 page.blocks([answer.chart("ledger")], scope)
-over_time, by_group, lost, buckets = st.tabs(
-    ["Over time", "By group", "Lost work", "All buckets"],
-    key="tab",
-    on_change="rerun",
-    bind="query-params",
+
+
+def by_group() -> None:
+    """Losses by size, partition or account."""
+    names = ledger_parts.NAMES
+    chosen = st.segmented_control(
+        "Losses by", [*names], default="size", required=True, key="group", bind="query-params"
+    )
+    page.blocks([ledger_parts.chart(ask, scope.selection, names[chosen])], scope)
+
+
+def buckets() -> None:
+    """Every bucket; how to see its cost where no price is stated."""
+    page.blocks([answer.table("gpu_hours")], scope, titled=False)
+    if answer.record["currency"] is None:
+        st.caption(f":material/info: {ledger.NO_PRICE}")
+
+
+page.tabs(
+    {
+        "Over time": lambda: page.blocks([ledger_parts.chart(ask, scope.selection, "day")], scope),
+        "By group": by_group,
+        "Lost work": lambda: page.blocks([answer.table("lost_work")], scope),
+        "All buckets": buckets,
+    }
 )
-if over_time.open:
-    with over_time:
-        page.blocks([ledger_by_group.chart(ask, scope.selection, "day")], scope)
-if by_group.open:
-    with by_group:
-        chosen = st.segmented_control(
-            "Losses by",
-            [*ledger_by_group.NAMES],
-            default="size",
-            required=True,
-            key="group",
-            bind="query-params",
-        )
-        page.blocks(
-            [ledger_by_group.chart(ask, scope.selection, ledger_by_group.NAMES[chosen])], scope
-        )
-if lost.open:
-    with lost:
-        page.blocks([answer.table("lost_work")], scope)
-if buckets.open:
-    with buckets:
-        page.blocks([answer.table("gpu_hours")], scope, titled=False)
-        if answer.record["currency"] is None:
-            st.caption(f":material/info: {ledger.NO_PRICE}")
 page.notes(answer.notes)
 page.method(answer.terms)

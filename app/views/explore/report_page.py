@@ -12,7 +12,7 @@ import streamlit as st
 from app.answers.content import Missing
 from app.ask.cached import ask
 from app.reports import kinds
-from app.show import command_lines, files
+from app.show import command_lines, files, page
 from app.widgets import notice
 
 if TYPE_CHECKING:
@@ -21,28 +21,12 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
     from data.filters import Selection
 
-TITLES = {"fleet": "Fleet", "incident": "Incident", "node": "Node"}
-PLACEHOLDERS = {
-    "incident": "Incident id, latest or largest",
-    "node": "Node, e.g. gpu0012",
-}
-
 LABELS = {"html": "HTML", "pdf": "PDF", "xlsx": "XLSX", "md": "Markdown", "json": "JSON"}
 PREVIEW_PX = 900
 HASH = (
     "SHA-256 of versions, configuration, filters and everything printed: the same store and "
     "period have the same one on every machine."
 )
-WHICH = {
-    "incident": Missing(
-        "incident",
-        "Which incident?",
-        "Type its id, or `latest` or `largest`. The page Incidents and this command list them:",
-        ("faultline incidents --first largest --limit 10 --format table",),
-    ),
-    "node": Missing("node", "Which node?", "Type its name, as the scheduler writes it."),
-}
-"""What to name for a report about one thing."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +41,23 @@ class Choice:
 def choose() -> Choice:
     """The controls in one row."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        kind: Kind = st.segmented_control(
+        name = st.segmented_control(
             "Kind",
-            kinds.KINDS,
-            format_func=TITLES.__getitem__,
+            [*kinds.kinds()],
+            format_func=str.capitalize,
             default="fleet",
             required=True,
             key="kind",
             bind="query-params",
             label_visibility="collapsed",
         )
-        about = ""
-        if kind != "fleet":
+        kind, about = kinds.kinds()[name], ""
+        if kind.metavar:
             about = st.text_input(
-                TITLES[kind],
-                key=kind,
+                name.capitalize(),
+                key=name,
                 bind="query-params",
-                placeholder=PLACEHOLDERS[kind],
+                placeholder=kind.placeholder,
                 icon=":material/search:",
                 label_visibility="collapsed",
                 width=320,
@@ -89,13 +73,15 @@ def choose() -> Choice:
 
 
 def made(choice: Choice, scope: Scope) -> Report | None:
-    """The report; None where nothing is named yet, or what is named is not there."""
-    if choice.kind != "fleet" and not choice.about:
+    """The report; None where nothing is named yet, or what is named is not there, as it says."""
+    kind = choice.kind
+    if kind.metavar and not choice.about:
+        commands = kind.commands
+        page.missing(Missing(kind.name, f"Which {kind.name}?", kind.remedy, commands))
         return None
     with notice.explained():
-        return ask(
-            kinds.report, choice.kind, scope.selection, about=choice.about, redact=choice.redact
-        )
+        about = choice.about
+        return ask(kinds.report, kind.name, scope.selection, about=about, redact=choice.redact)
     return None
 
 
@@ -118,8 +104,8 @@ def downloads(report: Report, scope: Scope) -> None:
 
 def command(choice: Choice, scope: Scope) -> None:
     """The command that writes the same, for cron."""
-    options = [] if choice.kind == "fleet" else [f"--{choice.kind}", choice.about]
-    if choice.kind != "incident":  # which is one, whatever the filters
+    options = [f"--{choice.kind.name}", choice.about] if choice.kind.metavar else []
+    if choice.kind.filtered:
         options += _filters(scope.selection)
     if choice.redact:
         options.append("--redact")
@@ -144,5 +130,5 @@ def _filters(selection: Selection) -> list[str]:
 
 def preview(report: Report) -> None:
     """The page as it leaves; it has no script and may fetch nothing."""
-    page = files.render(report, "html").decode("utf-8")
-    st.iframe(page, height=PREVIEW_PX, alt=f"Preview: {report.title}")
+    text = files.render(report, "html").decode("utf-8")
+    st.iframe(text, height=PREVIEW_PX, alt=f"Preview: {report.title}")

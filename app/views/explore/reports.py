@@ -2,22 +2,16 @@
 
 import streamlit as st
 
-from app.show import page
 from app.views.explore import report_page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 page_head.of_one(
     "Reports to hand to others", f"Files that open without this dashboard · {scope.filters}", scope
 )
 choice = report_page.choose()
 report = report_page.made(choice, scope)
 if report is None:
-    if choice.kind in report_page.WHICH:
-        page.missing(report_page.WHICH[choice.kind])
     st.stop()
 report_page.downloads(report, scope)
 report_page.command(choice, scope)

@@ -4,12 +4,9 @@ import streamlit as st
 
 from app import actions
 from app.views.explore.sql_page import editor, result, run, shelf
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 actions.prepare_queries()
 editor.follow_link()
 run.settle()

@@ -22,11 +22,7 @@ def choose(job: Job) -> Mapping[Any, Any]:
     default = judged[-1] if judged else len(rows) - 1
     if len(rows) == 1:
         return rows[0]
-    several = {
-        "several_jobs": job.attempts["job_id"].nunique() > 1,
-        "several_clusters": job.attempts["cluster"].nunique() > 1,
-    }
-    names = [attempts.name(row, **several) for row in rows]
+    names = attempts.names(job.attempts)
     chosen = st.selectbox(
         "Attempt",
         names,

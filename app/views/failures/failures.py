@@ -2,17 +2,14 @@
 
 import streamlit as st
 
-from app.answers.failures import checks, confusion, summary, verdicts
+from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 from app.words import domains, terms
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 counts = ask(verdicts.summarised, scope.selection)
 page_head.show(summary.sentence(counts), scope)
 if not counts.n_ended and not counts.n_failed:
@@ -36,36 +33,36 @@ page.blocks([summary.by_week(counts, scope.selection, shown)], scope)
 if not counts.n_ended:
     page.blocks((*by_cause, summary.NO_JOBS), scope)
     st.stop()
-causes, attempts, states, trust, right = st.tabs(
-    ["Causes", "Attempts", "States", "Checks", "Right and wrong"],
-    key="tab",
-    on_change="rerun",
-    bind="query-params",
+
+
+def right_and_wrong() -> None:
+    """Verdicts beside what was planted and what people decided."""
+    matrices = ask(trust.matrices, scope.selection)
+    if not matrices:
+        page.missing(trust.NOT_CONFIRMED)
+        return
+    basis = st.segmented_control(
+        "Right causes as",
+        list(matrices),
+        default=next(iter(matrices)),
+        required=True,
+        format_func=lambda name: trust.BASES.get(name, name),
+        key="basis",
+        bind="query-params",
+    )
+    page.answered(trust.of_verdicts(matrices[basis]), scope)
+
+
+page.tabs(
+    {
+        "Causes": lambda: page.blocks(by_cause, scope),
+        "Attempts": lambda: page.blocks(
+            [verdicts.attempts(ask, scope.selection, limit=FEW)], scope, titled=False
+        ),
+        "States": lambda: page.blocks(
+            [summary.states_chart(counts), summary.by_state(counts)], scope, titled=False
+        ),
+        "Checks": lambda: page.answered(trust.of_checks(ask, scope.selection), scope),
+        "Right and wrong": right_and_wrong,
+    }
 )
-if causes.open:
-    with causes:
-        page.blocks(by_cause, scope)
-if attempts.open:
-    with attempts:
-        page.blocks([verdicts.attempts(ask, scope.selection, limit=FEW)], scope, titled=False)
-if states.open:
-    with states:
-        page.blocks([summary.states_chart(counts), summary.by_state(counts)], scope, titled=False)
-if trust.open:
-    with trust:
-        page.answered(checks.answer(ask, scope.selection), scope)
-if right.open and (matrices := ask(confusion.matrices, scope.selection)):
-    with right:
-        basis = st.segmented_control(
-            "Right causes as",
-            list(matrices),
-            default=next(iter(matrices)),
-            required=True,
-            format_func=lambda name: confusion.BASES.get(name, name),
-            key="basis",
-            bind="query-params",
-        )
-        page.answered(confusion.answer(matrices[basis]), scope)
-elif right.open:
-    with right:
-        page.missing(confusion.NOT_CONFIRMED)

@@ -7,13 +7,10 @@ from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import attempt_choice, attempt_log, chosen, incident_files
-from app.widgets import empty_state, filter_bar, page_head, said
+from app.widgets import filter_bar, page_head, said
 from app.words import domains, escaping
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
     one = chosen.one("Incident", incident.incident, example="40a6bbf68339", width=360)

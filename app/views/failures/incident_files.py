@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.ask.cached import ask
-from app.reports import incident
+from app.reports import kinds
 from app.show import html, markdown
-from app.widgets import copy_text
+from app.widgets import copy_button
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def show(incident_id: str, scope: Scope) -> None:
     """Three buttons; the files are what `faultline incident` prints."""
-    report = ask(incident.report, incident_id)
+    report = ask(kinds.report, "incident", about=incident_id)
     text = markdown.render(report)
     stem = scope.file_stem(f"incident-{incident_id}")
-    copy_text.show("Copy as Markdown", text)
+    copy_button.text("Copy as Markdown", text)
     _save("Markdown", text, name=f"{stem}.md", mime="text/markdown")
     _save("HTML", lambda: html.render(report), name=f"{stem}.html", mime="text/html")
 

@@ -5,16 +5,13 @@ from typing import Any
 import streamlit as st
 
 from app import actions
-from app.answers.failures import incidents, signals
+from app.answers.failures import incidents
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 from app.words import domains
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 head = st.container()
 of_domain, of_cause, of_status = st.columns([2, 3, 2])
 every = ask(incidents.summarised, scope.selection, incidents.Kind())
@@ -42,18 +39,13 @@ if not tables:
     st.stop()
 page.headlines(answer.numbers, scope)
 page.blocks([chart], scope)
-listed, causes, together = st.tabs(
-    ["Incidents", "Causes", "Signals that come together"],
-    key="tab",
-    on_change="rerun",
-    bind="query-params",
+listed, causes = answer.table("incidents"), answer.table("incident_causes")
+page.tabs(
+    {
+        "Incidents": lambda: page.blocks([listed], scope, titled=False),
+        "Causes": lambda: page.blocks([causes], scope, titled=False),
+        "Signals that come together": lambda: page.answered(
+            incidents.of_signals(ask, scope.selection, kind), scope
+        ),
+    }
 )
-if listed.open:
-    with listed:
-        page.blocks([answer.table("incidents")], scope, titled=False)
-if causes.open:
-    with causes:
-        page.blocks([answer.table("incident_causes")], scope, titled=False)
-if together.open:
-    with together:
-        page.answered(signals.answer(ask, scope.selection, kind), scope)

@@ -7,13 +7,10 @@ from app.ask import FEW
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.failures import attempt_choice, attempt_log, chosen, part_of
-from app.widgets import empty_state, filter_bar, page_head, said
+from app.widgets import filter_bar, page_head, said
 from app.words import escaping, terms
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 head = st.container()
 one = chosen.one(
     "Job", job.job, example="4711, array task 4711_3 or a whole array",

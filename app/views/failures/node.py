@@ -1,5 +1,7 @@
 """The history of this node: outages, health events, repairs, and the jobs that ran on it."""
 
+from functools import partial
+
 import streamlit as st
 
 from app.answers.failures import node
@@ -7,13 +9,10 @@ from app.answers.fleet import nodes
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import chosen, part_of
-from app.widgets import empty_state, filter_bar, page_head, said
+from app.widgets import filter_bar, page_head, said
 from app.words import escaping
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 head = st.container()
 one = chosen.one("Node", node.node, example="gpu0012", selection=scope.selection)
 if one is None:
@@ -32,22 +31,26 @@ page.blocks([answer.chart("node_history")], scope)
 if answer.chart("node_history") != node.NO_HISTORY:
     st.caption(node.MARKS)
 part_of.node(one.cluster, one.node)
-tabs = st.tabs(
-    ["Jobs", "Events", "Outages", "Tickets", "Facts", "What people say"],
-    key="tab",
-    on_change="rerun",
-    bind="query-params",
-)
-tables = (node.jobs, node.events, node.outages, node.tickets, node.facts)
-for tab, table in zip(tabs, tables, strict=False):
-    if tab.open:
-        with tab:
-            page.blocks([table(one)], scope, titled=False)
-if tabs[-1].open:
-    with tabs[-1]:
-        form, told = st.columns([2, 5], gap="large")
-        target = f"node:{one.cluster}/{one.node}"
-        with form:
-            said.form(target, with_cause=False)
-        with told:
-            said.history(target, scope)
+
+
+def people(target: str) -> None:
+    """What to say of it, and what was said."""
+    form, told = st.columns([2, 5], gap="large")
+    with form:
+        said.form(target, with_cause=False)
+    with told:
+        said.history(target, scope)
+
+
+tables = {
+    "Jobs": node.jobs,
+    "Events": node.events,
+    "Outages": node.outages,
+    "Tickets": node.tickets,
+    "Facts": node.facts,
+}
+drawn = {
+    title: partial(lambda table: page.blocks([table(one)], scope, titled=False), table)
+    for title, table in tables.items()
+}
+page.tabs(drawn | {"What people say": partial(people, f"node:{one.cluster}/{one.node}")})

@@ -24,15 +24,18 @@ def attempt(row: Mapping[Any, Any]) -> None:
     """The incident of an attempt, its run and its traces; nothing where it has none."""
     cluster = str(row["cluster"])
     for incident_id, summary in incidents.of_attempt(ask, cluster, str(row["attempt_key"])):
-        st.markdown(f"Part of incident {links.incident(incident_id)}: {escaping.escaped(summary)}.")
-    if isinstance(row["run_id"], str) and row["n_nodes"] > 1:
-        st.markdown(f"{links.run(row['run_id'], cluster)}: where its time went, and its ETTR.")
+        st.markdown(
+            f"Part of incident {links.to('incident', incident_id)}: {escaping.escaped(summary)}."
+        )
+    run = row["run_id"]
+    if isinstance(run, str) and row["n_nodes"] > 1:
+        link = links.to("run", run, cluster, said=f"Run {run}")
+        st.markdown(f"{link}: where its time went, and its ETTR.")
     traces = ask(fleet.traces_of_job, cluster, str(row["job_id"]))
     for _, trace in traces.iterrows():
-        st.markdown(
-            f"{links.trace(trace['trace'])}: slowdown "
-            f"{numbers.number(trace['slowdown'])}, {trace['strongest_cause']}."
-        )
+        link = links.to("trace", trace["trace"], said=f"Straggler trace {trace['trace']}")
+        slowdown = numbers.number(trace["slowdown"])
+        st.markdown(f"{link}: slowdown {slowdown}, {trace['strongest_cause']}.")
 
 
 def node(cluster: str, name: str) -> None:
@@ -46,7 +49,7 @@ def node(cluster: str, name: str) -> None:
         + (f", the latest {SHOWN}:" if len(named) > SHOWN else ":")
     )
     lines = (
-        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.incident(row['incident_id'])}: "
+        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.to('incident', row['incident_id'])}: "
         f"{escaping.escaped(row['summary'])}"
         for _, row in named.head(SHOWN).iterrows()
     )

@@ -117,11 +117,11 @@ def _options(stated: dict[str, str | None], line: DeltaGenerator) -> actions.Opt
 
     return actions.Options(
         cluster=stated["cluster"],
-        timezone=actions.checked_zone(stated["timezone"]),
-        columns=_names(stated["columns"]),
         delimiter=stated["delimiter"],
         node=stated["node"],
         mapping=stated["mapping"],
+        timezone=actions.checked_zone(stated["timezone"]),
+        columns=_names(stated["columns"]),
         progress=progress,
     )
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.answers.fleet import contents, coverage
+from app.answers.fleet import coverage
 from app.ask.cached import ask
 from app.show import page
 from app.views.fleet import add_data
@@ -19,21 +19,11 @@ page_head.show(answer.sentence, scope)
 add_data.answer()
 page.blocks([chart], scope)
 page.notes(answer.notes)
-sources, ingests, rejected, add = st.tabs(
-    ["Sources", "Ingests", "Rejected rows", "Add data"],
-    key="tab",
-    on_change="rerun",
-    bind="query-params",
+page.tabs(
+    {
+        "Sources": lambda: page.blocks([table], scope, titled=False),
+        "Ingests": lambda: page.blocks([coverage.ingests(ask)], scope, titled=False),
+        "Rejected rows": lambda: page.blocks([coverage.rejected(ask)], scope, titled=False),
+        "Add data": lambda: add_data.show(scope),
+    }
 )
-if sources.open:
-    with sources:
-        page.blocks([table], scope, titled=False)
-if ingests.open:
-    with ingests:
-        page.blocks([contents.ingests(ask)], scope, titled=False)
-if rejected.open:
-    with rejected:
-        page.blocks([contents.rejected(ask)], scope, titled=False)
-if add.open:
-    with add:
-        add_data.show(scope)

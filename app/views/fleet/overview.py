@@ -5,12 +5,9 @@ import streamlit as st
 from app.answers.fleet import overview
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 
-scope = filter_bar.show()
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store()
 answer = overview.answer(ask, scope.selection, timezone=scope.timezone)
 week, out_of_service = answer.blocks
 page_head.show(answer.sentence, scope)

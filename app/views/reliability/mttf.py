@@ -4,16 +4,13 @@ import streamlit as st
 
 from analytics.frames import GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
-from app.answers.reliability import mttf, projection, published, rate_by_group
+from app.answers.reliability import mttf, projection, rate_by_group
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import empty_state, filter_bar, page_head
+from app.widgets import filter_bar, page_head
 from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.show(min_gpus=MTTF_MIN_GPUS)
-if scope.empty:
-    empty_state.no_store()
-    st.stop()
+scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 answer = mttf.answer(ask, scope.selection)
 page_head.show(answer.sentence, scope)
 page.headlines(answer.numbers[:4], scope)
@@ -40,7 +37,7 @@ per_node = columns[2].number_input(
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric("Projected MTTF", projected.printed[0][1])
-figures = published.answer()
+figures = projection.published()
 with page.method(answer.terms):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

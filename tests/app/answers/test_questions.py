@@ -11,7 +11,7 @@ import pytest
 from analytics.errors import AnalysisError
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.failure_rate import projection_of_rate
-from app.answers.fleet import contents, coverage, nodes
+from app.answers.fleet import coverage, nodes
 from app.answers.fleet.choices import choices
 from app.answers.reliability import mttf, rate_by_group
 from app.ask import EVERYTHING, FEW
@@ -156,12 +156,12 @@ def test_choices_are_those_of_the_store(demo: Store) -> None:
 
 
 def test_info_notices_a_damaged_snapshot(demo_store: Path, tmp_path: Path) -> None:
-    assert contents.contents(Store.open(demo_store)).checksum_holds
+    assert coverage.contents(Store.open(demo_store)).checksum_holds
     copy = shutil.copytree(demo_store, tmp_path / "copy")
     store = Store.open(copy)
     with store.path.open("ab") as stream:
         stream.write(b"x")
-    found = contents.contents(store)
+    found = coverage.contents(store)
     assert not found.checksum_holds
     assert (found.schema_version, found.snapshot, found.synthetic) == (SCHEMA_VERSION, 1, True)
     assert found.tables["jobs"] > 0
@@ -192,7 +192,7 @@ def test_an_empty_store_answers_every_question(empty: Store) -> None:
     assert fleet.rejected_rows(empty, None, 10).empty
     assert reliability.failure_rows(empty, Selection(), FEW).empty
     assert reliability.attempt_rows(empty, Selection(), gpus=(1, 8), limit=FEW).empty
-    assert contents.contents(empty).checksum_holds
+    assert coverage.contents(empty).checksum_holds
 
 
 def test_a_selection_without_rows_answers_every_question(demo: Store) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from app.cli import COMMANDS
+from app.cli import commands
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", commands())
 def test_help_holds_the_example_in_one_line(faultline: Callable[..., Any], command: str) -> None:
     said = faultline(command, "--help")
     assert said.code == 0
     assert f"example:\n  {import_module(f'app.cli.{command}').EXAMPLE}\n" in said.out
+
+
+def test_every_module_that_runs_is_found_as_a_command() -> None:
+    modules = (ROOT / "app" / "cli").glob("*.py")
+    runs = {path.stem for path in modules if "\ndef run(arguments" in path.read_text("utf-8")}
+    assert runs == set(commands())
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +58,7 @@ def shell(folder: Path, line: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("demo", "serve")])
+@pytest.mark.parametrize("command", [name for name in commands() if name not in ("demo", "serve")])
 def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
     running = shell(workplace, import_module(f"app.cli.{command}").EXAMPLE)
     out, err = running.communicate(timeout=60)

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.reports import kinds
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def test_every_module_that_arranges_a_report_is_found_as_a_kind(
+    faultline: Callable[..., Any],
+) -> None:
+    modules = Path(kinds.__file__).parent.glob("*.py")
+    arrange = {path.stem for path in modules if "\ndef report(ask" in path.read_text("utf-8")}
+    assert arrange == set(kinds.kinds())
+    said = faultline("report", "--help").out
+    assert "--kind {fleet,incident,node}" in said
 
 
 def test_it_names_its_files_and_hashes_its_content(

@@ -11,7 +11,7 @@ from analytics.failures.confusion import confusion_matrix
 from analytics.failures.summary import CauseCount, StateCount
 from analytics.proportion import proportion
 from analytics.reliability.failure_rate import poisson_rate
-from app.answers.failures import confusion as answered
+from app.answers.failures import trust
 from app.figures.failures import cause_ranking, causes_over_time, confusion, domains, states
 
 MONDAY = pd.Timestamp("2026-01-05", tz="UTC")
@@ -174,4 +174,4 @@ def test_the_confusion_matrix_shows_counts_and_shares_of_rows() -> None:
     assert "3 of 4 attempts (75 %)" in drawn["data"][0]["customdata"][0][0]
     assert drawn["layout"]["yaxis"]["ticktext"] == ["pcie (4)"]
     assert list(confusion.frame(matrix)["attempts"]) == [3, 1]
-    assert answered.answer(matrix).table("confusion_scores").values[0][-1].value == 0.75
+    assert trust.of_verdicts(matrix).table("confusion_scores").values[0][-1].value == 0.75

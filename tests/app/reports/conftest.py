@@ -81,7 +81,9 @@ def reports(demo_store: Path) -> dict[str, Report]:
         "GROUP BY node ORDER BY count(*) DESC, node LIMIT 1"
     )
     about = {"fleet": "", "incident": "largest", "node": node}
-    made = {kind: kinds.report(store, kind, Selection(), about=about[kind]) for kind in kinds.KINDS}
+    made = {
+        kind: kinds.report(store, kind, Selection(), about=about[kind]) for kind in kinds.kinds()
+    }
     store.close()
     return made
 

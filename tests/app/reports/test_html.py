@@ -58,7 +58,7 @@ class _Page(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("kind", kinds.kinds())
 def test_it_has_no_script_and_nothing_to_fetch(
     written: Callable[[str, str], bytes], kind: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_it_has_no_script_and_nothing_to_fetch(
     assert "default-src 'none'" in text
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
+@pytest.mark.parametrize("kind", kinds.kinds())
 def test_its_tags_are_closed_and_its_names_differ(
     written: Callable[[str, str], bytes], kind: str
 ) -> None:
@@ -112,8 +112,8 @@ def test_it_opens_in_chromium_without_one_request(
         browser.close()
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
-def test_records_are_texts_and_never_markup(awkward: Store, kind: kinds.Kind) -> None:
+@pytest.mark.parametrize("kind", kinds.kinds())
+def test_records_are_texts_and_never_markup(awkward: Store, kind: str) -> None:
     about = {"fleet": "", "incident": "latest", "node": "n2"}
     report = kinds.report(awkward, kind, Selection(), about=about[kind])
     page = html.render(report)

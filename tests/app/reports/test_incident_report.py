@@ -12,7 +12,7 @@ import pytest
 from app import actions
 from app.actions import Options, ingest_files
 from app.ask import of_store
-from app.reports import incident, node
+from app.reports import incident, kinds
 from data.filters import Selection
 from data.store import Store
 from tests.app.conftest import HEADER, LOOP
@@ -124,10 +124,10 @@ def _decided(source: Path, root: Path, which: str, cause: str | None) -> tuple[R
         ((name, derived), *_) = store.rows(
             f"SELECT incident_id, cause FROM incidents WHERE {which}"
         )
-        before = incident.report(store, name)
+        before = kinds.report(store, "incident", about=name)
     actions.annotate(root, f"incident:{name}", "cause", cause or derived)
     with closing(Store.open(root)) as store:
-        return before, incident.report(store, name)
+        return before, kinds.report(store, "incident", about=name)
 
 
 LOST = """\
@@ -141,8 +141,8 @@ def test_a_loss_that_is_not_wholly_known_is_a_lower_bound(tmp_path: Path) -> Non
     (tmp_path / "sacct.txt").write_text(LOST)
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     with closing(Store.open(tmp_path / "store")) as store:
-        said = " ".join(node.report(store, "n1", Selection()).summary)
+        said = " ".join(kinds.report(store, "node", about="n1").summary)
         assert "2 incidents of the period name this node, with at least 4.00 GPU-hours lost" in said
         later = Selection(from_at=datetime(2026, 1, 8, tzinfo=UTC))
-        said = " ".join(node.report(store, "n1", later).summary)
+        said = " ".join(kinds.report(store, "node", later, about="n1").summary)
         assert "1 incident of the period names this node, with unknown GPU-hours lost" in said

@@ -22,7 +22,7 @@ KINDS = ("fleet", "incident", "node")
 BARE = Report(
     kind="fleet", stem="fleet", title="A title", period="a period", filters="all jobs",
     answer="An answer.", summary=(), headlines=(), notes=(), sections=(), definitions=(),
-    missing=(), conf_level=None, synthetic=False, basis=(), content_sha256="0",
+    missing=(), conf_level=None, synthetic=False, basis=(),
 )  # fmt: skip
 
 

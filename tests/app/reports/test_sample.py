@@ -11,9 +11,8 @@ import pytest
 from pypdf import PdfReader
 
 from app.actions import build_demo
-from app.reports import fleet
+from app.reports import kinds
 from app.show import files
-from data.filters import Selection
 from data.store import Store
 from data.synthetic import DemoSpec
 
@@ -28,7 +27,7 @@ FORMS = ("html", "pdf", "xlsx", "md", "json")
 def _of_demo(root: Path, spec: DemoSpec) -> Report:
     build_demo(root, spec)
     with closing(Store.open(root)) as store:
-        return fleet.report(store, Selection())
+        return kinds.report(store, "fleet")
 
 
 def test_the_same_demo_is_the_same_report_to_the_byte(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ MINUTE = pd.Timedelta("1min")
 BARE = Report(
     kind="incident", stem="i", title="A title", period="a period", filters="all jobs",
     answer="An answer.", summary=(), headlines=(), notes=(), sections=(), definitions=(),
-    missing=(), conf_level=None, synthetic=False, basis=(), content_sha256="0",
+    missing=(), conf_level=None, synthetic=False, basis=(),
 )  # fmt: skip
 ONE = Mark(START, None, "seed", "XID 79", "GPU has fallen off the bus", "fatal")
 

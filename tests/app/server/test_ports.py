@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import OutOfRangeError
-from app.server.ports import ServeError, listen
+from app.server.run import ServeError, listen
 
 
 def test_a_free_port_is_taken_silently(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,6 +83,15 @@ def test_every_filter_changes_the_answer_where_the_runs_differ(
     assert changed == changes  # all runs are of the one cluster
 
 
+def test_a_number_opens_the_runs_behind_it_beside_those_of_the_page(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE)
+    page.button(key="rows_Runs").click().run()
+    assert not page.exception
+    assert page.text_input(key="search_runs_behind").value == ""
+
+
 def test_a_link_opens_one_run(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     run = listed(open_page(demo_store, PAGE, period="all"))[0]
     page = open_page(demo_store, PAGE, period="all", run=run)

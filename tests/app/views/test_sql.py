@@ -284,7 +284,7 @@ def test_a_name_that_is_taken_is_refused(
 
 
 def test_the_past_of_a_person_comes_back(asked: Callable[..., AppTest], own_store: Path) -> None:
-    actions.remember_query(own_store, "SELECT 'before'", "1 row", author="ada")
+    actions.kept_queries(own_store).remember("SELECT 'before'", "1 row", author="ada")
     page = asked(own_store, "SELECT 'now'")
     page.session_state["shelf"] = "History"
     page.run()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PAGE = """
 from app.answers.content import Part
-from app.answers.efficiency.ledger_rows import behind_loss
+from app.answers.efficiency.ledger_parts import behind_loss
 from app.widgets import filter_bar
 from app.show import page
 

@@ -10,7 +10,7 @@ import pytest
 
 from app import actions
 from app.answers.content import Table
-from app.answers.reliability import published
+from app.answers.reliability import projection
 from app.figures import template
 from app.widgets import export_help
 from app.words import numbers
@@ -55,7 +55,7 @@ def test_the_columns_of_sacct_are_one_word_for_the_shell() -> None:
 
 
 def test_published_figures_stand_beside_the_published_rate() -> None:
-    (table,) = published.answer().blocks
+    (table,) = projection.published().blocks
     assert isinstance(table, Table)
     printed = {gpus: (projected, implied) for gpus, _, projected, implied, _ in table.printed}
     assert printed["1,024"] == ("28.8 h", "23.7")

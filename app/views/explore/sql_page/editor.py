@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.explore.schema import schema_of
+from app.answers.explore.queries import schema_of
 from app.ask.cached import ask
 
 if TYPE_CHECKING:

@@ -77,13 +77,8 @@ def _answered(answer: Rows, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
         _downloads(answer, scope)
-    rows, drawn = st.tabs(["Rows", "Chart"], key="sql_tab", on_change="rerun")
-    if rows.open:
-        with rows:
-            _grid(frame)
-    if drawn.open:
-        with drawn:
-            _chart(frame, scope)
+    drawn = {"Rows": lambda: _grid(frame), "Chart": lambda: _chart(frame, scope)}
+    page.tabs(drawn, key="sql_tab")
 
 
 def _counts(result: QueryResult) -> str:

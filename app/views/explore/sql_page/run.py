@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import actions
 from app.actions import DataError
-from app.answers.explore import parameters
+from app.answers.explore import queries
 from app.ask import cached
 from app.reports.query_files import Asked
 from app.views.explore.sql_page import editor
@@ -126,7 +126,7 @@ def buttons(scope: Scope) -> None:
         )
         with st.popover("Parameters", type="tertiary", icon=":material/data_object:"):
             st.caption("The filters on the left set these; a query names them. Times are in UTC.")
-            st.dataframe(parameters.in_words(scope.selection), hide_index=True)
+            st.dataframe(queries.in_words(scope.selection), hide_index=True)
 
 
 @st.fragment(run_every=INTERVAL_S)
@@ -171,4 +171,4 @@ def _remember(sql: str, outcome: str) -> None:
     st.session_state["sql_past"] = [Past(sql, outcome), *past][:SESSION_KEPT]
     author = st.session_state.get("author")
     if author and sql.strip():
-        actions.remember_query(cached.store_root(), sql, outcome, author=author)
+        actions.kept_queries(cached.store_root()).remember(sql, outcome, author=author)

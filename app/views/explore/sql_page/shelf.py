@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions
-from app.answers.explore.schema import sample_rows, schema_of, sql_examples
+from app.answers.explore.queries import sample_rows, schema_of, sql_examples
 from app.ask import cached
+from app.show import page
 from app.views.explore.sql_page import editor
 from app.widgets import notice
 from app.words import escaping, numbers
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.show.scope import Scope
-    from data.saved_queries import SavedQuery
+    from data.saved_queries import SavedQueries, SavedQuery
 
 RESERVED = ("user", "at", "end", "from", "to")
 """Names that DuckDB reads as something else where they stand alone."""
@@ -38,11 +39,7 @@ def basis(scope: Scope) -> str:
 def show() -> None:
     """What to write a query from, one tab each."""
     shelves = {"Tables": _tables, "Examples": _examples, "Saved": _saved, "History": _past}
-    tabs = st.tabs([*shelves], key="shelf", on_change="rerun")
-    for tab, fill in zip(tabs, shelves.values(), strict=True):
-        if tab.open:
-            with tab:
-                fill()
+    page.tabs(shelves, key="shelf")
 
 
 def _tables() -> None:
@@ -106,11 +103,11 @@ def _saved() -> None:
     with st.form("sql_save", border=False, clear_on_submit=True):
         name = st.text_input("Name", key="sql_name", placeholder="What does it answer?")
         sent = st.form_submit_button("Save the query", icon=":material/bookmark_add:")
-    _author("Stands beside the queries you save. Kept until you close this tab.")
+    _ask_author("Stands beside the queries you save. Kept until you close this tab.")
     if sent:
-        _do(lambda: actions.save_query(cached.store_root(), name, editor.text(), author=_name()))
+        _do(lambda: actions.save_query(cached.store_root(), name, editor.text(), author=_author()))
     _deleted()
-    queries = actions.kept_queries(cached.store_root()).saved()
+    queries = _kept().saved()
     if not queries:
         st.caption("Nobody has saved a query yet. Saved queries are for everybody here.")
     for each in queries:
@@ -119,10 +116,12 @@ def _saved() -> None:
 
 def _past() -> None:
     """The queries of this session and, where a name is given, those asked under it before."""
-    _author("With a name, your queries are remembered beyond this tab, for all who give that name.")
+    _ask_author(
+        "With a name, your queries are remembered beyond this tab, for all who give that name."
+    )
     mine = st.session_state.get("sql_past", [])
     author = _name()
-    before = actions.kept_queries(cached.store_root()).past(author) if author else []
+    before = _kept().past(author) if author else []
     texts = {each.sql for each in mine}
     listed = [*mine, *(each for each in before if each.sql not in texts)][:SHOWN]
     if not listed:
@@ -154,16 +153,11 @@ def _line(each: SavedQuery) -> None:
         with st.popover("", type="tertiary", icon=":material/more_horiz:", help="Rename, delete"):
             name = st.text_input("New name", each.name, key=f"name_{each.query_id}")
             if st.button("Rename", key=f"rename_{each.query_id}"):
-                _do(
-                    lambda: actions.rename_query(
-                        cached.store_root(), each.query_id, name, author=_name()
-                    )
-                )
+                renamed = (cached.store_root(), each.query_id, name)
+                _do(lambda: actions.rename_query(*renamed, author=_author()))
             if st.button("Delete", key=f"delete_{each.query_id}", icon=":material/delete:"):
                 st.session_state["sql_deleted"] = each
-                _do(
-                    lambda: actions.delete_query(cached.store_root(), each.query_id, author=_name())
-                )
+                _do(lambda: _kept().delete(each.query_id, author=_author()))
 
 
 def _deleted() -> None:
@@ -175,10 +169,10 @@ def _deleted() -> None:
         st.caption(f"Deleted: {escaping.escaped(gone.name)}", width="content")
         if st.button("Undo", key="sql_restore", type="tertiary"):
             del st.session_state["sql_deleted"]
-            _do(lambda: actions.restore_query(cached.store_root(), gone.query_id, author=_name()))
+            _do(lambda: _kept().restore(gone.query_id, author=_author()))
 
 
-def _author(remark: str) -> None:
+def _ask_author(remark: str) -> None:
     """Who is asking: the same name as beside what one says of an attempt."""
     st.text_input(
         "Your name", key="author", placeholder="not given", persist_state="session", help=remark
@@ -187,6 +181,16 @@ def _author(remark: str) -> None:
 
 def _name() -> str | None:
     return st.session_state.get("author") or None
+
+
+def _author() -> str:
+    """Who acts: the name given, else the login."""
+    return _name() or actions.login()
+
+
+def _kept() -> SavedQueries:
+    """Queries that people saved, and the last ones that each asked."""
+    return actions.kept_queries(cached.store_root())
 
 
 def _do(action: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Makes figures follow the reader's choice of light or dark."""
+"""Makes an open page follow the store and the reader's choice of light or dark."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.ask import cached
+
 if TYPE_CHECKING:
     from app.figures.template import Mode
 
+
+INTERVAL = "5s"
 SCRIPT = Path(__file__).with_name("follow_theme.js")
 
 _watch = st.components.v2.component("faultline_follow_theme", js=SCRIPT.read_text())
+
+
+@st.fragment(run_every=INTERVAL)
+def store(shown: int) -> None:
+    """Runs the page again once CURRENT names another snapshot than the one shown."""
+    if cached.snapshot() != shown:
+        st.rerun()
 
 
 def mode() -> Mode:

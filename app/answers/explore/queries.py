@@ -1,4 +1,4 @@
-"""What does the store hold that can be asked in SQL?"""
+"""What can be asked of the store in SQL, and which values do the filters give to a query?"""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from data.queries import schema
+from data.queries.schema import Parameter, parameters
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from data.filters import Selection
     from data.queries.schema import Example
     from data.store import Store
+
 
 SAMPLED = 5
 """Rows that show what a table holds."""
@@ -40,3 +43,21 @@ def sample_rows(store: Store, table: str) -> pd.DataFrame:
 def sql_examples() -> tuple[Example, ...]:
     """Which queries are there to start from?"""
     return schema.examples()
+
+
+def in_words(selection: Selection) -> list[dict[str, str]]:
+    """Name, type and value of each parameter."""
+    return [
+        {"name": f"${each.name}", "type": each.type, "value": _value(each)}
+        for each in parameters(selection)
+    ]
+
+
+def _value(parameter: Parameter) -> str:
+    """The value in words."""
+    if not parameter.open:
+        value = parameter.value
+        return f"{value:%Y-%m-%d %H:%M}" if parameter.type == "TIMESTAMPTZ" else str(value)
+    if parameter.type == "TIMESTAMPTZ":
+        return f"{parameter.value.year:04d}: all time"
+    return "NULL: all" if parameter.value is None else f"{parameter.value}: all"

@@ -1,4 +1,4 @@
-"""How do the buckets of the ledger change over time, and differ by size, partition and account?"""
+"""Which groups and rows are the buckets of the ledger made of?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analytics.efficiency.buckets import BUCKETS
+from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from analytics.efficiency.ledger_groups import (
     DAY,
     HoursOverTime,
@@ -16,8 +17,9 @@ from analytics.efficiency.ledger_groups import (
     hours_over_time,
     losses_by_group,
 )
-from app.answers.content import Answer, Chart, Missing, Table
-from app.answers.efficiency.ledger import NOTHING_RAN
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Part, Table
+from app.ask import EVERYTHING
 from app.words.cells import Column
 from data.queries import efficiency, fleet
 
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
+
+NOTHING_RAN = (
+    "Nothing ran and nothing failed in this selection.",
+    "Choose a longer period, a smaller job size, or reset the filters.",
+)
 TITLES: dict[LedgerGroup, str] = {
     "day": "Day (UTC)", "partition": "Partition", "account": "Account",
     "size_class": "Job size (GPUs)",
@@ -114,3 +121,77 @@ def _table(wide: pd.DataFrame, by: LedgerGroup) -> Table:
         wide,
         "No GPU-hours are known.",
     )
+
+
+DAYS = (
+    Column("day", "Day (UTC)", "day"),
+    *columns("cluster", "partition", "account"),
+    Column("size_class", "Job size (GPUs)", none="held by no job"),
+    Column("n_gpus", "GPUs", "count", none="held by no job"),
+    Column("cause", "Cause", none="no cause"),
+    Column("gpu_hours", "GPU-hours", "number"),
+    Column("lower_gpu_hours", "At least", "number", "GPU-hours"),
+    Column("upper_gpu_hours", "At most", "number", "GPU-hours"),
+    Column("n_attempts", "Attempts", "count"),
+    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours"),
+)
+ATTEMPTS = (
+    *columns("job_id", "attempt", "cluster", "cause", "domain", "state", "name", "user", "account",
+             "partition", "n_gpus", "start_at", "end_at", "node"),
+    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours"),
+    *columns(hidden=("attempt_key",)),
+)  # fmt: skip
+UNKNOWN = "unknown"
+"""A verdict's cause where there is no evidence of one; the ledger holds none then."""
+
+
+def behind(ask: Ask, selection: Selection, bucket: str, *, limit: int = EVERYTHING) -> Table:
+    """Days, accounts and sizes of a bucket, the largest first; of lost work its attempts too."""
+    rows = ask(efficiency.bucket_rows, selection, bucket=bucket, limit=limit)
+    beside = (Part("Attempts", lost_attempts, (selection,)),) if bucket == "lost_work" else ()
+    return _days(rows, bucket, "By day" if beside else BUCKETS[bucket].title, beside)
+
+
+def out_of_service(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The same of each bucket of nodes drained or down."""
+    first, *others = (name for name in BUCKETS if name in OUT_OF_SERVICE)
+    rows = ask(efficiency.bucket_rows, selection, bucket=first, limit=limit)
+    beside = tuple(Part(BUCKETS[name].title, behind, (selection, name)) for name in others)
+    return _days(rows, first, BUCKETS[first].title, beside)
+
+
+def behind_loss(
+    ask: Ask, selection: Selection, bucket: str, cause: object, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts of a cause of lost work; of other losses its days, accounts and sizes."""
+    named = cause if isinstance(cause, str) else None
+    if bucket == "lost_work":
+        return lost_attempts(ask, selection, named or UNKNOWN, limit=limit)
+    rows = ask(efficiency.bucket_rows, selection, bucket=bucket, limit=EVERYTHING)
+    of_cause = rows["cause"].isna() if named is None else rows["cause"].eq(named)
+    return _days(rows[of_cause].head(limit), bucket, BUCKETS[bucket].title)
+
+
+def lost_attempts(
+    ask: Ask, selection: Selection, cause: str | None = None, *, limit: int = EVERYTHING
+) -> Table:
+    """Attempts that infrastructure ended, those that lost most by the rule first."""
+    kept = limit if cause is None else EVERYTHING
+    rows = ask(efficiency.lost_attempts, selection, limit=kept)
+    if cause is not None:
+        rows = rows[rows["cause"].fillna(UNKNOWN).eq(cause)].head(limit)
+    return Table(
+        "lost_attempts",
+        "Attempts",
+        ATTEMPTS,
+        rows,
+        "No such attempt.",
+        "Attempts that infrastructure ended; GPU-hours by the 30-minute rule. Pick a job to open "
+        "it.",
+    )
+
+
+def _days(rows: pd.DataFrame, bucket: str, title: str, beside: tuple[Part, ...] = ()) -> Table:
+    """GPU-hours of a bucket in parts."""
+    note = f"{BUCKETS[bucket].title}: GPU-hours by day, partition, account and size."
+    return Table(f"bucket_{bucket}", title, DAYS, rows, "No GPU-hours.", note, beside=beside)

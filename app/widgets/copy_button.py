@@ -1,4 +1,4 @@
-"""A button that copies the address of the present view."""
+"""Buttons that copy the address of the present view, or a text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,22 @@ button:hover, button:focus-visible {
   border-color: var(--st-primary-color);
 }
 """
-SCRIPT = Path(__file__).with_name("copy_link.js")
+WIDTH = 190
+FOLDER = Path(__file__).parent
 
-_button = st.components.v2.component(
-    "faultline_copy_link", html=HTML, css=CSS, js=SCRIPT.read_text()
+_link, _text = (
+    st.components.v2.component(
+        f"faultline_{name}", html=HTML, css=CSS, js=(FOLDER / f"{name}.js").read_text()
+    )
+    for name in ("copy_link", "copy_text")
 )
 
 
-def show() -> None:
+def link() -> None:
     """The button. What it copies holds the filters and no token."""
-    _button(key="copy_link")
+    _link(key="copy_link")
+
+
+def text(label: str, text: str) -> None:
+    """The button; says so once the text is copied."""
+    _text(key="copy_text", data={"label": label, "text": text}, width=WIDTH)

@@ -1,0 +1,89 @@
+"""A figure along time: spans and moments of rows in the zone of the reader, and their axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from app.figures import template
+from app.words import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import plotly.graph_objects as go
+
+    from app.figures.template import Mode, Palette
+
+SHORT = pd.Timedelta(days=4)
+"""Length of time up to which the axis tells hours."""
+
+
+@dataclass(frozen=True)
+class TimeChart:
+    """A figure whose x axis is time."""
+
+    figure: go.Figure
+    timezone: str
+    """Zone of the axis."""
+    mode: Mode
+
+    @property
+    def palette(self) -> Palette:
+        """Colours of its mode."""
+        return template.PALETTES[self.mode]
+
+    @property
+    def zones(self) -> list[str]:
+        """Zones in which a mark says its time: that of the axis, and UTC."""
+        return list(dict.fromkeys((self.timezone, "UTC")))
+
+    def local(self, at: pd.Timestamp) -> pd.Timestamp:
+        """A time as the axis shows it: plotly knows no zones."""
+        return pd.Timestamp(at).tz_convert(self.timezone).tz_localize(None)
+
+    def moment(self, at: pd.Timestamp) -> str:
+        """A time in words."""
+        return numbers.moment(at, self.timezone)
+
+    def add_spans(
+        self,
+        rows: Sequence[object],
+        spans: Iterable[tuple[pd.Timestamp, pd.Timestamp]],
+        *,
+        says: Sequence[str],
+        **look: object,
+    ) -> None:
+        """Bars from a start to an end, one a row."""
+        ends = list(spans)
+        self.figure.add_bar(
+            orientation="h",
+            y=rows,
+            base=[self.local(start) for start, _ in ends],
+            x=[max(0.0, (end - start).total_seconds()) * 1000.0 for start, end in ends],
+            **template.hover(says),
+            **look,
+        )
+
+    def add_moments(
+        self, rows: Sequence[object], times: Iterable[pd.Timestamp], **look: object
+    ) -> None:
+        """Marks, one a row."""
+        x = [self.local(at) for at in times]
+        self.figure.add_scatter(x=x, y=rows, mode="markers", **look)
+
+    def date_axis(self, first: pd.Timestamp, last: pd.Timestamp) -> None:
+        """The common axis of times: hours where the period is short, else days, with their year."""
+        self.figure.update_xaxes(
+            type="date",
+            title=f"Time ({self.timezone})",
+            showgrid=True,
+            tickformat=tick_format(last - first),
+        )
+
+
+def tick_format(span: pd.Timedelta) -> str:
+    """How finely an axis tells a length of time: as the day, and its year or its hours."""
+    return "%H:%M\n%-d %b %Y" if span < SHORT else "%-d %b\n%Y"
