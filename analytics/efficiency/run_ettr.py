@@ -10,7 +10,7 @@ import pandas as pd
 
 from analytics import validate
 from analytics.efficiency.attempt_time import attempt_time
-from analytics.efficiency.ettr import ettr_report
+from analytics.efficiency.ettr import together
 from analytics.efficiency.habits import habit_sentences, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.failures.columns import require
@@ -27,19 +27,13 @@ COUNTED = ("startup", "checkpoint", "lost", "productive")
 SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
 """What training metrics show of an attempt."""
 _COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
-_SUMS = {
-    "queued_s": "waited_s",
-    "scheduled_s": "ran_s",
-    "startup_s": "startup_s",
-    "checkpoint_s": "checkpoint_s",
-    "lost_s": "lost_s",
-    "productive_s": "productive_s",
-    "lower_productive_s": "lower_productive_s",
-    "upper_productive_s": "upper_productive_s",
-    "variance_productive_s2": "variance_s2",
-    "n_interruptions": "interrupted",
+_AS_RUN = {
+    "waited_s": "queued_s",
+    "ran_s": "scheduled_s",
+    "variance_s2": "variance_productive_s2",
+    "interrupted": "n_interruptions",
 }
-"""What a run is -> of its attempts the sum."""
+"""Column of an attempt -> what it is called of a run."""
 _CLASSES = (("several_nodes", True), ("one_node", False))
 """Habits by class, and whether an attempt of it is on several nodes."""
 IN_TIME = ("queued", "startup", "productive", "checkpoint", "lost")
@@ -126,13 +120,10 @@ def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estim
     """
     if attempts["waited_s"].isna().any():
         return unknown(conf_level, int(attempts["interrupted"].sum()))
-    totals = {name: attempts[column].sum() for name, column in _SUMS.items()}
-    if not totals["scheduled_s"]:
+    if not attempts["ran_s"].sum():
         return unknown(conf_level, 0)
-    start = pd.Timestamp(attempts["start_s"].min(), unit="s", tz="UTC")
-    counts = {"run_id": "", "n_gpus": 1, "n_attempts": len(attempts), "n_failures": 0}
-    run = pd.DataFrame([totals | counts | {"first_start_at": start}])
-    return ettr_report(run, notes={}, conf_level=conf_level).ettr
+    validate.conf_level(conf_level)
+    return together(attempts.rename(columns=_AS_RUN).assign(n_gpus=1), conf_level)
 
 
 def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ...]:
