@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.efficiency.attempt_time import attempt_time
+from analytics.efficiency.attempt_time import SHOWN, attempt_time
 from analytics.efficiency.ettr import together
 from analytics.efficiency.habits import habit_sentences, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-COUNTED = ("startup", "checkpoint", "lost", "productive")
-"""Parts of an attempt that ETTR tells apart."""
-SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
-"""What training metrics show of an attempt."""
 _COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
 _AS_RUN = {
     "waited_s": "queued_s",
@@ -82,35 +78,24 @@ def run_attempts(
     divided = attempts.reset_index(drop=True)
     divided["ran_s"] = divided["ran_s"].astype(float).fillna(0).clip(lower=0).astype("int64")
     divided["waited_s"] = divided["waited_s"].astype(float)
-    shown = _shown(divided, progress)
+    keys = ["cluster", "attempt_key"]
+    columns = list(SHOWN.values())
+    shown = divided[keys].merge(progress[[*keys, *columns]], on=keys, how="left")[columns]
+    by_metrics = shown.notna().any(axis=1).to_numpy()
     parts = []
     for habits, several in _CLASSES:
-        rows = divided[divided["several"].eq(several)]
-        if rows.empty:
-            continue
-        at = rows.index.to_numpy()
-        measured = {column: shown[column].to_numpy(dtype=float)[at] for column in SHOWN}
-        known = recorded_habits(notes[habits])
+        at = np.flatnonzero(divided["several"].eq(several))
+        rows, known = divided.iloc[at], recorded_habits(notes[habits])
+        measured = {name: shown[name].to_numpy(dtype=float)[at] for name in columns}
         time = attempt_time(
             rows["ran_s"].to_numpy(dtype=np.int64),
             rows["interrupted"].to_numpy(dtype=bool),
             known,
-            measured if shown.loc[at].notna().any(axis=None) else None,
+            measured if by_metrics[at].any() else None,
         )
-        by_metrics = shown.loc[at].notna().any(axis=1)
-        parts.append(
-            pd.DataFrame(
-                {f"{part}_s": time.value[part] for part in COUNTED}
-                | {
-                    "lower_productive_s": time.lower["productive"],
-                    "upper_productive_s": time.upper["productive"],
-                    "variance_s2": time.variance_s2,
-                    "basis": np.where(by_metrics, "training_metrics", known.basis),
-                },
-                index=at,
-            )
-        )
-    return divided.join(pd.concat(parts)) if parts else divided
+        basis = np.where(by_metrics[at], "training_metrics", known.basis)
+        parts.append(time.per_attempt().assign(basis=basis).set_axis(at))
+    return divided.join(pd.concat(parts))
 
 
 def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estimate:
@@ -137,12 +122,6 @@ def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ..
         if attempts["several"].eq(several).any()
     }
     return habit_sentences(held)
-
-
-def _shown(attempts: pd.DataFrame, progress: pd.DataFrame) -> pd.DataFrame:
-    """What training metrics show of these attempts, in their order; NaN where nothing."""
-    keys = ["cluster", "attempt_key"]
-    return attempts[keys].merge(progress[[*keys, *SHOWN]], on=keys, how="left")[list(SHOWN)]
 
 
 @dataclass(frozen=True)

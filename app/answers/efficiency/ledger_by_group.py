@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.efficiency.buckets import BUCKETS
-from analytics.efficiency.ledger_groups import (
+from analytics.efficiency.buckets import (
+    BUCKETS,
     DAY,
     HoursOverTime,
     LossesByGroup,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import AttemptTime, Held, attempt_time, daily_rows
+from analytics.efficiency.attempt_time import SHOWN, Held, attempt_time, daily_rows
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from data.definitions import FAILED
@@ -30,8 +30,6 @@ CHUNK = 500_000
 """Attempts divided at once."""
 HELD = ("start_s", "ran_s", "n_gpus", "group", "loss", "counted_from_s")
 """What `Held` takes."""
-SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
-"""What training metrics show of an attempt."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,10 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             waste = wasted[chosen] if wasted[chosen].any() else None
             time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
             daily.append(daily_rows(held, time))
-            rows = _per_attempt(held, time).assign(
-                id=arrays["id"][chosen], basis=known.basis, measured=shown.any[chosen]
-            )
+            rows = time.per_attempt().assign(
+                id=arrays["id"][chosen], ran_s=held.ran_s, basis=known.basis,
+                measured=shown.any[chosen],
+            )  # fmt: skip
             parts.append(rows[arrays["of_run"][chosen]])
     return AttemptRows(
         daily=pd.concat(daily, ignore_index=True),
@@ -162,19 +161,6 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
     return found
 
 
-def _per_attempt(held: Held, time: AttemptTime) -> pd.DataFrame:
-    """Seconds of the parts of attempts.
-
-    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
-    """
-    columns = {"ran_s": held.ran_s, "variance_s2": time.variance_s2}
-    for part in ("startup", "checkpoint", "lost"):
-        columns[f"{part}_s"] = time.value[part]
-    for prefix, seconds in (("", time.value), ("lower_", time.lower), ("upper_", time.upper)):
-        columns[f"{prefix}productive_s"] = seconds["productive"] + seconds["straggler"]
-    return pd.DataFrame(columns)
-
-
 def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What training metrics show of attempts, and the habits of their runs."""
     steps = connection.execute(
@@ -222,7 +208,7 @@ def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
     places = pd.Index(ids).get_indexer(pd.Index(progress["id"]))
     kept = places >= 0
     columns = {}
-    for name in SHOWN:
+    for name in SHOWN.values():
         columns[name] = np.full(len(ids), np.nan)
         columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
         shown |= ~np.isnan(columns[name])
