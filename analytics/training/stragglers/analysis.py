@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers.alignment import DroppedStep
-from analytics.training.stragglers.causes import StragglerCause, causes
-from analytics.training.stragglers.launch import LaunchSlowdowns
-from analytics.training.stragglers.patterns import (
+from analytics.training.stragglers.causes import (
     Concentration,
     Onset,
+    StragglerCause,
     StragglerPatterns,
+    causes,
     patterns,
 )
+from analytics.training.stragglers.launch import LaunchSlowdowns
 from analytics.training.stragglers.slowdown import (
     Contribution,
     Slowdowns,

@@ -15,15 +15,14 @@ import numpy as np
 
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.arrays import distinct, low_median, median
-from analytics.training.stragglers.counterfactual import Candidate, Change
+from analytics.training.stragglers.what_if import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.counterfactual import Number, Target
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -110,12 +109,6 @@ class Computes:
         """Of epsilon what pauses add."""
         added: Floats = np.where(self.paused, self.rest, 0.0)
         return added
-
-    def spread(self, effect: Floats, axes: str) -> Floats:
-        """An effect of some axes, in letters of `tpvmsd`, with all of them."""
-        at = tuple(slice(None) if name in axes else None for name in "tpvmsd")
-        wide: Floats = effect[at]
-        return wide
 
 
 def take_apart(model: WhatIf) -> Computes | None:
@@ -333,7 +326,7 @@ def _stages(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
             "n_dp_ranks": n_dp,
             "last_stage": bool(stage == level.shape[1] - 1),
         }
-        change = _change(model, parts, parts.spread(log_ratio, "tp"))
+        change = _change(model, parts, log_ratio[:, :, None, None, None, None])
         yield Candidate("stage", {"stage": int(stage)}, change, evidence)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers.launch import GATE, launch_slowdowns
-from analytics.training.stragglers.simulation import Standard, Workers, simulate
+from analytics.training.stragglers.simulation import Kept, Standard, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -300,7 +300,9 @@ def _slowest_workers(
     for mask, k in zip(masks, [*numbers, n_slowest], strict=True):
         mask[order[:k, 0], order[:k, 1]] = True
     masks[:-1] = ~masks[:-1]  # all but the last say what is fixed
-    batch = Workers(masks, n_steps=len(model.trace.steps))
+    wide = np.repeat(masks[:, None], len(model.trace.steps), axis=1)
+    of_stage = [wide[..., stage].copy() for stage in range(model.trace.n_stages)]
+    batch = Kept([of_stage[stage] for stage in model.trace.operations.stage.tolist()])
     last = simulate(model.plan, model.costs, batch).last.max(axis=-1)
     *fixed, kept = last.mean(axis=-1).tolist()
     points = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -234,13 +234,11 @@ class Trace:
                 f"no step of the trace has the order of operations of most: {reordered[0].reason}: "
                 "trace a job whose ranks all follow one schedule"
             )
-        return Trace(
-            operations=self.operations,
+        return replace(
+            self,
             steps=self.steps[kept],
             start=self.start[:, kept],
             duration=self.duration[:, kept],
-            ranks=self.ranks,
-            dsp_size=self.dsp_size,
             dropped_steps=tuple(sorted((*self.dropped_steps, *reordered), key=lambda s: s.step)),
         )
 

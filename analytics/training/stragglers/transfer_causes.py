@@ -16,15 +16,14 @@ from analytics.training.stragglers.compute_causes import (
     least_steps,
     worker_target,
 )
-from analytics.training.stragglers.counterfactual import Candidate, Change
+from analytics.training.stragglers.what_if import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.counterfactual import Number, Target
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
     Key: TypeAlias = tuple[int, int, int]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.training.stragglers.analysis import analysis_of_record
+from analytics.training.stragglers.causes import node_concentration
 from analytics.training.stragglers.fixes import (
     Part,
     daily_gpu_hours,
@@ -14,7 +15,6 @@ from analytics.training.stragglers.fixes import (
     wasted_estimate,
 )
 from analytics.training.stragglers.fleet import straggler_fleet
-from analytics.training.stragglers.patterns import node_concentration
 from analytics.training.stragglers.timeline import drawn_timeline
 from analytics.training.stragglers.what_if import WhatIf
 from app.answers.training.worker_nodes import worker_nodes
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.training.stragglers.analysis import StragglerAnalysis
+    from analytics.training.stragglers.causes import Concentration
     from analytics.training.stragglers.fixes import Fixed
     from analytics.training.stragglers.fleet import StragglerFleet
-    from analytics.training.stragglers.patterns import Concentration
     from analytics.training.stragglers.timeline import TimelineOf
     from app.answers.training.worker_nodes import WorkerNodes
     from data.filters import Selection
