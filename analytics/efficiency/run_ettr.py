@@ -18,7 +18,7 @@ from analytics.failures.columns import require
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
@@ -182,17 +182,6 @@ class RunEttr:
         return float(self.over_time.elapsed[-1])
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A function of time, linear between its knots and level beyond them."""
-
-    knots: Floats
-    values: Floats
-
-    def __call__(self, at: ArrayLike) -> Floats:
-        return np.asarray(np.interp(np.asarray(at, dtype=float), self.knots, self.values))
-
-
 def ettr_over_time(
     attempts: pd.DataFrame, *, window_s: float = WINDOW_S, points: int = POINTS
 ) -> EttrOverTime:
@@ -248,16 +237,17 @@ def ettr_over_time(
     first = float(np.nanmin(began)) if len(attempts) and not np.isnan(began).all() else 0.0
     productive = _sum_of_spans(*_productive(rows), origin=first)
     available = _sum_of_spans(*_available(rows), origin=first)
-    last = max(productive.knots[-1], available.knots[-1])
-    breaks = np.concatenate([productive.knots, available.knots])
+    breaks = np.concatenate([productive[0], available[0]])
+    last = breaks.max()
     moments = np.concatenate([breaks, breaks + window_s, np.linspace(0.0, last, points)])
     at = np.unique(moments[(moments >= 0.0) & (moments <= last)])
+    done, had = np.interp(at, *productive), np.interp(at, *available)
     before = at - window_s
     return EttrOverTime(
         at_s=first + at,
-        cumulative=_ratio(productive(at), available(at)),
-        sliding=_ratio(productive(at) - productive(before), available(at) - available(before)),
-        elapsed=_ratio(productive(at), at),
+        cumulative=_ratio(done, had),
+        sliding=_ratio(done - np.interp(before, *productive), had - np.interp(before, *available)),
+        elapsed=_ratio(done, at),
         window_s=window_s,
     )
 
@@ -280,8 +270,13 @@ def _available(rows: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
     return begin, begin + length, length
 
 
-def _sum_of_spans(begin: Floats, end: Floats, amount: Floats, *, origin: float) -> _Line:
-    """How much of all amounts had come by a time since the origin, each evenly over its span."""
+def _sum_of_spans(
+    begin: Floats, end: Floats, amount: Floats, *, origin: float
+) -> tuple[Floats, Floats]:
+    """How much of all amounts had come by a time since the origin, each evenly over its span.
+
+    Linear between the times given, and level beyond them.
+    """
     held = ~np.isnan(begin) & (end > begin) & (amount > 0)
     start, stop, given = begin[held] - origin, end[held] - origin, amount[held]
     knots, place = np.unique(np.concatenate([[0.0], start, stop]), return_inverse=True)
@@ -289,7 +284,7 @@ def _sum_of_spans(begin: Floats, end: Floats, amount: Floats, *, origin: float) 
     change = np.zeros(len(knots))
     np.add.at(change, place[1:], np.concatenate([slope, -slope]))
     grown = np.cumsum(change)[:-1] * np.diff(knots)
-    return _Line(knots, np.concatenate([[0.0], np.cumsum(grown)]))
+    return knots, np.concatenate([[0.0], np.cumsum(grown)])
 
 
 def _ratio(productive: Floats, available: Floats) -> Floats:

@@ -29,11 +29,9 @@ from analytics.training.stragglers.slowdown import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from numpy.typing import NDArray
-
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
     Record: TypeAlias = Mapping[str, Any]
 
 

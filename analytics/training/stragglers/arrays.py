@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
+    Times: TypeAlias = NDArray[np.float64]
+    Bools: TypeAlias = NDArray[np.bool_]
 
 _SHORT: Final = 128
 """Length up to which sorting a row takes less than to divide it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.slowdown import Slowdowns
     from analytics.training.stragglers.what_if import Candidate, Cause, Number, Target, WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
 
 LEAST_GAIN: Final = 0.01
 """Share of the step time that fixing a cause must give back for it to be named."""

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Bools, Floats
     from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Bools: TypeAlias = NDArray[np.bool_]
 
 LEAST_STAGE_RATIO: Final = 1.02
 """Least time of a stage's computes over that of the usual stage."""
@@ -412,7 +411,7 @@ def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
 
 
 def _pause_words(
-    model: WhatIf, by_worker: Floats, *, paused: NDArray[np.bool_], change: Change
+    model: WhatIf, by_worker: Floats, *, paused: Bools, change: Change
 ) -> tuple[Target, Change, dict[str, Number]]:
     """Which workers pause, how often and how long; seconds lost as (stages, steps, ranks)."""
     hit = by_worker > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
 
 RESAMPLES: Final = 1000
 """Draws of the bootstrap over steps."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -13,13 +13,10 @@ from analytics.training.stragglers.what_if import latest_ends, launch_delay, rel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph
     from analytics.training.stragglers.what_if import WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
     Cost: TypeAlias = Callable[[int], Times]
     """Times of an operation, (steps, ranks)."""
 
@@ -36,8 +33,8 @@ class LaunchSlowdowns:
     by_type: Mapping[str, float]
     """By type, slowest first; `first-op` is the first forward of stage 0 and the first receive of
     others."""
-    by_stage: NDArray[np.float64]
-    by_dp: NDArray[np.float64]
+    by_stage: Times
+    by_dp: Times
 
 
 def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:

@@ -9,7 +9,7 @@ operations are met, and leaves out the edges that never bind.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph, Node
     from analytics.training.stragglers.trace import Trace
     from analytics.training.stragglers.what_if import Costs
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
 
 LANE_BYTES: Final = 3 << 16
 """Size of one end in all blocks up to which steps are taken together: some ten fit the cache."""

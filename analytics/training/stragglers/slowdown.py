@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import DroppedStep
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.launch import LaunchSlowdowns
     from analytics.training.stragglers.simulation import Ends
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
 
 STRAGGLING: Final = 1.1
 """Slowdown above which a job is said to straggle (Lin et al.)."""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import Cells, Places
+    from analytics.training.stragglers.arrays import Floats
 
     Integers: TypeAlias = NDArray[np.integer[Any]]
-    Floats: TypeAlias = NDArray[np.floating[Any]]
 
 EPSILON_S: Final = 5e-5
 """Starts or ends nearer than this are not told apart, seconds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Floats
     from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
     Key: TypeAlias = tuple[int, int, int]
     Pairs: TypeAlias = dict[Key, list[tuple[int, int]]]
 

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Node
     from analytics.training.stragglers.simulation import Member
     from analytics.training.stragglers.trace import TraceRows
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
     Cost: TypeAlias = Callable[[int], Times]
     """Times of an operation, (..., steps, ranks)."""
     Launch: TypeAlias = Callable[[int, Times], Times]
@@ -59,7 +58,7 @@ class Costs:
 
     own: Floats
     """Duration of a local operation, else time of transfer; shape (operations, steps, ranks)."""
-    ideal: NDArray[np.float64]
+    ideal: Times
     """By type, in order of `OPTYPES`; NaN where the trace holds none."""
 
 

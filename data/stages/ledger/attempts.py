@@ -51,7 +51,8 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     _losses(connection, said)
     arrays = _attempts(connection)
     progress, observed = _progress(connection)
-    shown = _shown(arrays["id"], progress)
+    shown = progress.set_index("id")[list(SHOWN.values())].astype(float).dropna(how="all")
+    by_metrics = pd.Index(arrays["id"]).isin(shown.index)
     wasted = _wasted(connection, arrays["id"])
     parts, daily, notes = [], [], {}
     for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
@@ -63,15 +64,19 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
         )
         notes[name] = known.record
         for chosen in _chunks(
-            arrays["several"] == several, (arrays["loss"] >= 0) | shown.any | (wasted > 0)
+            arrays["several"] == several, (arrays["loss"] >= 0) | by_metrics | (wasted > 0)
         ):
             held = Held(**{each.name: arrays[each.name][chosen] for each in fields(Held)})
             waste = wasted[chosen] if wasted[chosen].any() else None
-            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
+            measured = None
+            if by_metrics[chosen].any():
+                own = shown.reindex(arrays["id"][chosen])
+                measured = {column: own[column].to_numpy() for column in SHOWN.values()}
+            time = attempt_time(held.ran_s, held.loss >= 0, known, measured, waste)
             daily.append(daily_rows(held, time))
             rows = time.per_attempt().assign(
                 id=arrays["id"][chosen], ran_s=held.ran_s, basis=known.basis,
-                measured=shown.any[chosen],
+                measured=by_metrics[chosen],
             )  # fmt: skip
             parts.append(rows[arrays["of_run"][chosen]])
     return AttemptRows(
@@ -184,36 +189,6 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
     return progress.merge(attempts[["id", *keys]], on=keys), observed
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What training metrics show, in the order of the attempts."""
-
-    any: NDArray[np.bool_]
-    """Whether they show anything of an attempt."""
-    columns: Arrays
-
-    def of(self, chosen: NDArray[np.int64]) -> Arrays | None:
-        """What they show of some attempts; None where that is nothing."""
-        if not self.any[chosen].any():
-            return None
-        return {name: values[chosen] for name, values in self.columns.items()}
-
-
-def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
-    """What metrics show of the attempts of these row ids."""
-    shown = np.zeros(len(ids), dtype=bool)
-    if progress.empty:
-        return _Shown(shown, {})
-    places = pd.Index(ids).get_indexer(pd.Index(progress["id"]))
-    kept = places >= 0
-    columns = {}
-    for name in SHOWN.values():
-        columns[name] = np.full(len(ids), np.nan)
-        columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
-        shown |= ~np.isnan(columns[name])
-    return _Shown(shown, columns)
-
-
 def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> NDArray[np.float64]:
     """Share of their time that stragglers waste, of attempts of runs with traces; else 0."""
     found = connection.execute(
@@ -222,12 +197,8 @@ def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> ND
                greatest(0, sum(wasted_ratio * n_steps) / sum(n_steps)) AS wasted
              FROM straggler_traces WHERE wasted_ratio IS NOT NULL AND n_steps > 0
              GROUP BY ALL) traced USING (cluster, run_id)"""
-    ).fetchnumpy()
-    wasted = np.zeros(len(ids))
-    if len(found["id"]):
-        places = pd.Index(ids).get_indexer(pd.Index(np.asarray(found["id"])))
-        wasted[places[places >= 0]] = np.asarray(found["wasted"])[places >= 0]
-    return wasted
+    ).df()
+    return found.set_index("id")["wasted"].reindex(ids, fill_value=0.0).to_numpy(dtype=float)
 
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:

@@ -97,14 +97,17 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
     events = connection.execute(
         """SELECT DISTINCT node, greatest(epoch_us(event.start_at) // 1000000, spell.start_s)
              AS start_s, least(coalesce(epoch_us(event.end_at) // 1000000, spell.end_s),
-             spell.end_s) AS end_s, state, planned, gpus
+             spell.end_s) AS end_s, coalesce(state, '') AS state,
+             coalesce(planned, false) AS planned, gpus
            FROM node_events event JOIN ledger_spell spell USING (cluster, node)
            WHERE cluster = ? ORDER BY ALL""",
         [cluster],
     ).df()
     events = events[events["end_s"] > events["start_s"]]
     kinds = events[["state", "planned"]].drop_duplicates()
-    kinds = kinds.assign(bucket=[_bucket(*kind) for kind in kinds.itertuples(index=False)])
+    kinds = kinds.assign(
+        bucket=[outage_bucket(state, planned=planned) for state, planned in kinds.to_numpy()]
+    )
     events = events.merge(kinds, on=["state", "planned"], how="left")
     code, names = pd.factorize(events["node"])
     apart = without_overlap(
@@ -121,14 +124,6 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
         )
         for name in OUT_OF_SERVICE
     }
-
-
-def _bucket(state: str | float | None, planned: bool | float | None) -> str:
-    """Bucket of a state, NULL as pandas writes it: None or NaN."""
-    return outage_bucket(
-        state if isinstance(state, str) else None,
-        planned=None if pd.isna(planned) else bool(planned),
-    )
 
 
 def _used(connection: duckdb.DuckDBPyConnection, cluster: str, apart: pd.DataFrame) -> pd.DataFrame:
