@@ -125,8 +125,7 @@ def _order(attempts: pd.DataFrame) -> Ints:
     end = microseconds(attempts["end_at"])
     at = np.where(start != NEVER, start, np.where(submit != NEVER, submit, _LATEST))
     keys = [pd.factorize(attempts[name], sort=True)[0] for name in ("attempt_key", "cluster")]
-    order: Ints = np.lexsort((*keys, np.where(end != NEVER, end, _LATEST), at))
-    return order
+    return np.asarray(np.lexsort((*keys, np.where(end != NEVER, end, _LATEST), at)))
 
 
 def _joined(label: Ints, links: Links) -> Ints:
@@ -175,8 +174,7 @@ def _known_user(user: pd.Series, group: Ints) -> Ints:
     number = pd.Series(pd.factorize(user)[0], dtype="float64")
     number = number.where(number >= 0)
     filled = number.groupby(group).ffill()
-    users: Ints = filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64)
-    return users
+    return np.asarray(filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64))
 
 
 def _neighbours(group: Ints, *by: Ints) -> Links:

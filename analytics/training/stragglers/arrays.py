@@ -35,8 +35,7 @@ def median(values: ArrayLike, axis: int | None = None) -> Floats:
     if moved.shape[-1] % 2 == 0:
         middle = (ordered[..., :half].max(axis=-1) + middle) / 2
     largest = moved.max(axis=-1)  # NaN where one is
-    medians: Floats = np.where(np.isnan(largest), largest, middle)
-    return medians
+    return np.where(np.isnan(largest), largest, middle)
 
 
 def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
@@ -45,8 +44,7 @@ def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     moved = np.moveaxis(values, axes, range(-len(axes), 0))
     flat = moved.reshape(*moved.shape[: values.ndim - len(axes)], -1)
     middle = (flat.shape[-1] - 1) // 2
-    medians: Floats = _ordered(flat, middle)[..., middle]
-    return medians
+    return np.asarray(_ordered(flat, middle)[..., middle])
 
 
 def _ordered(rows: Floats, place: int) -> Floats:

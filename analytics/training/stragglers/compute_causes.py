@@ -106,8 +106,7 @@ class Computes:
     @cached_property
     def pause(self) -> Floats:
         """Of epsilon what pauses add."""
-        added: Floats = np.where(self.paused, self.rest, 0.0)
-        return added
+        return np.where(self.paused, self.rest, 0.0)
 
 
 def take_apart(model: WhatIf) -> Computes | None:
@@ -165,8 +164,7 @@ def _isolated(rest: Floats, noise: Floats, *, uneven: bool) -> Bools:
         long &= ~long[::-1]
     n_worker = long.sum(axis=(0, 2, 3))
     most = max(1, MOST_ISOLATED * 2 * long.shape[2] * long.shape[3])
-    isolated: Bools = long & (n_worker <= most)[None, :, None, None]
-    return isolated
+    return np.asarray(long & (n_worker <= most)[None, :, None, None])
 
 
 def _places(model: WhatIf) -> NDArray[np.intp] | None:
@@ -196,8 +194,8 @@ def _shared(relative: Floats) -> Floats:
     gap = forward - backward
     gap = np.abs(gap - median(gap))
     chance = SIGNIFICANT * MAD_TO_SD * median(gap)
-    shared: Floats = np.where(gap > chance, np.minimum(forward, backward), (forward + backward) / 2)
-    return shared
+    shorter, mean = np.minimum(forward, backward), (forward + backward) / 2
+    return np.asarray(np.where(gap > chance, shorter, mean))
 
 
 def _shift(times: Floats) -> Floats:
@@ -232,8 +230,7 @@ def _deviation(gaps: Floats) -> Floats:
     stride = max(1, gaps.shape[1] // _SAMPLE)
     while math.gcd(stride, gaps.shape[1]) > 1:  # else some ranks or steps would never be met
         stride += 1
-    deviation: Floats = MAD_TO_SD * median(np.abs(gaps[:, ::stride]), axis=1)
-    return deviation
+    return np.asarray(MAD_TO_SD * median(np.abs(gaps[:, ::stride]), axis=1))
 
 
 def _slopes(detrended: Floats, work: Floats) -> Floats:
@@ -252,8 +249,7 @@ def _slopes(detrended: Floats, work: Floats) -> Floats:
     gap = detrended - work
     off = (gap * centred).sum(axis=axes, dtype=np.float64) / variance  # no BLAS: no threads
     error = gap.var(axis=axes, dtype=np.float64) / variance
-    slopes: Floats = np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype)
-    return slopes
+    return np.asarray(np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype))
 
 
 def compute_causes(model: WhatIf) -> Iterator[Candidate]:

@@ -212,5 +212,4 @@ def _saved(original: Times, after: Times, conf_level: float) -> Estimate:
 def _resampled(seconds: Times) -> Times:
     """Means of steps drawn with replacement; the same draws for every series of one length."""
     drawn = np.random.default_rng(0).integers(len(seconds), size=(RESAMPLES, len(seconds)))
-    means: Times = seconds[drawn].mean(axis=1)
-    return means
+    return np.asarray(seconds[drawn].mean(axis=1))

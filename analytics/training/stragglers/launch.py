@@ -208,5 +208,4 @@ def _together(paths: _Paths, begins: dict[int, Times]) -> Times:
         slowest = np.arange(n_ranks) == plain.argmax(axis=-1)[..., None]
         others = np.where(slowest, second[..., None], most[..., None])
     from_begin = np.stack([begins[source] for source in paths.sources])
-    reached: Times = (from_begin + np.maximum(others, delayed)).max(axis=0)
-    return reached
+    return np.asarray((from_begin + np.maximum(others, delayed)).max(axis=0))

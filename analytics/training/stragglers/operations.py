@@ -106,8 +106,7 @@ def among(optype: NDArray[np.integer[Any]], types: Sequence[int]) -> NDArray[np.
     """
     chosen = np.zeros(len(OPTYPES), dtype=np.bool_)
     chosen[list(types)] = True
-    is_among: NDArray[np.bool_] = chosen[optype]
-    return is_among
+    return np.asarray(chosen[optype])
 
 
 @dataclass(frozen=True)

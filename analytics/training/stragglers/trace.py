@@ -276,8 +276,7 @@ class Trace:
     @cached_property
     def step_seconds(self) -> Floats:
         """Traced time of each step: last end - first start."""
-        seconds: Floats = self.end.max(axis=0).max(axis=1) - self.start.min(axis=0).min(axis=1)
-        return seconds
+        return np.asarray(self.end.max(axis=0).max(axis=1) - self.start.min(axis=0).min(axis=1))
 
 
 def _from_begin(start: Floats) -> Floats:
@@ -333,8 +332,7 @@ def _other_chunks(rows: TraceRows, cells: Cells, trace: Trace) -> NDArray[np.boo
     """Whether an operation is of another chunk than in the model; shape of the times."""
     chunks = np.where(among(trace.operations.optype, CHUNKED), trace.operations.chunk, -1)
     traced = cells.spread(rows.mc)
-    other: NDArray[np.bool_] = (traced != chunks[:, None, None]) & (chunks >= 0)[:, None, None]
-    return other
+    return np.asarray((traced != chunks[:, None, None]) & (chunks >= 0)[:, None, None])
 
 
 def compute_chain(trace: Trace, stage: int, *, step: int = 0, dp: int = 0) -> NDArray[np.intp]:

@@ -52,8 +52,7 @@ class Excess:
     @property
     def seconds(self) -> Floats:
         """Time above the usual one, a step; (places, ranks)."""
-        seconds: Floats = (self.own - self.usual).mean(axis=1)
-        return seconds
+        return np.asarray((self.own - self.usual).mean(axis=1))
 
 
 def excess(own: Floats, operations: NDArray[np.intp]) -> Excess:
@@ -90,8 +89,7 @@ def _change(parts: Sequence[Excess], chosen: Sequence[NDArray[np.bool_]]) -> Cha
 def usual_ratio(part: Excess) -> Floats:
     """Usual over own cost, 1 where that is nothing; (places, steps, ranks)."""
     positive = part.own > 0
-    ratio: Floats = np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
-    return ratio
+    return np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
 
 
 def dp_links(model: WhatIf) -> Iterator[Candidate]:

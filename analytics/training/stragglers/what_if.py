@@ -127,8 +127,7 @@ def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
         for pred in preds[1:]:
             ready = np.maximum(ready, trace.end[pred])
         delay = delay - ready
-    delays: Floats = np.where(delay <= SMALLEST_S, 0, delay)
-    return delays
+    return np.where(delay <= SMALLEST_S, 0, delay)
 
 
 @dataclass(frozen=True)
@@ -225,8 +224,7 @@ class WhatIf:
             ) from None
         of_op = list(whole.reshape(-1, *shape).transpose(1, 0, 2)[:, :, None])
         last = simulate(self.plan, self.costs, Kept(of_op)).last.max(axis=-1)
-        times: Times = last.reshape(*kept.shape[:-2], -1)
-        return times
+        return np.asarray(last.reshape(*kept.shape[:-2], -1))
 
     def timeline(self, operations: ArrayLike = True) -> Timeline:
         """All starts and ends if operations took their own costs and all others the ideal ones.
@@ -244,8 +242,7 @@ class WhatIf:
         def cost(op: int) -> Times:
             """Own where kept, else ideal."""
             own = self.costs.own[op].astype(np.float64)
-            chosen: Times = np.where(kept[op], own, ideal[optype[op]])
-            return chosen
+            return np.asarray(np.where(kept[op], own, ideal[optype[op]]))
 
         return timeline(self.graph, cost, shape=shape)
 
@@ -461,5 +458,4 @@ def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times
     costs[touched] = np.clip(chosen, least[at], most[at], out=chosen)
     stacked = costs.reshape(len(costs), -1, own.shape[2])
     last = simulate(plan, Costs(stacked, model.costs.ideal), _Given()).last
-    times: Times = last.max(axis=(0, -1)).reshape(costs.shape[1], -1)
-    return times
+    return np.asarray(last.max(axis=(0, -1)).reshape(costs.shape[1], -1))
