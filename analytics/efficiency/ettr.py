@@ -141,7 +141,8 @@ def ettr_report(
     ran = runs.iloc[kept[np.argsort(-gpu_s, kind="stable")]].reset_index(drop=True)
     of_each = _of_each(ran, conf_level)
     size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
-    classes = np.array([size_label(int(n)) for n in size], dtype=object)[place]
+    labels = np.array([size_label(int(n)) for n in size], dtype=object)
+    classes = pd.Series(pd.Categorical(labels[place], categories=list(dict.fromkeys(labels))))
     waits = ran["queued_s"] / ran["n_attempts"] / 3600
     return EttrReport(
         n_runs=len(ran),
@@ -241,32 +242,26 @@ def _median(values: pd.Series, conf_level: float) -> Estimate:
     return Estimate(value, float(ordered[rank - 1]), float(ordered[n - rank]), conf_level, n)
 
 
-def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tuple[GroupEttr, ...]:
-    """ETTR of groups of runs, by size or time."""
-    groups = [
+def _groups(ran: pd.DataFrame, by: pd.Series, conf_level: float) -> tuple[GroupEttr, ...]:
+    """ETTR of groups of runs, by size or time, in order."""
+    return tuple(
         GroupEttr(
             group=str(name),
             n_runs=len(part),
             gpu_hours=float(_gpu_s(part).sum()) / 3600,
             ettr=together(part, conf_level),
         )
-        for name, part in ran[_SUMMED].groupby(by, sort=False)
-    ]
-    return tuple(sorted(groups, key=lambda each: _order(each.group)))
+        for name, part in ran[_SUMMED].groupby(by, observed=True)
+    )
 
 
-def _weeks(moments: pd.Series) -> NDArray[np.object_]:
+def _weeks(moments: pd.Series) -> pd.Series:
     """ISO weeks, each written once; day 0 of the epoch was a Thursday."""
     at = pd.to_datetime(moments, utc=True).to_numpy(dtype="datetime64[D]")
     day = at.astype(np.int64)
     mondays, place = np.unique(day - (day + 3) % 7, return_inverse=True)
     names = pd.to_datetime(mondays, unit="D").strftime("%G-W%V")
-    return np.asarray(names, dtype=object)[place]
-
-
-def _order(group: str) -> tuple[int, str]:
-    """Classes of sizes by number, weeks by name."""
-    return (0, group) if "W" in group else (int(group.split("-")[0]), group)
+    return pd.Series(np.asarray(names, dtype=object)[place])
 
 
 def _quantile(conf_level: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -185,10 +186,7 @@ def _latest(paths: list[_Paths]) -> _Paths:
     if len(paths) == 1:
         return first
     if all(path.sources == first.sources for path in paths):
-        seconds = first.seconds
-        for path in paths[1:]:
-            seconds = np.maximum(seconds, path.seconds)
-        return _Paths(first.sources, seconds)
+        return _Paths(first.sources, reduce(np.maximum, [path.seconds for path in paths]))
     sources = sorted({source for path in paths for source in path.sources})
     shape = first.seconds.shape
     seconds = np.full((2, len(sources), *shape[2:]), -np.inf)

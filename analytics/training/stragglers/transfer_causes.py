@@ -290,11 +290,8 @@ def _slow_links(keys: list[Key], own: list[Floats]) -> list[_Link]:
         everywhere = len(seconds) > 1 and 2 * n_slow > len(seconds)
         ranks = [None] if everywhere else np.flatnonzero(seconds > 0).tolist()
         for dp in ranks:
-            chosen = (
-                np.ones(len(seconds), dtype=np.bool_)
-                if dp is None
-                else (np.arange(len(seconds)) == dp)
-            )
+            every = np.arange(len(seconds))
+            chosen = every >= 0 if dp is None else every == dp
             spent = float(longest[at][:, chosen].mean())
             links.append(
                 _Link(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -123,10 +124,7 @@ def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
     """
     delay, preds = trace.start[op], graph.preds[op]
     if preds:
-        ready = trace.end[preds[0]]
-        for pred in preds[1:]:
-            ready = np.maximum(ready, trace.end[pred])
-        delay = delay - ready
+        delay = delay - reduce(np.maximum, [trace.end[pred] for pred in preds])
     return np.where(delay <= SMALLEST_S, 0, delay)
 
 
@@ -335,16 +333,13 @@ def released(graph: Graph) -> list[list[int]]:
 def _launched(
     graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, launch: Launch | None
 ) -> Times:
-    start = begin
-    for at, pred in enumerate(graph.preds[op]):
-        start = np.maximum(start, ends[pred]) if at else ends[pred]
+    preds = graph.preds[op]
+    start = reduce(np.maximum, [ends[pred] for pred in preds]) if preds else begin
     return start if launch is None else launch(op, start)
 
 
 def _ready(node: Node, starts: list[Times]) -> Times:
-    ready = starts[0]
-    for start in starts[1:]:
-        ready = np.maximum(ready, start)
+    ready = reduce(np.maximum, starts)
     return np.broadcast_to(ready.max(axis=-1, keepdims=True), ready.shape) if node.shared else ready
 
 
