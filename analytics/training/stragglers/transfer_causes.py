@@ -178,11 +178,8 @@ def over_usual(spent: float, above: float) -> float | None:
 def optimizers(model: WhatIf) -> Iterator[Candidate]:
     """The operations between the last gradient and the end of the step, where some are long."""
     ops, own = model.trace.operations, model.costs.own
-    parts = []
-    for optype in TAIL:
-        at = np.flatnonzero(ops.optype == optype)
-        if len(at):
-            parts.append(excess(own[at], at))
+    alike = [np.flatnonzero(ops.optype == optype) for optype in TAIL]
+    parts = [excess(own[at], at) for at in alike if len(at)]
     if not parts:
         return
     total = np.zeros((model.trace.n_stages, model.trace.n_dp))
