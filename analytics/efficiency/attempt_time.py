@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PARTS = ("productive", "straggler", "checkpoint", "startup", "lost")
 """Parts of the running time of an attempt."""
+SHOWN = {"startup": "startup_s", "checkpoint": "checkpoint_s", "lost": "unsaved_s"}
+"""Part -> the column in which the attempt's training metrics show it (`training_log`)."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,17 @@ class AttemptTime:
     lower: Mapping[str, Ints]
     upper: Mapping[str, Ints]
     variance_s2: Floats
+
+    def per_attempt(self) -> pd.DataFrame:
+        """One row an attempt: seconds of each part, bounds of the productive one, variance.
+
+        What stragglers waste is productive here: ETTR asks whether the run made headway, not how
+        fast.
+        """
+        columns = {f"{part}_s": self.value[part] for part in SHOWN}
+        for side, seconds in (("", self.value), ("lower_", self.lower), ("upper_", self.upper)):
+            columns[f"{side}productive_s"] = seconds["productive"] + seconds["straggler"]
+        return pd.DataFrame(columns).assign(variance_s2=self.variance_s2)
 
 
 def attempt_time(
@@ -190,11 +203,7 @@ def _measured(
     """Lays what an attempt's own metrics show over its habit; the variance that remains."""
     for parts_s in every:
         left = ran_s.copy()
-        for part, column in (
-            ("startup", "startup_s"),
-            ("checkpoint", "checkpoint_s"),
-            ("lost", "unsaved_s"),
-        ):
+        for part, column in SHOWN.items():
             own = shown[column]
             seconds = np.where(np.isnan(own), parts_s[part], np.rint(np.nan_to_num(own)))
             seconds = np.clip(seconds.astype(np.int64), 0, left)

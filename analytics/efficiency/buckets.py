@@ -1,12 +1,22 @@
-"""The buckets of the GPU-hour ledger, and what each means."""
+"""The buckets of the GPU-hour ledger, what each means, and their hours by group."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from analytics.frames import LedgerGroup
+
+DAY, WEEK = pd.Timedelta(days=1), pd.Timedelta(days=7)
+MAX_DAYS = 92
+"""Days told apart one by one; longer periods are added up by week."""
+UNKNOWN_GROUP = "none stated"
+"""A group of jobs whose records name none."""
 
 
 @dataclass(frozen=True)
@@ -17,10 +27,13 @@ class BucketKind:
     meaning: str
     goodput_term: str | None
     """Term of ml-goodput-measurement; None where it has none: time outside jobs."""
-    estimated: bool
-    """Rests on what is known of checkpoints and start-up, not on records alone."""
-    of_jobs: bool
+    of_jobs: bool = True
     """Time that jobs held; the others are the fleet's."""
+
+    @property
+    def estimated(self) -> bool:
+        """Rests on what is known of checkpoints and start-up, not on records alone."""
+        return self.of_jobs
 
 
 BUCKETS: Final[Mapping[str, BucketKind]] = {
@@ -29,86 +42,67 @@ BUCKETS: Final[Mapping[str, BucketKind]] = {
         "Work that was kept. Errors of the user's own program count as productive, as "
         "in Kokolis et al., arXiv 2410.21680.",
         "GOODPUT",
-        estimated=True,
-        of_jobs=True,
     ),
     "checkpoint": BucketKind(
         "Checkpoints",
         "Training stood still to write a checkpoint.",
         "UNPRODUCTIVE_CHECKPOINT_SAVE_TIME",
-        estimated=True,
-        of_jobs=True,
     ),
     "startup": BucketKind(
         "Start-up",
         "From the start of an attempt to its first step: launch, compilation, loading.",
         "PROGRAM_STARTUP",
-        estimated=True,
-        of_jobs=True,
     ),
     "lost_work": BucketKind(
         "Lost to failures",
         "Work since the last checkpoint when hardware, system software or a lost node ended "
         "the attempt.",
         "WASTED_PROGRESS_FROM_DISRUPTION",
-        estimated=True,
-        of_jobs=True,
     ),
     "lost_work_preempted": BucketKind(
         "Lost to preemption",
         "The same of attempts that were preempted; with a cause, where the requeue of a job that "
         "failed preempted them (second order).",
         "WASTED_PROGRESS_FROM_DISRUPTION",
-        estimated=True,
-        of_jobs=True,
     ),
     "straggler": BucketKind(
         "Stragglers",
         "Productive time that workers waited for the slowest: 1 - 1 / S of the runs with traces.",
         "OTHER",
-        estimated=True,
-        of_jobs=True,
     ),
     "other": BucketKind(
         "Other losses",
         "Work since the last checkpoint of attempts that were requeued by hand.",
         "OTHER",
-        estimated=True,
-        of_jobs=True,
     ),
     "queue_hold": BucketKind(
         "Held by the queue",
         "Free GPUs while eligible jobs waited for as many: fragmentation, limits, gang scheduling.",
         None,
-        estimated=False,
         of_jobs=False,
     ),
     "drained": BucketKind(
         "Drained",
         "Nodes drained for repair or inspection; GPUs that jobs still held are not counted.",
         "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
-        estimated=False,
         of_jobs=False,
     ),
     "down_planned": BucketKind(
         "Down, planned",
         "Planned maintenance and powered down.",
         None,
-        estimated=False,
         of_jobs=False,
     ),
     "down_unplanned": BucketKind(
         "Down, unplanned",
         "Nodes the scheduler lost or found down.",
         "INFRASTRUCTURE_RECOVERY_FROM_DISRUPTION",
-        estimated=False,
         of_jobs=False,
     ),
     "idle": BucketKind(
-        "Idle", "In service, and no eligible job waited for it.", None, estimated=False,
-        of_jobs=False,
+        "Idle", "In service, and no eligible job waited for it.", None, of_jobs=False
     ),
-}  # fmt: skip
+}
 """The buckets, productive first."""
 STACK: Final = (
     "productive",
@@ -125,3 +119,154 @@ STACK: Final = (
     "down_unplanned",
 )
 """From the bottom of a stack up: what was kept, what jobs spent and lost, what was free or out."""
+
+
+def gpu_hours_by(rows: pd.DataFrame, by: LedgerGroup) -> pd.DataFrame:
+    """GPU-hours of each bucket by group.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Columns `by`, `bucket` and `gpu_seconds`; several rows a group and bucket.
+
+    Returns
+    -------
+    DataFrame
+        `by`, `bucket`, `gpu_hours`: one row a group and bucket that has time, sorted.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"account": ["a", "a"], "bucket": "idle", "gpu_seconds": [1800, 5400]})
+    >>> gpu_hours_by(rows, "account").values.tolist()
+    [['a', 'idle', 2.0]]
+    """
+    hours = rows.groupby([by, "bucket"], dropna=False, sort=True)["gpu_seconds"].sum() / 3600.0
+    return hours.rename("gpu_hours").reset_index()
+
+
+def bucket_columns(by_group: pd.DataFrame, by: LedgerGroup) -> pd.DataFrame:
+    """One row a group and one column a bucket: GPU-hours, 0 where the group has none of it.
+
+    `by_group` is as `gpu_hours_by` returns it.
+    """
+    hours = by_group.set_index([by, "bucket"])["gpu_hours"]
+    return hours.unstack(fill_value=0).reset_index()
+
+
+@dataclass(frozen=True)
+class HoursOverTime:
+    """GPU-hours per day of each bucket over a period."""
+
+    step: pd.Timedelta
+    """A day, or a week of long periods."""
+    gpu_hours: pd.DataFrame
+    """Mean GPU-hours per day, one row a step (its first day, UTC), one column a bucket; NaN where
+    nothing was collected."""
+    by_day: pd.DataFrame
+    """GPU-hours of each day and bucket, as they were added up."""
+
+    @property
+    def gaps(self) -> pd.DatetimeIndex:
+        """Steps of which nothing was collected."""
+        return pd.DatetimeIndex(self.gpu_hours.index[self.gpu_hours.isna().all(axis=1)])
+
+
+def hours_over_time(
+    by_day: pd.DataFrame,
+    *,
+    span: tuple[pd.Timestamp, pd.Timestamp],
+    recorded: Collection[pd.Timestamp],
+) -> HoursOverTime:
+    """GPU-hours per day of each bucket, day by day; of more than 92 days the means of weeks.
+
+    Parameters
+    ----------
+    by_day : DataFrame
+        Columns `day` (UTC), `bucket` and `gpu_hours`.
+    span
+        The first day and the one after the last, UTC.
+    recorded
+        Days with a record of a job: one without, on which no job held a GPU either, is a gap.
+    """
+    days = pd.date_range(span[0], span[1], freq="D", inclusive="left")
+    at = pd.to_datetime(by_day["day"], utc=True)
+    wide = by_day.assign(day=at).pivot_table(
+        index="day", columns="bucket", values="gpu_hours", aggfunc="sum", fill_value=0.0
+    )
+    wide = wide.reindex(days, fill_value=0.0)
+    of_jobs = [name for name in wide.columns if BUCKETS[name].of_jobs]
+    known = wide[of_jobs].sum(axis=1).gt(0) | wide.index.isin(list(recorded))
+    gpu_hours = wide[known].reindex(days)
+    if span[1] - span[0] <= MAX_DAYS * DAY:
+        return HoursOverTime(DAY, gpu_hours, by_day)
+    mondays = days - pd.to_timedelta(days.dayofweek, unit="D")
+    return HoursOverTime(WEEK, gpu_hours.groupby(mondays).mean(), by_day)
+
+
+@dataclass(frozen=True)
+class GroupHours:
+    """GPU-hours that the jobs of one group held."""
+
+    group: str
+    gpu_hours: float
+    productive_ratio: float
+
+
+@dataclass(frozen=True)
+class LossesByGroup:
+    """What the jobs of each size, partition or account lost of the GPU-hours they held."""
+
+    by: LedgerGroup
+    rows: pd.DataFrame
+    """One row a group and bucket: `group`, `bucket`, `gpu_hours`, `percent` of the group's, and
+    `group_gpu_hours`, which the group held in all."""
+
+    @property
+    def n_groups(self) -> int:
+        """Groups whose jobs held GPUs."""
+        return int(self.rows["group"].nunique())
+
+    def largest(self, n: int) -> tuple[GroupHours, ...]:
+        """The n groups with most GPU-hours, the most first; sizes from small to large."""
+        totals = self.rows.groupby("group")["group_gpu_hours"].first()
+        kept = self.rows[self.rows["bucket"].eq("productive")].set_index("group")["gpu_hours"]
+        groups = [
+            GroupHours(str(group), float(held), float(kept.get(group, 0.0)) / float(held))
+            for group, held in totals.sort_values(ascending=False).head(n).items()
+        ]
+        if self.by == "size_class":
+            groups.sort(key=lambda each: _smallest(each.group))
+        return tuple(groups)
+
+
+def losses_by_group(by_group: pd.DataFrame, by: LedgerGroup) -> LossesByGroup:
+    """Share of the GPU-hours that jobs of each group held, by bucket.
+
+    Parameters
+    ----------
+    by_group : DataFrame
+        As `gpu_hours_by` returns it; time that no job held is left out.
+
+    Examples
+    --------
+    >>> rows = [("1", "productive", 9.0), ("1", "lost_work", 1.0), (None, "idle", 5.0)]
+    >>> by_size = pd.DataFrame(rows, columns=["size_class", "bucket", "gpu_hours"])
+    >>> losses_by_group(by_size, "size_class").rows["percent"].tolist()
+    [90.0, 10.0]
+    """
+    held = by_group[by_group["bucket"].map(lambda name: BUCKETS[name].of_jobs)]
+    rows = held.rename(columns={by: "group"})
+    rows = rows.assign(group=rows["group"].fillna(UNKNOWN_GROUP).astype(str))
+    total = rows.groupby("group")["gpu_hours"].transform("sum")
+    percent = 100 * rows["gpu_hours"] / total
+    return LossesByGroup(by, rows.assign(percent=percent, group_gpu_hours=total)[total.gt(0)])
+
+
+def _smallest(size: str) -> int:
+    """The least number of GPUs of a class; 0 of a group that is none.
+
+    >>> _smallest("129-256"), _smallest("1")
+    (129, 1)
+    """
+    first = size.partition("-")[0]
+    return int(first) if first.isdigit() else 0

@@ -1,28 +1,40 @@
-"""ETTR as measured: productive over available time of runs, by run, size, week and fleet."""
+"""ETTR as measured, by run, size, week and fleet, and what the failure rate lets expect by size."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from analytics import validate
+from analytics.efficiency.ettr_forms import ettr_exact, ettr_exact_run
+from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import habit_sentences
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.frames import GPUS_PER_NODE
 from analytics.reliability.failure_rate import poisson_rate, size_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from analytics.efficiency.habits import Habit, Habits
+    from analytics.reliability.mttf import MttfReport
+
+    Floats: TypeAlias = NDArray[np.float64]
 
 _SUMMED = ["n_gpus", "queued_s", "scheduled_s", "productive_s", "lower_productive_s",
            "upper_productive_s", "variance_productive_s2", "n_interruptions"]  # fmt: skip
 """Columns that groups are summed by."""
+CURVE_POINTS = 60
+"""Sizes at which the expected ETTR of runs is computed."""
+BEYOND = 4.0
+"""How far beyond the largest run, as a factor."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +141,13 @@ def ettr_report(
     ran = runs.iloc[kept[np.argsort(-gpu_s, kind="stable")]].reset_index(drop=True)
     of_each = _of_each(ran, conf_level)
     size, place = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
-    classes = np.array([size_label(int(n)) for n in size], dtype=object)[place]
+    labels = np.array([size_label(int(n)) for n in size], dtype=object)
+    classes = pd.Series(pd.Categorical(labels[place], categories=list(dict.fromkeys(labels))))
     waits = ran["queued_s"] / ran["n_attempts"] / 3600
     return EttrReport(
         n_runs=len(ran),
         gpus=(int(size[0]), int(size[-1])) if len(size) else (0, 0),
-        ettr=_together(ran, conf_level),
+        ettr=together(ran, conf_level),
         median=_median(of_each["ettr"], conf_level),
         productive_hours=float(ran["productive_s"].median()) / 3600 if len(ran) else None,
         wait_hours=_median(waits, conf_level),
@@ -186,8 +199,8 @@ def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
     )
 
 
-def _together(ran: pd.DataFrame, conf_level: float) -> Estimate:
-    """ETTR of runs together, weighted by GPUs."""
+def together(ran: pd.DataFrame, conf_level: float) -> Estimate:
+    """ETTR of runs, or attempts, together, weighted by GPUs."""
     n = int(ran["n_interruptions"].sum())
     gpus = ran["n_gpus"].astype(float)
     available = float((gpus * (ran["queued_s"] + ran["scheduled_s"])).sum())
@@ -229,32 +242,26 @@ def _median(values: pd.Series, conf_level: float) -> Estimate:
     return Estimate(value, float(ordered[rank - 1]), float(ordered[n - rank]), conf_level, n)
 
 
-def _groups(ran: pd.DataFrame, by: NDArray[np.object_], conf_level: float) -> tuple[GroupEttr, ...]:
-    """ETTR of groups of runs, by size or time."""
-    groups = [
+def _groups(ran: pd.DataFrame, by: pd.Series, conf_level: float) -> tuple[GroupEttr, ...]:
+    """ETTR of groups of runs, by size or time, in order."""
+    return tuple(
         GroupEttr(
             group=str(name),
             n_runs=len(part),
             gpu_hours=float(_gpu_s(part).sum()) / 3600,
-            ettr=_together(part, conf_level),
+            ettr=together(part, conf_level),
         )
-        for name, part in ran[_SUMMED].groupby(by, sort=False)
-    ]
-    return tuple(sorted(groups, key=lambda each: _order(each.group)))
+        for name, part in ran[_SUMMED].groupby(by, observed=True)
+    )
 
 
-def _weeks(moments: pd.Series) -> NDArray[np.object_]:
+def _weeks(moments: pd.Series) -> pd.Series:
     """ISO weeks, each written once; day 0 of the epoch was a Thursday."""
     at = pd.to_datetime(moments, utc=True).to_numpy(dtype="datetime64[D]")
     day = at.astype(np.int64)
     mondays, place = np.unique(day - (day + 3) % 7, return_inverse=True)
     names = pd.to_datetime(mondays, unit="D").strftime("%G-W%V")
-    return np.asarray(names, dtype=object)[place]
-
-
-def _order(group: str) -> tuple[int, str]:
-    """Classes of sizes by number, weeks by name."""
-    return (0, group) if "W" in group else (int(group.split("-")[0]), group)
+    return pd.Series(np.asarray(names, dtype=object)[place])
 
 
 def _quantile(conf_level: float) -> float:
@@ -275,3 +282,118 @@ def _wait_sentences(n_runs: int) -> tuple[str, ...]:
     runs = "1 run is left out: its" if n_runs == 1 else f"{n_runs:,} runs are left out: their"
     waited = "it waited" if n_runs == 1 else "they waited"
     return (f"{runs} records do not say since when {waited}.",)
+
+
+@dataclass(frozen=True)
+class ExpectedCurve:
+    """Expected ETTR by size of the job; bounds are those of the failure rate alone."""
+
+    settings: EttrSettings
+    """What was taken of all jobs: the rate, the costs and the run's length; of 1 GPU."""
+    rate_per_1000_node_days: Estimate
+    gpus: Floats
+    lines: Mapping[str, tuple[Floats, ...]]
+    """Exact form of a run that never ends (`expected_long_run`), and of one of `settings.run_days`
+    with its first wait and start-up (`expected_of_median_run`): values and their bounds."""
+
+
+def expected_curve(
+    rate_per_1000_node_days: Estimate,
+    *,
+    habit: Habit,
+    queue_hours: float,
+    run_hours: float,
+    gpus: Sequence[float],
+    gpus_per_node: float | None = None,
+) -> ExpectedCurve | None:
+    """Expected ETTR of jobs of these sizes; None where the failure rate is not known.
+
+    The exact form (`ettr_exact`) of a long run, and that of a run of the length given
+    (`ettr_exact_run`), at the failure rate and at the bounds of its interval; what starting,
+    saving and waiting take is held fixed.
+
+    Parameters
+    ----------
+    rate_per_1000_node_days : Estimate
+        Failures per 1,000 node-days; a bound that is not known is taken as the value.
+    habit : Habit
+        Interval between checkpoints, their writing, and start-up.
+    queue_hours, run_hours : float
+        Wait before each start, and productive time of the run; hours, the latter > 0.
+    gpus : sequence of float
+        Sizes, > 0.
+    gpus_per_node : float, optional
+        8 where it is not known.
+
+    Notes
+    -----
+    The failure rate counts what infrastructure ends. Preemptions, which end attempts too, are not
+    in it: measured runs lie below the curve where they are many.
+
+    Examples
+    --------
+    >>> from analytics.efficiency.habits import Habit
+    >>> from analytics.estimate import Estimate
+    >>> found = expected_curve(
+    ...     Estimate(6.5, 6.0, 7.0, 0.9, 400), habit=Habit(3600, 60, 300), queue_hours=0.0,
+    ...     run_hours=24.0, gpus=[1024, 16_000])
+    >>> [round(float(value), 3) for value in found.lines["expected_long_run"][0]]
+    [0.964, 0.705]
+    """
+    rate = rate_per_1000_node_days
+    if rate.value is None:
+        return None
+    settings = EttrSettings(
+        gpus=1,
+        rate_per_1000_node_days=rate.value,
+        restart_min=habit.restart_s / 60,
+        gpus_per_node=gpus_per_node or GPUS_PER_NODE,
+        write_min=habit.write_s / 60,
+        interval_min=habit.interval_s / 60,
+        queue_min=queue_hours * 60,
+        run_days=run_hours / 24,
+    )
+    sizes = np.asarray(gpus, dtype=float)
+    spent = {"write_min": settings.write_min, "queue_min": settings.queue_min}
+    long_run, of_run = [], []
+    for bound in (rate.value, rate.upper, rate.lower):
+        per_node_day = (rate.value if bound is None else bound) / 1000.0
+        per_minute = per_node_day / 1440.0 / settings.gpus_per_node
+        costs = (sizes * per_minute, settings.restart_min, settings.checkpoint_min)
+        long_run.append(ettr_exact(*costs, **spent))
+        of_run.append(ettr_exact_run(*costs, **spent, run_min=settings.run_min))
+    lines = {"expected_long_run": tuple(long_run), "expected_of_median_run": tuple(of_run)}
+    return ExpectedCurve(settings, rate, sizes, lines)
+
+
+def expected_curve_of_runs(
+    runs: EttrReport, failures: MttfReport, habits: Habits
+) -> ExpectedCurve | None:
+    """Expected ETTR of runs like these, by size, at the measured failure rate.
+
+    A run of the curve waits and trains as long as the median one did. None without runs, without
+    work that one got done, or where the failure rate is not known.
+    """
+    wait, hours = runs.wait_hours.value, runs.productive_hours
+    if wait is None or not hours:
+        return None
+    least, most = runs.gpus
+    return expected_curve(
+        failures.rate.rate_per_1000_node_days,
+        habit=habits.central,
+        queue_hours=wait,
+        run_hours=hours,
+        gpus=np.geomspace(least, most * BEYOND, CURVE_POINTS).tolist(),
+        gpus_per_node=failures.gpus_per_node,
+    )
+
+
+def measured_and_expected(report: EttrReport, curve: ExpectedCurve | None) -> pd.DataFrame:
+    """One row a run as measured, then the expected ETTR by size; `series` tells them apart."""
+    runs = report.by_run[["cluster", "run_id", "n_gpus", "ettr", "lower", "upper", "basis"]]
+    frames = [runs.assign(series="measured", gpu_hours=run_gpu_hours(report.by_run))]
+    if curve is not None:
+        for series, (value, lower, upper) in curve.lines.items():
+            expected = {"n_gpus": curve.gpus, "ettr": value, "lower": lower, "upper": upper}
+            frames.append(pd.DataFrame(expected).assign(series=series))
+    return pd.concat(frames, ignore_index=True)

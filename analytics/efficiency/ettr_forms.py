@@ -2,36 +2,35 @@
 
 Forms: two first-order forms of one paper, a fuller one, and the exact. All take one number or
 arrays that broadcast, times in minutes and the failure rate of the whole job per minute of
-scheduled time, and answer in [0, 1]: a first-order form that is not positive (a failure then costs
-more than the time between two) is 0. Intervals (Daly-Young, exact, first order) are minutes; NaN
-means that no interval is best: where writes cost nothing the shorter one is always better, where
-nothing fails the longer one.
+scheduled time, in the ranges that `EttrSettings` checks, and answer in [0, 1]: a first-order form
+that is not positive (a failure then costs more than the time between two) is 0. Intervals
+(Daly-Young, exact, first order) are minutes; NaN means that no interval is best: where writes cost
+nothing the shorter one is always better, where nothing fails the longer one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from analytics.errors import OutOfRangeError, ShapeError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+Floats: TypeAlias = float | NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """Part of an interval that is no interval of its own."""
 
 
 def ettr_v1(
-    failures_per_min: ArrayLike,
-    restart_min: ArrayLike,
-    interval_min: ArrayLike,
+    failures_per_min: Floats,
+    restart_min: Floats,
+    interval_min: Floats,
     *,
-    queue_min: ArrayLike = 0.0,
-    run_min: ArrayLike = np.inf,
-) -> NDArray[np.float64]:
+    queue_min: Floats = 0.0,
+    run_min: Floats = np.inf,
+) -> Array:
     """Expected ETTR, first order, without the cost of writing a checkpoint (the paper's v1).
 
     .. math:: \\frac{1 - \\lambda (u_0 + \\Delta t / 2)}{1 + (u_0 + q) / R + \\lambda q}
@@ -39,11 +38,6 @@ def ettr_v1(
     with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min`, q `queue_min` (after
     submission and after each interruption) and R `run_min`, the productive time of the run; all
     >= 0, R > 0 and infinite for a long run.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        For what is negative, not a number or infinite (but for R and dt), or does not broadcast.
 
     Notes
     -----
@@ -56,29 +50,22 @@ def ettr_v1(
     >>> round(float(ettr_v1(0.009, 5.0, 60.0)), 3)
     0.685
     """
-    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
-    queue, run = minutes(queue_min=queue_min), minutes(run_min=run_min)
-    wall = 1.0 + (restart + queue) / run + rate * queue
-    return np.asarray(_kept(rate, restart, interval) / wall)
+    wall = 1.0 + (restart_min + queue_min) / run_min + failures_per_min * queue_min
+    return np.asarray(_kept(failures_per_min, restart_min, interval_min) / wall)
 
 
 def ettr_v2(
-    failures_per_min: ArrayLike,
-    restart_min: ArrayLike,
-    interval_min: ArrayLike,
+    failures_per_min: Floats,
+    restart_min: Floats,
+    interval_min: Floats,
     *,
-    write_min: ArrayLike = 0.0,
-) -> NDArray[np.float64]:
+    write_min: Floats = 0.0,
+) -> Array:
     """Expected ETTR of a long run that never queues, first order (the paper's v2).
 
     .. math:: \\frac{1 - \\lambda (u_0 + \\Delta t / 2)}{1 + w / \\Delta t}
 
     with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min` and w `write_min`.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        As `ettr_v1`.
 
     Notes
     -----
@@ -91,20 +78,19 @@ def ettr_v2(
     >>> round(float(ettr_v2(0.01, 5.0, 20.0, write_min=2.0)), 4)
     0.7727
     """
-    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
-    share = _share_of_training(interval, minutes(write_min=write_min))
-    return np.asarray(_kept(rate, restart, interval) * share)
+    kept = _kept(failures_per_min, restart_min, interval_min)
+    return np.asarray(kept * _share_of_training(interval_min, write_min))
 
 
 def ettr_full(
-    failures_per_min: ArrayLike,
-    restart_min: ArrayLike,
-    interval_min: ArrayLike,
+    failures_per_min: Floats,
+    restart_min: Floats,
+    interval_min: Floats,
     *,
-    write_min: ArrayLike = 0.0,
-    queue_min: ArrayLike = 0.0,
-    run_min: ArrayLike = np.inf,
-) -> NDArray[np.float64]:
+    write_min: Floats = 0.0,
+    queue_min: Floats = 0.0,
+    run_min: Floats = np.inf,
+) -> Array:
     """Expected ETTR, first order, with writes, queue and length of the run.
 
     .. math:: \\frac{R}{S (1 + \\lambda q) + q}, \\quad
@@ -113,11 +99,6 @@ def ettr_full(
     with S the scheduled time, R `run_min` the productive time, lambda `failures_per_min`, u0
     `restart_min`, dt `interval_min`, w `write_min` and q `queue_min`. Without writes it is v1 to
     first order, without queue in a long run it is v2.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        As `ettr_v1`.
 
     Notes
     -----
@@ -132,24 +113,20 @@ def ettr_full(
     >>> round(float(ettr_full(0.01, 5.0, 20.0, write_min=2.0, queue_min=10.0, run_min=1440)), 4)
     0.6969
     """
-    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
-    queue, run = minutes(queue_min=queue_min), minutes(run_min=run_min)
-    share, kept = (
-        _share_of_training(interval, minutes(write_min=write_min)),
-        _kept(rate, restart, interval),
-    )
-    wall = (1.0 + share * restart / run) * (1.0 + rate * queue) + share * kept * queue / run
-    return np.asarray(kept * share / wall)
+    kept = _kept(failures_per_min, restart_min, interval_min)
+    share = _share_of_training(interval_min, write_min)
+    scheduled = (1.0 + share * restart_min / run_min) * (1.0 + failures_per_min * queue_min)
+    return np.asarray(kept * share / (scheduled + share * kept * queue_min / run_min))
 
 
 def ettr_exact(
-    failures_per_min: ArrayLike,
-    restart_min: ArrayLike,
-    interval_min: ArrayLike,
+    failures_per_min: Floats,
+    restart_min: Floats,
+    interval_min: Floats,
     *,
-    write_min: ArrayLike = 0.0,
-    queue_min: ArrayLike = 0.0,
-) -> NDArray[np.float64]:
+    write_min: Floats = 0.0,
+    queue_min: Floats = 0.0,
+) -> Array:
     """Expected ETTR of a long run, exact for Poisson failures at any time that is scheduled.
 
     .. math:: \\frac{\\lambda \\Delta t \\, e^{-\\lambda u_0}}
@@ -158,11 +135,6 @@ def ettr_exact(
     with lambda `failures_per_min`, u0 `restart_min`, dt `interval_min`, w `write_min` and q
     `queue_min`. Failures strike during restart and writing as well, and none while queued. In the
     limit of lambda = 0 it is dt / (dt + w), in that of dt = w = 0 exp(-lambda u0) / (1 + lambda q).
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        As `ettr_v1`.
 
     Notes
     -----
@@ -177,22 +149,21 @@ def ettr_exact(
     >>> round(float(ettr_exact(13 / 1440, 5.0, 60.0)), 4)
     0.7202
     """
-    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
-    write, queue = minutes(write_min=write_min), minutes(queue_min=queue_min)
-    repeated = special.exprel(_product(rate, interval + write))
-    share = _share_of_training(interval, write) / repeated
-    return np.asarray(share * np.exp(-rate * restart) / (1.0 + rate * queue))
+    repeated = special.exprel(_product(failures_per_min, interval_min + write_min))
+    share = _share_of_training(interval_min, write_min) / repeated
+    started = np.exp(-failures_per_min * restart_min)
+    return np.asarray(share * started / (1.0 + failures_per_min * queue_min))
 
 
 def ettr_exact_run(
-    failures_per_min: ArrayLike,
-    restart_min: ArrayLike,
-    interval_min: ArrayLike,
+    failures_per_min: Floats,
+    restart_min: Floats,
+    interval_min: Floats,
     *,
-    write_min: ArrayLike = 0.0,
-    queue_min: ArrayLike = 0.0,
-    run_min: ArrayLike,
-) -> NDArray[np.float64]:
+    write_min: Floats = 0.0,
+    queue_min: Floats = 0.0,
+    run_min: Floats,
+) -> Array:
     """Productive time of a run over its expected wall-clock, exact for Poisson failures.
 
     .. math:: \\frac{R}{S (1 + \\lambda q) + q}, \\quad
@@ -202,11 +173,6 @@ def ettr_exact_run(
     with R = K dt + r `run_min`, K whole intervals and a rest r < dt (without a rest the last term
     is 0); every interval and the rest end in a write. The other symbols as in `ettr_exact`, whose
     value it takes in a long run.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        As `ettr_v1`.
 
     Notes
     -----
@@ -218,23 +184,19 @@ def ettr_exact_run(
     >>> round(float(day), 4)
     0.6975
     """
-    rate, restart, interval = _rate_restart_interval(failures_per_min, restart_min, interval_min)
-    write, queue = minutes(write_min=write_min), minutes(queue_min=queue_min)
-    run = minutes(run_min=run_min)
-    whole, rest = whole_intervals(run, interval)
-    last = np.where(rest > 0, rest + np.where(np.isinf(interval), 0.0, write), 0.0)
+    rate, cycle = failures_per_min, interval_min + write_min
+    whole, rest = whole_intervals(run_min, interval_min)
+    last = np.where(rest > 0, rest + np.where(np.isinf(interval_min), 0.0, write_min), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        cost = (interval + write) * special.exprel(_product(rate, interval + write))
+        cost = cycle * special.exprel(_product(rate, cycle))
         work = np.where(whole > 0, whole * cost, 0.0) + last * special.exprel(rate * last)
-        work = np.where(interval + write > 0, work, run)
-        started = restart * special.exprel(rate * restart)
-        scheduled = started + np.exp(rate * restart) * work
-        return np.asarray(run / (scheduled * (1.0 + rate * queue) + queue))
+        work = np.where(cycle > 0, work, run_min)
+        started = restart_min * special.exprel(rate * restart_min)
+        scheduled = started + np.exp(rate * restart_min) * work
+        return np.asarray(run_min / (scheduled * (1.0 + rate * queue_min) + queue_min))
 
 
-def whole_intervals(
-    run_min: ArrayLike, interval_min: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def whole_intervals(run_min: Floats, interval_min: Floats) -> tuple[Array, Array]:
     """How many whole intervals a run of productive minutes has, and the rest of it in minutes.
 
     Examples
@@ -242,64 +204,28 @@ def whole_intervals(
     >>> [float(part) for part in whole_intervals(100.0, 30.0)]
     [3.0, 10.0]
     """
-    run, interval = np.asarray(run_min, dtype=float), np.asarray(interval_min, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = np.where(interval > 0, np.floor(run / interval + ROUNDING), 0.0)
-        rest = run - np.where(whole > 0, whole * interval, 0.0)
-    return whole, np.where(rest > ROUNDING * run, rest, 0.0)
+        n_whole = np.floor(np.divide(run_min, interval_min) + ROUNDING)
+        whole = np.where(np.greater(interval_min, 0), n_whole, 0.0)
+        rest = run_min - np.where(whole > 0, whole * interval_min, 0.0)
+    return whole, np.where(rest > ROUNDING * run_min, rest, 0.0)
 
 
-def minutes(**named: ArrayLike) -> NDArray[np.float64]:
-    """One named argument as an array of any shape, refused where it is no time or rate.
-
-    Examples
-    --------
-    >>> float(minutes(queue_min=3))
-    3.0
-    """
-    ((name, values),) = named.items()
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{name} must be numbers: pass a float or an array of floats") from None
-    low = array <= 0 if name == "run_min" else array < 0
-    endless = name in ("run_min", "interval_min")
-    bad = array[low | np.isnan(array) | (np.isinf(array) & (not endless))]
-    if bad.size:
-        rule = "> 0" if name == "run_min" else ">= 0" if endless else "a finite number >= 0"
-        raise OutOfRangeError(name, rule, bad.flat[0], "pass minutes, and the rate per minute")
-    return array
-
-
-def _kept(
-    rate: NDArray[np.float64], restart: NDArray[np.float64], interval: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _kept(rate: Floats, restart: Floats, interval: Floats) -> Array:
     """Scheduled time not lost to restart and catching up, first order; 0 where all is lost."""
     return np.asarray(np.maximum(1.0 - rate * restart - _product(rate, interval) / 2.0, 0.0))
 
 
-def _share_of_training(
-    interval: NDArray[np.float64], write: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _share_of_training(interval: Floats, write: Floats) -> Array:
     """1 / (1 + w / dt), also where writes cost nothing or are never made."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(write > 0, 1.0 / (1.0 + write / interval), 1.0))
+        return np.where(np.greater(write, 0), 1.0 / (1.0 + np.divide(write, interval)), 1.0)
 
 
-def _product(rate: NDArray[np.float64], time: NDArray[np.float64]) -> NDArray[np.float64]:
+def _product(rate: Floats, time: Floats) -> Array:
     """Expected failures in a time, which may be endless where there are none."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(rate > 0, rate * time, 0.0))
-
-
-def _rate_restart_interval(
-    rate: ArrayLike, restart: ArrayLike, interval: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    return (
-        minutes(failures_per_min=rate),
-        minutes(restart_min=restart),
-        minutes(interval_min=interval),
-    )
+        return np.where(np.greater(rate, 0), np.multiply(rate, time), 0.0)
 
 
 NEAR_BRANCH = 1e-6
@@ -307,17 +233,12 @@ NEAR_BRANCH = 1e-6
 is then so near -1/e that rounding would eat the digits."""
 
 
-def daly_young_interval(failures_per_min: ArrayLike, write_min: ArrayLike) -> NDArray[np.float64]:
+def daly_young_interval(failures_per_min: Floats, write_min: Floats) -> Array:
     """Daly-Young interval, minutes.
 
     .. math:: \\Delta t^* = \\sqrt{2 w / \\lambda}
 
     with w `write_min` and lambda `failures_per_min`; NaN where either is 0.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        For what is negative or not a finite number.
 
     Notes
     -----
@@ -330,23 +251,18 @@ def daly_young_interval(failures_per_min: ArrayLike, write_min: ArrayLike) -> ND
     >>> round(float(daly_young_interval(9.75 / 1440, 5.0)), 1)
     38.4
     """
-    rate, write = minutes(failures_per_min=failures_per_min), minutes(write_min=write_min)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _known(rate * write > 0, np.sqrt(2.0 * write / rate))
+        best = np.sqrt(np.divide(2.0 * write_min, failures_per_min))
+    return np.where(np.greater(failures_per_min * write_min, 0), best, np.nan)
 
 
-def optimal_interval(failures_per_min: ArrayLike, write_min: ArrayLike) -> NDArray[np.float64]:
+def optimal_interval(failures_per_min: Floats, write_min: Floats) -> Array:
     """Interval at which the exact expected ETTR is highest, minutes.
 
     .. math:: \\lambda \\Delta t = 1 + W_0(-e^{-1 - \\lambda w})
 
     with w `write_min`, lambda `failures_per_min` and W0 the upper branch of Lambert's function;
     NaN where either is 0. Restart and queue do not move it.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        For what is negative or not a finite number.
 
     Notes
     -----
@@ -358,18 +274,19 @@ def optimal_interval(failures_per_min: ArrayLike, write_min: ArrayLike) -> NDArr
     >>> round(float(optimal_interval(9.75 / 1440, 5.0)), 1)
     35.2
     """
-    rate, write = minutes(failures_per_min=failures_per_min), minutes(write_min=write_min)
+    during_write = np.multiply(failures_per_min, write_min)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _known(rate * write > 0, _exact(rate * write) / rate)
+        best = _exact(during_write) / failures_per_min
+    return np.where(during_write > 0, best, np.nan)
 
 
 def optimal_interval_first_order(
-    failures_per_min: ArrayLike,
-    write_min: ArrayLike,
+    failures_per_min: Floats,
+    write_min: Floats,
     *,
-    restart_min: ArrayLike,
-    run_min: ArrayLike = np.inf,
-) -> NDArray[np.float64]:
+    restart_min: Floats,
+    run_min: Floats = np.inf,
+) -> Array:
     """Interval at which the full first-order form is highest (v2 for a long run), minutes.
 
     .. math:: \\Delta t = \\sqrt{w'^2 + 2 w' (1 - \\lambda u_0) / \\lambda} - w', \\quad
@@ -377,11 +294,6 @@ def optimal_interval_first_order(
 
     with w `write_min`, lambda `failures_per_min`, u0 `restart_min` and R `run_min`; NaN where
     lambda or w is 0, or lambda u0 >= 1 (the form is positive nowhere). Queue does not move it.
-
-    Raises
-    ------
-    OutOfRangeError, ShapeError
-        For what is negative or not a number, and a run that is not > 0.
 
     Notes
     -----
@@ -393,21 +305,16 @@ def optimal_interval_first_order(
     >>> round(float(optimal_interval_first_order(9.75 / 1440, 5.0, restart_min=5.0)), 1)
     33.1
     """
-    rate, write = minutes(failures_per_min=failures_per_min), minutes(write_min=write_min)
-    restart, run = minutes(restart_min=restart_min), minutes(run_min=run_min)
-    kept, cost = 1.0 - rate * restart, write / (1.0 + restart / run)
+    kept, cost = 1.0 - failures_per_min * restart_min, write_min / (1.0 + restart_min / run_min)
     with np.errstate(divide="ignore", invalid="ignore"):
-        best = np.sqrt(cost**2 + 2.0 * cost * kept / rate) - cost
-    return _known((rate * write > 0) & (kept > 0), best)
+        best = np.sqrt(cost**2 + np.divide(2.0 * cost * kept, failures_per_min)) - cost
+    positive = np.greater(failures_per_min * write_min, 0) & np.greater(kept, 0)
+    return np.where(positive, best, np.nan)
 
 
-def _known(known: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.where(known, values, np.nan))
-
-
-def _exact(during_write: NDArray[np.float64]) -> NDArray[np.float64]:
+def _exact(during_write: Array) -> Array:
     """1 + W0(-exp(-1 - x)) for x > 0, the series of Stirling's coefficients near 0."""
     root = np.sqrt(2.0 * during_write)
     series = root - root**2 / 3.0 + root**3 / 36.0
     lambert = 1.0 + special.lambertw(-np.exp(-1.0 - during_write)).real
-    return np.asarray(np.where(during_write < NEAR_BRANCH, series, lambert))
+    return np.where(during_write < NEAR_BRANCH, series, lambert)

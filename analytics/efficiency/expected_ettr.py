@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -243,7 +243,12 @@ class ExpectedEttr:
     sensitivities: tuple[EttrSensitivity, ...]
     simulated: SimulatedEttr | None
     """None where no simulation was asked for."""
-    notes: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sentences that stand beside the numbers."""
+        parts = (_of_interval, _of_forms, _of_run, _of_simulation)
+        return tuple(sentence for part in parts for sentence in part(self))
 
 
 def expected_ettr(
@@ -291,7 +296,7 @@ def expected_ettr(
     simulated = None
     if simulations:
         simulated = simulated_ettr(settings, simulations, seed=seed, conf_level=conf_level)
-    expected = ExpectedEttr(
+    return ExpectedEttr(
         settings=settings,
         interval_min=None if math.isinf(interval) else interval,
         v1=float(ettr_v1(rate, restart, interval, queue_min=settings.queue_min, run_min=run)),
@@ -310,22 +315,12 @@ def expected_ettr(
         mttf_hours=settings.mttf_hours,
         sensitivities=ettr_sensitivities(settings),
         simulated=simulated,
-        notes=(),
     )
-    return replace(expected, notes=tuple(_notes(expected)))
 
 
 def _known(interval: NDArray[np.float64]) -> float | None:
     """An interval; None where none is best."""
     return None if math.isnan(interval) else float(interval)
-
-
-def _notes(expected: ExpectedEttr) -> Iterator[str]:
-    """The sentences that stand beside the numbers."""
-    yield from _of_interval(expected)
-    yield from _of_forms(expected)
-    yield from _of_run(expected)
-    yield from _of_simulation(expected)
 
 
 def _of_interval(expected: ExpectedEttr) -> Iterator[str]:

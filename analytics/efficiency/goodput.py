@@ -352,14 +352,12 @@ def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ..
     losses = [
         Loss(
             bucket=str(bucket),
-            cause=None if cause == "" else str(cause),
+            cause=cause if isinstance(cause, str) else None,
             n_attempts=int(part["n_attempts"].sum()),
             gpu_hours=_estimate(part, total, conf_level),
             rule_gpu_hours=float(part["rule_gpu_seconds"].sum()) / HOUR_S,
         )
-        for (bucket, cause), part in lost.assign(cause=lost["cause"].fillna("")).groupby(
-            ["bucket", "cause"]
-        )
+        for (bucket, cause), part in lost.groupby(["bucket", "cause"], dropna=False)
     ]
     return tuple(sorted(losses, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
 

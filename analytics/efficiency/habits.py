@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -142,24 +142,15 @@ def habits(
     >>> habits(runs, stated={}, assumed=SEVERAL_NODES).central
     Habit(interval_s=3600, write_s=60, restart_s=300)
     """
-    quantities = {
-        name: _quantity(observed[column], stated.get(name), assumed[name])
-        for name, column in QUANTITIES.items()
-    }
-    low, high = (
-        {name: bounds[side] for name, (_, bounds, _) in quantities.items()} for side in (0, 1)
-    )
-    bases = {basis for _, _, basis in quantities.values()}
+    times, bases = {}, set()
+    for name, column in QUANTITIES.items():
+        times[name], basis = _quantity(observed[column], stated.get(name), assumed[name])
+        bases.add(basis)
     weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)
     shown = observed[["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
     cycle = shown.sum(axis=1).to_numpy(dtype=float)
-    return Habits(
-        central=_habit({name: value for name, (value, _, _) in quantities.items()}),
-        corners=_corners(low, high),
-        basis=weakest,
-        n_runs=len(cycle),
-        cycle_spread=float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None,
-    )
+    spread = float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None
+    return _habits(times, basis=weakest, n_runs=len(cycle), cycle_spread=spread)
 
 
 def recorded_habits(record: Mapping[str, Any]) -> Habits:
@@ -173,54 +164,44 @@ def recorded_habits(record: Mapping[str, Any]) -> Habits:
     >>> recorded_habits(known.record) == known
     True
     """
-    low, high = ({name: record[name][side] for name in QUANTITIES} for side in (1, 2))
-    return Habits(
-        central=Habit(**{name: record[name][0] for name in QUANTITIES}),
-        corners=_corners(low, high),
-        basis=record["basis"],
-        n_runs=record["n_runs"],
-        cycle_spread=record["cycle_spread"],
-    )
+    known = {name: record[name] for name in ("basis", "n_runs", "cycle_spread")}
+    return _habits({name: record[name] for name in QUANTITIES}, **known)
 
 
-def _corners(low: Mapping[str, float], high: Mapping[str, float]) -> tuple[Habit, ...]:
-    """Habits at every combination of the least and greatest interval and costs."""
-    return tuple(
-        _habit({**cost, "interval_s": interval["interval_s"]})
+def _habits(times: Mapping[str, Sequence[float]], **known: Any) -> Habits:
+    """Habits of the value, the least and the greatest of each time, in whole seconds."""
+    central, low, high = ({name: of[at] for name, of in times.items()} for at in range(3))
+    corners = [
+        cost | {"interval_s": interval["interval_s"]}
         for cost in (low, high)
         for interval in (low, high)
-    )
+    ]
+    return Habits(_habit(central), tuple(_habit(corner) for corner in corners), **known)
 
 
 def _quantity(
     shown: pd.Series, stated: Range | None, assumed: tuple[float, Range]
-) -> tuple[float, Range, Basis]:
+) -> tuple[tuple[float, float, float], Basis]:
     """Value, bounds and basis of one quantity."""
-    value, bounds = assumed if stated is None else (_middle(stated), stated)
-    basis: Basis = "assumed" if stated is None else "configured"
+    value, (low, high) = assumed
+    basis: Basis = "assumed"
+    if stated is not None:
+        low, high = stated
+        # The middle by ratio; by difference where the range begins at 0.
+        value = float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+        basis = "configured"
     seen = shown.dropna().to_numpy(dtype=float)
     if not len(seen):
-        return value, bounds, basis
-    n = len(seen)
-    lower = (n * seen.min() + bounds[0]) / (n + 1)
-    upper = (n * seen.max() + bounds[1]) / (n + 1)
-    centre = float(np.median(seen))
-    return centre, (min(lower, centre), max(upper, centre)), "observed_runs"
-
-
-def _middle(bounds: Range) -> float:
-    """Middle of a range by ratio; by difference where it begins at 0."""
-    low, high = bounds
-    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+        return (value, low, high), basis
+    n, centre = len(seen), float(np.median(seen))
+    lower, upper = (n * seen.min() + low) / (n + 1), (n * seen.max() + high) / (n + 1)
+    return (centre, min(lower, centre), max(upper, centre)), "observed_runs"
 
 
 def _habit(times: Mapping[str, float]) -> Habit:
     """Times as whole seconds."""
-    return Habit(
-        interval_s=max(1, round(times["interval_s"])),
-        write_s=round(times["write_s"]),
-        restart_s=round(times["restart_s"]),
-    )
+    whole = {name: round(seconds) for name, seconds in times.items()}
+    return Habit(**whole | {"interval_s": max(1, whole["interval_s"])})
 
 
 def habit_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:

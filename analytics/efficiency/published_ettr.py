@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from analytics.efficiency.ettr_forms import ettr_v1, ettr_v2
@@ -23,25 +23,24 @@ class PublishedInconsistency:
     source: str = "Kokolis et al., arXiv 2410.21680"
 
 
-def _rsc1(gpus: int) -> EttrSettings:
-    return EttrSettings(gpus=gpus, rate_per_1000_node_days=RSC1_RATE, restart_min=5.0)
+def _job(gpus: int, rate: float, **costs: float) -> EttrSettings:
+    """A job of a paper: restarts take 5 minutes where it says nothing else."""
+    return EttrSettings(gpus=gpus, rate_per_1000_node_days=rate, **{"restart_min": 5.0} | costs)
 
 
-RSC2_AT_100K = EttrSettings(
-    gpus=100_000, rate_per_1000_node_days=RSC2_RATE, restart_min=5.0, interval_min=21.0
-)
+RSC2_AT_100K = _job(100_000, RSC2_RATE, interval_min=21.0)
 PUBLISHED_INCONSISTENCIES = (
     PublishedInconsistency(
         "MTTF of a job of 1,024 GPUs, RSC-1",
         7.9,
-        _rsc1(1024).mttf_hours or 0.0,
+        _job(1024, RSC1_RATE).mttf_hours or 0.0,
         "h",
         "measured; it implies 23.7 failures per 1,000 node-days instead of 6.50",
     ),
     PublishedInconsistency(
         "MTTF of a job of 8 GPUs, RSC-1",
         47.7,
-        (_rsc1(8).mttf_hours or 0.0) / 24.0,
+        (_job(8, RSC1_RATE).mttf_hours or 0.0) / 24.0,
         "d",
         "measured; it implies 21.0 failures per 1,000 node-days instead of 6.50",
     ),
@@ -64,7 +63,7 @@ class PublishedWhatIf:
     settings: EttrSettings
     paper: str
     """In the paper's words."""
-    follows: bool
+    follows: bool = True
     """Whether the paper's own form gives that."""
     source: str = "Kokolis et al., arXiv 2410.21680"
 
@@ -78,36 +77,29 @@ class PublishedWhatIf:
         return float(ettr_v2(rate, restart, interval, write_min=job.write_min))
 
 
-def _what_if(
-    form: Literal["v1", "v2"], gpus: int, rate: float, paper: str, **costs: float
-) -> PublishedWhatIf:
-    settings = {"restart_min": 5.0, **costs}
-    return PublishedWhatIf(
-        form, EttrSettings(gpus=gpus, rate_per_1000_node_days=rate, **settings), paper, follows=True
-    )
-
-
 LLAMA_3 = "Llama 3, arXiv 2407.21783, Table 5"
 LLAMA_3_RATE = 419 / (54 * 2048) * 1000
 """Failures per 1,000 node-days: 419 in 54 days of 2,048 nodes."""
 PUBLISHED_WHAT_IFS = (
-    _what_if("v1", 16_000, RSC1_RATE, "0.7", interval_min=60.0),
-    _what_if("v1", 16_000, RSC1_RATE, "0.93", interval_min=5.0),
-    _what_if("v1", 8_000, RSC1_RATE, "0.9", interval_min=30.0, queue_min=1.0),
-    _what_if("v1", 100_000, RSC1_RATE, "0.5", interval_min=7.0, queue_min=1.0),
-    _what_if("v1", 100_000, RSC2_RATE, "0.9", restart_min=2.0, interval_min=2.0, queue_min=1.0),
+    PublishedWhatIf("v1", _job(16_000, RSC1_RATE, interval_min=60.0), "0.7"),
+    PublishedWhatIf("v1", _job(16_000, RSC1_RATE, interval_min=5.0), "0.93"),
+    PublishedWhatIf("v1", _job(8_000, RSC1_RATE, interval_min=30.0, queue_min=1.0), "0.9"),
+    PublishedWhatIf("v1", _job(100_000, RSC1_RATE, interval_min=7.0, queue_min=1.0), "0.5"),
+    PublishedWhatIf(
+        "v1", _job(100_000, RSC2_RATE, restart_min=2.0, interval_min=2.0, queue_min=1.0), "0.9"
+    ),
     PublishedWhatIf("v1", RSC2_AT_100K, "0.5", follows=False),
-    _what_if("v2", 12_000, RSC1_RATE, "below 0.9", write_min=5.0),
-    _what_if("v2", 12_000, 1.0, "0.9", write_min=5.0),
-    _what_if("v2", 12_000, RSC1_RATE, "0.9", write_min=1 / 6),
-    replace(
-        _what_if("v2", 16_384, LLAMA_3_RATE, "over 0.9", restart_min=10.0, write_min=1 / 6),
+    PublishedWhatIf("v2", _job(12_000, RSC1_RATE, write_min=5.0), "below 0.9"),
+    PublishedWhatIf("v2", _job(12_000, 1.0, write_min=5.0), "0.9"),
+    PublishedWhatIf("v2", _job(12_000, RSC1_RATE, write_min=1 / 6), "0.9"),
+    PublishedWhatIf(
+        "v2",
+        _job(16_384, LLAMA_3_RATE, restart_min=10.0, write_min=1 / 6),
+        "over 0.9",
         source=LLAMA_3,
     ),
-    replace(
-        _what_if("v2", 16_384, LLAMA_3_RATE, "over 0.9", write_min=5.0),
-        source=LLAMA_3,
-        follows=False,
+    PublishedWhatIf(
+        "v2", _job(16_384, LLAMA_3_RATE, write_min=5.0), "over 0.9", follows=False, source=LLAMA_3
     ),
 )
 """What the papers say of jobs, beside which ours stands."""

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.efficiency.attempt_time import attempt_time
-from analytics.efficiency.ettr import ettr_report
+from analytics.efficiency.attempt_time import SHOWN, attempt_time
+from analytics.efficiency.ettr import together
 from analytics.efficiency.habits import habit_sentences, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.failures.columns import require
@@ -18,28 +18,18 @@ from analytics.failures.columns import require
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-COUNTED = ("startup", "checkpoint", "lost", "productive")
-"""Parts of an attempt that ETTR tells apart."""
-SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
-"""What training metrics show of an attempt."""
 _COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
-_SUMS = {
-    "queued_s": "waited_s",
-    "scheduled_s": "ran_s",
-    "startup_s": "startup_s",
-    "checkpoint_s": "checkpoint_s",
-    "lost_s": "lost_s",
-    "productive_s": "productive_s",
-    "lower_productive_s": "lower_productive_s",
-    "upper_productive_s": "upper_productive_s",
-    "variance_productive_s2": "variance_s2",
-    "n_interruptions": "interrupted",
+_AS_RUN = {
+    "waited_s": "queued_s",
+    "ran_s": "scheduled_s",
+    "variance_s2": "variance_productive_s2",
+    "interrupted": "n_interruptions",
 }
-"""What a run is -> of its attempts the sum."""
+"""Column of an attempt -> what it is called of a run."""
 _CLASSES = (("several_nodes", True), ("one_node", False))
 """Habits by class, and whether an attempt of it is on several nodes."""
 IN_TIME = ("queued", "startup", "productive", "checkpoint", "lost")
@@ -88,35 +78,24 @@ def run_attempts(
     divided = attempts.reset_index(drop=True)
     divided["ran_s"] = divided["ran_s"].astype(float).fillna(0).clip(lower=0).astype("int64")
     divided["waited_s"] = divided["waited_s"].astype(float)
-    shown = _shown(divided, progress)
+    keys = ["cluster", "attempt_key"]
+    columns = list(SHOWN.values())
+    shown = divided[keys].merge(progress[[*keys, *columns]], on=keys, how="left")[columns]
+    by_metrics = shown.notna().any(axis=1).to_numpy()
     parts = []
     for habits, several in _CLASSES:
-        rows = divided[divided["several"].eq(several)]
-        if rows.empty:
-            continue
-        at = rows.index.to_numpy()
-        measured = {column: shown[column].to_numpy(dtype=float)[at] for column in SHOWN}
-        known = recorded_habits(notes[habits])
+        at = np.flatnonzero(divided["several"].eq(several))
+        rows, known = divided.iloc[at], recorded_habits(notes[habits])
+        measured = {name: shown[name].to_numpy(dtype=float)[at] for name in columns}
         time = attempt_time(
             rows["ran_s"].to_numpy(dtype=np.int64),
             rows["interrupted"].to_numpy(dtype=bool),
             known,
-            measured if shown.loc[at].notna().any(axis=None) else None,
+            measured if by_metrics[at].any() else None,
         )
-        by_metrics = shown.loc[at].notna().any(axis=1)
-        parts.append(
-            pd.DataFrame(
-                {f"{part}_s": time.value[part] for part in COUNTED}
-                | {
-                    "lower_productive_s": time.lower["productive"],
-                    "upper_productive_s": time.upper["productive"],
-                    "variance_s2": time.variance_s2,
-                    "basis": np.where(by_metrics, "training_metrics", known.basis),
-                },
-                index=at,
-            )
-        )
-    return divided.join(pd.concat(parts)) if parts else divided
+        basis = np.where(by_metrics[at], "training_metrics", known.basis)
+        parts.append(time.per_attempt().assign(basis=basis).set_axis(at))
+    return divided.join(pd.concat(parts))
 
 
 def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estimate:
@@ -126,13 +105,10 @@ def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estim
     """
     if attempts["waited_s"].isna().any():
         return unknown(conf_level, int(attempts["interrupted"].sum()))
-    totals = {name: attempts[column].sum() for name, column in _SUMS.items()}
-    if not totals["scheduled_s"]:
+    if not attempts["ran_s"].sum():
         return unknown(conf_level, 0)
-    start = pd.Timestamp(attempts["start_s"].min(), unit="s", tz="UTC")
-    counts = {"run_id": "", "n_gpus": 1, "n_attempts": len(attempts), "n_failures": 0}
-    run = pd.DataFrame([totals | counts | {"first_start_at": start}])
-    return ettr_report(run, notes={}, conf_level=conf_level).ettr
+    validate.conf_level(conf_level)
+    return together(attempts.rename(columns=_AS_RUN).assign(n_gpus=1), conf_level)
 
 
 def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ...]:
@@ -146,12 +122,6 @@ def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ..
         if attempts["several"].eq(several).any()
     }
     return habit_sentences(held)
-
-
-def _shown(attempts: pd.DataFrame, progress: pd.DataFrame) -> pd.DataFrame:
-    """What training metrics show of these attempts, in their order; NaN where nothing."""
-    keys = ["cluster", "attempt_key"]
-    return attempts[keys].merge(progress[[*keys, *SHOWN]], on=keys, how="left")[list(SHOWN)]
 
 
 @dataclass(frozen=True)
@@ -212,17 +182,6 @@ class RunEttr:
         return float(self.over_time.elapsed[-1])
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A function of time, linear between its knots and level beyond them."""
-
-    knots: Floats
-    values: Floats
-
-    def __call__(self, at: ArrayLike) -> Floats:
-        return np.asarray(np.interp(np.asarray(at, dtype=float), self.knots, self.values))
-
-
 def ettr_over_time(
     attempts: pd.DataFrame, *, window_s: float = WINDOW_S, points: int = POINTS
 ) -> EttrOverTime:
@@ -278,16 +237,17 @@ def ettr_over_time(
     first = float(np.nanmin(began)) if len(attempts) and not np.isnan(began).all() else 0.0
     productive = _sum_of_spans(*_productive(rows), origin=first)
     available = _sum_of_spans(*_available(rows), origin=first)
-    last = max(productive.knots[-1], available.knots[-1])
-    breaks = np.concatenate([productive.knots, available.knots])
+    breaks = np.concatenate([productive[0], available[0]])
+    last = breaks.max()
     moments = np.concatenate([breaks, breaks + window_s, np.linspace(0.0, last, points)])
     at = np.unique(moments[(moments >= 0.0) & (moments <= last)])
+    done, had = np.interp(at, *productive), np.interp(at, *available)
     before = at - window_s
     return EttrOverTime(
         at_s=first + at,
-        cumulative=_ratio(productive(at), available(at)),
-        sliding=_ratio(productive(at) - productive(before), available(at) - available(before)),
-        elapsed=_ratio(productive(at), at),
+        cumulative=_ratio(done, had),
+        sliding=_ratio(done - np.interp(before, *productive), had - np.interp(before, *available)),
+        elapsed=_ratio(done, at),
         window_s=window_s,
     )
 
@@ -310,8 +270,13 @@ def _available(rows: dict[str, Floats]) -> tuple[Floats, Floats, Floats]:
     return begin, begin + length, length
 
 
-def _sum_of_spans(begin: Floats, end: Floats, amount: Floats, *, origin: float) -> _Line:
-    """How much of all amounts had come by a time since the origin, each evenly over its span."""
+def _sum_of_spans(
+    begin: Floats, end: Floats, amount: Floats, *, origin: float
+) -> tuple[Floats, Floats]:
+    """How much of all amounts had come by a time since the origin, each evenly over its span.
+
+    Linear between the times given, and level beyond them.
+    """
     held = ~np.isnan(begin) & (end > begin) & (amount > 0)
     start, stop, given = begin[held] - origin, end[held] - origin, amount[held]
     knots, place = np.unique(np.concatenate([[0.0], start, stop]), return_inverse=True)
@@ -319,7 +284,7 @@ def _sum_of_spans(begin: Floats, end: Floats, amount: Floats, *, origin: float) 
     change = np.zeros(len(knots))
     np.add.at(change, place[1:], np.concatenate([slope, -slope]))
     grown = np.cumsum(change)[:-1] * np.diff(knots)
-    return _Line(knots, np.concatenate([[0.0], np.cumsum(grown)]))
+    return knots, np.concatenate([[0.0], np.cumsum(grown)])
 
 
 def _ratio(productive: Floats, available: Floats) -> Floats:

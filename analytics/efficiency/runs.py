@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -14,8 +13,6 @@ from analytics.efficiency.run_rule import RunRule
 from analytics.failures.columns import NEVER, codes, microseconds, require
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -32,6 +29,9 @@ COLUMNS: Final = (
 """What `link_runs` reads of each attempt."""
 _DAY, _HOUR = 86_400_000_000, 3_600_000_000
 """Microseconds."""
+NO_LINKS: Final = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_BEGINS = ("submit", "eligible", "start")
+"""What may lie within the gap after the one before ended."""
 _LATEST = int(np.iinfo(np.int64).max)
 """Beyond any time: unknown times sort behind all others, open ends last."""
 
@@ -125,8 +125,7 @@ def _order(attempts: pd.DataFrame) -> Ints:
     end = microseconds(attempts["end_at"])
     at = np.where(start != NEVER, start, np.where(submit != NEVER, submit, _LATEST))
     keys = [pd.factorize(attempts[name], sort=True)[0] for name in ("attempt_key", "cluster")]
-    order: Ints = np.lexsort((*keys, np.where(end != NEVER, end, _LATEST), at))
-    return order
+    return np.asarray(np.lexsort((*keys, np.where(end != NEVER, end, _LATEST), at)))
 
 
 def _joined(label: Ints, links: Links) -> Ints:
@@ -175,8 +174,7 @@ def _known_user(user: pd.Series, group: Ints) -> Ints:
     number = pd.Series(pd.factorize(user)[0], dtype="float64")
     number = number.where(number >= 0)
     filled = number.groupby(group).ffill()
-    users: Ints = filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64)
-    return users
+    return np.asarray(filled.groupby(group).bfill().fillna(-1).to_numpy().astype(np.int64))
 
 
 def _neighbours(group: Ints, *by: Ints) -> Links:
@@ -199,43 +197,6 @@ def _ids(rows: pd.DataFrame, firsts: Ints) -> np.ndarray[tuple[int], np.dtype[np
     return ids
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """What is joined so far, one row each that has started; microseconds."""
-
-    rows: pd.DataFrame
-    """First attempt of each that started."""
-    row: Ints
-    """Its row."""
-    start: Ints
-    end: Ints
-    """Last end; beyond any time while an attempt is pending or running, or its end unknown."""
-    begin: Ints
-    """Submitted, eligible and started: a row each; `NEVER` where unknown."""
-    completed: Bools
-    """Whether its last attempt that started is COMPLETED."""
-
-    def select(self, keep: Bools) -> _Parts:
-        """Those of a mask."""
-        return _Parts(
-            self.rows[keep],
-            self.row[keep],
-            self.start[keep],
-            self.end[keep],
-            self.begin[:, keep],
-            self.completed[keep],
-        )
-
-    @property
-    def in_time(self) -> tuple[Ints, Ints, Ints]:
-        """Keys of `lexsort` by start, then end, then row: it takes the first of them last."""
-        return self.row, self.end, self.start
-
-    def group(self, columns: Sequence[str]) -> Ints:
-        """Code of the values of these columns; unknown is a value."""
-        return codes(self.rows, columns)
-
-
 def _array_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
     """Tasks of one array that ran one after the other, as `--array=0-9%1` makes them.
 
@@ -243,15 +204,16 @@ def _array_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
     """
     tasks = rows["array_job_id"].notna().to_numpy()
     if rule.arrays == "apart" or not tasks.any():
-        return _none()
+        return NO_LINKS
     parts = _parts(rows, label)
-    parts = parts.select(tasks[parts.row] & _large(parts.rows, rule.array_min_gpus))
-    whole = parts.group(("cluster", "user", "array_job_id"))
+    parts = parts[tasks[parts["row"]] & _large(parts, rule.array_min_gpus)]
+    whole = codes(parts, ("cluster", "user", "array_job_id"))
     at_once = np.bincount(whole, weights=_crossed(parts, whole), minlength=1)[whole] > 0
-    group = parts.group(("cluster", "user", "array_job_id", "size"))
-    left, right = _neighbours(group, *parts.in_time)
+    group = codes(parts, ("cluster", "user", "array_job_id", "size"))
+    left, right = _neighbours(group, *_in_time(parts))
     good = ~at_once[left] & _goes_on(parts, left, right, rule)
-    return parts.row[left[good]], parts.row[right[good]]
+    row = parts["row"].to_numpy()
+    return row[left[good]], row[right[good]]
 
 
 def _name_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
@@ -260,36 +222,38 @@ def _name_links(rows: pd.DataFrame, label: Ints, rule: RunRule) -> Links:
     `rows` are in order of time, `label` says what is joined so far; pairs of rows.
     """
     if rule.names == "apart" or rows.empty:
-        return _none()
+        return NO_LINKS
     parts = _parts(rows, label)
-    parts = parts.select(_large(parts.rows, rule.name_min_gpus) & _named(parts.rows, rule))
-    of_name = parts.group(("cluster", "user", "name"))
+    parts = parts[_large(parts, rule.name_min_gpus) & _named(parts, rule)]
+    of_name = codes(parts, ("cluster", "user", "name"))
     many = np.bincount(of_name, minlength=1)
     share = np.bincount(of_name, weights=_crossed(parts, of_name), minlength=1) / many.clip(min=1)
-    group = parts.group(("cluster", "user", "name", "account", "partition", "size"))
+    group = codes(parts, ("cluster", "user", "name", "account", "partition", "size"))
     crossed = _crossed(parts, group)
-    left, right = _neighbours(group, *parts.in_time)
-    array = pd.factorize(parts.rows["array_job_id"])[0]
-    waited_at_once = (parts.begin[1, right] != NEVER) & (parts.begin[1, right] < parts.start[left])
+    left, right = _neighbours(group, *_in_time(parts))
+    array = pd.factorize(parts["array_job_id"])[0]
+    eligible, start = parts["eligible"].to_numpy(), parts["start"].to_numpy()
+    waited_at_once = (eligible[right] != NEVER) & (eligible[right] < start[left])
     good = (
         _goes_on(parts, left, right, rule)
         & ~(crossed[left] | crossed[right] | waited_at_once)
         & (share[of_name[left]] <= rule.max_overlap_ratio)
         & ((array[left] < 0) | (array[left] != array[right]))
     )
-    return parts.row[left[good]], parts.row[right[good]]
+    row = parts["row"].to_numpy()
+    return row[left[good]], row[right[good]]
 
 
-def _none() -> Links:
-    """No pair."""
-    return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+def _parts(rows: pd.DataFrame, label: Ints) -> pd.DataFrame:
+    """What is joined so far and has started: one row each, of its first attempt that did.
 
-
-def _parts(rows: pd.DataFrame, label: Ints) -> _Parts:
-    """What is joined so far and has started, with the size of its first attempt that did."""
-    times = {name: microseconds(rows[f"{name}_at"]) for name in ("submit", "eligible", "start")}
-    end = microseconds(rows["end_at"])
-    start = times["start"]
+    With `size`, GPUs or, where unknown, less than no nodes; `row` of that attempt; microseconds of
+    `submit`, `eligible`, `start` (`NEVER` where unknown) and of the last `end`, beyond any time
+    while an attempt is pending or running, or its end unknown; and `completed`, whether the last
+    attempt that started is COMPLETED.
+    """
+    times = {name: microseconds(rows[f"{name}_at"]) for name in _BEGINS}
+    end, start = microseconds(rows["end_at"]), times["start"]
     until = np.full(int(label.max(initial=0)) + 1, NEVER)
     np.maximum.at(until, label, np.where(end == NEVER, _LATEST, np.maximum(end, start)))
     ran = np.flatnonzero(start != NEVER)
@@ -298,16 +262,20 @@ def _parts(rows: pd.DataFrame, label: Ints) -> _Parts:
     first, last = ran[place], ran[::-1][from_last]
     gpus = pd.to_numeric(rows["n_gpus"]).to_numpy(dtype=float)[first]
     nodes = pd.to_numeric(rows["n_nodes"]).to_numpy(dtype=float)[first]
-    return _Parts(
-        rows=rows.iloc[first].assign(
-            size=np.where(gpus > 0, gpus, -nodes), n_gpus=gpus, n_nodes=nodes
-        ),
+    return rows.iloc[first].assign(
+        size=np.where(gpus > 0, gpus, -nodes),
+        n_gpus=gpus,
+        n_nodes=nodes,
         row=first,
-        start=start[first],
         end=until[named],
-        begin=np.stack([values[first] for values in times.values()]),
         completed=rows["state"].eq("COMPLETED").to_numpy(dtype=bool)[last],
+        **{name: values[first] for name, values in times.items()},
     )
+
+
+def _in_time(parts: pd.DataFrame) -> tuple[Ints, ...]:
+    """Keys of `lexsort` by start, then end, then row: it takes the first of them last."""
+    return tuple(parts[name].to_numpy() for name in ("row", "end", "start"))
 
 
 def _large(rows: pd.DataFrame, min_gpus: int | None) -> Bools:
@@ -325,22 +293,23 @@ def _named(rows: pd.DataFrame, rule: RunRule) -> Bools:
     return (known & ~plain.isin(generic)).to_numpy(dtype=bool)
 
 
-def _crossed(parts: _Parts, group: Ints) -> Bools:
+def _crossed(parts: pd.DataFrame, group: Ints) -> Bools:
     """Which ran while another of their group ran."""
-    order = np.lexsort((*parts.in_time, group))
-    start = parts.start[order]
-    until = pd.Series(parts.end[order]).groupby(group[order]).cummax().to_numpy()
+    order = np.lexsort((*_in_time(parts), group))
+    start, end = parts["start"].to_numpy()[order], parts["end"].to_numpy()[order]
+    until = pd.Series(end).groupby(group[order]).cummax().to_numpy()
     same = group[order][1:] == group[order][:-1]
     crossed = np.zeros(len(order), dtype=bool)
     crossed[order[1:]] = same & (start[1:] < until[:-1])
-    crossed[order[:-1]] |= same & (start[1:] < parts.end[order][:-1])
+    crossed[order[:-1]] |= same & (start[1:] < end[:-1])
     return crossed
 
 
-def _goes_on(parts: _Parts, left: Ints, right: Ints, rule: RunRule) -> Bools:
+def _goes_on(parts: pd.DataFrame, left: Ints, right: Ints, rule: RunRule) -> Bools:
     """Whether the right one may go on where the left one ended."""
-    end = parts.end[left]
+    end = parts["end"].to_numpy()[left]
     limit = end + np.minimum(int(rule.gap_hours * _HOUR), _LATEST - end)
-    soon = (parts.begin[:, right] >= end) & (parts.begin[:, right] <= limit)
-    good = (parts.start[right] >= end) & soon.any(axis=0)
-    return good if rule.after_completed else good & ~parts.completed[left]
+    begins = [parts[name].to_numpy()[right] for name in _BEGINS]
+    soon = np.any([(begin >= end) & (begin <= limit) for begin in begins], axis=0)
+    good: Bools = soon & (begins[-1] >= end)
+    return good if rule.after_completed else good & ~parts["completed"].to_numpy()[left]

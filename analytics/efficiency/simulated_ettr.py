@@ -39,8 +39,6 @@ class SimulatedEttr:
     """Of the value; None where too little was simulated to know."""
     of: Literal["interruptions", "runs"]
     """What n counts: interruptions of one long run, or runs of the given length."""
-    draws: float
-    """Times to failure to draw, about; infinite beyond any float."""
 
 
 def simulated_ettr(
@@ -98,7 +96,7 @@ def simulated_ettr(
     width = _interruptions(settings)
     draws = simulations * (1.0 if settings.run_days is None else RUN_DRAWS + width)
     if not draws <= MAX_DRAWS:
-        return SimulatedEttr(unknown(conf_level, 0), None, of, draws)
+        return SimulatedEttr(unknown(conf_level, 0), None, of)
     generator = np.random.default_rng(seed)
     if settings.failures_per_min == 0:
         value, error = float(_exact(settings)), 0.0
@@ -107,7 +105,7 @@ def simulated_ettr(
     else:
         value, error = _runs(settings, simulations, generator, width=width)
     known = None if math.isnan(error) else error
-    return SimulatedEttr(_estimate(value, known, simulations, conf_level), known, of, draws)
+    return SimulatedEttr(_estimate(value, known, simulations, conf_level), known, of)
 
 
 def _estimate(value: float, error: float | None, n: int, conf_level: float) -> Estimate:

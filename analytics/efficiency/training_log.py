@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.training_rows import rows_by_attempt
 from analytics.failures.columns import NEVER, SECOND, microseconds, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from analytics.efficiency.training_rows import AttemptRows
 
     Floats = NDArray[np.float64]
 
@@ -48,6 +46,8 @@ SILENCE_S = 3600.0
 """A log that ends this long before its attempt, and longer than a save cycle, missed saves."""
 _REGULAR_RATIO = 0.8
 _REGULAR_SLACK = 0.02
+_STEP, _SAVED, _LOADED = 0, 1, 2
+_EVENTS = {"saved": _SAVED, "loaded": _LOADED}
 
 
 def attempt_progress(steps: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
@@ -149,11 +149,6 @@ def run_habits(progress: pd.DataFrame) -> pd.DataFrame:
         n_restarts, and standard deviation, sd_interval_s, sd_write_s, sd_restart_s. NaN where
         there is none; a standard deviation needs two.
 
-    Raises
-    ------
-    ShapeError
-        For a missing column.
-
     Notes
     -----
     The first interval of an attempt counts from its first step: what was resumed was a save. An
@@ -167,14 +162,10 @@ def run_habits(progress: pd.DataFrame) -> pd.DataFrame:
     >>> run_habits(progress)[["checkpoint_interval_s", "restart_s"]].to_numpy().tolist()
     [[3600.0, 300.0]]
     """
-    require("progress", progress, _COLUMNS)
-    logged = progress.loc[(progress["n_rows"] > 0) & progress["startup_s"].notna()]
-    own = progress.assign(n_restarts=0, restart_s=0.0, restart_s2=0.0).astype(
-        {"n_restarts": "int64"}
-    )
-    own.loc[logged.index, "n_restarts"] = 1
-    own.loc[logged.index, "restart_s"] = logged["startup_s"]
-    own.loc[logged.index, "restart_s2"] = logged["startup_s"] ** 2
+    logged = (progress["n_rows"] > 0) & progress["startup_s"].notna()
+    restart = progress["startup_s"].where(logged, 0.0)
+    own = progress.assign(n_restarts=logged.astype("int64"), restart_s=restart,
+                          restart_s2=restart**2)  # fmt: skip
     sums = own.groupby(["cluster", "run_id"], sort=True)[list(_SUMS)].sum().reset_index()
     habits = sums[["cluster", "run_id"]].copy()
     for name, total, count in _HABITS:
@@ -185,6 +176,178 @@ def run_habits(progress: pd.DataFrame) -> pd.DataFrame:
         habits[count] = sums[count]
         habits[f"sd_{total}"] = np.where(n > 1, spread, np.nan)
     return habits
+
+
+@dataclass(frozen=True)
+class AttemptRows:
+    """The rows of one attempt in order of time; times in seconds from `origin`."""
+
+    origin: int
+    """Microseconds since 1970."""
+    n_rows: int
+    step_at: Floats
+    """Plain steps."""
+    step: Floats
+    step_time: Floats
+    """Seconds; NaN where the source states none."""
+    saved_at: Floats
+    """Saves done; rows of one step behind each other are one save."""
+    saved_step: Floats
+    write: Floats
+    """How long each save stopped the run; NaN where the source states none."""
+    loaded_at: Floats
+    loaded_step: Floats
+
+    def since(self, origin: int) -> AttemptRows:
+        """The same with times from another origin."""
+        shift = (self.origin - origin) / SECOND
+        return replace(
+            self,
+            origin=origin,
+            step_at=self.step_at + shift,
+            saved_at=self.saved_at + shift,
+            loaded_at=self.loaded_at + shift,
+        )
+
+    @cached_property
+    def last_at(self) -> float:
+        """Time of the last row."""
+        return float(max(at[-1] for at in (self.step_at, self.saved_at, self.loaded_at) if len(at)))
+
+    @cached_property
+    def pace(self) -> float:
+        """Seconds of a step, from rows that follow each other without a save or load between.
+
+        The median; where no two rows do, that of the step times stated, else NaN.
+        """
+        gap, steps = np.diff(self.step_at), np.diff(self.step)
+        events = np.concatenate([self.saved_at, self.loaded_at])
+        events.sort()
+        plain = np.diff(np.searchsorted(events, self.step_at, "right")) == 0
+        usable = plain & (steps > 0) & (gap > 0)
+        if usable.any():
+            return float(np.median(gap[usable] / steps[usable]))
+        stated = self.step_time[np.isfinite(self.step_time)]
+        return float(np.median(stated)) if len(stated) else np.nan
+
+    def begin(self, resumed: float | None) -> float:
+        """When the first step began; NaN where that cannot be told. See `attempt_progress`."""
+        first = self.step_at[0] if len(self.step_at) else np.inf
+        before = self.loaded_at <= first
+        if not before.any():
+            return self._begin_of_first_step(resumed, since=0.0)
+        loaded = float(self.loaded_at[before][-1])
+        step = self.loaded_step[before][-1]
+        if not np.isfinite(step):
+            return loaded
+        counted = self._begin_of_first_step(float(step), since=loaded)
+        return max(loaded, counted) if np.isfinite(counted) else loaded
+
+    def _begin_of_first_step(self, resumed: float | None, *, since: float) -> float:
+        """First row less the steps done since the resumed one, not before `since`."""
+        if not len(self.step_at):
+            return np.nan
+        stated = self.step_time[0]
+        known = [value for value in (stated, self.pace) if np.isfinite(value)]
+        if not known:
+            return np.nan
+        first, step_s = float(self.step[0]), max(known)
+        if resumed is not None and resumed <= first:
+            begin = self._before_first(max(first - resumed, 1.0), step_s)
+            if begin >= since - step_s:
+                return begin
+        ahead = np.diff(self.step)
+        stride = float(np.median(ahead[ahead > 0])) if (ahead > 0).any() else 1.0
+        return self._before_first(max(min(first, stride), 1.0), step_s)
+
+    def _before_first(self, n_steps: float, step_s: float) -> float:
+        """Time of the first row less so many steps, and the saves between them."""
+        between = (self.saved_at <= self.step_at[0]) & (self.saved_step > self.step[0] - n_steps)
+        return float(self.step_at[0] - n_steps * step_s - np.nansum(self.write[between]))
+
+    def writes(self) -> Floats:
+        """How long each save stopped the run: as stated, else the time that steps do not explain.
+
+        That of several saves between the same two steps counts once, with the last of them.
+        """
+        seconds = self.write.copy()
+        for place in np.flatnonzero(~np.isfinite(seconds)):
+            seconds[place] = self._gap(int(place))
+        return seconds
+
+    def _gap(self, save: int) -> float:
+        """Time from the step before a save to the step behind it, less the steps between."""
+        at = self.saved_at[save]
+        behind = int(np.searchsorted(self.step_at, at, "right"))
+        if behind == 0:
+            return np.nan
+        if behind < len(self.step_at):
+            until, step = self.step_at[behind], self.step[behind]
+            if save + 1 < len(self.saved_at) and self.saved_at[save + 1] < until:
+                return 0.0
+        else:
+            until, step = at, self.saved_step[save]
+        steps = step - self.step[behind - 1]
+        if not steps >= 0:
+            return np.nan
+        return float(max(until - self.step_at[behind - 1] - steps * self.pace, 0.0))
+
+
+def rows_by_attempt(steps: pd.DataFrame) -> dict[tuple[str, str], AttemptRows]:
+    """The rows of each attempt by cluster and key; those without attempt or time are left out."""
+    event = steps["checkpoint_event"].astype(object).map(_EVENTS)
+    frame = pd.DataFrame(
+        {
+            "cluster": steps["cluster"].astype(object),
+            "key": steps["attempt_key"].astype(object),
+            "at": microseconds(steps["logged_at"]),
+            "kind": event.fillna(_STEP).astype(np.int64),
+            "step": pd.to_numeric(steps["step"]).astype(float),
+            "rank": pd.to_numeric(steps["rank"]).astype(float).fillna(-1.0),
+            "step_time": pd.to_numeric(steps["step_time_s"]).astype(float),
+            "write": pd.to_numeric(steps["checkpoint_s"]).astype(float),
+        }
+    )
+    known = frame["key"].notna() & (frame["at"] != NEVER)
+    frame = frame[known & (frame["step"].notna() | (frame["kind"] != _STEP))]
+    frame = _of_one_rank(frame).sort_values(["cluster", "key", "at", "step", "write"])
+    return {
+        (str(cluster), str(key)): _attempt_rows(group)
+        for (cluster, key), group in frame.groupby(["cluster", "key"], sort=False)
+    }
+
+
+def _of_one_rank(frame: pd.DataFrame) -> pd.DataFrame:
+    """Steps and events of the rank that logs most of them, of equal ones the lowest."""
+    frame = frame.assign(event=frame["kind"] != _STEP)
+    groups = ["cluster", "key", "event"]
+    counts = frame.groupby([*groups, "rank"], sort=False).size().reset_index(name="n")
+    counts = counts.sort_values(["n", "rank"], ascending=[False, True])
+    return frame.merge(counts.drop_duplicates(groups)[[*groups, "rank"]], on=[*groups, "rank"])
+
+
+def _attempt_rows(rows: pd.DataFrame) -> AttemptRows:
+    origin = int(rows["at"].iloc[0])
+    at = (rows["at"].to_numpy() - origin) / SECOND
+    kind, step = rows["kind"].to_numpy(), rows["step"].to_numpy()
+    step_time, write = rows["step_time"].to_numpy(), rows["write"].to_numpy()
+    plain, saved, loaded = (np.flatnonzero(kind == code) for code in (_STEP, _SAVED, _LOADED))
+    plain = plain[np.append(step[plain][1:] != step[plain][:-1], True)[: len(plain)]]
+    last = np.append(step[saved][1:] != step[saved][:-1], True)[: len(saved)]
+    begins = np.flatnonzero(np.append(True, last[:-1])[: len(saved)])
+    longest = np.fmax.reduceat(write[saved], begins) if len(saved) else write[saved]
+    return AttemptRows(
+        origin=origin,
+        n_rows=len(rows),
+        step_at=at[plain],
+        step=step[plain],
+        step_time=step_time[plain],
+        saved_at=at[saved][last],
+        saved_step=step[saved][last],
+        write=longest,
+        loaded_at=at[loaded],
+        loaded_step=step[loaded],
+    )
 
 
 @dataclass(frozen=True)
@@ -202,19 +365,13 @@ class Attempt:
 class Course:
     """What the rows of one attempt say; times in seconds from its start."""
 
-    n_rows: int
+    rows: AttemptRows
     begin: float
     """First step begun; NaN where unknown."""
     saved: Floats
     """Saves done."""
     writes: Floats
     """How long each stopped the run; NaN where unknown."""
-    last_step: float
-    """Last plain step logged; 0 where there is none."""
-    last: float
-    """Last row."""
-    step_s: float
-    """Usual duration of a step; NaN where unknown."""
 
     @property
     def intervals(self) -> Floats:
@@ -252,22 +409,15 @@ def _courses(
             continue
         rows = rows.since(attempt.start)
         yield attempt, _course(rows, resumed)
-        resumed = rows.last_saved_step() if len(rows.saved_at) else None
+        step = rows.saved_step[-1] if len(rows.saved_at) else np.nan
+        resumed = float(step) if np.isfinite(step) else None
 
 
 def _course(rows: AttemptRows, resumed: float | None) -> Course:
     """The course that rows tell; a save before the first step is a part of the start-up."""
     begin = max(rows.begin(resumed), 0.0)
     counted = ~(rows.saved_at <= begin)
-    return Course(
-        n_rows=rows.n_rows,
-        begin=begin,
-        saved=rows.saved_at[counted],
-        writes=rows.writes()[counted],
-        last_step=float(rows.step_at[-1]) if len(rows.step_at) else 0.0,
-        last=rows.last_at,
-        step_s=rows.pace,
-    )
+    return Course(rows, begin, rows.saved_at[counted], rows.writes()[counted])
 
 
 @dataclass(frozen=True)
@@ -291,7 +441,8 @@ class RunHabit:
         startups = [course.begin for course in courses if course.begin == course.begin]
         known, cost = intervals[np.isfinite(intervals)], writes[np.isfinite(writes)]
         usual = float(np.median(known)) if len(known) else np.nan
-        step_s = max((course.step_s for course in courses if course.step_s > 0), default=0.0)
+        paces = (course.rows.pace for course in courses)
+        step_s = max((pace for pace in paces if pace > 0), default=0.0)
         near = np.abs(known - usual) <= max(_REGULAR_SLACK * usual, step_s)
         regular = len(known) >= 2 and near.mean() >= _REGULAR_RATIO
         longest = float(cost.max()) if len(cost) else 0.0
@@ -310,17 +461,17 @@ class RunHabit:
             if not 0 <= ran <= self.longest_startup:
                 return None
             return 0, ran, 0.0, 0.0, 0, ran, 0, 0.0, 0.0, 0, 0.0, 0.0
-        end = course.last if np.isnan(ran) else ran
+        end = course.rows.last_at if np.isnan(ran) else ran
         unfinished = self._unfinished_write(course, end)
         intervals = course.intervals[np.isfinite(course.intervals)]
         writes = course.writes[np.isfinite(course.writes)]
         return (
-            course.n_rows,
+            course.rows.n_rows,
             min(course.begin, end) if course.begin == course.begin else np.nan,
             float(course.writes.sum()) + unfinished if self.saves else np.nan,
             self._unsaved(course, end) - unfinished,
             len(course.saved),
-            max(end - course.last, 0.0),
+            max(end - course.rows.last_at, 0.0),
             *(len(intervals), float(intervals.sum()), float((intervals**2).sum())),
             *(len(writes), float(writes.sum()), float((writes**2).sum())),
         )
@@ -328,7 +479,7 @@ class RunHabit:
     def _unsaved(self, course: Course, end: float) -> float:
         """From the last save, or the first step, to the end."""
         missed = SILENCE_S if np.isnan(self.cycle) else max(SILENCE_S, self.cycle)
-        if not self.saves or end - course.last > missed:
+        if not self.saves or end - course.rows.last_at > missed:
             return np.nan
         since = course.saved[-1] if len(course.saved) else course.begin
         return float(max(end - since, 0.0))
@@ -338,5 +489,6 @@ class RunHabit:
         since = float(course.saved[-1]) if len(course.saved) else course.begin
         due = since + self.interval
         excess = end - due
-        stopped = course.last_step <= due + min(1.0, self.longest_write)
+        last_step = course.rows.step_at[-1] if len(course.rows.step_at) else 0.0
+        stopped = last_step <= due + min(1.0, self.longest_write)
         return excess if 0 < excess <= self.longest_write and stopped else 0.0

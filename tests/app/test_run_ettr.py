@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analytics.efficiency.expected_curve import expected_curve_of_runs
+from analytics.efficiency.ettr import expected_curve_of_runs
 from app.actions import Options, annotate, build_ledger, ingest_files
 from app.answers.efficiency import ettr
 from app.answers.efficiency import run as run_answer

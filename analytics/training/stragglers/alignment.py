@@ -112,7 +112,8 @@ def align(rows: TraceRows) -> Cells:
 
 
 def _placed(rows: TraceRows) -> _Placed:
-    begins = _run_starts(rows.step)
+    # Where the step changes: few places where rows are in order of steps.
+    begins = np.concatenate(([0], np.flatnonzero(rows.step[1:] != rows.step[:-1]) + 1))
     steps, step = distinct(rows.step[begins])
     alike = len(begins) > 1 and _are_alike(rows, begins)
     part = slice(begins[1]) if alike else slice(None)
@@ -154,11 +155,6 @@ def _are_alike(rows: TraceRows, begins: Places) -> bool:
 def _signed(column: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
     """The column in a type that adds to signed numbers."""
     return column.astype(np.int64) if column.dtype == np.uint64 else column
-
-
-def _run_starts(step: NDArray[np.integer[Any]]) -> Places:
-    """Rows at which the step changes: few where rows are in order of steps."""
-    return np.concatenate(([0], np.flatnonzero(step[1:] != step[:-1]) + 1))
 
 
 def _refuse_gap(name: str, values: NDArray[np.integer[Any]]) -> None:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from analytics.training.stragglers.alignment import DroppedStep
-from analytics.training.stragglers.causes import StragglerCause, causes
-from analytics.training.stragglers.launch import LaunchSlowdowns
-from analytics.training.stragglers.patterns import (
+from analytics.training.stragglers.causes import (
     Concentration,
     Onset,
+    StragglerCause,
     StragglerPatterns,
+    causes,
     patterns,
 )
+from analytics.training.stragglers.launch import LaunchSlowdowns
 from analytics.training.stragglers.slowdown import (
     Contribution,
     Slowdowns,
@@ -28,11 +29,9 @@ from analytics.training.stragglers.slowdown import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from numpy.typing import NDArray
-
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
     Record: TypeAlias = Mapping[str, Any]
 
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats: TypeAlias = NDArray[np.floating[Any]]
+    Times: TypeAlias = NDArray[np.float64]
+    Bools: TypeAlias = NDArray[np.bool_]
 
 _SHORT: Final = 128
 """Length up to which sorting a row takes less than to divide it."""
@@ -33,8 +35,7 @@ def median(values: ArrayLike, axis: int | None = None) -> Floats:
     if moved.shape[-1] % 2 == 0:
         middle = (ordered[..., :half].max(axis=-1) + middle) / 2
     largest = moved.max(axis=-1)  # NaN where one is
-    medians: Floats = np.where(np.isnan(largest), largest, middle)
-    return medians
+    return np.where(np.isnan(largest), largest, middle)
 
 
 def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
@@ -43,8 +44,7 @@ def low_median(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     moved = np.moveaxis(values, axes, range(-len(axes), 0))
     flat = moved.reshape(*moved.shape[: values.ndim - len(axes)], -1)
     middle = (flat.shape[-1] - 1) // 2
-    medians: Floats = _ordered(flat, middle)[..., middle]
-    return medians
+    return np.asarray(_ordered(flat, middle)[..., middle])
 
 
 def _ordered(rows: Floats, place: int) -> Floats:

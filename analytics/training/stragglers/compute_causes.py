@@ -9,24 +9,22 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.arrays import distinct, low_median, median
-from analytics.training.stragglers.counterfactual import Candidate, Change
+from analytics.training.stragglers.what_if import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.counterfactual import Number, Target
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.arrays import Bools, Floats
+    from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Bools: TypeAlias = NDArray[np.bool_]
 
 LEAST_STAGE_RATIO: Final = 1.02
 """Least time of a stage's computes over that of the usual stage."""
@@ -108,14 +106,7 @@ class Computes:
     @cached_property
     def pause(self) -> Floats:
         """Of epsilon what pauses add."""
-        added: Floats = np.where(self.paused, self.rest, 0.0)
-        return added
-
-    def spread(self, effect: Floats, axes: str) -> Floats:
-        """An effect of some axes, in letters of `tpvmsd`, with all of them."""
-        at = tuple(slice(None) if name in axes else None for name in "tpvmsd")
-        wide: Floats = effect[at]
-        return wide
+        return np.where(self.paused, self.rest, 0.0)
 
 
 def take_apart(model: WhatIf) -> Computes | None:
@@ -173,8 +164,7 @@ def _isolated(rest: Floats, noise: Floats, *, uneven: bool) -> Bools:
         long &= ~long[::-1]
     n_worker = long.sum(axis=(0, 2, 3))
     most = max(1, MOST_ISOLATED * 2 * long.shape[2] * long.shape[3])
-    isolated: Bools = long & (n_worker <= most)[None, :, None, None]
-    return isolated
+    return np.asarray(long & (n_worker <= most)[None, :, None, None])
 
 
 def _places(model: WhatIf) -> NDArray[np.intp] | None:
@@ -204,8 +194,8 @@ def _shared(relative: Floats) -> Floats:
     gap = forward - backward
     gap = np.abs(gap - median(gap))
     chance = SIGNIFICANT * MAD_TO_SD * median(gap)
-    shared: Floats = np.where(gap > chance, np.minimum(forward, backward), (forward + backward) / 2)
-    return shared
+    shorter, mean = np.minimum(forward, backward), (forward + backward) / 2
+    return np.asarray(np.where(gap > chance, shorter, mean))
 
 
 def _shift(times: Floats) -> Floats:
@@ -240,8 +230,7 @@ def _deviation(gaps: Floats) -> Floats:
     stride = max(1, gaps.shape[1] // _SAMPLE)
     while math.gcd(stride, gaps.shape[1]) > 1:  # else some ranks or steps would never be met
         stride += 1
-    deviation: Floats = MAD_TO_SD * median(np.abs(gaps[:, ::stride]), axis=1)
-    return deviation
+    return np.asarray(MAD_TO_SD * median(np.abs(gaps[:, ::stride]), axis=1))
 
 
 def _slopes(detrended: Floats, work: Floats) -> Floats:
@@ -260,8 +249,7 @@ def _slopes(detrended: Floats, work: Floats) -> Floats:
     gap = detrended - work
     off = (gap * centred).sum(axis=axes, dtype=np.float64) / variance  # no BLAS: no threads
     error = gap.var(axis=axes, dtype=np.float64) / variance
-    slopes: Floats = np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype)
-    return slopes
+    return np.asarray(np.maximum(1.0 + off / (1.0 + error / SLOPE_SD**2), 0.0).astype(work.dtype))
 
 
 def compute_causes(model: WhatIf) -> Iterator[Candidate]:
@@ -333,7 +321,7 @@ def _stages(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
             "n_dp_ranks": n_dp,
             "last_stage": bool(stage == level.shape[1] - 1),
         }
-        change = _change(model, parts, parts.spread(log_ratio, "tp"))
+        change = _change(model, parts, log_ratio[:, :, None, None, None, None])
         yield Candidate("stage", {"stage": int(stage)}, change, evidence)
 
 
@@ -419,7 +407,7 @@ def _pauses(model: WhatIf, parts: Computes) -> Iterator[Candidate]:
 
 
 def _pause_words(
-    model: WhatIf, by_worker: Floats, *, paused: NDArray[np.bool_], change: Change
+    model: WhatIf, by_worker: Floats, *, paused: Bools, change: Change
 ) -> tuple[Target, Change, dict[str, Number]]:
     """Which workers pause, how often and how long; seconds lost as (stages, steps, ranks)."""
     hit = by_worker > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
 
 RESAMPLES: Final = 1000
 """Draws of the bootstrap over steps."""
@@ -212,5 +212,4 @@ def _saved(original: Times, after: Times, conf_level: float) -> Estimate:
 def _resampled(seconds: Times) -> Times:
     """Means of steps drawn with replacement; the same draws for every series of one length."""
     drawn = np.random.default_rng(0).integers(len(seconds), size=(RESAMPLES, len(seconds)))
-    means: Times = seconds[drawn].mean(axis=1)
-    return means
+    return np.asarray(seconds[drawn].mean(axis=1))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers import operations as kind
@@ -192,19 +190,13 @@ class Dependencies:
         self._type = ops.optype.tolist()
         self._chunk = ops.chunk.tolist()
         self._global_chunk = ops.global_chunk.tolist()
-        n_stages = self.trace.n_stages
-        bounds = np.searchsorted(
-            ops.optype.astype(np.int64) * n_stages + ops.stage,
-            np.arange(len(kind.OPTYPES) * n_stages + 1),
-        ).tolist()
-        self._places = [range(*pair) for pair in pairwise(bounds)]
         self._refuse_gaps()
-        for stage in range(n_stages):
+        for stage in range(self.trace.n_stages):
             self._stage(stage)
 
     def of(self, optype: int, stage: int) -> range:
         """The operations of a type on a stage, by seq."""
-        return self._places[optype * self.trace.n_stages + stage]
+        return self.trace.operations.of(optype, stage)
 
     def in_order(self, ops: Iterable[int]) -> list[int]:
         """Operations of a stage by (start, seq, type)."""
@@ -213,7 +205,8 @@ class Dependencies:
     def _refuse_gaps(self) -> None:
         """Refuses operations of a type that are not numbered 0, 1, 2, ..."""
         ops = self.trace.operations
-        for places in self._places:
+        for types in product(range(len(kind.OPTYPES)), range(self.trace.n_stages)):
+            places = self.of(*types)
             if len(places) and self._seq[places[-1]] != len(places) - 1:
                 first = next(at for at, op in enumerate(places) if self._seq[op] != at)
                 raise AnalysisError(

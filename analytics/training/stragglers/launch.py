@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -13,13 +14,10 @@ from analytics.training.stragglers.what_if import latest_ends, launch_delay, rel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph
     from analytics.training.stragglers.what_if import WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
     Cost: TypeAlias = Callable[[int], Times]
     """Times of an operation, (steps, ranks)."""
 
@@ -36,8 +34,8 @@ class LaunchSlowdowns:
     by_type: Mapping[str, float]
     """By type, slowest first; `first-op` is the first forward of stage 0 and the first receive of
     others."""
-    by_stage: NDArray[np.float64]
-    by_dp: NDArray[np.float64]
+    by_stage: Times
+    by_dp: Times
 
 
 def launch_slowdowns(model: WhatIf, original_seconds: float) -> LaunchSlowdowns:
@@ -188,10 +186,7 @@ def _latest(paths: list[_Paths]) -> _Paths:
     if len(paths) == 1:
         return first
     if all(path.sources == first.sources for path in paths):
-        seconds = first.seconds
-        for path in paths[1:]:
-            seconds = np.maximum(seconds, path.seconds)
-        return _Paths(first.sources, seconds)
+        return _Paths(first.sources, reduce(np.maximum, [path.seconds for path in paths]))
     sources = sorted({source for path in paths for source in path.sources})
     shape = first.seconds.shape
     seconds = np.full((2, len(sources), *shape[2:]), -np.inf)
@@ -211,5 +206,4 @@ def _together(paths: _Paths, begins: dict[int, Times]) -> Times:
         slowest = np.arange(n_ranks) == plain.argmax(axis=-1)[..., None]
         others = np.where(slowest, second[..., None], most[..., None])
     from_begin = np.stack([begins[source] for source in paths.sources])
-    reached: Times = (from_begin + np.maximum(others, delayed)).max(axis=0)
-    return reached
+    return np.asarray((from_begin + np.maximum(others, delayed)).max(axis=0))

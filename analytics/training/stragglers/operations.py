@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -105,8 +106,7 @@ def among(optype: NDArray[np.integer[Any]], types: Sequence[int]) -> NDArray[np.
     """
     chosen = np.zeros(len(OPTYPES), dtype=np.bool_)
     chosen[list(types)] = True
-    is_among: NDArray[np.bool_] = chosen[optype]
-    return is_among
+    return np.asarray(chosen[optype])
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,21 @@ class Operations:
     def __len__(self) -> int:
         return len(self.optype)
 
-    def of(self, optype: int, stage: int) -> slice:
-        """Where the operations of a type on a stage stand; they lie in one piece."""
-        key = self.optype.astype(np.int64) * self.n_stages + self.stage
-        wanted = optype * self.n_stages + stage
-        return slice(*(int(at) for at in np.searchsorted(key, [wanted, wanted + 1])))
+    def of(self, optype: int, stage: int) -> range:
+        """The operations of a type on a stage, by seq; they lie in one piece."""
+        at = optype * self.n_stages + stage
+        return range(self._begins[at], self._begins[at + 1])
 
-    @property
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where the operations of each type and stage begin."""
+        key = self.optype.astype(np.int64) * self.n_stages + self.stage
+        begins: list[int] = np.searchsorted(
+            key, np.arange(len(OPTYPES) * self.n_stages + 1)
+        ).tolist()
+        return begins
+
+    @cached_property
     def n_stages(self) -> int:
         """Pipeline stages."""
         return int(self.stage.max()) + 1

@@ -9,7 +9,7 @@ operations are met, and leaves out the edges that never bind.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Graph, Node
     from analytics.training.stragglers.trace import Trace
     from analytics.training.stragglers.what_if import Costs
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
 
 LANE_BYTES: Final = 3 << 16
 """Size of one end in all blocks up to which steps are taken together: some ten fit the cache."""
@@ -334,56 +333,28 @@ class Standard(Batch):
 
 
 @dataclass
-class Masks(Batch):
+class Kept(Batch):
     """Scenarios in which any set of operations keeps its own costs.
 
     Attributes
     ----------
-    kept
-        Shape (scenarios, operations, ranks), the ranks being one for all of them.
+    of_op
+        Of each operation, the scenarios, steps and ranks in which it is kept; one for all steps or
+        ranks where they are alike, but a choice among rows that lie in one piece is twice as fast.
     """
 
-    kept: NDArray[np.bool_]
+    of_op: Sequence[NDArray[np.bool_]]
     n_blocks: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n_blocks = len(self.kept)
-        self._of_op = list(self.kept.transpose(1, 0, 2)[:, :, None])
+        self.n_blocks = len(self.of_op[0])
 
     def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:
         """Own costs where the operation is kept, ideal ones elsewhere."""
-        np.add(ready, np.where(self._of_op[member.op], own, ideal), out=end)
-
-
-@dataclass
-class Workers(Batch):
-    """Scenarios in which any set of workers keeps its own costs.
-
-    Attributes
-    ----------
-    kept
-        Shape (scenarios, ranks, stages).
-    n_steps
-        Steps simulated.
-    """
-
-    kept: NDArray[np.bool_]
-    n_steps: int
-    n_blocks: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_blocks = len(self.kept)
-        # For every step, not broadcast: a choice among rows that lie in one piece is twice as fast.
-        wide = np.repeat(self.kept[:, None], self.n_steps, axis=1)
-        self._of_stage = [wide[..., stage].copy() for stage in range(wide.shape[-1])]
-
-    def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:
-        """Own costs where the worker is kept, ideal ones elsewhere."""
-        kept = self._of_stage[member.stage][:, : len(own)]
+        kept = self.of_op[member.op][:, : len(own)]
         np.add(ready, np.where(kept, own, ideal), out=end)
 
 
 def _over_ranks(ends: Times) -> Times:
     """A step ends with its last rank."""
-    times: Times = ends.max(axis=-1)
-    return times
+    return np.asarray(ends.max(axis=-1))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.training.stragglers.launch import GATE, launch_slowdowns
-from analytics.training.stragglers.simulation import Standard, Workers, simulate
+from analytics.training.stragglers.simulation import Kept, Standard, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import DroppedStep
+    from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.launch import LaunchSlowdowns
     from analytics.training.stragglers.simulation import Ends
     from analytics.training.stragglers.what_if import WhatIf
 
-    Times: TypeAlias = NDArray[np.float64]
 
 STRAGGLING: Final = 1.1
 """Slowdown above which a job is said to straggle (Lin et al.)."""
@@ -300,7 +300,9 @@ def _slowest_workers(
     for mask, k in zip(masks, [*numbers, n_slowest], strict=True):
         mask[order[:k, 0], order[:k, 1]] = True
     masks[:-1] = ~masks[:-1]  # all but the last say what is fixed
-    batch = Workers(masks, n_steps=len(model.trace.steps))
+    wide = np.repeat(masks[:, None], len(model.trace.steps), axis=1)
+    of_stage = [wide[..., stage].copy() for stage in range(model.trace.n_stages)]
+    batch = Kept([of_stage[stage] for stage in model.trace.operations.stage.tolist()])
     last = simulate(model.plan, model.costs, batch).last.max(axis=-1)
     *fixed, kept = last.mean(axis=-1).tolist()
     points = {

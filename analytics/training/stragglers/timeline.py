@@ -238,14 +238,10 @@ def _packed(starts: list[int], ends: list[int]) -> list[int]:
 
 def _n_lanes(trace: Trace, drawn: _Drawn) -> list[int]:
     """Threads that each class needs."""
-    n_lanes = [1] * len(CLASSES)
-    for at, most in zip(
-        _CLASSES[trace.operations.optype].tolist(),
-        drawn.lane.max(axis=(1, 2)).tolist(),
-        strict=True,
-    ):
-        n_lanes[at] = max(n_lanes[at], most + 1)
-    return n_lanes
+    n_lanes = np.ones(len(CLASSES), dtype=np.int64)
+    np.maximum.at(n_lanes, _CLASSES[trace.operations.optype], drawn.lane.max(axis=(1, 2)) + 1)
+    lanes: list[int] = n_lanes.tolist()
+    return lanes
 
 
 def _metadata(workers: _Workers, n_lanes: Sequence[int], title: str) -> Iterator[str]:

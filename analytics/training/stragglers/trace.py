@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.training.stragglers.alignment import Cells, Places
+    from analytics.training.stragglers.arrays import Floats
 
     Integers: TypeAlias = NDArray[np.integer[Any]]
-    Floats: TypeAlias = NDArray[np.floating[Any]]
 
 EPSILON_S: Final = 5e-5
 """Starts or ends nearer than this are not told apart, seconds."""
@@ -234,13 +234,11 @@ class Trace:
                 f"no step of the trace has the order of operations of most: {reordered[0].reason}: "
                 "trace a job whose ranks all follow one schedule"
             )
-        return Trace(
-            operations=self.operations,
+        return replace(
+            self,
             steps=self.steps[kept],
             start=self.start[:, kept],
             duration=self.duration[:, kept],
-            ranks=self.ranks,
-            dsp_size=self.dsp_size,
             dropped_steps=tuple(sorted((*self.dropped_steps, *reordered), key=lambda s: s.step)),
         )
 
@@ -278,8 +276,7 @@ class Trace:
     @cached_property
     def step_seconds(self) -> Floats:
         """Traced time of each step: last end - first start."""
-        seconds: Floats = self.end.max(axis=0).max(axis=1) - self.start.min(axis=0).min(axis=1)
-        return seconds
+        return np.asarray(self.end.max(axis=0).max(axis=1) - self.start.min(axis=0).min(axis=1))
 
 
 def _from_begin(start: Floats) -> Floats:
@@ -335,8 +332,7 @@ def _other_chunks(rows: TraceRows, cells: Cells, trace: Trace) -> NDArray[np.boo
     """Whether an operation is of another chunk than in the model; shape of the times."""
     chunks = np.where(among(trace.operations.optype, CHUNKED), trace.operations.chunk, -1)
     traced = cells.spread(rows.mc)
-    other: NDArray[np.bool_] = (traced != chunks[:, None, None]) & (chunks >= 0)[:, None, None]
-    return other
+    return np.asarray((traced != chunks[:, None, None]) & (chunks >= 0)[:, None, None])
 
 
 def compute_chain(trace: Trace, stage: int, *, step: int = 0, dp: int = 0) -> NDArray[np.intp]:

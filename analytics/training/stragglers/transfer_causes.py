@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,17 +16,16 @@ from analytics.training.stragglers.compute_causes import (
     least_steps,
     worker_target,
 )
-from analytics.training.stragglers.counterfactual import Candidate, Change
+from analytics.training.stragglers.what_if import Candidate, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.training.stragglers.counterfactual import Number, Target
-    from analytics.training.stragglers.what_if import WhatIf
+    from analytics.training.stragglers.arrays import Floats
+    from analytics.training.stragglers.what_if import Number, Target, WhatIf
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
     Key: TypeAlias = tuple[int, int, int]
     Pairs: TypeAlias = dict[Key, list[tuple[int, int]]]
 
@@ -53,8 +52,7 @@ class Excess:
     @property
     def seconds(self) -> Floats:
         """Time above the usual one, a step; (places, ranks)."""
-        seconds: Floats = (self.own - self.usual).mean(axis=1)
-        return seconds
+        return np.asarray((self.own - self.usual).mean(axis=1))
 
 
 def excess(own: Floats, operations: NDArray[np.intp]) -> Excess:
@@ -91,8 +89,7 @@ def _change(parts: Sequence[Excess], chosen: Sequence[NDArray[np.bool_]]) -> Cha
 def usual_ratio(part: Excess) -> Floats:
     """Usual over own cost, 1 where that is nothing; (places, steps, ranks)."""
     positive = part.own > 0
-    ratio: Floats = np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
-    return ratio
+    return np.where(positive, part.usual / np.where(positive, part.own, 1.0), 1.0)
 
 
 def dp_links(model: WhatIf) -> Iterator[Candidate]:
@@ -181,11 +178,8 @@ def over_usual(spent: float, above: float) -> float | None:
 def optimizers(model: WhatIf) -> Iterator[Candidate]:
     """The operations between the last gradient and the end of the step, where some are long."""
     ops, own = model.trace.operations, model.costs.own
-    parts = []
-    for optype in TAIL:
-        at = np.flatnonzero(ops.optype == optype)
-        if len(at):
-            parts.append(excess(own[at], at))
+    alike = [np.flatnonzero(ops.optype == optype) for optype in TAIL]
+    parts = [excess(own[at], at) for at in alike if len(at)]
     if not parts:
         return
     total = np.zeros((model.trace.n_stages, model.trace.n_dp))
@@ -293,11 +287,8 @@ def _slow_links(keys: list[Key], own: list[Floats]) -> list[_Link]:
         everywhere = len(seconds) > 1 and 2 * n_slow > len(seconds)
         ranks = [None] if everywhere else np.flatnonzero(seconds > 0).tolist()
         for dp in ranks:
-            chosen = (
-                np.ones(len(seconds), dtype=np.bool_)
-                if dp is None
-                else (np.arange(len(seconds)) == dp)
-            )
+            every = np.arange(len(seconds))
+            chosen = every >= 0 if dp is None else every == dp
             spent = float(longest[at][:, chosen].mean())
             links.append(
                 _Link(

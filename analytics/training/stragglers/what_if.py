@@ -1,9 +1,10 @@
-"""A traced job as a model of its step: any set of operations fixed or kept as it was."""
+"""A traced job as a model of its step: any set of operations fixed, kept as it was, or changed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,25 +12,43 @@ from analytics.errors import AnalysisError, ShapeError
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.arrays import distinct, median
 from analytics.training.stragglers.graph import Graph, graph_of
-from analytics.training.stragglers.simulation import Masks, Plan, plan_of, simulate
+from analytics.training.stragglers.simulation import Batch, Kept, Plan, plan_of, simulate
 from analytics.training.stragglers.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from analytics.training.stragglers.arrays import Floats, Times
     from analytics.training.stragglers.graph import Node
+    from analytics.training.stragglers.simulation import Member
     from analytics.training.stragglers.trace import TraceRows
 
-    Floats: TypeAlias = NDArray[np.floating[Any]]
-    Times: TypeAlias = NDArray[np.float64]
     Cost: TypeAlias = Callable[[int], Times]
     """Times of an operation, (..., steps, ranks)."""
     Launch: TypeAlias = Callable[[int, Times], Times]
     """Takes an operation and when it can start, gives when it is launched."""
 
 
+Cause: TypeAlias = Literal[
+    "worker",
+    "stage",
+    "sequence_length",
+    "pause",
+    "dp_link",
+    "pp_link",
+    "optimizer",
+    "data_loading",
+    "none",
+]
+Number: TypeAlias = int | float | bool | str | None
+Target: TypeAlias = "Mapping[str, Any]"
+"""What is slow: numbers, names and lists of them, None where it is not known or is several."""
+
+
+_COSTS_AT_ONCE: Final = 1 << 22
+_LIFTED: Final = 1e-3
 SMALLEST_S: Final = -0.010
 """Transfers and delays at or below this are set to 0, seconds; those above stay as they are."""
 
@@ -40,7 +59,7 @@ class Costs:
 
     own: Floats
     """Duration of a local operation, else time of transfer; shape (operations, steps, ranks)."""
-    ideal: NDArray[np.float64]
+    ideal: Times
     """By type, in order of `OPTYPES`; NaN where the trace holds none."""
 
 
@@ -105,12 +124,8 @@ def launch_delay(trace: Trace, graph: Graph, op: int) -> Floats:
     """
     delay, preds = trace.start[op], graph.preds[op]
     if preds:
-        ready = trace.end[preds[0]]
-        for pred in preds[1:]:
-            ready = np.maximum(ready, trace.end[pred])
-        delay = delay - ready
-    delays: Floats = np.where(delay <= SMALLEST_S, 0, delay)
-    return delays
+        delay = delay - reduce(np.maximum, [trace.end[pred] for pred in preds])
+    return np.where(delay <= SMALLEST_S, 0, delay)
 
 
 @dataclass(frozen=True)
@@ -205,10 +220,9 @@ class WhatIf:
                 f"operations must broadcast to {shape} (operations, ranks), got {kept.shape}: "
                 "build them with operations_of"
             ) from None
-        masks = whole.reshape(-1, *shape)
-        last = simulate(self.plan, self.costs, Masks(masks)).last.max(axis=-1)
-        times: Times = last.reshape(*kept.shape[:-2], -1)
-        return times
+        of_op = list(whole.reshape(-1, *shape).transpose(1, 0, 2)[:, :, None])
+        last = simulate(self.plan, self.costs, Kept(of_op)).last.max(axis=-1)
+        return np.asarray(last.reshape(*kept.shape[:-2], -1))
 
     def timeline(self, operations: ArrayLike = True) -> Timeline:
         """All starts and ends if operations took their own costs and all others the ideal ones.
@@ -226,8 +240,7 @@ class WhatIf:
         def cost(op: int) -> Times:
             """Own where kept, else ideal."""
             own = self.costs.own[op].astype(np.float64)
-            chosen: Times = np.where(kept[op], own, ideal[optype[op]])
-            return chosen
+            return np.asarray(np.where(kept[op], own, ideal[optype[op]]))
 
         return timeline(self.graph, cost, shape=shape)
 
@@ -320,14 +333,124 @@ def released(graph: Graph) -> list[list[int]]:
 def _launched(
     graph: Graph, op: int, ends: dict[int, Times], *, begin: Times, launch: Launch | None
 ) -> Times:
-    start = begin
-    for at, pred in enumerate(graph.preds[op]):
-        start = np.maximum(start, ends[pred]) if at else ends[pred]
+    preds = graph.preds[op]
+    start = reduce(np.maximum, [ends[pred] for pred in preds]) if preds else begin
     return start if launch is None else launch(op, start)
 
 
 def _ready(node: Node, starts: list[Times]) -> Times:
-    ready = starts[0]
-    for start in starts[1:]:
-        ready = np.maximum(ready, start)
+    ready = reduce(np.maximum, starts)
     return np.broadcast_to(ready.max(axis=-1, keepdims=True), ready.shape) if node.shared else ready
+
+
+@dataclass(frozen=True)
+class Change:
+    """What some operations would cost, as a ratio to their own cost."""
+
+    operations: NDArray[np.intp]
+    """Places of the operations, each once."""
+    ratio: Floats
+    """At least 0, broadcasts to (operations given, steps, ranks)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cause with enough evidence to ask what fixing it gives."""
+
+    cause: Cause
+    target: Target | None
+    change: Change
+    """Costs without it."""
+    evidence: Mapping[str, Number]
+
+
+@dataclass
+class _Given(Batch):
+    """One scenario, every operation at the cost given."""
+
+    n_blocks: int = 1
+
+    def add(self, ready: Times, member: Member, own: Times, *, ideal: float, end: Times) -> None:  # noqa: ARG002 - of `Batch`
+        """Ends at the cost given, whatever the type."""
+        np.add(ready, own, out=end)
+
+
+def changed_seconds(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Times:
+    """Step times, seconds, under several scenarios, each of several changes at once.
+
+    .. math:: c'(o) = c(o) \\prod_i r_i(o)
+
+    with r_i the ratios of the changes. A compute never gets faster than the same operation ever
+    was in another step or rank, or than its ideal cost, whichever is less (nor slower than the
+    slowest).
+
+    Returns
+    -------
+    ndarray
+        Last end of each step; shape (scenarios, steps).
+    """
+    own = model.costs.own
+    most = max(1, _COSTS_AT_ONCE // own.size)
+    parts = [
+        _simulated(model, _costs(model, together), _touched(together, len(own)))
+        for together in (scenarios[at : at + most] for at in range(0, len(scenarios), most))
+    ]
+    return np.concatenate(parts) if parts else np.empty((0, own.shape[1]))
+
+
+def most_gained(model: WhatIf, change: Change) -> float:
+    """Seconds a step that a change can give back at most, whatever waits for what; the mean.
+
+    A path through the step passes each operation once, on one of its ranks.
+    """
+    saved = model.costs.own[change.operations] * (1.0 - change.ratio)
+    return float(np.maximum(saved, 0.0).max(axis=-1).sum(axis=0).mean())
+
+
+def _touched(scenarios: Sequence[Sequence[Change]], n_operations: int) -> NDArray[np.intp]:
+    """Places of the operations that any change is about."""
+    touched = np.zeros(n_operations, dtype=np.bool_)
+    for change in (change for changes in scenarios for change in changes):
+        touched[change.operations] = True
+    return np.flatnonzero(touched)
+
+
+def _costs(model: WhatIf, scenarios: Sequence[Sequence[Change]]) -> Floats:
+    """Costs of all operations, (operations, scenarios, steps, ranks)."""
+    costs = np.repeat(model.costs.own[:, None], len(scenarios), axis=1)
+    for at, changes in enumerate(scenarios):
+        for change in changes:
+            costs[change.operations, at] *= change.ratio
+    return costs
+
+
+def _bounds(costs: Floats) -> tuple[Floats, Floats]:
+    """Least and most of each operation."""
+    flat = costs.reshape(len(costs), -1)
+    return flat.min(axis=1), flat.max(axis=1)
+
+
+def _simulated(model: WhatIf, costs: Floats, touched: NDArray[np.intp]) -> Times:
+    """Step times of costs given as (operations, scenarios, steps, ranks), some of them touched.
+
+    The plan leaves out edges that never bind while costs stay within the bounds seen. Costs a
+    little below them are lifted, at an error of 0.1 % of a step at most; else a new plan is made.
+    """
+    own, ideal = model.costs.own, model.costs.ideal[model.trace.operations.optype]
+    least, most = (
+        pick(bound, ideal[touched]).astype(own.dtype)
+        for pick, bound in zip((np.minimum, np.maximum), _bounds(own[touched]), strict=True)
+    )
+    free = ~kind.among(model.trace.operations.optype[touched], kind.COMPUTES)
+    chosen = costs[touched]
+    lowest, plan = chosen.min(axis=(1, 2, 3)), model.plan
+    if np.maximum(least - lowest, 0)[free].sum() > _LIFTED * model.trace.step_seconds.mean():
+        least = np.where(free, np.minimum(lowest, least), least)
+        bounds = np.stack(_bounds(own), axis=1)
+        bounds[touched, 0] = least
+        plan = plan_of(model.trace, model.graph, Costs(bounds[:, :, None], model.costs.ideal))
+    at = (slice(None), None, None, None)
+    costs[touched] = np.clip(chosen, least[at], most[at], out=chosen)
+    stacked = costs.reshape(len(costs), -1, own.shape[2])
+    last = simulate(plan, Costs(stacked, model.costs.ideal), _Given()).last
+    return np.asarray(last.max(axis=(0, -1)).reshape(costs.shape[1], -1))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.efficiency.ettr import EttrReport, ettr_report, in_hours
-from analytics.efficiency.expected_curve import expected_curve_of_runs
+from analytics.efficiency.ettr import EttrReport, ettr_report, expected_curve_of_runs, in_hours
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.efficiency.ettr import GroupEttr
-    from analytics.efficiency.expected_curve import ExpectedCurve
+    from analytics.efficiency.ettr import ExpectedCurve, GroupEttr
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from analytics.efficiency.buckets import BUCKETS
-from analytics.efficiency.fleet_time import OUT_OF_SERVICE
-from analytics.efficiency.ledger_groups import (
+from analytics.efficiency.buckets import (
+    BUCKETS,
     DAY,
     HoursOverTime,
     LossesByGroup,
@@ -17,6 +16,7 @@ from analytics.efficiency.ledger_groups import (
     hours_over_time,
     losses_by_group,
 )
+from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Part, Table
 from app.ask import EVERYTHING

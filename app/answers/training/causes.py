@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from analytics.training.stragglers.analysis import StragglerAnalysis
-    from analytics.training.stragglers.causes import StragglerCause
-    from analytics.training.stragglers.patterns import Concentration, StragglerPatterns
+    from analytics.training.stragglers.causes import (
+        Concentration,
+        StragglerCause,
+        StragglerPatterns,
+    )
     from app.answers.training.trace import StragglerTrace
     from app.words.terms import Term
 
@@ -245,7 +248,7 @@ def _where(known: StragglerPatterns, found: StragglerTrace) -> str:
 def _share(name: str, spread: Concentration) -> str:
     """Share of the part with most; empty where there is one part alone, or none costs anything.
 
-    >>> from analytics.training.stragglers.patterns import Concentration
+    >>> from analytics.training.stragglers.causes import Concentration
     >>> _share("dp 1", Concentration(8, 0.75, (1,), 0.9))
     'dp 1 has 90 % (Gini 0.75 over 8)'
     """

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.training.stragglers.analysis import analysis_of_record
+from analytics.training.stragglers.causes import node_concentration
 from analytics.training.stragglers.fixes import daily_gpu_hours, slowdown_estimate, wasted_estimate
-from analytics.training.stragglers.patterns import node_concentration
 from analytics.training.stragglers.slowdown import ranked
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Number, Part, Table, composed, estimated
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.training.stragglers.analysis import StragglerAnalysis
-    from analytics.training.stragglers.patterns import Concentration
+    from analytics.training.stragglers.causes import Concentration
     from app.answers.training.worker_nodes import WorkerNodes
     from app.ask import Ask
     from app.words.terms import Term

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.efficiency.buckets import STACK
-from analytics.efficiency.ledger_groups import UNKNOWN_GROUP
+from analytics.efficiency.buckets import STACK, UNKNOWN_GROUP
 from app.figures import template
 from app.figures.efficiency import buckets
 from app.words import numbers
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ledger_groups import GroupHours, LossesByGroup
+    from analytics.efficiency.buckets import GroupHours, LossesByGroup
     from app.figures.template import Mode
 
 ROW_HEIGHT = 26

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.efficiency.buckets import STACK
-from analytics.efficiency.ledger_groups import DAY
+from analytics.efficiency.buckets import DAY, STACK
 from app.figures import template
 from app.figures.efficiency import buckets
 from app.words import numbers
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ledger_groups import HoursOverTime
+    from analytics.efficiency.buckets import HoursOverTime
     from app.figures.template import Mode
 
 HEIGHT = 380

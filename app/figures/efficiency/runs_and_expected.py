@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.ettr import run_gpu_hours
-from analytics.efficiency.expected_curve import measured_and_expected
+from analytics.efficiency.ettr import measured_and_expected, run_gpu_hours
 from app.figures import template
 from app.words import numbers
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ettr import EttrReport
-    from analytics.efficiency.expected_curve import ExpectedCurve
+    from analytics.efficiency.ettr import EttrReport, ExpectedCurve
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430

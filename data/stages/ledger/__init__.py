@@ -29,9 +29,9 @@ ON_DEMAND = True
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, object]:
     """Fills both tables; notes on what they take for granted and leave out."""
-    from data.stages.ledger.attempts import attempt_rows  # here: they need pandas and SciPy
+    # Imported here: they need pandas and SciPy.
+    from data.stages.ledger.attempts import attempt_rows, write_ledger, write_runs
     from data.stages.ledger.fleet import fleet_rows
-    from data.stages.ledger.tables import write_ledger, write_runs
 
     context.progress("dividing running time")
     held = attempt_rows(connection, context.site.runs, context.said)

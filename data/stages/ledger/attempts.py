@@ -1,18 +1,19 @@
-"""Attempts that held GPUs, and where their running time went."""
+"""Attempts that held GPUs, where their running time went, and the tables that say so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import AttemptTime, Held, attempt_time, daily_rows
+from analytics.efficiency.attempt_time import SHOWN, Held, attempt_time, daily_rows
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
+from analytics.reliability.failure_rate import size_label
 from data.definitions import FAILED
-from data.interrupted import BY_RULE, RAN_S, interrupted
+from data.interrupted import BY_RULE, RAN_S, WAITED_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 CHUNK = 500_000
 """Attempts divided at once."""
-HELD = ("start_s", "ran_s", "n_gpus", "group", "loss", "counted_from_s")
-"""What `Held` takes."""
-SHOWN = ("startup_s", "checkpoint_s", "unsaved_s")
-"""What training metrics show of an attempt."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,8 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     _losses(connection, said)
     arrays = _attempts(connection)
     progress, observed = _progress(connection)
-    shown = _shown(arrays["id"], progress)
+    shown = progress.set_index("id")[list(SHOWN.values())].astype(float).dropna(how="all")
+    by_metrics = pd.Index(arrays["id"]).isin(shown.index)
     wasted = _wasted(connection, arrays["id"])
     parts, daily, notes = [], [], {}
     for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
@@ -66,15 +64,20 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
         )
         notes[name] = known.record
         for chosen in _chunks(
-            arrays["several"] == several, (arrays["loss"] >= 0) | shown.any | (wasted > 0)
+            arrays["several"] == several, (arrays["loss"] >= 0) | by_metrics | (wasted > 0)
         ):
-            held = Held(**{each: arrays[each][chosen] for each in HELD})
+            held = Held(**{each.name: arrays[each.name][chosen] for each in fields(Held)})
             waste = wasted[chosen] if wasted[chosen].any() else None
-            time = attempt_time(held.ran_s, held.loss >= 0, known, shown.of(chosen), waste)
+            measured = None
+            if by_metrics[chosen].any():
+                own = shown.reindex(arrays["id"][chosen])
+                measured = {column: own[column].to_numpy() for column in SHOWN.values()}
+            time = attempt_time(held.ran_s, held.loss >= 0, known, measured, waste)
             daily.append(daily_rows(held, time))
-            rows = _per_attempt(held, time).assign(
-                id=arrays["id"][chosen], basis=known.basis, measured=shown.any[chosen]
-            )
+            rows = time.per_attempt().assign(
+                id=arrays["id"][chosen], ran_s=held.ran_s, basis=known.basis,
+                measured=by_metrics[chosen],
+            )  # fmt: skip
             parts.append(rows[arrays["of_run"][chosen]])
     return AttemptRows(
         daily=pd.concat(daily, ignore_index=True),
@@ -162,19 +165,6 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
     return found
 
 
-def _per_attempt(held: Held, time: AttemptTime) -> pd.DataFrame:
-    """Seconds of the parts of attempts.
-
-    What stragglers waste is productive here: ETTR asks whether the run made headway, not how fast.
-    """
-    columns = {"ran_s": held.ran_s, "variance_s2": time.variance_s2}
-    for part in ("startup", "checkpoint", "lost"):
-        columns[f"{part}_s"] = time.value[part]
-    for prefix, seconds in (("", time.value), ("lower_", time.lower), ("upper_", time.upper)):
-        columns[f"{prefix}productive_s"] = seconds["productive"] + seconds["straggler"]
-    return pd.DataFrame(columns)
-
-
 def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What training metrics show of attempts, and the habits of their runs."""
     steps = connection.execute(
@@ -199,36 +189,6 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
     return progress.merge(attempts[["id", *keys]], on=keys), observed
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What training metrics show, in the order of the attempts."""
-
-    any: NDArray[np.bool_]
-    """Whether they show anything of an attempt."""
-    columns: Arrays
-
-    def of(self, chosen: NDArray[np.int64]) -> Arrays | None:
-        """What they show of some attempts; None where that is nothing."""
-        if not self.any[chosen].any():
-            return None
-        return {name: values[chosen] for name, values in self.columns.items()}
-
-
-def _shown(ids: NDArray[np.int64], progress: pd.DataFrame) -> _Shown:
-    """What metrics show of the attempts of these row ids."""
-    shown = np.zeros(len(ids), dtype=bool)
-    if progress.empty:
-        return _Shown(shown, {})
-    places = pd.Index(ids).get_indexer(pd.Index(progress["id"]))
-    kept = places >= 0
-    columns = {}
-    for name in SHOWN:
-        columns[name] = np.full(len(ids), np.nan)
-        columns[name][places[kept]] = progress[name].to_numpy(dtype=float)[kept]
-        shown |= ~np.isnan(columns[name])
-    return _Shown(shown, columns)
-
-
 def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> NDArray[np.float64]:
     """Share of their time that stragglers waste, of attempts of runs with traces; else 0."""
     found = connection.execute(
@@ -237,12 +197,8 @@ def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> ND
                greatest(0, sum(wasted_ratio * n_steps) / sum(n_steps)) AS wasted
              FROM straggler_traces WHERE wasted_ratio IS NOT NULL AND n_steps > 0
              GROUP BY ALL) traced USING (cluster, run_id)"""
-    ).fetchnumpy()
-    wasted = np.zeros(len(ids))
-    if len(found["id"]):
-        places = pd.Index(ids).get_indexer(pd.Index(np.asarray(found["id"])))
-        wasted[places[places >= 0]] = np.asarray(found["wasted"])[places >= 0]
-    return wasted
+    ).df()
+    return found.set_index("id")["wasted"].reindex(ids, fill_value=0.0).to_numpy(dtype=float)
 
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
@@ -268,3 +224,99 @@ def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
         "failures_of_unknown_cause": n_failed - n_known,
         "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
     }
+
+
+def write_ledger(
+    connection: duckdb.DuckDBPyConnection, held: AttemptRows, rest: pd.DataFrame
+) -> None:
+    """Fills `gpu_time` with the rows of attempts and of the fleet, by day."""
+    sizes = connection.execute("SELECT DISTINCT n_gpus FROM ledger_group").df()
+    sizes = sizes.assign(size_class=sizes["n_gpus"].map(size_label))
+    connection.register("ledger_size", sizes)
+    connection.register("attempt_time", held.daily)
+    connection.register("fleet_time", rest)
+    connection.execute(
+        """INSERT INTO gpu_time BY NAME
+           WITH summed AS (
+             SELECT day, "group", loss, part, sum(gpu_seconds) AS gpu_seconds,
+               sum(lower_gpu_seconds) AS lower_gpu_seconds,
+               sum(upper_gpu_seconds) AS upper_gpu_seconds,
+               sum(variance_gpu_s2) AS variance_gpu_s2, sum(n_attempts) AS n_attempts,
+               sum(rule_gpu_seconds) AS rule_gpu_seconds
+             FROM attempt_time GROUP BY ALL)
+           SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, partition, account,
+             size_class, n_gpus, coalesce(ledger_loss.bucket, part) AS bucket, cause,
+             CAST(gpu_seconds AS BIGINT) AS gpu_seconds,
+             CAST(least(floor(lower_gpu_seconds), gpu_seconds) AS BIGINT) AS lower_gpu_seconds,
+             CAST(greatest(ceil(upper_gpu_seconds), gpu_seconds) AS BIGINT) AS upper_gpu_seconds,
+             variance_gpu_s2, CAST(n_attempts AS BIGINT) AS n_attempts,
+             CAST(rule_gpu_seconds AS BIGINT) AS rule_gpu_seconds
+           FROM summed JOIN ledger_group ON ledger_group.code = summed.group
+           JOIN ledger_size USING (n_gpus)
+           LEFT JOIN ledger_loss ON ledger_loss.code = summed.loss
+           WHERE gpu_seconds > 0 OR upper_gpu_seconds > 0 OR rule_gpu_seconds IS NOT NULL
+           ORDER BY day, cluster"""
+    )
+    connection.execute(
+        """INSERT INTO gpu_time BY NAME
+           SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, bucket, gpu_seconds,
+             gpu_seconds AS lower_gpu_seconds, gpu_seconds AS upper_gpu_seconds,
+             0.0 AS variance_gpu_s2
+           FROM fleet_time WHERE gpu_seconds > 0 ORDER BY day, cluster, bucket"""
+    )
+    for name in ("ledger_size", "attempt_time", "fleet_time"):
+        connection.unregister(name)
+
+
+def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None:
+    """Fills `job_runs` from jobs and from the parts of their attempts.
+
+    Runs on several nodes are listed, with all their attempts. `queued_s` is the time that attempts
+    were eligible and waited, `scheduled_s` the time that they ran; attempts without GPUs have no
+    share in the sums. `queued_s` is unknown where an attempt started and nothing says since when
+    it waited. A run rests on training metrics where all its attempts that ran do.
+    """
+    parts = ("startup", "checkpoint", "lost", "productive", "lower_productive", "upper_productive")
+    seconds = ", ".join(f"CAST(sum({part}_s) AS BIGINT) AS {part}_s" for part in parts)
+    connection.register("attempt_parts", held.parts)
+    connection.register("shown_habits", held.run_habits)
+    connection.execute(
+        f"""INSERT INTO job_runs BY NAME
+           WITH listed AS (
+             SELECT DISTINCT cluster, run_id FROM jobs JOIN attempt_parts ON id = jobs.rowid
+           ),
+           attempt AS (
+             SELECT cluster, run_id, job_id, name, "user", account,
+               partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
+               parts.* EXCLUDE (id),
+               {WAITED_S} AS waited_s
+             FROM jobs JOIN ledger_window USING (cluster)
+             SEMI JOIN listed USING (cluster, run_id)
+             LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
+             LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
+             LEFT JOIN ledger_loss USING (code)),
+           run AS (
+             SELECT cluster, run_id, min(name) AS name, min("user") AS "user",
+               min(account) AS account, arg_max(partition, submit_at) AS partition,
+               min(submit_at) AS first_submit_at, min(start_at) AS first_start_at,
+               CASE WHEN count(end_at) = count(*) THEN max(end_at) END AS last_end_at,
+               CAST(count(DISTINCT job_id) AS INTEGER) AS n_jobs,
+               CAST(count(*) AS INTEGER) AS n_attempts, max(n_gpus) AS n_gpus,
+               max(n_nodes) AS n_nodes,
+               CAST(count(bucket) AS INTEGER) AS n_interruptions,
+               CAST(count(*) FILTER (bucket = 'lost_work') AS INTEGER) AS n_failures,
+               CASE WHEN count(*) = count(waited_s) THEN CAST(sum(waited_s) AS BIGINT) END
+                 AS queued_s,
+               CAST(sum(ran_s) AS BIGINT) AS scheduled_s, {seconds},
+               sum(variance_s2) AS variance_productive_s2,
+               CASE WHEN bool_and(measured) FILTER (ran_s > 0) THEN 'training_metrics'
+                 ELSE any_value(basis) END AS basis
+             FROM attempt GROUP BY cluster, run_id)
+           SELECT run.*, coalesce(joined_by, CASE WHEN n_attempts > 1 THEN 'requeue'
+               ELSE 'single' END) AS joined_by,
+             checkpoint_interval_s, checkpoint_write_s, restart_s
+           FROM run LEFT JOIN run_links USING (cluster, run_id)
+           LEFT JOIN shown_habits USING (cluster, run_id)"""
+    )
+    connection.unregister("attempt_parts")
+    connection.unregister("shown_habits")

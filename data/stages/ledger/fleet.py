@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,9 @@ from analytics.efficiency.fleet_time import (
 from data.interrupted import ELIGIBLE_S
 
 if TYPE_CHECKING:
-    import duckdb
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
-    Ints = NDArray[np.int64]
+    import duckdb
 
 
 def fleet_rows(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, int]:
@@ -37,12 +36,9 @@ def fleet_rows(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, int
     ).fetchall():
         window = (int(begin), int(end))
         out = _out_of_service(connection, cluster)
-        allocated = _allocated(connection, cluster)
-        rest = free_time(
-            window,
-            free=_capacity(connection, cluster).without(allocated, *out.values()),
-            wanted=_wanted(connection, cluster),
-        )
+        gpus = _fetched(connection, cluster)
+        free = gpus["capacity"].without(gpus["allocated"], *out.values())
+        rest = free_time(window, free=free, wanted=gpus["wanted"])
         excess += int(rest.pop("excess").sum())
         for bucket, held in out.items():
             rest[bucket] = gpu_seconds_by_day(held)
@@ -71,39 +67,29 @@ def _spells(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _capacity(connection: duckdb.DuckDBPyConnection, cluster: str) -> Intervals:
-    """All GPUs of a cluster."""
-    return _fetched(
-        connection,
-        "SELECT start_s, end_s, gpus FROM ledger_spell WHERE cluster = ? AND end_s > start_s",
-        cluster,
-    )
+def _fetched(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict[str, Intervals]:
+    """GPUs of a cluster: all it has, those that jobs hold, those that eligible jobs wait for.
 
-
-def _allocated(connection: duckdb.DuckDBPyConnection, cluster: str) -> Intervals:
-    """GPUs that jobs hold."""
-    return _fetched(
-        connection,
-        """SELECT epoch_us(start_at) // 1000000 AS start_s,
-             greatest(coalesce(epoch_us(end_at) // 1000000, end_s), start_s) AS end_s,
-             n_gpus AS gpus
-           FROM jobs JOIN ledger_window USING (cluster)
-           WHERE cluster = ? AND start_at IS NOT NULL AND n_gpus > 0""",
-        cluster,
-    )
-
-
-def _wanted(connection: duckdb.DuckDBPyConnection, cluster: str) -> Intervals:
-    """GPUs that eligible jobs wait for: until their start, else the end of their waiting."""
-    return _fetched(
-        connection,
-        f"""SELECT {ELIGIBLE_S} AS start_s,
-             coalesce(epoch_us(coalesce(start_at, end_at)) // 1000000, end_s) AS end_s,
-             n_gpus AS gpus
-           FROM jobs JOIN ledger_window USING (cluster)
-           WHERE cluster = ? AND n_gpus > 0 AND end_s > start_s""",
-        cluster,
-    )
+    A job waits until its start, else the end of its waiting.
+    """
+    queries = {
+        "capacity": """SELECT start_s, end_s, gpus FROM ledger_spell
+             WHERE cluster = ? AND end_s > start_s""",
+        "allocated": """SELECT epoch_us(start_at) // 1000000 AS start_s,
+               greatest(coalesce(epoch_us(end_at) // 1000000, end_s), start_s) AS end_s,
+               n_gpus AS gpus
+             FROM jobs JOIN ledger_window USING (cluster)
+             WHERE cluster = ? AND start_at IS NOT NULL AND n_gpus > 0""",
+        "wanted": f"""SELECT {ELIGIBLE_S} AS start_s,
+               coalesce(epoch_us(coalesce(start_at, end_at)) // 1000000, end_s) AS end_s,
+               n_gpus AS gpus
+             FROM jobs JOIN ledger_window USING (cluster)
+             WHERE cluster = ? AND n_gpus > 0 AND end_s > start_s""",
+    }
+    return {
+        name: _intervals(connection.execute(sql, [cluster]).fetchnumpy())
+        for name, sql in queries.items()
+    }
 
 
 def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict[str, Intervals]:
@@ -111,14 +97,17 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
     events = connection.execute(
         """SELECT DISTINCT node, greatest(epoch_us(event.start_at) // 1000000, spell.start_s)
              AS start_s, least(coalesce(epoch_us(event.end_at) // 1000000, spell.end_s),
-             spell.end_s) AS end_s, state, planned, gpus
+             spell.end_s) AS end_s, coalesce(state, '') AS state,
+             coalesce(planned, false) AS planned, gpus
            FROM node_events event JOIN ledger_spell spell USING (cluster, node)
            WHERE cluster = ? ORDER BY ALL""",
         [cluster],
     ).df()
     events = events[events["end_s"] > events["start_s"]]
     kinds = events[["state", "planned"]].drop_duplicates()
-    kinds = kinds.assign(bucket=[_bucket(*kind) for kind in kinds.itertuples(index=False)])
+    kinds = kinds.assign(
+        bucket=[outage_bucket(state, planned=planned) for state, planned in kinds.to_numpy()]
+    )
     events = events.merge(kinds, on=["state", "planned"], how="left")
     code, names = pd.factorize(events["node"])
     apart = without_overlap(
@@ -135,14 +124,6 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
         )
         for name in OUT_OF_SERVICE
     }
-
-
-def _bucket(state: str | float | None, planned: bool | float | None) -> str:
-    """Bucket of a state, NULL as pandas writes it: None or NaN."""
-    return outage_bucket(
-        state if isinstance(state, str) else None,
-        planned=None if pd.isna(planned) else bool(planned),
-    )
 
 
 def _used(connection: duckdb.DuckDBPyConnection, cluster: str, apart: pd.DataFrame) -> pd.DataFrame:
@@ -163,14 +144,8 @@ def _used(connection: duckdb.DuckDBPyConnection, cluster: str, apart: pd.DataFra
     return found[found["end_s"] > found["start_s"]]
 
 
-def _fetched(connection: duckdb.DuckDBPyConnection, sql: str, cluster: str) -> Intervals:
-    """Intervals of a query."""
-    columns = connection.execute(sql, [cluster]).fetchnumpy()
+def _intervals(columns: pd.DataFrame | Mapping[str, Any]) -> Intervals:
+    """Intervals of a frame or of arrays."""
     return Intervals(
         *(np.asarray(columns[n], dtype=np.int64) for n in ("start_s", "end_s", "gpus"))
     )
-
-
-def _intervals(frame: pd.DataFrame) -> Intervals:
-    """Intervals of a frame."""
-    return Intervals(*(frame[n].to_numpy(dtype=np.int64) for n in ("start_s", "end_s", "gpus")))

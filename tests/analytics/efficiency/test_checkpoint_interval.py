@@ -18,7 +18,6 @@ from analytics.efficiency.ettr_forms import (
     optimal_interval,
     optimal_interval_first_order,
 )
-from analytics.errors import AnalysisError
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 RATES = st.floats(-14.0, -2.0).map(math.exp)
@@ -123,12 +122,3 @@ def test_a_map_of_intervals_is_computed_at_once() -> None:
         found = form(rates, writes)
         assert found.shape == (10, 20)
         assert found[3, 4] == float(form(rates[3, 4], writes[3, 4]))
-
-
-def test_what_is_no_rate_or_time_is_refused() -> None:
-    with pytest.raises(AnalysisError, match="failures_per_min must be a finite number >= 0"):
-        optimal_interval(-0.1, 5.0)
-    with pytest.raises(AnalysisError, match="write_min must be a finite number >= 0, got inf"):
-        daly_young_interval(0.1, math.inf)
-    with pytest.raises(AnalysisError, match="run_min must be > 0"):
-        optimal_interval_first_order(0.1, 5.0, restart_min=5.0, run_min=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.efficiency.expected_curve import expected_curve
+from analytics.efficiency.ettr import expected_curve
 from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
 from analytics.efficiency.habits import Habit
 from analytics.estimate import Estimate, unknown
@@ -19,11 +19,7 @@ def test_each_size_is_the_exact_form_of_that_size() -> None:
     found = expected_curve(RATE, habit=HOURLY, queue_hours=0.5, run_hours=48.0, gpus=SIZES)
     assert found is not None
     for place, gpus in enumerate(SIZES):
-        for rate, long, short in (
-            (6.5, found.long_run, found.of_run),
-            (8.0, found.long_run_lower, found.of_run_lower),
-            (5.0, found.long_run_upper, found.of_run_upper),
-        ):
+        for rate, long, short in zip((6.5, 8.0, 5.0), *found.lines.values(), strict=True):
             alone = expected_ettr(
                 EttrSettings(
                     gpus=gpus, rate_per_1000_node_days=rate, restart_min=10.0, write_min=5.0,
@@ -37,9 +33,10 @@ def test_each_size_is_the_exact_form_of_that_size() -> None:
 def test_larger_jobs_get_less_and_bounds_enclose() -> None:
     found = expected_curve(RATE, habit=HOURLY, queue_hours=0.0, run_hours=10.0, gpus=SIZES)
     assert found is not None
-    assert (np.diff(found.long_run) < 0).all()
-    assert (found.of_run_lower <= found.of_run).all()
-    assert (found.of_run <= found.of_run_upper).all()
+    long_run, (value, lower, upper) = found.lines.values()
+    assert (np.diff(long_run[0]) < 0).all()
+    assert (lower <= value).all()
+    assert (value <= upper).all()
 
 
 def test_nodes_of_other_sizes_fail_as_often_as_there_are_nodes() -> None:
@@ -48,7 +45,7 @@ def test_nodes_of_other_sizes_fail_as_often_as_there_are_nodes() -> None:
     eight = expected_curve(RATE, habit=HOURLY, queue_hours=0.0, run_hours=10.0, gpus=[1024])
     assert four is not None
     assert eight is not None
-    assert four.long_run == eight.long_run
+    assert four.lines["expected_long_run"][0] == eight.lines["expected_long_run"][0]
 
 
 def test_an_unknown_rate_has_no_curve_and_one_of_0_has_no_failures() -> None:
@@ -56,5 +53,6 @@ def test_an_unknown_rate_has_no_curve_and_one_of_0_has_no_failures() -> None:
     assert expected_curve(unknown(0.9, 0), **costs) is None
     found = expected_curve(Estimate(0.0, 0.0, 3.0, 0.9, 0), **costs)
     assert found is not None
-    assert found.long_run == pytest.approx([60 / 65, 60 / 65])
-    assert (found.long_run_lower < found.long_run).all()
+    value, lower, _ = found.lines["expected_long_run"]
+    assert value == pytest.approx([60 / 65, 60 / 65])
+    assert (lower < value).all()

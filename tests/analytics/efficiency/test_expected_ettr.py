@@ -307,16 +307,3 @@ def test_settings_without_meaning_are_refused(case: tuple[dict[str, float], str]
     changed, message = case
     with pytest.raises(AnalysisError, match=message):
         replace(JOB, **changed)
-
-
-def test_forms_refuse_what_is_no_time() -> None:
-    with pytest.raises(AnalysisError, match="failures_per_min must be a finite number >= 0, got"):
-        ettr_v1([0.01, math.inf], 5.0, 60.0)
-    with pytest.raises(AnalysisError, match=r"write_min must be a finite number >= 0, got -1.0"):
-        ettr_v2(0.01, 5.0, 60.0, write_min=-1.0)
-    with pytest.raises(AnalysisError, match=r"run_min must be > 0, got 0.0"):
-        ettr_full(0.01, 5.0, 60.0, run_min=0.0)
-    with pytest.raises(AnalysisError, match="interval_min must be >= 0, got nan"):
-        ettr_exact(0.01, 5.0, math.nan)
-    with pytest.raises(AnalysisError, match="restart_min must be numbers"):
-        ettr_exact(0.01, "soon", 60.0)

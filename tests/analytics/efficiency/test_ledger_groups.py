@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analytics.efficiency.ledger_groups import (
+from analytics.efficiency.buckets import (
     DAY,
     WEEK,
     bucket_columns,

@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.efficiency.ettr import EttrReport, ettr_report
-from analytics.efficiency.expected_curve import ExpectedCurve, expected_curve, measured_and_expected
+from analytics.efficiency.ettr import (
+    EttrReport,
+    ExpectedCurve,
+    ettr_report,
+    expected_curve,
+    measured_and_expected,
+)
 from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities
 from analytics.efficiency.habits import Habit
 from analytics.efficiency.run_ettr import ettr_over_time, part_spans
@@ -104,7 +109,7 @@ def test_both_expectations_are_drawn_with_their_band_and_named(
 ) -> None:
     chart = runs_and_expected.figure(runs, curve)
     (line,) = traces(chart, "expected, long run")
-    assert list(line["y"]) == curve.long_run.tolist()
+    assert list(line["y"]) == curve.lines["expected_long_run"][0].tolist()
     assert len(traces(chart, "expected, long run, interval")) == 1
     assert "expected, run of<br>24.0 h of training" in texts(chart)
     frame = measured_and_expected(runs, curve)

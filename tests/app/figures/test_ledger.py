@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from analytics.efficiency.buckets import BUCKETS, STACK
+from analytics.efficiency.buckets import (
+    BUCKETS,
+    STACK,
+    LossesByGroup,
+    hours_over_time,
+    losses_by_group,
+)
 from analytics.efficiency.goodput import GoodputLedger, goodput_ledger
-from analytics.efficiency.ledger_groups import LossesByGroup, hours_over_time, losses_by_group
 from app.figures import template
 from app.figures.efficiency import buckets, ledger_by_group, ledger_over_time, ledger_waterfall
 

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.training.stragglers import operations as kind
-from analytics.training.stragglers.counterfactual import Change, changed_seconds, most_gained
-from analytics.training.stragglers.what_if import WhatIf, timeline
+from analytics.training.stragglers.what_if import (
+    Change,
+    WhatIf,
+    changed_seconds,
+    most_gained,
+    timeline,
+)
 from data.synthetic.trace_schedule import TraceCosts
 
 

@@ -71,7 +71,7 @@ def test_gradients_are_reduced_after_the_embedding_or_while_backward_runs(trace_
         trace,
         kind.BACKWARD,
         0,
-        len(range(*trace.operations.of(kind.BACKWARD, 0).indices(10**6))) - 1,
+        len(trace.operations.of(kind.BACKWARD, 0)) - 1,
     )
     assert last in preds[op(trace, kind.REDUCE_SCATTER, 0)]
     assert op(trace, kind.REDUCE_SCATTER, 0) in preds[op(trace, kind.LAYERNORM, 0)]
@@ -81,7 +81,7 @@ def test_gradients_are_reduced_after_the_embedding_or_while_backward_runs(trace_
 def test_parameters_come_before_the_first_forward_of_their_chunk(trace_of):
     trace = trace_of(dp=2, pp=2, vpp=2, micro_batches=4)
     preds, ops = graph_of(trace).preds, trace.operations
-    for gather in range(*ops.of(kind.ALL_GATHER, 1).indices(len(ops))):
+    for gather in ops.of(kind.ALL_GATHER, 1):
         after = [
             at
             for at, before in enumerate(preds)

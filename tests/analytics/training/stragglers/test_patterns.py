@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from analytics.training.stragglers.analysis import analyse_trace
-from analytics.training.stragglers.patterns import (
+from analytics.training.stragglers.causes import (
     autocorrelation,
     concentration,
     onset,
