@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import settings
 from app.actions import build_demo
 from data.current import read_current
 from data.publish import writer
+from data.store import Store
 from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
@@ -43,10 +45,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A small demo store; only to be read."""
+    """A small demo store; only to be read. Held open: DuckDB serves who opens it again at once."""
     root = tmp_path_factory.mktemp("demo") / "store"
     shutil.copytree(_built_demo(tmp_path_factory), root)
-    yield root
+    with closing(Store.open(root)):
+        yield root
     current = read_current(root)
     assert current is not None
     assert current.snapshot == 1, "a test wrote to the store of all"
@@ -66,9 +69,10 @@ def _built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store into which nothing was read."""
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store into which nothing was read; held open too."""
     root = tmp_path_factory.mktemp("empty") / "store"
     with writer(root) as building:
         building.publish()
-    return root
+    with closing(Store.open(root)):
+        yield root
