@@ -6,6 +6,7 @@ import gzip
 import io
 import itertools
 import json
+import shutil
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,14 @@ def ingested(
     (result,), errors = ingest_files(folder / "store", source, [str(path)], Options(**options))
     assert errors == []
     return result
+
+
+@pytest.fixture(scope="module")
+def sacct_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three attempts; only to be copied."""
+    folder = tmp_path_factory.mktemp("sacct")
+    ingested(folder, SACCT)
+    return folder / "store"
 
 
 def rows(root: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -187,9 +196,9 @@ def test_every_reader_has_its_line_of_help() -> None:
     ],
 )
 def test_where_nothing_can_be_read_the_store_is_untouched(
-    tmp_path: Path, content: bytes, message: str
+    sacct_store: Path, tmp_path: Path, content: bytes, message: str
 ) -> None:
-    ingested(tmp_path, SACCT)
+    shutil.copytree(sacct_store, tmp_path / "store")
     before = (tmp_path / "store/CURRENT").read_bytes()
     with pytest.raises(DataError, match=message) as refused:
         ingested(tmp_path, content)
