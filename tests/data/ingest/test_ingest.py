@@ -126,14 +126,13 @@ def test_ingests_are_numbered_within_the_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", FILES)
 def test_the_same_file_twice_changes_nothing(tmp_path: Path, source: str) -> None:
-    roots = tmp_path / "once", tmp_path / "twice"
-    for root, times in zip(roots, (1, 3), strict=True):
-        root.mkdir()
-        results = [ingested(root, FILES[source], source) for _ in range(times)]
-        assert sum(results[0].tables.values()) > 0
-        assert not any(sum(result.tables.values()) for result in results[1:])
-        assert {result.rows_kept for result in results} == {results[0].rows_kept}
-    assert_same_content(roots[0] / "store", roots[1] / "store")
+    first = ingested(tmp_path, FILES[source], source)
+    shutil.copytree(tmp_path / "store", tmp_path / "once")
+    again = [ingested(tmp_path, FILES[source], source) for _ in range(2)]
+    assert sum(first.tables.values()) > 0
+    assert not any(sum(result.tables.values()) for result in again)
+    assert {result.rows_kept for result in again} == {first.rows_kept}
+    assert_same_content(tmp_path / "once", tmp_path / "store")
 
 
 @pytest.mark.slow
