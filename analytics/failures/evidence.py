@@ -10,7 +10,7 @@ import pandas as pd
 
 from analytics.errors import ShapeError
 from analytics.failures.columns import codes
-from analytics.failures.xid import sxid_causes, xid_causes
+from analytics.failures.xid import sxid_entries, xid_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,10 +135,9 @@ _KEYS = ["check_name", "severity", "xid", "sxid", "source", "message"]
 def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float, str]:
     """Cause, odds and scope of one event."""
     code, switch_code = event["xid"], event["sxid"]
-    if code is not None:
-        cause = xid_causes().get(int(code))
-    elif switch_code is not None:
-        cause = sxid_causes().get(int(switch_code))
+    if code is not None or switch_code is not None:
+        entry = xid_entries().get(code) if code is not None else sxid_entries().get(switch_code)
+        cause = entry.cause if entry is not None else None
     else:
         cause = table.cause_of(event["check_name"], event["message"])
     cause = None if cause == "unknown" else cause
