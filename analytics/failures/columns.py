@@ -38,7 +38,10 @@ class Spans:
 
     def known(self) -> Spans:
         """Those whose place and times are known and whose end is not before their start."""
-        keep = (self.place >= 0) & (self.first != NEVER) & (self.last >= self.first)
+        return self.where((self.place >= 0) & (self.first != NEVER) & (self.last >= self.first))
+
+    def where(self, keep: NDArray[np.bool_]) -> Spans:
+        """Some of them, in the order given."""
         return Spans(self.place[keep], self.first[keep], self.last[keep], self.member[keep])
 
 

@@ -15,12 +15,12 @@ from analytics.failures.incidents.wording import NO_CAUSE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.failures.columns import Ints
     from analytics.failures.incidents.members import Members
     from analytics.failures.incidents.options import IncidentOptions
     from analytics.frames import Columns
 
     Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 PROXIMATE = ("nccl_timeout", "nccl_remote_error", "node_lost", "hardware", "software")
 """Causes behind which another one stands, or that name no more than a domain."""
