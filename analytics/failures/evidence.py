@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics.errors import ShapeError
-from analytics.failures.columns import codes
+from analytics.failures.columns import codes, require
 from analytics.failures.xid import sxid_entries, xid_entries
 
 if TYPE_CHECKING:
@@ -65,15 +65,9 @@ def evidence_frame(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     (dtype('float64'), True)
     """
     for part in parts:
-        missing = [name for name in _NEEDED if name not in part.columns]
-        if missing:
-            raise ShapeError(
-                f"evidence must have the columns {', '.join(_NEEDED)}, got none named "
-                f"{', '.join(missing)}: add them"
-            )
+        require("evidence", part, _NEEDED)
     kept = [part for part in parts if len(part)]
-    columns = {name: _column(name, kind, kept) for name, kind in COLUMNS.items()}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: _column(name, kind, kept) for name, kind in COLUMNS.items()})
 
 
 def _column(name: str, kind: str, parts: Sequence[pd.DataFrame]) -> np.ndarray[Any, Any]:
@@ -120,12 +114,8 @@ def of_events(events: pd.DataFrame, table: Weights) -> pd.DataFrame:
                    for key, value in zip(_KEYS, one, strict=True)}, table)
         for one in zip(*values, strict=True)
     ]  # fmt: skip
-    columns = {
-        name: np.array([one[place] for one in read], dtype=kind)[group]
-        for place, (name, kind) in enumerate(
-            (("cause", object), ("odds", float), ("scope", object))
-        )
-    }
+    cause, odds, scope = np.array(read, dtype=object).reshape(-1, 3)[group].T
+    columns = {"cause": cause, "odds": odds.astype(float), "scope": scope}
     return pd.DataFrame(columns, index=events.index)
 
 

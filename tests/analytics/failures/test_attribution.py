@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.failures.attribution import Verdicts, attribute
-from analytics.failures.claims import clock_offsets
+from analytics.failures.attribution import Verdicts, attribute, clock_offsets
 from analytics.failures.evidence import COLUMNS, evidence_frame, of_events, of_reasons
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import taxonomy
@@ -412,7 +411,7 @@ def test_evidence_has_one_shape_whatever_its_sources_state() -> None:
 
 def test_evidence_without_a_needed_column_or_of_another_type_is_refused() -> None:
     whole = pd.DataFrame([piece("nvlink")])
-    with pytest.raises(ShapeError, match="got none named odds, scope: add them"):
+    with pytest.raises(ShapeError, match="got none named odds, scope: select them"):
         evidence_frame([whole.drop(columns=["odds", "scope"])])
     with pytest.raises(ShapeError, match=r"offset_s must be float64 .*: convert it"):
         evidence_frame([whole.assign(offset_s="soon")])
