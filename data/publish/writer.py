@@ -92,11 +92,7 @@ class StoreWriter:
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
-                names = ", ".join(
-                    f'"{row[0]}"'
-                    for row in self.connection.execute(f"DESCRIBE {relation}").fetchall()
-                )
-                self.connection.execute(f"INSERT INTO {table} ({names}) FROM {relation}")
+                self.connection.execute(f"INSERT INTO {table} BY NAME FROM {relation}")
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 self.changed.add(table)
 

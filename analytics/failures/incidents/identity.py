@@ -119,12 +119,6 @@ def carry_over(
         require(name, frame, _INCIDENT)
     for name, frame in (("new_members", new_members), ("old_members", old_members)):
         require(name, frame, _MEMBER)
-    if old.empty:
-        found = new.assign(superseded_by=None, retired=False)
-        return IncidentTables(
-            found.sort_values(["start_at", "incident_id"], ignore_index=True),
-            new_members.sort_values(["incident_id", "at", "kind", "key"], ignore_index=True),
-        )
     gone = old["superseded_by"].notna()
     if "retired" in old.columns:
         gone |= old["retired"].astype("boolean").fillna(False).astype(bool)
@@ -144,11 +138,10 @@ def carry_over(
     kept = kept.assign(
         superseded_by=pd.Series(pointed, index=kept.index, dtype=object), retired=True
     )
-    found = found.sort_values(["start_at", "incident_id"])
-    members = _renamed(new_members, ids)
+    found = found.sort_values(["start_at", "incident_id"], ignore_index=True)
+    members = _renamed(new_members, ids).sort_values(["incident_id", "at", "kind", "key"])
     return IncidentTables(
-        _stacked(found, kept.reindex(columns=found.columns)),
-        members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
+        _stacked(found, kept.reindex(columns=found.columns)), members.reset_index(drop=True)
     )
 
 
@@ -160,7 +153,7 @@ def _renamed(frame: pd.DataFrame, ids: dict[str, str]) -> pd.DataFrame:
 def _stacked(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """The rows of both in the types of the first, nullable where the second does not know."""
     if kept.empty:
-        return found.reset_index(drop=True)
+        return found
     if found.empty:
         return kept.reset_index(drop=True)
     rows = pd.concat([found.astype(object), kept.astype(object)], ignore_index=True)
