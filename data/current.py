@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +68,28 @@ def read_current(root: Path) -> Current | None:
     if not (root / current.file).is_file():
         raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
     return current
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replaces a small file at once: readers see the old or the new one, never a part."""
+    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        sync(aside)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file or folder is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def refuse_newer(root: Path, current: Current | None) -> None:

@@ -146,15 +146,13 @@ def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float,
 _UNSPECIFIC = frozenset({"hardware", "software", "system_service"})
 
 
-def of_reasons(
-    reasons: Sequence[str], check: str, table: Weights
-) -> list[tuple[str | None, float]]:
-    """Cause and odds of the reasons of node events or of the scheduler.
+def of_reason(reason: str, check: str, table: Weights) -> tuple[str | None, float]:
+    """Cause and odds of the reason of a node event or of the scheduler.
 
     Parameters
     ----------
-    reasons : sequence of str
-        Reasons as the source wrote them.
+    reason : str
+        As the source wrote it.
     check : str
         ``node_event`` or ``scheduler``.
     table : Weights
@@ -162,15 +160,12 @@ def of_reasons(
 
     Returns
     -------
-    list of (str or None, float)
-        Cause and odds of each; odds 0 where the reason names no cause or speaks of a warning. A
-        reason for which a job only waited names none.
+    (str or None, float)
+        Cause and odds; odds 0 where the reason names no cause or speaks of a warning. A reason for
+        which a job only waited names none.
     """
+    waited = check == "scheduler" and table.waiting.search(reason) is not None
+    cause = None if waited else table.cause_of(check, reason)
+    mild = re.search(r"\bwarn(ing)?\b|inspect", reason, re.IGNORECASE) is not None
     kind = "outage" if check == "node_event" else "reason"
-    said = []
-    for reason in reasons:
-        waited = check == "scheduler" and table.waiting.search(reason) is not None
-        cause = None if waited else table.cause_of(check, reason)
-        mild = re.search(r"\bwarn(ing)?\b|inspect", reason, re.IGNORECASE) is not None
-        said.append((cause, 0.0 if cause is None or mild else table.odds[kind]))
-    return said
+    return cause, 0.0 if cause is None or mild else table.odds[kind]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import NEVER, Spans, overlaps, times
+from analytics.failures.columns import NEVER, overlaps, times
 from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
 from analytics.failures.incidents.identity import IncidentTables, new_ids
@@ -246,16 +246,10 @@ def _burst_rows(bursts: Columns, role: str) -> dict[str, Any]:
 
 def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[Ints, Ints]:
     """Incident and row of the milder bursts on a seed's node in its window, each pair once."""
-    before, after = options.window
-    failed = members.occupied()
-    severe = np.arange(members.n_failures, members.n_seeds)
-    events = members.at(severe, members.place[severe])
-    around = Spans(
-        np.append(failed.place, events.place),
-        np.append(failed.first, events.first) - before,
-        np.append(failed.last, events.last) + after,
-        np.append(failed.member, events.member),
-    ).known()
+    failed, severe = members.occupied(), np.arange(members.n_failures, members.n_seeds)
+    seeds = np.append(failed.member, severe)
+    places = np.append(failed.place, members.place[severe])
+    around = members.at(seeds, places, options.window).known()
     seed, mild = overlaps(around, members.mild_spans)
     width = len(members.mild["n"]) + 1
     pairs = np.unique(group[around.member[seed]] * width + members.mild_spans.member[mild])

@@ -60,8 +60,7 @@ def _window(members: Members, options: IncidentOptions) -> Spans:
     """The attribution window of every infrastructure failure at every node of its attempt."""
     failure, place = members.of_attempts
     keep = members.infrastructure[failure]
-    before, after = options.window
-    return members.at(failure[keep], place[keep], before=before, after=after)
+    return members.at(failure[keep], place[keep], options.window)
 
 
 def _by_node(members: Members, options: IncidentOptions) -> list[Pairs]:
@@ -69,22 +68,18 @@ def _by_node(members: Members, options: IncidentOptions) -> list[Pairs]:
 
     A user's failure in a crash loop says nothing about its node and is linked to its loop alone.
     """
-    before, after = options.window
     numbers = np.arange(members.n)
     severe = numbers[members.n_failures : members.n_seeds]
     outages = numbers[members.n_seeds :]
     events = members.at(severe, members.place[severe]).known()
     down = members.at(outages, members.place[outages])
-    around = members.at(outages, members.place[outages], before=before, after=after)
+    around = members.at(outages, members.place[outages], options.window)
     occupied = members.occupied()
     failed = occupied.where(members.infrastructure[occupied.member])
     windows = _window(members, options)
-    return [
-        *(_pairs(left, right) for left, right in ((windows, events), (windows, down))),
-        _pairs(around, events),
-        chained(failed, before + after),
-        chained(events, before + after),
-    ]
+    meeting = ((windows, events), (windows, down), (around, events))
+    in_a_row = (chained(one, sum(options.window)) for one in (failed, events))
+    return [*(_pairs(left, right) for left, right in meeting), *in_a_row]
 
 
 def _pairs(left: Spans, right: Spans) -> Pairs:

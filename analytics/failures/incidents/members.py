@@ -137,8 +137,9 @@ class Members:
         keep = ~named | (place == self.place[failure])
         return self.at(failure[keep], place[keep])
 
-    def at(self, member: Ints, place: Ints, *, before: int = 0, after: int = 0) -> Spans:
-        """Members at places, widened in time."""
+    def at(self, member: Ints, place: Ints, window: tuple[int, int] = (0, 0)) -> Spans:
+        """Members at places, widened by the microseconds before and after them."""
+        before, after = window
         return Spans(place, self.first[member] - before, self.last[member] + after, member)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
 from analytics.failures.calibration import causal_ratio
-from analytics.failures.evidence import evidence_frame, of_events, of_reasons
+from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
 from data.columns import frame_of, registered
 from data.definitions import FAILED
@@ -191,15 +191,10 @@ def _of_events(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
 
 def _of_reasons(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Outages, or what the scheduler says, with the cause and odds of their reason."""
-    distinct = rows["reason"].drop_duplicates().tolist()
     check = rows["check_name"].iloc[0]
-    said = dict(zip(distinct, of_reasons(distinct, check, table), strict=True))
-    return rows.assign(
-        cause=[said[reason][0] for reason in rows["reason"]],
-        odds=[said[reason][1] for reason in rows["reason"]],
-        scope="node",
-        job_named=None,
-    )
+    said = {reason: of_reason(reason, check, table) for reason in rows["reason"].unique()}
+    cause, odds = zip(*rows["reason"].map(said), strict=True)
+    return rows.assign(cause=cause, odds=odds, scope="node", job_named=None)
 
 
 def _of_logs(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
