@@ -31,14 +31,6 @@ class Current:
     synthetic: bool
     """Whether `faultline demo` generated it."""
 
-    def is_sound(self) -> bool:
-        """Whether the fields are of their types and name a file of the store itself."""
-        numbers = (self.snapshot, self.schema_version)
-        return (
-            all(type(number) is int for number in numbers)
-            and self.file == f"warehouse-{self.snapshot}.duckdb"
-        )
-
     def to_json(self) -> str:
         """The file's content: one line of JSON."""
         return json.dumps(asdict(self)) + "\n"
@@ -63,7 +55,8 @@ def read_current(root: Path) -> Current | None:
         raise StoreError(
             f"{path}: is not what a publish writes ({error}): restore it from a backup"
         ) from None
-    if not current.is_sound():
+    numbers = all(type(one) is int for one in (current.snapshot, current.schema_version))
+    if not numbers or current.file != f"warehouse-{current.snapshot}.duckdb":
         raise StoreError(f"{path}: is not what a publish writes: restore it from a backup")
     if not (root / current.file).is_file():
         raise StoreError(f"{root / current.file}: is missing: restore it from a backup")

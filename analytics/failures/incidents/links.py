@@ -156,16 +156,6 @@ class Points:
         return Points(*(values[keep] for values in vars(self).values()))
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """Of each point: what the time of one window from it on holds, in its group."""
-
-    end: Ints
-    """Position after the last point."""
-    nodes: Ints
-    parts: Ints
-
-
 def storm_pairs(
     points: Points, options: IncidentOptions, *, least: int, period: int
 ) -> tuple[Ints, Ints]:
@@ -223,13 +213,13 @@ def storm_pairs(
     width = int(options.shared_minutes * MINUTE)
     points = points.where(points.group >= 0)
     points = _thinned(points, points.place, width)
-    windows = _windows(points, width)
-    enough = (windows.nodes >= least) & (windows.parts >= 2)
-    rate = _rate_outside(points, windows, enough, period=max(period, DAY), width=width)
+    end, nodes, parts = _windows(points, width)
+    enough = (nodes >= least) & (parts >= 2)
+    rate = _rate_outside(points, end, enough, period=max(period, DAY), width=width)
     n_groups = len(np.unique(points.group))
-    chance = n_groups * rate * YEAR * special.gammainc(windows.parts - 1, rate * width)
+    chance = n_groups * rate * YEAR * special.gammainc(parts - 1, rate * width)
     joins = np.flatnonzero(enough & (chance <= options.chance_per_year))
-    linked = _covered(joins, windows.end[joins], len(points.at))
+    linked = _covered(joins, end[joins], len(points.at))
     return points.member[:-1][linked], points.member[1:][linked]
 
 
@@ -252,24 +242,27 @@ def _first_of_runs(points: Points, key: Ints, width: int) -> NDArray[np.bool_]:
     return first
 
 
-def _windows(points: Points, width: int) -> _Windows:
-    """What the window from each point on holds; points are in order of group and time."""
+def _windows(points: Points, width: int) -> tuple[Ints, Ints, Ints]:
+    """What the window from each point on holds: the position after its last point, nodes, parts.
+
+    Points are in order of group and time.
+    """
     ends = np.concatenate([points.at, points.at + width])
     moments, rank = np.unique(ends, return_inverse=True)
     n, wide = len(points.at), len(moments) + 1
     begins, until = points.group * wide + rank[:n], points.group * wide + rank[n:]
     end = np.searchsorted(begins, until, "right")
     fresh = np.append(0, np.cumsum(_first_of_runs(points, points.part, width)))
-    return _Windows(end, end - np.arange(n), fresh[end] - fresh[:n])
+    return end, end - np.arange(n), fresh[end] - fresh[:n]
 
 
 def _rate_outside(
-    points: Points, windows: _Windows, enough: NDArray[np.bool_], *, period: int, width: int
+    points: Points, end: Ints, enough: NDArray[np.bool_], *, period: int, width: int
 ) -> NDArray[np.float64]:
     """Parts a microsecond in the group of each point, without the storm it would belong to."""
     fresh = _first_of_runs(points, points.part, width)
     starts = np.flatnonzero(enough)
-    linked = np.append(_covered(starts, windows.end[starts], len(points.at)), False)
+    linked = np.append(_covered(starts, end[starts], len(points.at)), False)
     run = np.append(0, np.cumsum(~linked))[: len(points.at)]
     in_group = np.bincount(points.group, fresh, minlength=1)[points.group]
     in_run = np.bincount(run, fresh, minlength=1)[run]
