@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.lines import Line, cleaned
+from analytics.failures.log_classifier.quotation import shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -71,8 +72,10 @@ class Signal:
     in_traceback: bool = False
     doubtful: bool = False
     """Its writer calls it no more than information or a warning, or goes on (a retry)."""
-    passed: bool = False
-    """The job made progress for long after it."""
+    n_progress_after: int = 0
+    """Lines of progress after it in its file."""
+    file_end: int = 0
+    """Index after the last line of its file."""
 
     @property
     def cause(self) -> str:
@@ -83,6 +86,11 @@ class Signal:
     def role(self) -> str:
         """See rules.py."""
         return self.meaning.role
+
+    @property
+    def passed(self) -> bool:
+        """Whether the job made progress for long after it."""
+        return self.n_progress_after >= ENOUGH_PROGRESS
 
     @property
     def live(self) -> bool:
@@ -103,7 +111,8 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
         templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
-    indexes = _worth_a_look(templates)
+    shown = shown_texts(lines, templates)
+    indexes = [index for index in _worth_a_look(templates) if index not in shown]
     headers = [index for index in indexes if _HEADER in templates[index]]
     reading = _Reading(lines, chains(lines, headers))
     looked_at = sorted({*indexes, *reading.chosen})
@@ -113,7 +122,11 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     speaking = {signal.index for signal in found}
     course = _Course(lines, templates, speaking, starts)
     return [
-        replace(one, passed=course.n_progress_after(one.index) >= ENOUGH_PROGRESS)
+        replace(
+            one,
+            n_progress_after=course.n_progress_after(one.index),
+            file_end=course.end_of_file(one.index),
+        )
         for one in found
         if not course.completed_after(one.index)
     ]
@@ -146,19 +159,20 @@ class _Course:
 
     def n_progress_after(self, index: int) -> int:
         """Lines of progress after a line in its file."""
-        end = self._end_of_file(index)
+        end = self.end_of_file(index)
         return bisect_left(self._progress, end) - bisect_right(self._progress, index)
 
     def completed_after(self, index: int) -> bool:
         """Whether the file says after a line that the job completed, and no more of a failure."""
-        end = self._end_of_file(index)
+        end = self.end_of_file(index)
         place = bisect_left(self._done, end)
         if place == 0 or self._done[place - 1] < index:
             return False
         said = bisect_right(self._speaking, self._done[place - 1])
         return said == len(self._speaking) or self._speaking[said] >= end
 
-    def _end_of_file(self, index: int) -> int:
+    def end_of_file(self, index: int) -> int:
+        """Index after the last line of the file that holds a line."""
         return self._ends[min(bisect_right(self._ends, index), len(self._ends) - 1)]
 
 
@@ -225,7 +239,7 @@ class _Reading:
                 continue
             if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
-            meaning = _meaning(line.text)
+            meaning = _meaning(line.text, spoken(line))
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
             yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
@@ -247,10 +261,12 @@ class _Reading:
         return bool(_CODE.match(text)) or (index in self._frames and text[:1] in " \t")
 
 
-def _meaning(text: str) -> Meaning | None:
-    """The most telling of what a line says."""
+def _meaning(whole: str, text: str) -> Meaning | None:
+    """The most telling of what a line says; an exception may quote what it met, a line not."""
+    if not text:
+        return None
     coded = xid_meaning(text)
-    raised = exception_meaning(text)
+    raised = exception_meaning(whole)
     if raised is not None:
         told = replace(raised[1], confidence=round(raised[1].confidence * 0.9, 3))
         return coded if coded and coded.specificity > told.specificity else told
