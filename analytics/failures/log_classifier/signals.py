@@ -25,7 +25,7 @@ from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
@@ -43,7 +43,11 @@ _PROGRESS_WORDS = re.compile(
 _EXIT = re.compile(
     r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
 )
-_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b", re.IGNORECASE)
+_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b(?!:[1-9])", re.IGNORECASE)
+_FAILED_STATE = re.compile(r"\b(?:OUT_OF_MEMORY|NODE_FAIL|TIMEOUT|FAILED|CANCELLED|BOOT_FAIL)\b")
+_MERELY_OVER = re.compile(
+    r"\b(?:job|run|script|program|task|process|pipeline)\b.{0,30}\b(?:exited|ended|done)\.?\s*$"
+)
 _SOON = 3
 _AGAIN = re.compile(
     r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
@@ -119,8 +123,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
         return []
-    speaking = {signal.index for signal in found}
-    course = _Course(lines, templates, speaking, starts)
+    course = _Course(lines, templates, found, starts)
     return [
         replace(
             one,
@@ -139,23 +142,39 @@ class _Course:
         self,
         lines: Sequence[str],
         templates: Sequence[str],
-        speaking: Collection[int],
+        found: Sequence[Signal],
         starts: Sequence[int],
     ) -> None:
         kinds = set(templates)
         moving = {kind for kind in kinds if _shows_progress(kind)}
         ending = {kind for kind in kinds if _shows_end(kind)}
+        speaking = {signal.index for signal in found}
         silent = [index for index in range(len(lines)) if index not in speaking]
         self._progress = [
             index
             for index in silent
             if templates[index] in moving and len(lines[index]) > len(templates[index])
         ]
+        fatal = sorted(
+            one.index for one in found
+            if not one.doubtful and (one.in_traceback or one.role == "root")
+        )  # fmt: skip
         self._done = [
-            index for index in silent if templates[index] in ending and _is_end(lines[index])
+            index
+            for index in silent
+            if templates[index] in ending
+            and _is_end(lines[index])
+            and not (_MERELY_OVER.search(templates[index]) and self._is_last(fatal, index))
         ]
         self._speaking = sorted(speaking)
         self._ends = [*sorted(starts)[1:], len(lines)]
+
+    def _is_last(self, fatal: Sequence[int], end: int) -> bool:
+        """Whether a failure stands before an index, and no progress after the failure."""
+        place = bisect_left(fatal, end)
+        if place == 0:
+            return False
+        return bisect_left(self._progress, end) == bisect_left(self._progress, fatal[place - 1])
 
     def n_progress_after(self, index: int) -> int:
         """Lines of progress after a line in its file."""
@@ -208,6 +227,8 @@ def _shows_end(template: str) -> bool:
 
 def _is_end(line: str) -> bool:
     """Whether it says so with its digits: an exit code other than 0 is no success."""
+    if _FAILED_STATE.search(line):
+        return False
     return _EXIT.search(line) is None or _EXIT_0.search(line) is not None
 
 
