@@ -61,10 +61,13 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
     """
     kinds = {kind for kind in set(templates) if _begins(kind)}
     found: set[int] = set()
+    if not kinds:
+        return found
+    last = max((day[0] for line in lines for day in _DAY.finditer(line)), default="")
     for index, template in enumerate(templates):
         if template in kinds:
-            block = _document if _SHOWS_A_TEXT.match(template) else _history
-            found.update(block(lines, index))
+            shows = _SHOWS_A_TEXT.match(template) is not None
+            found.update(_document(lines, index) if shows else _history(lines, index, last))
     return found
 
 
@@ -83,11 +86,10 @@ def _document(lines: Sequence[str], index: int) -> range:
     return range(index + 1, end)
 
 
-def _history(lines: Sequence[str], index: int) -> Iterator[int]:
-    """Lines below a heading that bear a day before the log's last one."""
+def _history(lines: Sequence[str], index: int, last: str) -> Iterator[int]:
+    """Lines below a heading that bear a day before the last one that the log names."""
     if _DAY.match(lines[index]):
         return
-    last = max((day[0] for line in lines for day in _DAY.finditer(line)), default="")
     for at in range(index + 1, min(index + 1 + _LONGEST_HISTORY, len(lines))):
         day = _DAY.search(lines[at])
         if day is None or day[0] >= last:

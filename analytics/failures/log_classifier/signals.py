@@ -260,7 +260,7 @@ class _Reading:
                 continue
             if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
-            meaning = _meaning(line.text, spoken(line))
+            meaning = _spoken_meaning(line)
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
             yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
@@ -282,12 +282,21 @@ class _Reading:
         return bool(_CODE.match(text)) or (index in self._frames and text[:1] in " \t")
 
 
-def _meaning(whole: str, text: str) -> Meaning | None:
-    """The most telling of what a line says; an exception may quote what it met, a line not."""
-    if not text:
+def _spoken_meaning(line: Line) -> Meaning | None:
+    """What a line says itself; an exception may quote what it met."""
+    meaning = _meaning(line.text)
+    if meaning is None:
         return None
+    said = spoken(line)
+    if said == line.text or (said and exception_meaning(line.text) is not None):
+        return meaning
+    return _meaning(said) if said else None
+
+
+def _meaning(text: str) -> Meaning | None:
+    """The most telling of what a line says."""
     coded = xid_meaning(text)
-    raised = exception_meaning(whole)
+    raised = exception_meaning(text)
     if raised is not None:
         told = replace(raised[1], confidence=round(raised[1].confidence * 0.9, 3))
         return coded if coded and coded.specificity > told.specificity else told
