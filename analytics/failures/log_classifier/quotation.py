@@ -74,8 +74,10 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
 @lru_cache(maxsize=100_000)
 def _begins(template: str) -> bool:
     shows = template[:1] in "+$" and _SHOWS_A_TEXT.match(template) is not None
-    return shows or ("history" in template or "events" in template or "drain" in template) and (
-        _HISTORY.search(template) is not None
+    return (
+        shows
+        or ("history" in template or "events" in template or "drain" in template)
+        and (_HISTORY.search(template) is not None)
     )
 
 
