@@ -37,7 +37,9 @@ _RETOLD = re.compile(
     re.IGNORECASE,
 )
 _IN_QUOTES = re.compile(
-    r"""(?<![=:\w])(?<![=:]\ )"[^"]{4,}"(?!\s*:)|`[^`]{4,}`|(?:(?<=\[)|(?<=,\ ))'[^']{4,}'(?!\s*:)""",
+    r"""(?<![=:\w])(?<![=:]\ )"[^"]{4,}"(?!\s*:)      # not a key of JSON, nor a value
+      |`[^`]{4,}`|(?:(?<=\[)|(?<=,\ ))'[^']{4,}'(?!\s*:)  # not an apostrophe
+    """,
     re.VERBOSE,
 )
 _REPORTS = re.compile(
@@ -73,12 +75,10 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
 
 @lru_cache(maxsize=100_000)
 def _begins(template: str) -> bool:
-    shows = template[:1] in "+$" and _SHOWS_A_TEXT.match(template) is not None
-    return (
-        shows
-        or ("history" in template or "events" in template or "drain" in template)
-        and (_HISTORY.search(template) is not None)
-    )
+    if template[:1] in "+$" and _SHOWS_A_TEXT.match(template):
+        return True
+    told = any(word in template for word in ("history", "events", "drain", "repair"))
+    return told and _HISTORY.search(template) is not None
 
 
 def _document(lines: Sequence[str], index: int) -> range:
