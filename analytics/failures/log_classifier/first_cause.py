@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.failures.log_classifier.tracebacks import exception_meaning
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     scheduler ended the job is aftermath.
     """
     live = _without_survived([one for one in found if one.live])
+    live = [one for one in live if not _is_merely_announced(one, live)]
     ended = _first(live, "end")
     before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
     lead = _lead_of(before)
@@ -82,6 +84,14 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
     return [one for one in live if not any(_survived(one, last) for last in fatal)]
 
 
+def _is_merely_announced(end: Signal, live: Sequence[Signal]) -> bool:
+    """Whether a maintenance was only told of: what came next is an exception of the program."""
+    if end.role != "end" or end.cause != "maintenance":
+        return False
+    following = next((one for one in live if one.index > end.index and one.role != "sign"), None)
+    return following is not None and following.in_traceback and following.role != "cascade"
+
+
 def _survived(one: Signal, last: Signal) -> bool:
     """Whether the job made progress between a line in passing and an exception."""
     if one.in_traceback or one.file_end != last.file_end:
@@ -91,7 +101,9 @@ def _survived(one: Signal, last: Signal) -> bool:
     vague = one.role in ("fault", "symptom") and one.meaning.specificity < _SPECIFIC
     hardware = taxonomy().domain_of(one.cause) == "hardware"
     explained = last.role == "fault" and last.meaning.specificity == _BY_TYPE
-    return vague or (hardware and explained and one.role in ("root", "symptom"))
+    if hardware and explained and one.role in ("root", "symptom"):
+        return True
+    return vague and exception_meaning(one.line.text) is None
 
 
 def _first(found: Iterable[Signal], *roles: str) -> Signal | None:

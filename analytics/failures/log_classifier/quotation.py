@@ -65,7 +65,7 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
     found: set[int] = set()
     if not kinds:
         return found
-    last = max((day[0] for line in lines for day in _DAY.finditer(line)), default="")
+    last = max(_DAY.findall("\n".join(lines)), default="")
     for index, template in enumerate(templates):
         if template in kinds:
             shows = _SHOWS_A_TEXT.match(template) is not None

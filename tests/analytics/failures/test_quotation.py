@@ -97,3 +97,17 @@ def test_the_surest_word_on_who_ended_the_job_counts() -> None:
 def test_no_uncorrectable_errors_are_no_fault(count: str) -> None:
     assert classify_log([count, *TYPE_ERROR]).domain == "user"
     assert classify_log(["GPU 3: double bit ECC errors: 2", *TYPE_ERROR]).cause == "gpu_memory"
+
+
+def test_a_maintenance_that_is_only_announced_ended_nothing() -> None:
+    notice = "The cluster goes down for maintenance on Friday 08:00"
+    cancelled = "slurmstepd: error: *** JOB 77 ON gn2 CANCELLED AT 2025-03-12T08:00:05 ***"
+    assert classify_log([notice, *TYPE_ERROR]).cause == "type_error"
+    assert classify_log([notice, *STEPS, cancelled]).cause == "maintenance"
+
+
+@pytest.mark.parametrize(
+    "line", ["circuit breaker open for service kv", "dcgmi diag: failed to run: not installed"]
+)
+def test_words_of_hardware_about_something_else_do_not_count(line: str) -> None:
+    assert classify_log([line, *TYPE_ERROR]).cause == "type_error"
