@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from app.words.cells import Column
 from app.words.plain import one_line, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NO_SIZE = "unknown: the scheduler's records name no GPUs"
 _NO_NODE = "unknown: no record names a node"
@@ -77,6 +78,8 @@ LONGEST = 300
 
 def text(value: Any) -> str | None:
     """What a record says, on one line; None where it says nothing."""
+    import pandas as pd  # here: most commands need none
+
     return None if pd.isna(value) else shortened(one_line(str(value)), LONGEST)
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from analytics.frames import FailureCounts, sums_by_group
 from data.filters import Filter, equal
 from data.queries.exposure import (
-    DAY_US,
-    SPANS,
     attempts_of,
     chosen,
     failures_of,
     job_failures,
-    node_days_of,
     node_failure_days,
     node_failures,
     node_failures_of,
@@ -28,9 +24,10 @@ from data.queries.exposure import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
-    from analytics.frames import Columns, RateGroup
+    from analytics.frames import Columns
     from data.filters import Selection
     from data.store import Store
 
@@ -38,16 +35,16 @@ _RAN_WITHIN = Filter(of="jobs", overlaps=("start_at", "end_at - INTERVAL 1 MICRO
 """Attempts that ran in the period; one that ended as it began did not."""
 _SINGLE = ("cluster", "node", "failed_at", "day", "key", "incident_id")
 _SIZE_AND_DAY = [("n_gpus", "i8"), ("day", "M8[us]")]
-_EXPOSURE = ("day", "exposure_node_days")
+EXPOSURE = ("day", "exposure_node_days")
 
 
 def failure_counts(store: Store, selection: Selection) -> FailureCounts:
     """Failures and exposure of a selection by day and by size, and single failures."""
     ran, failed = runs(store, selection), job_failures(store, selection)
     counted = of_size(failed, selection.min_gpus)
-    singles = _together(_SINGLE, counted, node_failures(store, selection))
-    exposure = _together(
-        _EXPOSURE, of_size(ran, selection.min_gpus), node_failure_days(store, selection)
+    singles = together(_SINGLE, counted, node_failures(store, selection))
+    exposure = together(
+        EXPOSURE, of_size(ran, selection.min_gpus), node_failure_days(store, selection)
     )
     has_attempts = len(counted["key"]) > 0
     return FailureCounts(
@@ -133,7 +130,7 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
     }
 
 
-def _together(names: Sequence[str], *tables: Columns) -> Columns:
+def together(names: Sequence[str], *tables: Columns) -> Columns:
     """The rows of tables one below the other."""
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
@@ -196,198 +193,3 @@ def _by_size(ran: Columns, failed: Columns, min_gpus: int) -> Columns:
             sums_by_group(np.searchsorted(keys, ran_on), ran["running_days"], len(keys))
         ),
     }
-
-
-ROUNDING = 1e-9
-"""Share of a day's exposure that two orders of addition may differ by."""
-NodeGrouping = Literal["rack", "node_age"]
-_AGES_BELOW = {
-    30: "under 1 month",
-    91: "1 to 3 months",
-    183: "3 to 6 months",
-    365: "6 to 12 months",
-    730: "1 to 2 years",
-}
-"""Days since a node was installed, and the group of those below."""
-AGES = (*_AGES_BELOW.values(), "over 2 years", "unknown")
-
-_GROUPS = {
-    "rack": "coalesce(rack, 'unknown')",
-    "node_age": "CASE WHEN installed_day IS NULL OR day < installed_day THEN 'unknown' "
-    + " ".join(f"WHEN day - installed_day < {n} THEN '{age}'" for n, age in _AGES_BELOW.items())
-    + " ELSE 'over 2 years' END",
-}
-
-_PIECES = f"""
-piece AS (
-  SELECT * EXCLUDE (first_day, last_day), first_day AS day, end_us - begin_us AS run_us
-  FROM span WHERE first_day = last_day
-  UNION ALL
-  SELECT * EXCLUDE (first_day, last_day),
-    least(end_us, (day + 1) * {DAY_US}) - greatest(begin_us, day * {DAY_US})
-  FROM (SELECT *, unnest(range(first_day, last_day + 1)) AS day
-        FROM span WHERE first_day < last_day))
-"""
-"""Attempts split at midnight UTC; what ran on one day goes round unnest, which costs most."""
-
-_SPELLS = f"""
-seen AS (SELECT *, epoch_us(first_seen_at) // {DAY_US} AS seen_day,
-           row_number() OVER (
-             PARTITION BY cluster, node ORDER BY first_seen_at NULLS FIRST) AS place
-         FROM nodes),
-spell AS (SELECT cluster, node, rack, source,
-            CASE WHEN source = 'inventory' THEN seen_day END AS installed_day,
-            CASE WHEN place = 1 THEN -1000000 ELSE seen_day END AS from_day,
-            coalesce(lead(seen_day) OVER (PARTITION BY cluster, node ORDER BY place), 10000000)
-              AS until_day
-          FROM seen)
-"""
-"""Spells of nodes by day: a node's first reaches back, its last reaches on without an end."""
-
-
-def groups(store: Store, selection: Selection, by: RateGroup) -> pd.DataFrame:
-    """Failures and exposure by group and day: columns group, day, failures, exposure_node_days.
-
-    A week is named by its Monday (UTC). Failures of no known node, time of no named node, nodes
-    of no known rack and nodes whose installation is not known form the group `unknown`, and so
-    does what belongs to no partition. An exposure that is not known is NaN.
-    """
-    if by in ("rack", "node_age"):
-        total = _framed(_EXPOSURE, of_size(runs(store, selection), selection.min_gpus))
-        exposure = _exposure(store, selection, by, total)
-        failures = _failures(store, selection, by)
-    else:
-        exposure, failures = (
-            frame.assign(group=_week(frame) if by == "week" else frame["partition"])
-            for frame in _ran_and_failed(store, selection, by_partition=by == "partition")
-        )
-    keys = ["group", "day"]
-    counts = failures.groupby(keys).size().rename("failures")
-    days = exposure.groupby(keys)["exposure_node_days"]
-    known = exposure["exposure_node_days"].notna().groupby([exposure[key] for key in keys]).all()
-    table = pd.concat([counts, days.sum()], axis=1).fillna(0.0)
-    table["exposure_node_days"] = table["exposure_node_days"].where(
-        known.reindex(table.index, fill_value=True)
-    )
-    order = {name: place for place, name in enumerate(AGES)} if by == "node_age" else {}
-    return (
-        table.reset_index()
-        .sort_values(keys, key=lambda column: column.map(lambda value: order.get(value, value)))
-        .reset_index(drop=True)
-    )
-
-
-def _ran_and_failed(
-    store: Store, selection: Selection, *, by_partition: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Exposure and failures that count, of jobs and of nodes; nodes are of no known partition."""
-    ran = of_size(runs(store, selection, by_partition=by_partition), selection.min_gpus)
-    failed = of_size(job_failures(store, selection), selection.min_gpus)
-    days, nodes = (
-        {**of_nodes, "partition": np.full(len(of_nodes["day"]), "unknown", dtype=object)}
-        for of_nodes in (node_failure_days(store, selection), node_failures(store, selection))
-    )
-    return (
-        _framed((*_EXPOSURE, "partition"), ran, days),
-        _framed(("day", "partition"), failed, nodes),
-    )
-
-
-def _framed(names: Sequence[str], *tables: Columns) -> pd.DataFrame:
-    """The rows of tables one below the other as a frame, days as times of UTC."""
-    frame = pd.DataFrame(_together(names, *tables))
-    return frame.assign(day=frame["day"].dt.tz_localize("UTC"))
-
-
-def _failures(store: Store, selection: Selection, by: NodeGrouping) -> pd.DataFrame:
-    """The failures that count, one row each: columns day, group."""
-    frame = store.frame(
-        f"""WITH {failures_of(selection)}, {_SPELLS},
-            event AS (
-              SELECT cluster, node, failed_at FROM failure
-              UNION ALL SELECT cluster, node, start_at FROM node_failures
-              WHERE {node_failures_of(selection)}),
-            dated AS (SELECT *, CAST(failed_at AS DATE) - DATE '1970-01-01' AS day FROM event)
-            SELECT day, {_GROUPS[by]} AS "group"
-            FROM dated LEFT JOIN spell ON dated.cluster = spell.cluster
-              AND dated.node = spell.node AND day >= from_day AND day < until_day
-            ORDER BY ALL""",
-        selection.parameters,
-    )
-    return frame.assign(day=_as_day(frame["day"]))
-
-
-def _exposure(
-    store: Store, selection: Selection, by: NodeGrouping, total: pd.DataFrame
-) -> pd.DataFrame:
-    """Exposure by group and day.
-
-    What `total`, the attempts' exposure (columns day, exposure_node_days), holds beyond the time
-    of named nodes is of the group `unknown`.
-    """
-    named = _of_attempts(store, selection, by)
-    days = total.groupby("day")["exposure_node_days"].sum()
-    missing = days.sub(named.groupby("day")["exposure_node_days"].sum(), fill_value=0.0)
-    rest = missing[missing > ROUNDING * days].reset_index().assign(group="unknown")
-    return _stacked([named, rest, _of_inventory(store, selection, by)])
-
-
-def _of_attempts(store: Store, selection: Selection, by: NodeGrouping) -> pd.DataFrame:
-    """Exposure of the nodes that attempts name; an attempt's GPUs are shared evenly by them.
-
-    Attempts are split into days before their nodes are joined, and nodes are never grouped by
-    name: either way round costs twice as much on nine million nodes of attempts.
-    """
-    frame = store.frame(
-        f"""WITH {attempts_of(selection)}, {SPANS}, {_PIECES}, {_SPELLS},
-            held AS (
-              SELECT piece.cluster, day, {_GROUPS[by]} AS "group",
-                sum(job_nodes.n_gpus * run_us) AS gpu_us, sum(run_us) AS node_us,
-                sum(units * run_us / nullif(n_nodes, 0)) FILTER (job_nodes.n_gpus IS NULL)
-                  AS uneven_us
-              FROM piece JOIN job_nodes USING (cluster, attempt_key)
-              LEFT JOIN spell ON piece.cluster = spell.cluster AND job_nodes.node = spell.node
-                AND day >= from_day AND day < until_day
-              GROUP BY ALL)
-            SELECT day, "group", CASE WHEN basis = 'gpu_time'
-              THEN (coalesce(gpu_us, 0) + coalesce(uneven_us, 0)) / gpus_per_node ELSE node_us END
-              / {DAY_US} AS exposure_node_days
-            FROM held JOIN clusters USING (cluster) ORDER BY cluster, "group", day""",
-        selection.parameters,
-    )
-    return frame.assign(day=_as_day(frame["day"]))
-
-
-def _of_inventory(store: Store, selection: Selection, by: NodeGrouping) -> pd.DataFrame:
-    """Exposure of clusters without jobs: nodes of the inventory x period; NaN without one."""
-    frame = store.frame(
-        f"""WITH {node_days_of(selection)}, {_SPELLS},
-            stock AS (SELECT cluster, rack, installed_day, from_day, until_day, count(*) AS n_nodes
-                      FROM spell WHERE source = 'inventory' GROUP BY ALL)
-            SELECT day, {_GROUPS[by]} AS "group", sum(n_nodes * days) AS exposure_node_days
-            FROM logged_day LEFT JOIN stock ON logged_day.cluster = stock.cluster
-              AND day >= from_day AND day < until_day
-            GROUP BY logged_day.cluster, day, "group" ORDER BY ALL""",
-        selection.parameters,
-    )
-    return frame.assign(day=_as_day(frame["day"]))
-
-
-def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Frames one above the other; empty ones are left out, since pandas warns of them."""
-    filled = [frame for frame in frames if not frame.empty]
-    return pd.concat(filled, ignore_index=True) if filled else frames[0]
-
-
-def _as_day(days: pd.Series) -> pd.Series:
-    """Days since the epoch as UTC times; of any year, which pandas' own conversion is not."""
-    times = days.to_numpy(dtype=np.int64).astype("datetime64[D]").astype("datetime64[us]")
-    return pd.Series(times, index=days.index).dt.tz_localize("UTC")
-
-
-def _week(frame: pd.DataFrame) -> pd.Series:
-    """Date of the Monday (UTC) on or before each day."""
-    day = frame["day"]
-    monday: pd.Series = day - pd.to_timedelta(day.dt.dayofweek, unit="D")
-    name: pd.Series = monday.dt.strftime("%Y-%m-%d")
-    return name

@@ -10,7 +10,7 @@ from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
 from app.answers.reliability.mttf import measured
 from app.words import numbers
 from app.words.cells import Column
-from data.queries import reliability
+from data.queries import rate_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def rates(
     store: Store, selection: Selection, by: RateGroup, *, conf_level: float = 0.90, seed: int = 0
 ) -> tuple[GroupRate, ...]:
     """Failure rate of each group."""
-    groups = reliability.groups(store, selection, by)
+    groups = rate_groups.groups(store, selection, by)
     return group_rates(groups, conf_level=conf_level, seed=seed)
 
 

@@ -16,7 +16,7 @@ from analytics.frames import RATE_GROUPS
 from analytics.reliability.failure_rate import size_class
 from analytics.reliability.mttf import mttf_report
 from data.filters import Selection
-from data.queries import reliability
+from data.queries import rate_groups, reliability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +199,7 @@ def test_a_random_store_counts_as_by_hand(
         _compare_sizes(counts, hand)
         _compare_single_failures(counts, hand)
         for by in RATE_GROUPS:
-            _compare_groups(reliability.groups(store, selection, by), hand, by)
+            _compare_groups(rate_groups.groups(store, selection, by), hand, by)
 
 
 def _compare_days(counts: Any, hand: Hand, store: Store) -> None:
@@ -308,5 +308,5 @@ def test_the_order_of_rows_does_not_matter(
         one, other = (reliability.failure_counts(store, selection) for store in (first, second))
         assert mttf_report(one) == mttf_report(other)
         for by in RATE_GROUPS:
-            one, other = (reliability.groups(store, selection, by) for store in (first, second))
+            one, other = (rate_groups.groups(store, selection, by) for store in (first, second))
             pd.testing.assert_frame_equal(one, other)

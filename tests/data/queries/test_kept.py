@@ -11,7 +11,7 @@ import pandas as pd
 
 from analytics.frames import RATE_GROUPS
 from data.filters import Selection
-from data.queries import exposure, reliability
+from data.queries import exposure, rate_groups, reliability
 from data.queries.exposure import ANSWERS_KEPT, kept
 from data.store import Store
 
@@ -69,7 +69,7 @@ def test_questions_leave_what_is_kept_unchanged(
     ran, failed = reliability.runs(store, selection), reliability.job_failures(store, selection)
     before = [{name: column.copy() for name, column in rows.items()} for rows in (ran, failed)]
     for by in RATE_GROUPS:
-        reliability.groups(store, selection, by)
+        rate_groups.groups(store, selection, by)
     reliability.failure_counts(store, selection)
     assert reliability.runs(store, selection) is ran
     for rows, copy in zip((ran, failed), before, strict=True):

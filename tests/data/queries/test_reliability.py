@@ -11,7 +11,7 @@ import pytest
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import group_rates, mttf_report
 from data.filters import MTTF_MIN_GPUS, Selection
-from data.queries import reliability
+from data.queries import rate_groups, reliability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -218,7 +218,7 @@ def test_one_unknown_cluster_makes_the_sum_unknown_and_not_the_other(
         for cluster in (None, "log", "dark")
     }
     assert exposure == {None: None, "log": 16.0, "dark": None}
-    weeks = group_rates(reliability.groups(store, Selection(), "week"))
+    weeks = group_rates(rate_groups.groups(store, Selection(), "week"))
     assert [(w.group, w.estimate.failures, w.estimate.exposure) for w in weeks] == [
         ("2026-01-05", 3, None),
         ("2026-01-12", 1, 2.0),
@@ -279,7 +279,7 @@ def test_node_time_without_a_named_node_is_of_the_group_unknown(
     for by, known in (("rack", "r1"), ("node_age", "1 to 3 months")):
         found = {
             rate.group: (rate.estimate.failures, rate.estimate.exposure)
-            for rate in group_rates(reliability.groups(store, Selection(), by))
+            for rate in group_rates(rate_groups.groups(store, Selection(), by))
         }
         assert found == {known: (0, 1.0), "unknown": (1, 3.0)}
 
@@ -292,14 +292,14 @@ def test_gpus_that_do_not_divide_over_the_nodes_are_shared_evenly(
          "source": "inventory"} for i in range(3)
     ]  # fmt: skip
     rows.job("odd", ("n0", "n1", "n2"), n_gpus=16, start_at=BASE, end_at=BASE + 3 * DAY)
-    table = reliability.groups(store_of(rows), Selection(), "rack")
+    table = rate_groups.groups(store_of(rows), Selection(), "rack")
     by_rack = table.groupby("group")["exposure_node_days"].sum().to_dict()
     assert by_rack == pytest.approx({"r0": 2.0, "r1": 2.0, "r2": 2.0})
 
 
 def test_weeks_begin_on_monday_in_utc(rows: Any, store_of: Callable[[Any], Store]) -> None:
     rows.job("a", start_at=BASE - HOUR, end_at=BASE + HOUR, state="NODE_FAIL")
-    table = reliability.groups(store_of(rows), Selection(), "week")
+    table = rate_groups.groups(store_of(rows), Selection(), "week")
     assert table[["group", "failures", "exposure_node_days"]].values.tolist() == [
         ["2025-12-29", 0.0, pytest.approx(1 / 24)],
         ["2026-01-05", 1.0, pytest.approx(1 / 24)],
@@ -311,7 +311,7 @@ def test_the_groups_of_nothing_are_none(empty_store: Any) -> None:
 
     store = Store.open(empty_store)
     for by in RATE_GROUPS:
-        assert reliability.groups(store, Selection(), by).empty
+        assert rate_groups.groups(store, Selection(), by).empty
     counts = reliability.failure_counts(store, Selection())
     assert (counts.basis, counts.exposure_known, counts.from_at) == ("nothing", True, None)
     assert mttf_report(counts).rate.rate.value is None
