@@ -161,7 +161,7 @@ class _Reading:
     def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
-            with opened(str(path), workdir) as found:
+            with opened(str(path), workdir, partial=self.options.partial) as found:
                 self.add(found, relative, name)
                 self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
                 self.notices["files that end early, read up to there"] += bool(found.truncated)

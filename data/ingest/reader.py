@@ -106,6 +106,8 @@ class Options:
     """Path of the meta file of a straggler trace."""
     run_id: str | None = None
     """Run of training metrics that name neither run nor job."""
+    partial: bool | None = None
+    """Whether of a cut or damaged archive what came before is read; None where none can say."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
