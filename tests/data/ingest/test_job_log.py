@@ -80,10 +80,32 @@ def test_usual_names_hold_the_job(path: str, job_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["notes.txt", "slurm.out", "4711", "slurm-4711.out.bak", ".hidden"]
-)
+    "path",
+    [
+        "notes.txt", "slurm.out", "4711", "slurm-4711.out.bak", ".hidden",
+        "train-2024.log", "layer12.log", "layer-12.log", "big/train-2024-01-05.log", "2024_01.log",
+        "train-20240105_120000.out", "05-01-2024.log", "20240105.log", "train_1704067200.log",
+        "train-rank-3.err", "checkpoint_50000.log", "node.7.out",
+    ],
+)  # fmt: skip
 def test_other_names_hold_none(path: str) -> None:
     assert log_name(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "job_id"),
+    [
+        ("train-2024.log", "%x-%j.log", "2024"), ("rank-3.log", "%x-%j.log", "3"),
+        ("slurm-2024.out", None, "2024"), ("job_2024.log", None, "2024"),
+        ("train.o2024", None, "2024"), ("ranks-4711.log", None, "4711"),
+    ],
+)  # fmt: skip
+def test_a_name_that_says_so_holds_a_job_whatever_its_number(
+    path: str, pattern: str | None, job_id: str
+) -> None:
+    found = log_name(path, pattern)
+    assert found is not None
+    assert found.job_id == job_id
 
 
 @pytest.mark.parametrize(
