@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import settings
 from app.actions import build_demo
 from data.current import read_current
 from data.publish import writer
+from data.store import Store
 from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""
 
+MAIN = sys.modules["__main__"]
 DEMO_JOBS = 8_000
 DEMO_NODES = 64
 
@@ -31,6 +35,12 @@ DEMO_NODES = 64
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are named by their argument: what they hold (a time, say) may change with each run."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A page that ran stays behind as the main module, which processes of later tests would run."""
+    sys.modules["__main__"] = MAIN
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,10 +53,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A small demo store; only to be read."""
+    """A small demo store; only to be read. Held open: DuckDB serves who opens it again at once."""
     root = tmp_path_factory.mktemp("demo") / "store"
     shutil.copytree(_built_demo(tmp_path_factory), root)
-    yield root
+    with closing(Store.open(root)):
+        yield root
     current = read_current(root)
     assert current is not None
     assert current.snapshot == 1, "a test wrote to the store of all"
@@ -66,9 +77,10 @@ def _built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store into which nothing was read."""
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A store into which nothing was read; held open too."""
     root = tmp_path_factory.mktemp("empty") / "store"
     with writer(root) as building:
         building.publish()
-    return root
+    with closing(Store.open(root)):
+        yield root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 
 from app.actions import Options, ingest_files
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +48,8 @@ def _components_are_looked_for_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def incident_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Read in three turns; only to be read.
+def incident_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Read in three turns; only to be read, and held open.
 
     Job 7 fails four times in a row on n1. Two events 40 minutes apart on n3 are two incidents
     until those between them arrive: the later one is merged into the earlier. Job 9 lost its node
@@ -65,4 +67,5 @@ def incident_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / f"{turn}.txt"
         path.write_text(text, encoding="utf-8")
         ingest_files(root, source, [str(path)], Options(cluster="c", timezone="UTC"))
-    return root
+    with closing(Store.open(root)):
+        yield root

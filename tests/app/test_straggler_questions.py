@@ -19,6 +19,7 @@ from data.store import Store
 from data.synthetic.trace_schedule import TraceCosts, TraceShape, trace_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from app.answers.training.trace import StragglerTrace
@@ -75,6 +76,15 @@ def _traced(
         return trace.measured(opened, trace_id)
 
 
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, StragglerTrace]]:
+    """A trace of a job of two nodes with a slow worker, and its store; only to be read."""
+    folder = tmp_path_factory.mktemp("slow")
+    found = _traced(folder, _row(), slow=1.5)
+    with contextlib.closing(Store.open(folder / "store")) as store:
+        yield store, found
+
+
 def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> None:
     found = _traced(tmp_path, _row())
     assert found.nodes.node_of == {(0, 0): "n9", (1, 0): "n9", (0, 1): "n10", (1, 1): "n10"}
@@ -85,8 +95,10 @@ def test_a_workers_node_follows_the_order_of_the_node_list(tmp_path: Path) -> No
     )
 
 
-def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(tmp_path: Path) -> None:
-    found = _traced(tmp_path, _row(), slow=1.5)
+def test_the_node_of_a_slow_worker_has_most_of_what_workers_cost_alone(
+    slow: tuple[Store, StragglerTrace],
+) -> None:
+    _, found = slow
     assert found.node_concentration is not None
     name, spread = found.node_concentration
     alone = np.maximum(found.analysis.slowdowns.by_worker_exact - 1, 0).sum(
@@ -124,35 +136,36 @@ def test_the_time_of_the_trace_tells_the_attempt(tmp_path: Path) -> None:
     assert set(found.nodes.node_of.values()) == {"n1", "n2"}
 
 
-def test_gpu_hours_are_those_of_the_run(tmp_path: Path) -> None:
-    _traced(tmp_path, _row())
-    with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        traces = fleet.traces(store, Selection())
-        assert traces["gpu_hours"].tolist() == [16 * 12]
-        assert fleet.measured(store, Selection()).n_without_gpu_hours == 0
-        assert fleet.traces(store, Selection(partition="x")).empty
-        assert fleet.traces(store, Selection(min_gpus=17)).empty
-        assert len(fleet.traces(store, Selection(cluster="c", min_gpus=16))) == 1
+def test_gpu_hours_are_those_of_the_run(slow: tuple[Store, StragglerTrace]) -> None:
+    store, _ = slow
+    traces = fleet.traces(store, Selection())
+    assert traces["gpu_hours"].tolist() == [16 * 12]
+    assert fleet.measured(store, Selection()).n_without_gpu_hours == 0
+    assert fleet.traces(store, Selection(partition="x")).empty
+    assert fleet.traces(store, Selection(min_gpus=17)).empty
+    assert len(fleet.traces(store, Selection(cluster="c", min_gpus=16))) == 1
 
 
-def test_the_answer_has_intervals_and_opens_workers_with_their_nodes(tmp_path: Path) -> None:
-    found = _traced(tmp_path, _row(), slow=1.5)
+def test_the_answer_has_intervals_and_opens_workers_with_their_nodes(
+    slow: tuple[Store, StragglerTrace],
+) -> None:
+    store, found = slow
     slowdown, wasted, hours, *_ = trace.answer(found).numbers
     assert (slowdown.exact, wasted.exact) == (found.slowdown, found.wasted)
     assert (slowdown.n, hours.unit) == ("2", "GPU-hours per day")
     assert " to " in slowdown.interval
-    with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        workers = trace.answer(found).numbers[3].opens
-        assert workers is not None
-        rows = workers.opened(of_store(store), limit=1).values
+    workers = trace.answer(found).numbers[3].opens
+    assert workers is not None
+    rows = workers.opened(of_store(store), limit=1).values
     assert rows[0][:3] == (1, 1, "n10")
     assert rows[0][-1] == "c"
 
 
-def test_what_a_fix_gives_back_is_said_with_its_interval(tmp_path: Path) -> None:
-    found = _traced(tmp_path, _row(), slow=1.5)
-    with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        said = fix.answer(of_store(store), found, "worker:1,1")
+def test_what_a_fix_gives_back_is_said_with_its_interval(
+    slow: tuple[Store, StragglerTrace],
+) -> None:
+    store, found = slow
+    said = fix.answer(of_store(store), found, "worker:1,1")
     ratio, hours = said.numbers
     assert said.sentence.startswith("Fixing worker dp 1, stage 1 (n10) gives back ")
     assert said.sentence.endswith(" GPU-hours a day of training.")
@@ -160,10 +173,11 @@ def test_what_a_fix_gives_back_is_said_with_its_interval(tmp_path: Path) -> None
     assert hours.exact.value == pytest.approx(16 * 24 * ratio.exact.value)
 
 
-def test_traces_of_the_fleet_name_what_a_click_opens(tmp_path: Path) -> None:
-    found = _traced(tmp_path, _row(), slow=1.5)
-    with contextlib.closing(Store.open(tmp_path / "store")) as store:
-        said = fleet.answer(of_store(store), Selection())
+def test_traces_of_the_fleet_name_what_a_click_opens(
+    slow: tuple[Store, StragglerTrace],
+) -> None:
+    store, found = slow
+    said = fleet.answer(of_store(store), Selection())
     table = said.table("straggler_traces")
     links = {column.key: column.link for column in table.columns if column.link}
     assert links == {"trace": "trace", "job_id": "job"}

@@ -62,7 +62,7 @@ def read_sacct(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., SacctT
     def read(content: str | bytes, **options: Any) -> SacctText:
         path = folder / "sacct.txt"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        with duckdb.connect() as connection, opened(str(path), folder) as found:
+        with duckdb.cursor() as connection, opened(str(path), folder) as found:
             connection.execute("SET TimeZone='UTC'")
             batch = sacct.read(found, Options(**options), connection)
             jobs = batch.tables["jobs"].df().astype(object)

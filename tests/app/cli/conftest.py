@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 
 from app.cli import main
 from data.current import read_current
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,12 +72,13 @@ def refused(faultline: Callable[..., Said]) -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def sacct_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A store of three real-looking attempts; only to be read."""
+    """A store of three real-looking attempts; only to be read, and held open."""
     folder = tmp_path_factory.mktemp("sacct")
     (folder / "sacct.txt").write_text(SACCT, encoding="utf-8")
     root = folder / "store"
     assert main(["ingest", "sacct", str(folder / "sacct.txt"), "--store", str(root)]) == 0
-    yield root
+    with closing(Store.open(root)):
+        yield root
     current = read_current(root)
     assert current is not None
     assert current.snapshot == 1, "a test wrote to the store of all"

@@ -6,8 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,16 +94,15 @@ def test_options_say_what_the_file_does_not(faultline: Callable[..., Any], tmp_p
     assert row == {"cluster": "mine", "start_at": "2026-01-05T05:00:00+00:00"}
 
 
-def test_standard_input_is_a_file(tmp_path: Path) -> None:
-    environment = os.environ | {"FAULTLINE_STORE": str(tmp_path / "store")}
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", "ingest", "sacct", "-"],
-        input=ACCOUNTS, capture_output=True, text=True, check=False, env=environment,
-        cwd=Path(__file__).resolve().parents[3],
-    )  # fmt: skip
-    assert done.returncode == 0
-    assert all(line.startswith("-: ") for line in done.stderr.splitlines())
-    assert json.loads(done.stdout)["rows_kept"] == 1
+def test_standard_input_is_a_file(
+    faultline: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ACCOUNTS.encode())))
+    said = faultline("ingest", "sacct", "-")
+    assert said.code == 0
+    assert all(line.startswith("-: ") for line in said.err.splitlines())
+    assert said.json["rows_kept"] == 1
     assert (tmp_path / "store" / "CURRENT").is_file()
 
 

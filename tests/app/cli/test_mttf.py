@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.cli import main
+from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 ESTIMATE = {"value", "lower", "upper", "conf_level", "n"}
@@ -27,7 +29,8 @@ def reference(name: str) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def lanl_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lanl_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The failures of Los Alamos; only to be read, and held open."""
     folder = Path(__file__).resolve().parents[4] / "shared" / "data" / "lanl"
     if not folder.is_dir():
         pytest.skip(f"real data are not at {folder}")
@@ -35,7 +38,8 @@ def lanl_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path,) = folder.glob("*.csv")
     command = ["ingest", "failure-log", str(path), "--mapping", "lanl", "--store", str(root)]
     assert main(command) == 0
-    return root
+    with closing(Store.open(root)):
+        yield root
 
 
 @pytest.mark.parametrize(

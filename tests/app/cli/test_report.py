@@ -35,7 +35,7 @@ def test_it_names_its_files_and_hashes_its_content(
     page = Path(path).read_text(encoding="utf-8")
     assert "synthetic" in page.lower()
     assert len(said.json["content_sha256"]) == 64
-    again = faultline("report", "--store", demo_store, "--out", tmp_path)
+    again = faultline("report", "--store", demo_store, "--out", tmp_path, "--as", "json")
     assert again.json["content_sha256"] == said.json["content_sha256"]
 
 
@@ -43,7 +43,8 @@ def test_it_counts_jobs_of_all_sizes_unless_told_otherwise(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
 ) -> None:
     def page(*options: object) -> str:
-        said = faultline("report", "--store", demo_store, "--out", tmp_path, *options)
+        command = ("report", "--store", demo_store, "--out", tmp_path, "--as", "md")
+        said = faultline(*command, *options)
         return Path(said.json["files"][0]).read_text(encoding="utf-8")
 
     failures = faultline("mttf", "--store", demo_store, "--min-gpus", 0).json["failures"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,8 +46,8 @@ NAMES = ("alice", "bob_k", "carol", "dave", "erin", "physics", "bio", "train-70b
 
 
 @pytest.fixture(scope="session")
-def awkward_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Names of people in columns, texts and paths; formulas, markup and open outages."""
+def awkward_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of people in columns, texts and paths; formulas, markup and open outages; held open."""
     folder = tmp_path_factory.mktemp("awkward")
     root = folder / "store"
     for source, name, content in (
@@ -61,7 +62,8 @@ def awkward_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.close()
     for incident_id in ids:
         State(root).annotate(f"incident:{incident_id}", "note", "=1+1 ask alice", author="erin")
-    return root
+    with closing(Store.open(root)):
+        yield root
 
 
 @pytest.fixture

@@ -36,8 +36,10 @@ def _report(store: Path, selection: Selection = EVERYTHING, **options: object) -
         return kinds.report(opened, "fleet", selection, **options)
 
 
-def test_its_numbers_are_those_of_the_questions(demo_store: Path) -> None:
-    report = _report(demo_store)
+def test_its_numbers_are_those_of_the_questions(
+    demo_store: Path, reports: dict[str, Report]
+) -> None:
+    report = reports["fleet"]
     with closing(Store.open(demo_store)) as store:
         measured = mttf.measured(store, Selection())
         failures = verdicts.summarised(store, Selection())
@@ -116,8 +118,8 @@ def test_an_empty_store_says_that_nothing_is_known(empty_store: Path) -> None:
     assert {block.title for part in report.sections for block in part.blocks} >= {"All causes"}
 
 
-def test_the_report_says_where_the_gpu_hours_went(demo_store: Path) -> None:
-    tables = {table.key: table for table in _report(demo_store).tables}
+def test_the_report_says_where_the_gpu_hours_went(reports: dict[str, Report]) -> None:
+    tables = {table.key: table for table in reports["fleet"].tables}
     buckets = tables["gpu_hours"]
     assert len(buckets.rows) == 12
     productive = dict(zip(buckets.headers, buckets.printed[0], strict=True))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.reports.report import Report
 
 SAMPLE = Path(__file__).resolve().parents[3] / "app" / "reports" / "sample"
-SMALL = DemoSpec.of(2_000, 16, None, 0)
+SMALL = DemoSpec.of(800, 16, None, 0)
 FORMS = ("html", "pdf", "xlsx", "md", "json")
 
 

@@ -25,12 +25,13 @@ JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|Nod
 """
 
 
-@pytest.fixture
-def own_store(tmp_path: Path) -> Path:
-    """A store with one ingest: two attempts and a record that could not be read."""
-    (tmp_path / "sacct.txt").write_text(SACCT)
-    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
-    return tmp_path / "store"
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One ingest: two attempts and a record that could not be read; only to be read."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "sacct.txt").write_text(SACCT)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
+    return folder / "store"
 
 
 def test_the_page_says_what_is_there_and_what_is_missing(

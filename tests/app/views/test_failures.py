@@ -28,12 +28,13 @@ JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|Nod
 """
 
 
-@pytest.fixture
-def own_store(tmp_path: Path) -> Path:
-    """A real store: one attempt completed, one lost its node."""
-    (tmp_path / "sacct.txt").write_text(SACCT)
-    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
-    return tmp_path / "store"
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real store: one attempt completed, one lost its node; only to be read."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "sacct.txt").write_text(SACCT)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
+    return folder / "store"
 
 
 FAILURE_LOG = """\

@@ -49,6 +49,14 @@ def own_store(_first: Path, tmp_path: Path) -> Path:
     return shutil.copytree(_first, tmp_path / "store")
 
 
+@pytest.fixture(scope="module")
+def built_store(_first: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its ledger; only to be read."""
+    store = shutil.copytree(_first, tmp_path_factory.mktemp("built") / "store")
+    build_ledger(store)
+    return store
+
+
 def _ingested(folder: Path, text: str) -> Path:
     (folder / "sacct.txt").write_text(text)
     ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
@@ -154,9 +162,9 @@ def test_the_first_reader_has_it_built(open_page: Callable[..., AppTest], own_st
 
 
 def test_without_a_price_the_setting_is_named(
-    open_page: Callable[..., AppTest], own_store: Path
+    open_page: Callable[..., AppTest], built_store: Path
 ) -> None:
-    page = open_page(own_store, PAGE, period="all", tab="All buckets")
+    page = open_page(built_store, PAGE, period="all", tab="All buckets")
     assert "Cost of the losses" not in [metric.label for metric in page.metric]
     assert _says(page, "gpu_hour_price")
 
@@ -214,10 +222,9 @@ def test_failures_without_jobs_say_what_would_fill_it(
 
 
 def test_a_selection_without_jobs_is_told_from_a_store_without_gpus(
-    open_page: Callable[..., AppTest], own_store: Path
+    open_page: Callable[..., AppTest], built_store: Path
 ) -> None:
-    build_ledger(own_store)
-    page = open_page(own_store, PAGE, period="all", min_gpus="999")
+    page = open_page(built_store, PAGE, period="all", min_gpus="999")
     assert _says(page, "Nothing ran and nothing failed in this selection")
 
 
@@ -268,8 +275,8 @@ def test_of_several_clusters_only_those_without_a_record_of_nodes_states_are_bou
     assert any("unknown of c" in button.label for button in page.button)
 
 
-def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], own_store: Path) -> None:
-    page = open_page(own_store, PAGE, period="all", tab="Lost work")
+def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], built_store: Path) -> None:
+    page = open_page(built_store, PAGE, period="all", tab="Lost work")
     assert list(page.dataframe[0].value["cause_name"]) == ["node_lost"]
 
 

@@ -30,7 +30,7 @@ JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|Nod
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _no_spares_left() -> Iterator[None]:
     yield
     keep_spares(0)

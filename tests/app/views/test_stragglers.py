@@ -55,6 +55,12 @@ def _store(
     return folder / "store"
 
 
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, as most tests want it; only to be read."""
+    return _store(tmp_path_factory.mktemp("own"))
+
+
 def _says(page: AppTest, words: str) -> bool:
     return any(words in each.value for each in [*page.markdown, *page.caption, *page.warning])
 
@@ -153,17 +159,17 @@ def test_when_and_where_a_run_straggles_is_said(
 
 @pytest.mark.parametrize("part", ["worker:1,0", "stage:1", "type:forward-compute"])
 def test_a_fix_of_a_link_says_what_it_gives_back(
-    open_page: Callable[..., AppTest], tmp_path: Path, part: str
+    open_page: Callable[..., AppTest], own_store: Path, part: str
 ) -> None:
-    page = open_page(_store(tmp_path), PAGE, tab="Fix and timelines", fix=part)
+    page = open_page(own_store, PAGE, tab="Fix and timelines", fix=part)
     assert not page.exception
     assert page.session_state["fix"] == part
     assert _says(page, "of the step time")
     assert _says(page, "GPU-hours a day of training")
 
 
-def test_a_timeline_is_that_of_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAULTLINE_STORE", str(_store(tmp_path)))
+def test_a_timeline_is_that_of_the_trace(own_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTLINE_STORE", str(own_store))
     trace = ask(fleet.traces, Selection())["trace_id"][0]
     text = ask(fix.timeline, trace, "fixed", part="worker:1,0", steps=[2])
     events = json.loads(text)["traceEvents"]
@@ -171,9 +177,9 @@ def test_a_timeline_is_that_of_the_trace(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_store_of_traces_alone_is_no_empty_store(
-    open_page: Callable[..., AppTest], tmp_path: Path
+    open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = open_page(_store(tmp_path), PAGE)
+    page = open_page(own_store, PAGE)
     assert not page.exception
     assert page.title[0].value.startswith("Worker dp 1, stage 0 makes")
     assert "own" in page.caption[0].value
@@ -224,9 +230,9 @@ def test_traces_outside_the_selection_are_counted(
 
 @pytest.mark.parametrize("metric", ["Slowdown S", "M_W, slowest workers", "M_S, last stage"])
 def test_every_headline_opens_its_rows(
-    open_page: Callable[..., AppTest], tmp_path: Path, metric: str
+    open_page: Callable[..., AppTest], own_store: Path, metric: str
 ) -> None:
-    page = open_page(_store(tmp_path), PAGE)
+    page = open_page(own_store, PAGE)
     page.button(key=f"rows_{metric}").click().run()
     assert not page.exception
     assert len(page.dataframe) == 2

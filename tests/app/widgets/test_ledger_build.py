@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,15 +35,21 @@ JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|Nod
 """
 
 
+@pytest.fixture(scope="module")
+def _ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ledger")
+    (folder / "sacct.txt").write_text(SACCT)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
+    return folder / "store"
+
+
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(_ingested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of one job, whose ledger was never asked for."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    (tmp_path / "sacct.txt").write_text(SACCT)
-    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     monkeypatch.setenv("FAULTLINE_STORE", str(tmp_path / "store"))
-    return tmp_path / "store"
+    return shutil.copytree(_ingested, tmp_path / "store")
 
 
 def _has_ledger(root: Path) -> bool:

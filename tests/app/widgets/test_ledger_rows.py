@@ -30,16 +30,22 @@ JobID|Cluster|Partition|User|Account|State|Submit|Start|End|NNodes|AllocTRES|Nod
 """
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with its ledger; only to be read."""
+    folder = tmp_path_factory.mktemp("ledger")
+    (folder / "sacct.txt").write_text(SACCT)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
+    build_ledger(folder / "store")
+    return folder / "store"
+
+
 @pytest.mark.parametrize(("cause", "jobs"), [("node_lost", ["2"]), ("pcie", []), (None, [])])
 def test_a_loss_opens_the_attempts_of_its_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str | None, jobs: list[str]
+    root: Path, monkeypatch: pytest.MonkeyPatch, cause: str | None, jobs: list[str]
 ) -> None:
     st.cache_data.clear()
     st.cache_resource.clear()
-    root = tmp_path / "store"
-    (tmp_path / "sacct.txt").write_text(SACCT)
-    ingest_files(root, "sacct", [str(tmp_path / "sacct.txt")], Options())
-    build_ledger(root)
     monkeypatch.setenv("FAULTLINE_STORE", str(root))
     page = AppTest.from_string(PAGE.format(cause=cause), default_timeout=60)
     page.query_params["period"] = "all"

@@ -48,7 +48,7 @@ def read(folder: Path, text: str, toml: str | None = TEN_LINES, **options: Any) 
 
 def read_file(path: Path, **options: Any) -> Batch:
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    batch = failure_log.read(source, Options(**options), duckdb.connect())
+    batch = failure_log.read(source, Options(**options), duckdb.cursor())
     skipped = sum(batch.skipped_by_reason.values())
     assert batch.rows_read == batch.rows_kept + skipped + len(batch.rejected)
     return batch

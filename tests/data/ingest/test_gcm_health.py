@@ -36,7 +36,7 @@ def read(folder: Path, text: str, **options: Any) -> Batch:
     path = folder / "checks.jsonl"
     path.write_text(text, encoding="utf-8")
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return gcm_health.read(source, Options(**options), duckdb.connect())
+    return gcm_health.read(source, Options(**options), duckdb.cursor())
 
 
 def read_checks(folder: Path, *changes: dict[str, Any], **options: Any) -> Batch:

@@ -53,6 +53,15 @@ def accounts(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def accounts_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of these accounts; only to be copied."""
+    folder = tmp_path_factory.mktemp("accounts")
+    (folder / "accounts.txt").write_text(ACCOUNTS, encoding="utf-8")
+    store_of(folder / "store", ("sacct", folder / "accounts.txt"))
+    return folder / "store"
+
+
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     folder = tmp_path / "logs"
@@ -177,11 +186,12 @@ def test_the_attempt_does_not_depend_on_the_order_of_ingests(
                         ("2026-01-05T06:01:00Z", 0), ("2027-01-01T00:00:00Z", 6)],
 )  # fmt: skip
 def test_a_log_belongs_to_the_attempt_of_its_last_date_else_to_the_last_one(
-    tmp_path: Path, accounts: Path, dated: str, hour: int
+    tmp_path: Path, accounts_store: Path, dated: str, hour: int
 ) -> None:
+    shutil.copytree(accounts_store, tmp_path / "store")
     log = tmp_path / "slurm-1.out"
     log.write_text(f"{dated} gone\n", encoding="utf-8")
-    store_of(tmp_path / "store", ("sacct", accounts), ("job-log", log))
+    store_of(tmp_path / "store", ("job-log", log))
     (row,) = rows(tmp_path / "store", "SELECT start_at FROM job_logs JOIN jobs USING (attempt_key)")
     assert row["start_at"].hour == hour
 

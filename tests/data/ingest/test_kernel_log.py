@@ -46,7 +46,7 @@ def read_file(path: Path, **options: Any) -> Batch:
         key: options.pop(key) for key in ("modified_at", "truncated") if key in options
     }
     source = Source(path, path.name, **({"modified_at": WRITTEN} | source_options))
-    return kernel_log.read(source, Options(**options), duckdb.connect())
+    return kernel_log.read(source, Options(**options), duckdb.cursor())
 
 
 def rows(batch: Batch) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ def read(folder: Path, text: str, **options: Any) -> Batch:
     path = folder / "events"
     path.write_text(text, encoding="utf-8", newline="")
     source = Source(path, path.name, datetime(2025, 3, 1, tzinfo=UTC))
-    return sacctmgr_events.read(source, Options(**options), duckdb.connect())
+    return sacctmgr_events.read(source, Options(**options), duckdb.cursor())
 
 
 def read_events(folder: Path, *events: str, **options: Any) -> Batch:

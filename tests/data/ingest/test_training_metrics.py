@@ -35,7 +35,7 @@ def rows_of(folder: Path, text: str | bytes, **options: Any) -> tuple[Batch, lis
     """What the reader makes of a text, and its rows with None for what is unknown."""
     path = folder / "metrics.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    with duckdb.connect() as connection, opened(str(path), folder) as found:
+    with duckdb.cursor() as connection, opened(str(path), folder) as found:
         connection.execute("SET TimeZone='UTC'")
         batch = training_metrics.read(found, Options(**{"job_id": "7"} | options), connection)
         table = batch.tables["training_metrics"]
