@@ -69,11 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--job-id", metavar="ID", help="job of training metrics or a straggler trace"
     )
     parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
-    parser.add_argument(
-        "--partial",
-        action="store_true",
-        help="of a cut-off or damaged archive read what came before the break",
-    )
+    options.add_partial(parser)
     options.add_format(parser)
 
 
