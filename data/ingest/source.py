@@ -173,8 +173,7 @@ def _scan(
     while truncated and hashed.read(CHUNK):  # what lies behind the break belongs to the hash
         pass
     if truncated:
-        told = f"after {text.n_bytes:,} bytes: {truncated}"
-        truncated = f"{kind or 'file'} data ends early or is broken ({told})"
+        truncated = f"{kind or 'file'} data ends early or is broken ({truncated})"
     if text.n_bytes == 0:
         raise SourceError(f"{name}: holds nothing: {truncated or 'copy it again'}")
     text_path = in_place or copy
@@ -182,7 +181,9 @@ def _scan(
     if not text.is_plain():
         text_path, n_replaced, n_nuls = _replaced(text_path, copy.with_suffix(".utf8"))
     sha256 = hashed.digest.hexdigest()
-    return Source(text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls)
+    return Source(
+        text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls, n_bytes=text.n_bytes
+    )
 
 
 def _kind(head: bytes) -> str | None:

@@ -235,6 +235,16 @@ def test_packed_logs_are_unpacked(tmp_path: Path, ending: str, packed: Any) -> N
     assert len(rows(tmp_path / "store", "FROM job_logs")) == 2
 
 
+def test_a_cut_log_among_others_is_rejected_unless_asked_for(tmp_path: Path, logs: Path) -> None:
+    (logs / "slurm-2.out.gz").write_bytes(gzip.compress(b"one\ntwo\n")[:-6])
+    (whole,) = store_of(tmp_path / "store", ("job-log", logs), partial=False)
+    assert (whole.rows_kept, whole.rows_rejected) == (3, 1)
+    assert "gzip data ends early or is broken" in next(iter(whole.rejected_by_reason))
+    (partial,) = store_of(tmp_path / "store", ("job-log", logs), partial=True)
+    assert (partial.rows_kept, partial.rows_rejected) == (5, 0)
+    assert "files that end early, read up to there: 1" in partial.notices
+
+
 def test_bytes_that_are_no_text_do_not_stop_a_log(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()

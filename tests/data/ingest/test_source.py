@@ -85,7 +85,8 @@ def test_of_a_cut_archive_what_precedes_the_cut_is_read(tmp_path: Path, kind: st
         assert 100_000 < len(read) < len(text)
         assert text.startswith(read)
         assert found.truncated is not None
-        assert f"ends early or is broken (after {len(read):,} bytes: " in found.truncated
+        assert "ends early or is broken" in found.truncated
+        assert f": {len(read):,} bytes before it were read" in found.notices()[0]
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
 
 
