@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import duckdb
     import pandas as pd
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -26,8 +28,22 @@ def _filled(column: Any) -> NDArray[Any]:
     return values
 
 
-def arrow_of(frame: pd.DataFrame) -> pa.Table:
-    """A frame as DuckDB reads it at once; objects of a frame it would look through first."""
+def frame_of(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, object] | None = None
+) -> pd.DataFrame:
+    """Rows of a query, times in UTC; quicker than DuckDB's own frame where they are few."""
+    import pandas as pd  # here: whoever only reads columns does without it
+
+    return pd.DataFrame(columns_of(connection.execute(sql, parameters)))
+
+
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, **frames: pd.DataFrame) -> Iterator[None]:
+    """Lets SQL read frames by their names; as Arrow, for objects DuckDB would look through."""
     import pyarrow as pa  # here: whoever only reads does without it
 
-    return pa.table({name: pa.array(frame[name]) for name in frame})
+    for name, frame in frames.items():
+        connection.register(name, pa.table({column: pa.array(frame[column]) for column in frame}))
+    yield
+    for name in frames:
+        connection.unregister(name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -29,14 +31,6 @@ class Current:
     synthetic: bool
     """Whether `faultline demo` generated it."""
 
-    def is_sound(self) -> bool:
-        """Whether the fields are of their types and name a file of the store itself."""
-        numbers = (self.snapshot, self.schema_version)
-        return (
-            all(type(number) is int for number in numbers)
-            and self.file == f"warehouse-{self.snapshot}.duckdb"
-        )
-
     def to_json(self) -> str:
         """The file's content: one line of JSON."""
         return json.dumps(asdict(self)) + "\n"
@@ -61,11 +55,34 @@ def read_current(root: Path) -> Current | None:
         raise StoreError(
             f"{path}: is not what a publish writes ({error}): restore it from a backup"
         ) from None
-    if not current.is_sound():
+    numbers = all(type(one) is int for one in (current.snapshot, current.schema_version))
+    if not numbers or current.file != f"warehouse-{current.snapshot}.duckdb":
         raise StoreError(f"{path}: is not what a publish writes: restore it from a backup")
     if not (root / current.file).is_file():
         raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
     return current
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replaces a small file at once: readers see the old or the new one, never a part."""
+    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        sync(aside)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file or folder is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def refuse_newer(root: Path, current: Current | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from math import prod
 
 MAX_HOSTS = 200_000
 """Hosts of one list; a longer one is a mistake or an attack."""
@@ -59,10 +60,7 @@ def _expand_items(text: str) -> list[str]:
     hosts: list[str] = []
     for item in items:
         parts = [[plain] if plain else _numbers(group) for group, plain in _PART.findall(item)]
-        size = 1
-        for part in parts:
-            size *= len(part)
-        if len(hosts) + size > MAX_HOSTS:
+        if len(hosts) + prod(map(len, parts)) > MAX_HOSTS:
             raise HostListError(f"host list names over {MAX_HOSTS:,} hosts")
         hosts.extend("".join(combination) for combination in product(*parts))
     return hosts

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 from typing import TYPE_CHECKING, Any
 
+from data.current import replace_file
 from data.errors import StoreError
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
     path = folder / f"{training_sha256}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")))
-        _replace(folder / _POINTER, path.name + "\n")
+        replace_file(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+        replace_file(folder / _POINTER, path.name + "\n")
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror}): check access") from None
     return path
@@ -85,17 +84,3 @@ def load_model(root: Path, training_sha256: str | None = None) -> dict[str, Any]
     if not isinstance(document, dict):
         raise StoreError(f"{path}: is no model: train it again")
     return document
-
-
-def _replace(path: Path, text: str) -> None:
-    """Writes a file aside, then puts it in its place at once."""
-    aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
-    try:
-        with aside.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise

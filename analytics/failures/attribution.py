@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analytics.failures.claims import claim_processes, dismiss
 from analytics.failures.evidence import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
     from analytics.failures.precedence import Weights
 
@@ -22,6 +23,8 @@ LOST = {"NODE_FAIL": "node_lost", "BOOT_FAIL": "node_lost"}
 """States in which the scheduler lost a node: no cause, and not the program's doing."""
 CRASH_SIGNALS = (4, 6, 8, 11)
 """SIGILL, SIGABRT, SIGFPE, SIGSEGV: the program ended by its own fault."""
+AGREEING = 3
+"""Lines that must agree on the error of a clock."""
 
 
 @dataclass(frozen=True)
@@ -140,38 +143,106 @@ def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.D
     rows["domain"] = rows["cause"].map(lambda name: domain[name].domain if name in domain else None)
     rows["weight"] = rows["odds"].fillna(0.0) * rows["causal_ratio"].fillna(1.0)
     rows["role"], rows["why"] = "cause", ""
-    dismiss(rows, rows["cause"].isna(), "context", "names no cause")
-    dismiss(rows, rows["odds"].fillna(0.0).le(0), "context", "too mild to be the cause")
-    dismiss(rows, rows["weight"].le(0), "context", "as frequent around successful jobs")
-    claim_processes(rows, table)
+    _dismiss(rows, rows["cause"].isna(), "context", "names no cause")
+    _dismiss(rows, rows["odds"].fillna(0.0).le(0), "context", "too mild to be the cause")
+    _dismiss(rows, rows["weight"].le(0), "context", "as frequent around successful jobs")
+    _claim_processes(rows, table)
     state = attempts["state"].to_numpy()[rows["row"]]
     lost = np.isin(state, list(LOST)) | attempts["failed_node"].notna().to_numpy()[rows["row"]]
-    dismiss(rows, lost & rows["domain"].eq("user").to_numpy(), "excluded", "the node was lost")
-    dismiss(
-        rows,
-        lost & rows["cause"].isin(["node_lost", "requeued"]).to_numpy(),
-        "context",
-        "says again that the node was lost",
-    )
-    alone = rows["cause"].isin(table.only_the_program) & rows["role"].eq("cause")
-    by_itself = np.isin(rows["row"], rows.loc[alone & rows["weight"].ge(1), "row"])
-    dismiss(
-        rows,
-        by_itself & ~rows["domain"].eq("user").to_numpy(),
-        "excluded",
-        "only the program itself makes the error in its log",
-    )
-    deep = (
-        rows["role"].eq("cause")
-        & ~rows["cause"].isin(table.proximate)
-        & rows["weight"].ge(1)
-        & rows["domain"].isin(["hardware", "system_software"])
-    )
-    explained = np.isin(rows["row"], rows.loc[deep, "row"])
-    dismiss(
-        rows, explained & rows["cause"].isin(table.proximate), "consequence", "follows the cause"
-    )
+    by_program, proximate = rows["domain"].eq("user"), rows["cause"].isin(table.proximate)
+    again = rows["cause"].isin(["node_lost", "requeued"])
+    _dismiss(rows, lost & by_program, "excluded", "the node was lost")
+    _dismiss(rows, lost & again, "context", "says again that the node was lost")
+    alone = rows["weight"].ge(1) & rows["cause"].isin(table.only_the_program)
+    why = "only the program itself makes the error in its log"
+    _dismiss(rows, _shared(rows, alone) & ~by_program, "excluded", why)
+    deep = rows["weight"].ge(1) & rows["domain"].isin(["hardware", "system_software"]) & ~proximate
+    _dismiss(rows, _shared(rows, deep) & proximate, "consequence", "follows the cause")
     return rows
+
+
+def _shared(rows: pd.DataFrame, which: pd.Series) -> NDArray[np.bool_]:
+    """All rows of the attempts of these rows."""
+    found: NDArray[np.bool_] = np.isin(rows["row"], rows.loc[which, "row"])
+    return found
+
+
+def _dismiss(rows: pd.DataFrame, which: NDArray[np.bool_] | pd.Series, role: str, why: str) -> None:
+    """Takes rows that still count as a cause out of the weighing."""
+    chosen = np.asarray(which, dtype=bool) & rows["role"].eq("cause").to_numpy()
+    if chosen.any():
+        rows.loc[chosen, ["role", "why"]] = [role, why]
+        rows.loc[chosen, "weight"] = 0.0
+
+
+def _claim_processes(rows: pd.DataFrame, table: Weights) -> None:
+    """A line about one process counts for one attempt: the one named, else the nearest end."""
+    own = rows["scope"].eq("process")
+    if not own.any():
+        return
+    named = rows["job_named"]
+    other = own & named.eq(False)
+    _dismiss(rows, other, "excluded", "names another job")
+    far = own & ~(rows["offset_s"].ge(-table.before_s) & rows["offset_s"].le(table.after_s))
+    _dismiss(rows, far & ~named.eq(True), "excluded", "too long before or after the end")
+    open_ = rows[own & rows["role"].eq("cause")]
+    apart = (open_["offset_s"] - clock_offsets(open_)).abs()
+    order = open_.assign(named=open_["job_named"].ne(True), apart=apart).sort_values(
+        ["cluster", "key", "named", "apart", "attempt"]
+    )
+    beaten = order.index[order.duplicated(["cluster", "key"])]
+    _dismiss(rows, rows.index.isin(beaten), "excluded", "another attempt ended nearer to it")
+
+
+def clock_offsets(pairs: pd.DataFrame, *, bin_s: float = 5.0) -> pd.Series:
+    """Seconds by which the clock of observations runs ahead of the scheduler's.
+
+    Lines about a process are written as it dies, so their offsets from the right ends pile up at
+    one value, those from other ends spread evenly. The value is the fullest of overlapping bins,
+    of the node where at least three lines and half of all agree, else of its cluster, else 0.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Columns cluster, node, key (of the line), offset_s; one row for each end that a line may
+        belong to.
+    bin_s : float
+        Width of a bin, seconds.
+
+    Returns
+    -------
+    Series
+        Seconds, of each pair.
+
+    Misleads where each line has a clock error of its own: then no bin holds half, and 0 stands.
+
+    Examples
+    --------
+    >>> pairs = pd.DataFrame({"cluster": "a", "node": "n", "key": [1, 1, 2, 3, 4],
+    ...     "offset_s": [58.0, -4.0, 57.5, 59.0, 58.5]})
+    >>> clock_offsets(pairs).tolist()
+    [57.5, 57.5, 57.5, 57.5, 57.5]
+    """
+    found = pd.Series(0.0, index=pairs.index)
+    if pairs["key"].nunique() < AGREEING:
+        return found
+    for keys in (["cluster"], ["cluster", "node"]):
+        bins = pd.concat(
+            [
+                pairs.assign(bin=np.floor((pairs["offset_s"] + shift) / bin_s) * bin_s - shift)
+                for shift in (0.0, bin_s / 2)
+            ]
+        )
+        lines = bins.drop_duplicates([*keys, "key", "bin"])
+        counts = lines.groupby([*keys, "bin"], dropna=False).size().rename("n").reset_index()
+        counts["apart"] = (counts["bin"] + bin_s / 2).abs()
+        best = counts.sort_values(["n", "apart", "bin"], ascending=[False, True, True])
+        best = best.drop_duplicates(keys).set_index(keys)
+        total = pairs.groupby(keys, dropna=False)["key"].nunique()
+        sure = best[best["n"].ge(AGREEING) & best["n"].mul(2).ge(total.reindex(best.index))]
+        middle = pairs[keys].join(sure["bin"] + bin_s / 2, on=keys)["bin"]
+        found = middle.fillna(found)
+    return found
 
 
 def _shares(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:

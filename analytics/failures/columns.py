@@ -38,7 +38,10 @@ class Spans:
 
     def known(self) -> Spans:
         """Those whose place and times are known and whose end is not before their start."""
-        keep = (self.place >= 0) & (self.first != NEVER) & (self.last >= self.first)
+        return self.where((self.place >= 0) & (self.first != NEVER) & (self.last >= self.first))
+
+    def where(self, keep: NDArray[np.bool_]) -> Spans:
+        """Some of them, in the order given."""
         return Spans(self.place[keep], self.first[keep], self.last[keep], self.member[keep])
 
 
@@ -89,8 +92,7 @@ def codes(frame: pd.DataFrame | Columns, columns: Sequence[str]) -> Ints:
     found = np.zeros(len(frame[columns[0]]), dtype=np.int64)
     for column in columns:
         values, uniques = pd.factorize(frame[column])
-        found = found * (len(uniques) + 1) + values + 1
-        found = pd.factorize(found)[0].astype(np.int64)
+        found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
     return found
 
 
@@ -103,17 +105,14 @@ def joint_codes(parts: Sequence[pd.DataFrame | Columns], columns: Sequence[str])
     >>> [part.tolist() for part in joint_codes([left, right], ["node"])]
     [[0, 1], [-1, 1]]
     """
-    sizes = [len(part[columns[0]]) for part in parts]
-    found = np.zeros(sum(sizes), dtype=np.int64)
-    unknown = np.zeros(len(found), dtype=bool)
-    for column in columns:
-        values, uniques = pd.factorize(
-            np.concatenate([np.asarray(part[column], dtype=object) for part in parts])
-        )
-        unknown |= values < 0
-        found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
-    found[unknown] = -1
-    return np.split(found, np.cumsum(sizes)[:-1])
+    joined = {
+        column: np.concatenate([np.asarray(part[column], dtype=object) for part in parts])
+        for column in columns
+    }
+    found = codes(joined, columns)
+    for values in joined.values():
+        found[pd.isna(values)] = -1
+    return np.split(found, np.cumsum([len(part[columns[0]]) for part in parts])[:-1])
 
 
 def chained(spans: Spans, gap: int) -> tuple[Ints, Ints]:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from analytics.errors import ShapeError
-from analytics.failures.columns import codes
-from analytics.failures.xid import sxid_causes, xid_causes
+from analytics.failures.columns import codes, require
+from analytics.failures.xid import sxid_entries, xid_entries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,15 +65,9 @@ def evidence_frame(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     (dtype('float64'), True)
     """
     for part in parts:
-        missing = [name for name in _NEEDED if name not in part.columns]
-        if missing:
-            raise ShapeError(
-                f"evidence must have the columns {', '.join(_NEEDED)}, got none named "
-                f"{', '.join(missing)}: add them"
-            )
+        require("evidence", part, _NEEDED)
     kept = [part for part in parts if len(part)]
-    columns = {name: _column(name, kind, kept) for name, kind in COLUMNS.items()}
-    return pd.DataFrame(columns)
+    return pd.DataFrame({name: _column(name, kind, kept) for name, kind in COLUMNS.items()})
 
 
 def _column(name: str, kind: str, parts: Sequence[pd.DataFrame]) -> np.ndarray[Any, Any]:
@@ -120,12 +114,8 @@ def of_events(events: pd.DataFrame, table: Weights) -> pd.DataFrame:
                    for key, value in zip(_KEYS, one, strict=True)}, table)
         for one in zip(*values, strict=True)
     ]  # fmt: skip
-    columns = {
-        name: np.array([one[place] for one in read], dtype=kind)[group]
-        for place, (name, kind) in enumerate(
-            (("cause", object), ("odds", float), ("scope", object))
-        )
-    }
+    cause, odds, scope = np.array(read, dtype=object).reshape(-1, 3)[group].T
+    columns = {"cause": cause, "odds": odds.astype(float), "scope": scope}
     return pd.DataFrame(columns, index=events.index)
 
 
@@ -135,10 +125,9 @@ _KEYS = ["check_name", "severity", "xid", "sxid", "source", "message"]
 def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float, str]:
     """Cause, odds and scope of one event."""
     code, switch_code = event["xid"], event["sxid"]
-    if code is not None:
-        cause = xid_causes().get(int(code))
-    elif switch_code is not None:
-        cause = sxid_causes().get(int(switch_code))
+    if code is not None or switch_code is not None:
+        entry = xid_entries().get(code) if code is not None else sxid_entries().get(switch_code)
+        cause = entry.cause if entry is not None else None
     else:
         cause = table.cause_of(event["check_name"], event["message"])
     cause = None if cause == "unknown" else cause
@@ -157,15 +146,13 @@ def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float,
 _UNSPECIFIC = frozenset({"hardware", "software", "system_service"})
 
 
-def of_reasons(
-    reasons: Sequence[str], check: str, table: Weights
-) -> list[tuple[str | None, float]]:
-    """Cause and odds of the reasons of node events or of the scheduler.
+def of_reason(reason: str, check: str, table: Weights) -> tuple[str | None, float]:
+    """Cause and odds of the reason of a node event or of the scheduler.
 
     Parameters
     ----------
-    reasons : sequence of str
-        Reasons as the source wrote them.
+    reason : str
+        As the source wrote it.
     check : str
         ``node_event`` or ``scheduler``.
     table : Weights
@@ -173,15 +160,12 @@ def of_reasons(
 
     Returns
     -------
-    list of (str or None, float)
-        Cause and odds of each; odds 0 where the reason names no cause or speaks of a warning. A
-        reason for which a job only waited names none.
+    (str or None, float)
+        Cause and odds; odds 0 where the reason names no cause or speaks of a warning. A reason for
+        which a job only waited names none.
     """
+    waited = check == "scheduler" and table.waiting.search(reason) is not None
+    cause = None if waited else table.cause_of(check, reason)
+    mild = re.search(r"\bwarn(ing)?\b|inspect", reason, re.IGNORECASE) is not None
     kind = "outage" if check == "node_event" else "reason"
-    said = []
-    for reason in reasons:
-        waited = check == "scheduler" and table.waiting.search(reason) is not None
-        cause = None if waited else table.cause_of(check, reason)
-        mild = re.search(r"\bwarn(ing)?\b|inspect", reason, re.IGNORECASE) is not None
-        said.append((cause, 0.0 if cause is None or mild else table.odds[kind]))
-    return said
+    return cause, 0.0 if cause is None or mild else table.odds[kind]

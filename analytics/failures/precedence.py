@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.errors import AnalysisError
 from analytics.failures.taxonomy import Taxonomy, shipped_document, taxonomy
-from analytics.failures.xid import xid_causes
+from analytics.failures.xid import xid_entries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,10 +87,10 @@ class Weights:
     def _of_xid(self, words: str) -> str | None:
         """Cause of the first XID that a text names."""
         named = _XID.search(words)
-        cause = xid_causes().get(int(named[1])) if named else None
-        if cause is None or cause == "unknown" or self.taxonomy.domain_of(cause) == "user":
+        entry = xid_entries().get(int(named[1])) if named else None
+        if entry is None or entry.cause == "unknown":
             return None
-        return cause
+        return None if self.taxonomy.domain_of(entry.cause) == "user" else entry.cause
 
 
 _XID = re.compile(

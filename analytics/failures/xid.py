@@ -143,6 +143,11 @@ def xid_entries() -> dict[int, XidEntry]:
     One action a code: where the action depends on a sub-code (XID 144 to 150) or on other XIDs
     nearby, see `nvlink5_readings` and `resolve_sequence`.
 
+    A code has a cause where NVIDIA's action and the possible causes that facebookresearch/gcm
+    lists point the same way; it is ``unknown`` where they leave open who is at fault (e.g. 109), or
+    the code only accompanies another (45, 154). 13, 31 and 137 are typically a program's mistake,
+    seldom hardware.
+
     References
     ----------
     NVIDIA, "Xid Errors", catalog of 172 codes, https://docs.nvidia.com/deploy/xid-errors/, as
@@ -157,33 +162,6 @@ def xid_entries() -> dict[int, XidEntry]:
     'NVIDIA asks for RESET_GPU, facebookresearch/gcm counts it as not critical'
     """
     return {int(row["xid"]): _xid_entry(row) for row in catalog_rows("xid_catalog.csv")}
-
-
-@cache
-def xid_causes() -> dict[int, str]:
-    """Cause of every XID of the catalog, by code.
-
-    Returns
-    -------
-    dict of int to str
-        172 codes; ``unknown`` where the sources leave open who is at fault (e.g. 109), or the
-        code only accompanies another (45, 154). One object for all callers: do not change it.
-
-    Notes
-    -----
-    A code has a cause where NVIDIA's action and the possible causes that facebookresearch/gcm
-    lists point the same way. 13, 31 and 137 are typically a program's mistake, seldom hardware.
-
-    References
-    ----------
-    As `xid_entries`.
-
-    Examples
-    --------
-    >>> xid_causes()[79], xid_causes()[48], xid_causes()[109]
-    ('gpu_unavailable', 'gpu_memory', 'unknown')
-    """
-    return {code: entry.cause for code, entry in xid_entries().items()}
 
 
 @cache
@@ -206,23 +184,6 @@ def sxid_entries() -> dict[int, SxidEntry]:
     'Link training failed and the link went down'
     """
     return {int(row["sxid"]): _sxid_entry(row) for row in catalog_rows("sxid_catalog.csv")}
-
-
-@cache
-def sxid_causes() -> dict[int, str]:
-    """Cause of every SXid of the catalog, by code.
-
-    Returns
-    -------
-    dict of int to str
-        93 codes. One object for all callers: do not change it.
-
-    Examples
-    --------
-    >>> sxid_causes()[24007], sxid_causes()[10004]
-    ('nvlink', 'cooling')
-    """
-    return {code: entry.cause for code, entry in sxid_entries().items()}
 
 
 @cache

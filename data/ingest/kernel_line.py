@@ -118,8 +118,8 @@ _PREFIX = re.compile(
     rf"""\s*
     (?:(?!kernel\b)[^\s:\[<]+:(?:\d+:)?                                           # grep
       (?={_PRIORITY}(?:\[|\d{{4}}-|(?:{_MONTH})\s|NVRM|nvid)))?
-    (?:(?P<outer>(?!kernel\b)[\w.-]*\w)(?::|\s+\|)\s+                             # pdsh, clush,
-      (?=[\[<\d]|kern\b|(?:{_MONTH})\s))?                                         # compose
+    (?:(?P<outer>(?!kernel\b)[\w.-]*\w)(?::|\s\|)\s+                              # pdsh, clush
+      (?=[\[<\d]|kern\b|(?:{_MONTH})\s))?
     {_PRIORITY}
     (?:[a-z0-9]+\s*:[a-z]+\s*:\s+|kern:\s+[a-z]+:\s+)?                          # dmesg -x, Talos
     (?: \[(?:[A-Z][a-z]{{2}}\s+)?(?P<ctime>{_BARE}(?:\s\d{{4}})?){_END}         # dmesg -T
@@ -143,6 +143,14 @@ _OTHER_PROGRAM = re.compile(
     r"(?:(?:\S+\s+)?(?!kernel\b)[^\s:\[]+(?:\[\d+\])?:\s|\S+\s(?!kernel\b)\S+\s\S+\s\S+\s)"
 )
 _ZONED = rf"\d{{4}}-\d\d-\d\dT{_CLOCK}(?:Z|[+-]\d\d:?\d\d)"
+_CONTAINER = re.compile(
+    rf"""\s*\ufeff?
+    (?: (?P<time>{_ZONED})\ std(?:out|err)\ [FP]\ ?                # CRI, as Kubernetes keeps it
+      | (?:[\w.-]*\w\s{{2,}}|[\w.-]+_\d+\s)\|\s+                  # compose: its name is no host's
+      | \[\d+,\d+\]<std(?:out|err)>:\s?                          # mpirun --tag-output
+    )?\ufeff?""",
+    re.VERBOSE,
+)
 _LEVEL = r"(?!(?i:trace|debug|info|notice|warn|warning|error|err|fatal|critical)\b)"
 _LOGGED = re.compile(
     rf"""\s*
@@ -193,6 +201,8 @@ def prefix_of(text: str) -> Prefix | None:
     RecordError
         Where the text is none of the known forms, or names a day that does not exist.
     """
+    container = _CONTAINER.match(text)
+    text = text[container.end() :] if container else text
     match = _PREFIX.fullmatch(text)
     if match is None:
         if _OTHER_PROGRAM.match(text):
@@ -201,6 +211,8 @@ def prefix_of(text: str) -> Prefix | None:
     host = match["host"] if match["host"] != "-" else None
     try:
         prefix = _timed(match)
+        if container and container["time"] and prefix == Prefix():
+            prefix = Prefix(time=datetime.fromisoformat(container["time"]))
     except (ValueError, OverflowError):
         raise RecordError("impossible date") from None
     if host and not match["tag"] and prefix.time is None:
@@ -213,6 +225,8 @@ def prefix_of(text: str) -> Prefix | None:
 def is_logged(line: str) -> bool:
     """Whether a line has a form of the kernel's log, of syslog or the journal, faulty or not."""
     text = line[:_SHOWN].lstrip("\ufeff\x1e\0")
+    container = _CONTAINER.match(text)
+    text = text[container.end() :] if container else text
     match = _PREFIX.match(text)
     return (
         (match is not None and any(match[group] for group in _KERNEL_GROUPS))

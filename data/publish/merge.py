@@ -58,9 +58,8 @@ def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> 
     if rule is JOBS:
         ids = [name for name in ("job_id", "attempt_key") if name in present]
         stated["run_id"] = f"coalesce({', '.join(ids)})"
-    names = ", ".join(f'"{name}"' for name in stated)
-    values = ", ".join(stated.values())
-    connection.execute(f"INSERT INTO {rule.name} ({names}) SELECT {values} FROM {rows}")
+    values = ", ".join(f'{value} AS "{name}"' for name, value in stated.items())
+    connection.execute(f"INSERT INTO {rule.name} BY NAME SELECT {values} FROM {rows}")
 
 
 def _drop_repeats(connection: duckdb.DuckDBPyConnection, rule: Records, top: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,7 +13,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import duckdb
 
 from data import stages
-from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
+from data.current import (
+    SCHEMA_VERSION,
+    Current,
+    damaged,
+    read_current,
+    refuse_newer,
+    replace_file,
+    sync,
+)
 from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
@@ -92,11 +99,7 @@ class StoreWriter:
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
-                names = ", ".join(
-                    f'"{row[0]}"'
-                    for row in self.connection.execute(f"DESCRIBE {relation}").fetchall()
-                )
-                self.connection.execute(f"INSERT INTO {table} ({names}) FROM {relation}")
+                self.connection.execute(f"INSERT INTO {table} BY NAME FROM {relation}")
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 self.changed.add(table)
 
@@ -151,10 +154,10 @@ class StoreWriter:
             published_at=published_at,
             synthetic=synthetic,
         )
-        _sync(self.building)
+        sync(self.building)
         State(self.root).create()
         self.building.rename(self.root / current.file)
-        _replace(self.root / "CURRENT", current.to_json())
+        replace_file(self.root / "CURRENT", current.to_json())
         self.new_files.clear()
         _prune(self.root, current)
         return current
@@ -225,7 +228,7 @@ def _adopted(root: Path) -> Current | None:
     if row is None:
         return None
     current = Current(snapshot, path.name, _sha256(path), row[0], row[1], row[2])
-    _replace(root / "CURRENT", current.to_json())
+    replace_file(root / "CURRENT", current.to_json())
     return current
 
 
@@ -238,7 +241,7 @@ def migrate(root: Path) -> Current:
 def _prune(root: Path, current: Current | None) -> None:
     """Removes what a killed writer left behind and snapshots that nobody needs."""
     shutil.rmtree(root / "scratch", ignore_errors=True)
-    for path in root.glob("building-*"):
+    for path in (*root.glob("building-*"), *root.glob(".CURRENT-*.part")):
         path.unlink(missing_ok=True)
     newest = current.snapshot if current else 0
     for path in root.glob("warehouse-*.duckdb"):
@@ -266,21 +269,3 @@ def _product_version() -> str:
 def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Waits until a file or folder is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replaces a small file at once: readers see the old or the new one, never a part."""
-    aside = path.with_suffix(".new")
-    aside.write_text(text, encoding="utf-8")
-    _sync(aside)
-    aside.replace(path)
-    _sync(path.parent)

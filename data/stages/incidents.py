@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from data.columns import arrow_of, columns_of
+from data.columns import frame_of, registered
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
@@ -34,14 +34,16 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     )
     if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
         return
-    failures = _frame(connection, _FAILURES, {"n": options.loop_failures})
+    failures = frame_of(connection, _FAILURES, {"n": options.loop_failures})
+    with registered(connection, chosen_failures=failures[["cluster", "attempt_key"]]):
+        attempt_nodes = frame_of(connection, _ATTEMPT_NODES)
     grouped = incidents(
         failures,
-        _attempt_nodes(connection, failures),
+        attempt_nodes,
         _bursts(connection, context),
-        node_events=_frame(connection, _NODE_EVENTS),
-        nodes=_frame(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
-        preempted=_frame(connection, _PREEMPTED),
+        node_events=frame_of(connection, _NODE_EVENTS),
+        nodes=frame_of(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
+        preempted=frame_of(connection, _PREEMPTED),
         options=options,
     )
     if "incidents" in context.filled:
@@ -52,10 +54,9 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     rows, members = grouped.incidents, grouped.members.rename(columns={"at": "start_at"})
     rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
     for table, frame in (("incidents", rows), ("incident_members", members)):
-        connection.register("derived", arrow_of(frame))
-        connection.execute(f"DELETE FROM {table}")
-        connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
-        connection.unregister("derived")
+        with registered(connection, derived=frame):
+            connection.execute(f"DELETE FROM {table}")
+            connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
 
 
 _SEEDS = f"""
@@ -107,23 +108,6 @@ FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
 """
 
 
-def _frame(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, object] | None = None
-) -> pd.DataFrame:
-    """Rows of a query, times in UTC; quicker than DuckDB's own frame where they are few."""
-    import pandas as pd
-
-    return pd.DataFrame(columns_of(connection.execute(sql, parameters)))
-
-
-def _attempt_nodes(connection: duckdb.DuckDBPyConnection, failures: pd.DataFrame) -> pd.DataFrame:
-    """Nodes of these attempts."""
-    connection.register("chosen_failures", arrow_of(failures[["cluster", "attempt_key"]]))
-    nodes = _frame(connection, _ATTEMPT_NODES)
-    connection.unregister("chosen_failures")
-    return nodes
-
-
 def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame:
     """Bursts of events, each with the cause that it names."""
     import pandas as pd
@@ -134,7 +118,7 @@ def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataF
 
     if "health_events" not in context.filled:
         return pd.DataFrame(columns=_NO_BURST)
-    observed, site = bursts(_frame(connection, _EVENTS)), context.site
+    observed, site = bursts(frame_of(connection, _EVENTS)), context.site
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
     domains = {name: one.domain for name, one in site.causes.causes.items()}

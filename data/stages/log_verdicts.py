@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from data.columns import registered
 from data.definitions import FAILED
 from data.models import load_model
 
@@ -55,9 +56,8 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     if rows:
         import pandas as pd
 
-        connection.register("log_rows", pd.DataFrame(rows))
-        connection.execute("INSERT INTO log_verdicts BY NAME FROM log_rows")
-        connection.unregister("log_rows")
+        with registered(connection, log_rows=pd.DataFrame(rows)):
+            connection.execute("INSERT INTO log_verdicts BY NAME FROM log_rows")
 
 
 def _site_model(context: Context) -> tuple[Model | None, str]:

@@ -1,4 +1,4 @@
-"""Which attempt of a job logged a training step."""
+"""Which attempt of a job logged a training step, and which run a straggler trace is of."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-READS = ("jobs", "jobs.run_id", "training_metrics")
-WRITES = ("training_metrics.attempt_key", "training_metrics.run_id")
-NEEDS = ("training_metrics",)
+READS = ("jobs", "jobs.run_id", "training_metrics", "straggler_traces")
+WRITES = ("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces.cluster",
+          "straggler_traces.run_id")  # fmt: skip
+NEEDS = ("training_metrics", "straggler_traces")
 
 SLACK = "INTERVAL 1 MINUTE"
 """By how much a row may lie outside of its attempt: clocks of nodes and scheduler differ."""
 
 
 def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
+    """Sets the attempts and runs of logged steps, the clusters and runs of traces."""
+    _place_steps(connection)
+    _place_traces(connection)
+
+
+def _place_steps(connection: duckdb.DuckDBPyConnection) -> None:
     """Sets the attempt of each logged step, and the run of each that names a job only.
 
     A row belongs to the job it names, else to the job and the run whose id its run_id is; of their
@@ -41,6 +48,34 @@ def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
            WHERE training_metrics.rowid = joined.id
              AND (training_metrics.attempt_key IS DISTINCT FROM joined.attempt_key
                OR training_metrics.run_id IS DISTINCT FROM joined.run_id)"""
+    )
+
+
+def _place_traces(connection: duckdb.DuckDBPyConnection) -> None:
+    """Sets cluster and run of each trace whose job the store knows in one cluster.
+
+    A job is a run of its own, named by its id, until the ledger has joined it to others. Where a
+    job's attempts are in several runs, the one during which it was traced says the run.
+    """
+    connection.execute(
+        """UPDATE straggler_traces SET cluster = known.cluster FROM (
+             SELECT job_id, min(cluster) AS cluster FROM jobs
+             WHERE job_id IN (SELECT job_id FROM straggler_traces WHERE cluster IS NULL)
+             GROUP BY job_id HAVING count(DISTINCT cluster) = 1) AS known
+           WHERE straggler_traces.cluster IS NULL AND straggler_traces.job_id = known.job_id"""
+    )
+    connection.execute(
+        """UPDATE straggler_traces SET run_id = traced.run_id FROM (
+             SELECT trace_id, CASE WHEN count(DISTINCT jobs.run_id) = 1 THEN min(jobs.run_id)
+               WHEN count(DISTINCT jobs.run_id) FILTER (during) = 1
+               THEN min(jobs.run_id) FILTER (during) END AS run_id
+             FROM (SELECT trace_id, coalesce(jobs.run_id, job_id) AS run_id,
+                     traced_at >= jobs.start_at
+                       AND traced_at <= coalesce(jobs.end_at, traced_at) AS during
+                   FROM straggler_traces JOIN jobs USING (cluster, job_id)) AS jobs
+             GROUP BY trace_id) AS traced
+           WHERE straggler_traces.trace_id = traced.trace_id
+             AND straggler_traces.run_id IS DISTINCT FROM traced.run_id"""
     )
 
 

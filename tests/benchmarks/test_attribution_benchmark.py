@@ -25,8 +25,7 @@ from data.publish import writer
 from data.said import Said
 from data.site import load_site
 from data.stages import Context, incidents, severities
-from data.stages.failures.nearby import find_nearby
-from data.stages.failures.verdicts import attribute_failures
+from data.stages.failures.verdicts import attribute_failures, find_nearby
 
 root, n_events = Path(sys.argv[1]), int(sys.argv[2])
 with writer(root) as building:

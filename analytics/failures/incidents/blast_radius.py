@@ -9,65 +9,35 @@ import numpy as np
 import pandas as pd
 from pandas.arrays import IntegerArray
 
-from analytics.failures.columns import MINUTE, NEVER, SECOND, codes, microseconds
+from analytics.failures.columns import MINUTE, NEVER, SECOND, codes
 from analytics.failures.incidents.wording import NO_CAUSE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.failures.columns import Ints
     from analytics.failures.incidents.members import Members
     from analytics.failures.incidents.options import IncidentOptions
     from analytics.frames import Columns
 
     Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 PROXIMATE = ("nccl_timeout", "nccl_remote_error", "node_lost", "hardware", "software")
 """Causes behind which another one stands, or that name no more than a domain."""
 
 
-def lost_gpu_seconds(
-    start_at: pd.Series, end_at: pd.Series, n_gpus: pd.Series, *, lost_minutes: float = 30.0
-) -> pd.Series:
+def _lost(start: Ints, end: Ints, n_gpus: Floats, lost_minutes: float) -> Floats:
     """GPU-seconds of work that attempts lost when they ended, until checkpoints are measured.
 
     .. math:: \\min(t_{end} - t_{start},\\; 30\\ \\mathrm{min}) \\times n_{GPU}
 
-    the mean loss with hourly checkpoints, and all of a shorter run.
-
-    Parameters
-    ----------
-    start_at, end_at : Series
-        Of each attempt, UTC.
-    n_gpus : Series
-        GPUs of each; 0 loses nothing.
-    lost_minutes : float
-        Half the interval between checkpoints, minutes.
-
-    Returns
-    -------
-    Series of Int64
-        Whole GPU-seconds; null where start, end or GPUs are unknown or the end is before the
-        start.
+    the mean loss with hourly checkpoints, and all of a shorter run; times in microseconds. NaN
+    where start, end or GPUs are unknown or the end is before the start.
 
     References
     ----------
     Kokolis et al., arXiv 2410.21680, Figure 8 and the assumption stated with it.
-
-    Examples
-    --------
-    >>> at = pd.to_datetime(pd.Series(["2026-01-01T00:00Z"] * 2))
-    >>> end = at + pd.to_timedelta(pd.Series([600, 7200]), unit="s")
-    >>> lost_gpu_seconds(at, end, pd.Series([8, 8])).tolist()
-    [4800, 14400]
     """
-    gpus = pd.to_numeric(n_gpus).to_numpy(dtype=float, na_value=np.nan)
-    lost = _lost(microseconds(start_at), microseconds(end_at), gpus, lost_minutes)
-    return pd.Series(_whole(lost))
-
-
-def _lost(start: Ints, end: Ints, n_gpus: Floats, lost_minutes: float) -> Floats:
-    """GPU-seconds lost by attempts, from microseconds; NaN where not known."""
     known = (start != NEVER) & (end != NEVER) & (end >= start) & (n_gpus >= 0)
     ran = np.where(known, end - np.where(known, start, end), 0)
     gpus = np.where(known, n_gpus, 0).astype(np.int64)

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import MINUTE, NEVER, Spans, overlaps, times
+from analytics.failures.columns import NEVER, overlaps, times
 from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
-from analytics.failures.incidents.identity import new_ids
+from analytics.failures.incidents.identity import IncidentTables, new_ids
 from analytics.failures.incidents.links import groups_of
 from analytics.failures.incidents.members import Frames, Members, members_of, taken
 from analytics.failures.incidents.options import IncidentOptions
-from analytics.failures.incidents.tables import IncidentTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from analytics.failures.columns import Ints
     from analytics.frames import Columns
-
-    Ints = NDArray[np.int64]
 
 
 def incidents(
@@ -171,7 +169,7 @@ def _rows(members: Members, group: Ints, options: IncidentOptions) -> dict[str, 
     began = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).max)
     np.minimum.at(began, group[:n_seeds], members.first[:n_seeds])
     of_mild, mild = _context(members, group, options)
-    parts = [
+    parts: list[dict[str, Any]] = [
         _failure_rows(members, options) | {"group": group[:n_failures]},
         _burst_rows(members.severe, "seed") | {"group": group[n_failures:n_seeds]},
         _burst_rows(taken(members.mild, mild), "context") | {"group": of_mild},
@@ -179,12 +177,12 @@ def _rows(members: Members, group: Ints, options: IncidentOptions) -> dict[str, 
         | {"group": of_outages},
         _preemption_rows(members.preempted) | {"group": group[members.preempted_by]},
     ]
-    return {name: np.concatenate([_filled(part, name) for part in parts]) for name in parts[0]}
+    return {name: np.concatenate([_filled(part, name) for part in parts]) for name in parts[1]}
 
 
 def _filled(part: Mapping[str, Any], name: str) -> NDArray[Any]:
-    """A column of a part: what is the same in all rows is repeated."""
-    value = part[name]
+    """A column of a part: what is the same in all rows is repeated, None where it has none."""
+    value = part.get(name)
     if isinstance(value, np.ndarray):
         return value
     found = np.empty(len(part["group"]), dtype=object)
@@ -200,7 +198,6 @@ def _outage_rows(outages: Columns, first: Ints, late: NDArray[np.bool_]) -> dict
         "end_at": outages["end_at"],
         "node": outages["node"],
         "text": wording.outage_texts(outages),
-        "severity": None,
         "role": np.where(late, "consequence", "context").astype(object),
         "signal": "outage",
     }
@@ -213,9 +210,7 @@ def _preemption_rows(preempted: Columns) -> dict[str, Any]:
         "key": preempted["attempt_key"],
         "at": preempted["end_at"],
         "end_at": preempted["end_at"],
-        "node": None,
         "text": [f"job {job} preempted by job {by}" for job, by in pairs],
-        "severity": None,
         "role": "consequence",
         "signal": "preemption",
     }
@@ -230,7 +225,6 @@ def _failure_rows(members: Members, options: IncidentOptions) -> dict[str, Any]:
         "end_at": failures["failed_at"],
         "node": failures["node"],
         "text": wording.failure_texts(failures, options.titles),
-        "severity": None,
         "role": "seed",
         "signal": failures["state"],
     }
@@ -252,18 +246,10 @@ def _burst_rows(bursts: Columns, role: str) -> dict[str, Any]:
 
 def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[Ints, Ints]:
     """Incident and row of the milder bursts on a seed's node in its window, each pair once."""
-    before, after = (
-        int(minutes * MINUTE) for minutes in (options.before_minutes, options.after_minutes)
-    )
-    failed = members.occupied()
-    severe = np.arange(members.n_failures, members.n_seeds)
-    events = members.at(severe, members.place[severe])
-    around = Spans(
-        np.append(failed.place, events.place),
-        np.append(failed.first, events.first) - before,
-        np.append(failed.last, events.last) + after,
-        np.append(failed.member, events.member),
-    ).known()
+    failed, severe = members.occupied(), np.arange(members.n_failures, members.n_seeds)
+    seeds = np.append(failed.member, severe)
+    places = np.append(failed.place, members.place[severe])
+    around = members.at(seeds, places, options.window).known()
     seed, mild = overlaps(around, members.mild_spans)
     width = len(members.mild["n"]) + 1
     pairs = np.unique(group[around.member[seed]] * width + members.mild_spans.member[mild])

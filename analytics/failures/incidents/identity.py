@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from analytics.failures.columns import Spans, joint_codes, microseconds, overlaps, require
-from analytics.failures.incidents.tables import IncidentTables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.failures.columns import Ints
     from analytics.frames import Columns
 
-    Ints = NDArray[np.int64]
     Names = NDArray[np.object_]
 
 DIGITS = 12
 """Hexadecimal digits of an id."""
 _INCIDENT = ("incident_id", "cluster", "start_at", "superseded_by")
 _MEMBER = ("incident_id", "kind", "key", "at", "end_at", "node", "role", "signal")
+
+
+@dataclass(frozen=True)
+class IncidentTables:
+    """Incidents and what they consist of."""
+
+    incidents: pd.DataFrame
+    """One row an incident, by start: incident_id, cluster, start_at (first seed or outage),
+    end_at (last one; an outage counts with its start), cause, domain, n_jobs (failed or preempted
+    by a requeue), n_failed_jobs, n_preempted_jobs, n_failures and n_preempted (attempts),
+    n_events, nodes (tuple), nodes_named, n_nodes, n_gpus, n_failed_gpus, n_preempted_gpus (sum
+    over jobs of their largest attempt: how many distinct GPUs they are is not recorded),
+    lost_gpu_seconds, second_order_gpu_seconds (the preempted part of it), n_unmeasured (attempts
+    whose loss is not known), loop_failures and loop_requeues (of the longest crash loop, 0 where
+    none), summary, superseded_by, retired (see `carry_over`)."""
+    members: pd.DataFrame
+    """One row a member: incident_id, kind (failure, health_event, node_event, preemption), key
+    (attempt_key; burst_id; node@start), at, end_at, node, text, severity, role (seed, context,
+    consequence), signal."""
 
 
 def incident_id(cluster: str, cause_class: str, kind: str, key: str) -> str:
@@ -100,12 +119,6 @@ def carry_over(
         require(name, frame, _INCIDENT)
     for name, frame in (("new_members", new_members), ("old_members", old_members)):
         require(name, frame, _MEMBER)
-    if old.empty:
-        found = new.assign(superseded_by=None, retired=False)
-        return IncidentTables(
-            found.sort_values(["start_at", "incident_id"], ignore_index=True),
-            new_members.sort_values(["incident_id", "at", "kind", "key"], ignore_index=True),
-        )
     gone = old["superseded_by"].notna()
     if "retired" in old.columns:
         gone |= old["retired"].astype("boolean").fillna(False).astype(bool)
@@ -125,11 +138,10 @@ def carry_over(
     kept = kept.assign(
         superseded_by=pd.Series(pointed, index=kept.index, dtype=object), retired=True
     )
-    found = found.sort_values(["start_at", "incident_id"])
-    members = _renamed(new_members, ids)
+    found = found.sort_values(["start_at", "incident_id"], ignore_index=True)
+    members = _renamed(new_members, ids).sort_values(["incident_id", "at", "kind", "key"])
     return IncidentTables(
-        _stacked(found, kept.reindex(columns=found.columns)),
-        members.sort_values(["incident_id", "at", "kind", "key"]).reset_index(drop=True),
+        _stacked(found, kept.reindex(columns=found.columns)), members.reset_index(drop=True)
     )
 
 
@@ -141,7 +153,7 @@ def _renamed(frame: pd.DataFrame, ids: dict[str, str]) -> pd.DataFrame:
 def _stacked(found: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """The rows of both in the types of the first, nullable where the second does not know."""
     if kept.empty:
-        return found.reset_index(drop=True)
+        return found
     if found.empty:
         return kept.reset_index(drop=True)
     rows = pd.concat([found.astype(object), kept.astype(object)], ignore_index=True)

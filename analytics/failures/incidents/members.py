@@ -14,22 +14,24 @@ from analytics.failures.crash_loops import CrashLoops, crash_loops, requeue_pree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from analytics.failures.columns import Ints
     from analytics.failures.incidents.options import IncidentOptions
     from analytics.frames import Columns
 
-    Ints = NDArray[np.int64]
-
 INFRASTRUCTURE = ("hardware", "system_software")
-_FAILURE = (
-    "cluster", "attempt_key", "job_id", "cause", "domain", "state", "failed_at", "start_at",
-    "node", "n_gpus",
-)  # fmt: skip
-_BURST = ("burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name")
+_NEEDED = {
+    "failures": ("cluster", "attempt_key", "job_id", "cause", "domain", "state", "failed_at",
+                 "start_at", "node", "n_gpus"),
+    "attempt_nodes": ("cluster", "attempt_key", "node"),
+    "bursts": ("burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name"),
+    "node_events": ("cluster", "node", "start_at", "end_at", "state", "reason", "planned"),
+    "nodes": ("cluster", "node", "rack", "pod"),
+    "preempted": ("cluster", "attempt_key", "job_id", "preempted_by", "start_at", "end_at",
+                  "n_gpus"),
+}  # fmt: skip
 _OF_BURSTS = {"cause": None, "domain": None, "message": None, "xid": np.nan, "sxid": np.nan}
 """What a burst may tell besides, and what stands for it where none does."""
-_OUTAGE = ("cluster", "node", "start_at", "end_at", "state", "reason", "planned")
 _NUMBERS = ("n_gpus", "confidence", "xid", "sxid")
-_PREEMPTED = ("cluster", "attempt_key", "job_id", "preempted_by", "start_at", "end_at", "n_gpus")
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,8 @@ class Frames:
     preempted: pd.DataFrame
 
     def __post_init__(self) -> None:
-        require("failures", self.failures, _FAILURE)
-        require("attempt_nodes", self.attempt_nodes, ("cluster", "attempt_key", "node"))
-        require("bursts", self.bursts, _BURST)
-        require("node_events", self.node_events, _OUTAGE)
-        require("nodes", self.nodes, ("cluster", "node", "rack", "pod"))
-        require("preempted", self.preempted, _PREEMPTED)
+        for name, columns in _NEEDED.items():
+            require(name, getattr(self, name), columns)
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
@@ -139,8 +137,9 @@ class Members:
         keep = ~named | (place == self.place[failure])
         return self.at(failure[keep], place[keep])
 
-    def at(self, member: Ints, place: Ints, *, before: int = 0, after: int = 0) -> Spans:
-        """Members at places, widened in time."""
+    def at(self, member: Ints, place: Ints, window: tuple[int, int] = (0, 0)) -> Spans:
+        """Members at places, widened by the microseconds before and after them."""
+        before, after = window
         return Spans(place, self.first[member] - before, self.last[member] + after, member)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from analytics import validate
+from analytics.failures.columns import MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +63,11 @@ class IncidentOptions:
     """Cause to class, as `SHARED_CAUSES`."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Cause to its title in plain words; a cause without one is named by its id."""
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Microseconds before and after a failure within which evidence counts."""
+        return int(self.before_minutes * MINUTE), int(self.after_minutes * MINUTE)
 
     def __post_init__(self) -> None:
         for name in ("before_minutes", "after_minutes", "shared_minutes", "lost_minutes"):

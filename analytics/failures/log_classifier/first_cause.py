@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.failures.log_classifier.tracebacks import exception_meaning
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
@@ -17,6 +19,12 @@ LEAST_CONFIDENCE = 0.4
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
 _STRONG_CASCADE, _SPECIFIC = 6, 8
+_WENT_ON = 3
+"""Lines of progress after which a line in passing no longer explains an exception."""
+_BY_TYPE = 6
+"""Specificity of an exception whose type alone says what went wrong."""
+_WATCHES = re.compile(r"slow|straggl|throttl|thermal|temperature|health|gpu", re.IGNORECASE)
+"""Words of an exception that a program raises because it watches its GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,12 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     """The first cause; None where the log shows no failure.
 
     Roots count wherever they stand; of faults and symptoms the first; a symptom gives way to a
-    root, a cascade to everything that may stand behind it, before or after. What came after the
+    root, a cascade to everything that may stand behind it, before or after. A line in passing
+    after which the job went on gives way to the exception that ended it. What came after the
     scheduler ended the job is aftermath.
     """
-    live = [one for one in found if one.live]
+    live = _without_survived([one for one in found if one.live])
+    live = [one for one in live if not _is_merely_announced(one, live)]
     ended = _first(live, "end")
     before = [one for one in live if ended is None or one.index < ended.index or one.role == "root"]
     lead = _lead_of(before)
@@ -52,8 +62,48 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     if cascade is not None:
         return _behind_cascade(cascade, found)
     if ended is not None:
-        return Finding(ended, ended.meaning.confidence)
+        ends = [one for one in live if one.role == "end"]
+        told = max(ends, key=lambda one: (one.meaning.specificity, -one.index))
+        return Finding(told, told.meaning.confidence)
     return _weak(found)
+
+
+def _without_survived(live: list[Signal]) -> list[Signal]:
+    """What may have ended the job, without lines that its last exception shows it survived.
+
+    An exception whose type explains itself, such as a KeyError, needs no hardware behind it; one
+    that leaves its cause open does not outweigh a specific line.
+    """
+    fatal = [
+        one for one in live
+        if one.in_traceback and one.role in ("fault", "symptom")
+        and one.n_progress_after < _WENT_ON
+    ]  # fmt: skip
+    if not fatal:
+        return live
+    return [one for one in live if not any(_survived(one, last) for last in fatal)]
+
+
+def _is_merely_announced(end: Signal, live: Sequence[Signal]) -> bool:
+    """Whether a maintenance was only told of: what came next is an exception of the program."""
+    if end.role != "end" or end.cause != "maintenance":
+        return False
+    following = next((one for one in live if one.index > end.index and one.role != "sign"), None)
+    return following is not None and following.in_traceback and following.role != "cascade"
+
+
+def _survived(one: Signal, last: Signal) -> bool:
+    """Whether the job made progress between a line in passing and an exception."""
+    if one.in_traceback or one.file_end != last.file_end:
+        return False
+    if one.n_progress_after - last.n_progress_after < _WENT_ON:
+        return False
+    vague = one.role in ("fault", "symptom") and one.meaning.specificity < _SPECIFIC
+    hardware = taxonomy().domain_of(one.cause) == "hardware"
+    explained = last.role == "fault" and last.meaning.specificity == _BY_TYPE
+    if hardware and explained and one.role in ("root", "symptom"):
+        return True
+    return vague and exception_meaning(one.line.text) is None
 
 
 def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
@@ -92,7 +142,15 @@ def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) ->
 
 
 def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
-    """The first fault or symptom, unless its GPU had shown a fault long before."""
+    """The first fault or symptom, unless its GPU had shown a fault long before.
+
+    An exception of a program's own type that speaks of a GPU or of slowness tells what a watch
+    saw: a hardware sign explains it.
+    """
+    if lead.cause == "python_exception" and _WATCHES.search(lead.line.text):
+        sign = _hardware_sign(found)
+        if sign is not None:
+            return Finding(sign, sign.meaning.confidence, lead)
     if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS:
         root = _best_root([one for one in found if one.passed])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
@@ -112,16 +170,24 @@ def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
     root = _best_root([one for one in found if one.passed and one.role == "root"])
     if root is not None:
         return Finding(root, root.meaning.confidence * 0.8, cascade)
-    signs = [one for one in found if one.role == "sign" and one.meaning.specificity > 1]
-    hardware = [one for one in signs if taxonomy().domain_of(one.cause) == "hardware"]
-    if hardware:
-        sign = max(hardware, key=lambda one: (one.meaning.confidence, -one.index))
+    sign = _hardware_sign(found)
+    if sign is not None:
         return Finding(sign, sign.meaning.confidence, cascade)
     strongest = max(
         (one for one in found if one.role == "cascade" and one.live),
         key=lambda one: (one.meaning.specificity >= _STRONG_CASCADE, -one.index),
     )
     return Finding(strongest, strongest.meaning.confidence)
+
+
+def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
+    """The surest observation of hardware, of several the first."""
+    hardware = [
+        one for one in found
+        if one.role == "sign" and one.meaning.specificity > 1
+        and taxonomy().domain_of(one.cause) == "hardware"
+    ]  # fmt: skip
+    return max(hardware, key=lambda one: (one.meaning.confidence, -one.index), default=None)
 
 
 def _weak(found: Sequence[Signal]) -> Finding | None:

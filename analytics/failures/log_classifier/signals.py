@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import string
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from analytics.failures.log_classifier.course import Course
 from analytics.failures.log_classifier.lines import Line, cleaned
+from analytics.failures.log_classifier.quotation import shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -24,7 +24,7 @@ from analytics.failures.taxonomy import taxonomy
 from analytics.failures.xid import SxidEntry, XidEntry, sxid_entries, xid_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 _HEADER = "traceback (most recent call last)"
 _NO_SIGNS = str.maketrans("", "", string.punctuation + string.whitespace)
@@ -34,15 +34,6 @@ _ALIKE_SPAN, _ALIKE_LETTERS = 120, 48
 _CODE = re.compile(
     r'^\s+(?:raise|except|return|assert|if|elif|def|class|with|for|while|await|self\.)\b|^\s*File "'
 )
-_PROGRESS_WORDS = re.compile(
-    r"\b(?:step|steps|iter|iters|iteration|iterations|epoch|batch|global_step|loss|it/s|s/it)\b"
-    r"|\b(?:tokens|samples|examples)/s"
-    r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
-)
-_EXIT = re.compile(
-    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
-)
-_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b", re.IGNORECASE)
 _SOON = 3
 _AGAIN = re.compile(
     r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
@@ -71,8 +62,10 @@ class Signal:
     in_traceback: bool = False
     doubtful: bool = False
     """Its writer calls it no more than information or a warning, or goes on (a retry)."""
-    passed: bool = False
-    """The job made progress for long after it."""
+    n_progress_after: int = 0
+    """Lines of progress after it in its file."""
+    file_end: int = 0
+    """Index after the last line of its file."""
 
     @property
     def cause(self) -> str:
@@ -83,6 +76,11 @@ class Signal:
     def role(self) -> str:
         """See rules.py."""
         return self.meaning.role
+
+    @property
+    def passed(self) -> bool:
+        """Whether the job made progress for long after it."""
+        return self.n_progress_after >= ENOUGH_PROGRESS
 
     @property
     def live(self) -> bool:
@@ -103,63 +101,30 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
         templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
-    indexes = _worth_a_look(templates)
+    shown = shown_texts(lines, templates)
+    indexes = [index for index in _worth_a_look(templates) if index not in shown]
     headers = [index for index in indexes if _HEADER in templates[index]]
     reading = _Reading(lines, chains(lines, headers))
     looked_at = sorted({*indexes, *reading.chosen})
     found = [signal for index in looked_at for signal in reading.at(index)]
     if not found:
         return []
-    speaking = {signal.index for signal in found}
-    course = _Course(lines, templates, speaking, starts)
+    speaking = {one.index for one in found}
+    fatal = {one.index for one in found if _ends_a_program(one)}
+    course = Course(lines, templates, speaking, fatal, starts=starts)
     return [
-        replace(one, passed=course.n_progress_after(one.index) >= ENOUGH_PROGRESS)
+        replace(
+            one,
+            n_progress_after=course.n_progress_after(one.index),
+            file_end=course.end_of_file(one.index),
+        )
         for one in found
         if not course.completed_after(one.index)
     ]
 
 
-class _Course:
-    """How the job went on after a line: its progress, and where it says that it completed."""
-
-    def __init__(
-        self,
-        lines: Sequence[str],
-        templates: Sequence[str],
-        speaking: Collection[int],
-        starts: Sequence[int],
-    ) -> None:
-        kinds = set(templates)
-        moving = {kind for kind in kinds if _shows_progress(kind)}
-        ending = {kind for kind in kinds if _shows_end(kind)}
-        silent = [index for index in range(len(lines)) if index not in speaking]
-        self._progress = [
-            index
-            for index in silent
-            if templates[index] in moving and len(lines[index]) > len(templates[index])
-        ]
-        self._done = [
-            index for index in silent if templates[index] in ending and _is_end(lines[index])
-        ]
-        self._speaking = sorted(speaking)
-        self._ends = [*sorted(starts)[1:], len(lines)]
-
-    def n_progress_after(self, index: int) -> int:
-        """Lines of progress after a line in its file."""
-        end = self._end_of_file(index)
-        return bisect_left(self._progress, end) - bisect_right(self._progress, index)
-
-    def completed_after(self, index: int) -> bool:
-        """Whether the file says after a line that the job completed, and no more of a failure."""
-        end = self._end_of_file(index)
-        place = bisect_left(self._done, end)
-        if place == 0 or self._done[place - 1] < index:
-            return False
-        said = bisect_right(self._speaking, self._done[place - 1])
-        return said == len(self._speaking) or self._speaking[said] >= end
-
-    def _end_of_file(self, index: int) -> int:
-        return self._ends[min(bisect_right(self._ends, index), len(self._ends) - 1)]
+def _ends_a_program(one: Signal) -> bool:
+    return not one.doubtful and (one.in_traceback or one.role == "root")
 
 
 def _worth_a_look(templates: Sequence[str]) -> list[int]:
@@ -179,22 +144,6 @@ def _worth_a_look(templates: Sequence[str]) -> list[int]:
         if alike[beginning] <= _MOST_ALIKE:
             indexes.append(index)
     return indexes
-
-
-@lru_cache(maxsize=100_000)
-def _shows_progress(template: str) -> bool:
-    return _PROGRESS_WORDS.search(template) is not None
-
-
-@lru_cache(maxsize=100_000)
-def _shows_end(template: str) -> bool:
-    """Whether a line without its digits may say that the job completed."""
-    return rules().completed.search(template) is not None or _EXIT.search(template) is not None
-
-
-def _is_end(line: str) -> bool:
-    """Whether it says so with its digits: an exit code other than 0 is no success."""
-    return _EXIT.search(line) is None or _EXIT_0.search(line) is not None
 
 
 class _Reading:
@@ -225,7 +174,7 @@ class _Reading:
                 continue
             if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
-            meaning = _meaning(line.text)
+            meaning = _spoken_meaning(line)
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
             yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
@@ -245,6 +194,17 @@ class _Reading:
     def _is_code(self, index: int, text: str) -> bool:
         """Whether a line shows source text of a traceback."""
         return bool(_CODE.match(text)) or (index in self._frames and text[:1] in " \t")
+
+
+def _spoken_meaning(line: Line) -> Meaning | None:
+    """What a line says itself; an exception may quote what it met."""
+    meaning = _meaning(line.text)
+    if meaning is None:
+        return None
+    said = spoken(line)
+    if said == line.text or (said and exception_meaning(line.text) is not None):
+        return meaning
+    return _meaning(said) if said else None
 
 
 def _meaning(text: str) -> Meaning | None:

@@ -24,7 +24,7 @@ _TYPE = re.compile(
     r"(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Timeout|Fault|Invalid|Disconnected|"
     r"Refused|NotFound|Read)|error|timeout|gaierror|herror)$"
 )
-_CAMEL = re.compile(r"[A-Z][a-z]+\w*$")
+_CAMEL = re.compile(r"[A-Z]\w*[a-z]\w*$")
 _MENTIONED = re.compile(r"\b((?:[A-Z][a-z]+){1,4}(?:Error|Exception))(?:\(|:\s)(?!\w+\))")
 IGNORED = re.compile(r"^\s*(?:Exception ignored (?:in|on)|Error in atexit|--- Logging error ---)")
 _THREAD = re.compile(r"^\s*Exception in thread .*(?:_pin_memory_loop|QueueFeederThread)")

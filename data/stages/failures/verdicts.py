@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
+from analytics.failures.calibration import causal_ratio
+from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
-from data.columns import arrow_of, columns_of
+from data.columns import frame_of, registered
 from data.definitions import FAILED
-from data.stages.failures.evidence import find_evidence
-from data.stages.failures.nearby import calibrate, find_nearby
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import duckdb
+    import pandas as pd
 
     from data.site import Site
     from data.stages import Context
@@ -30,7 +31,7 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
         attribution = site.attribution
         near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
     if near:
-        calibrate(connection)
+        _calibrate(connection)
     if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
         return
     connection.execute(
@@ -44,15 +45,174 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
     )
     table = weights(site.attribution.table, site.causes)
     kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
-    _write(connection, _weighed(connection, find_evidence(connection, table, kinds), table))
+    _weigh(connection, _evidence(connection, table, kinds), table)
     if "annotations" in context.filled:
         _decide(connection, site)
 
 
-def _weighed(
-    connection: duckdb.DuckDBPyConnection, evidence: pd.DataFrame, table: Weights
-) -> Verdicts:
-    """Verdicts of the attempts that have evidence, and of each kind of attempt without any.
+def find_nearby(
+    connection: duckdb.DuckDBPyConnection, before_minutes: float, after_minutes: float
+) -> set[str]:
+    """Makes the temporary table `near`: node ends of attempts, each with an observation near it.
+
+    Returns the kinds of observation in it.
+
+    Each observation is put into the buckets of time that its window touches (a bucket is as long
+    as the window, so two at most); ends and observations are joined by node and bucket, then
+    compared to the microsecond. Columns job (rowid of jobs), state, cluster, node, kind
+    (health_event or node_event), id (rowid there), signal, severity, offset_us.
+    """
+    before, after = (int(minutes * 60e6) for minutes in (before_minutes, after_minutes))
+    width = max(before + after, 60_000_000)
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE near AS
+            WITH observation AS (
+              SELECT 'health_event' AS kind, rowid AS id, cluster, node,
+                epoch_us(observed_at) AS at_us, severity, CASE
+                  WHEN xid IS NOT NULL THEN 'xid ' || xid
+                  WHEN sxid IS NOT NULL THEN 'sxid ' || sxid
+                  ELSE coalesce(check_name, source) END AS signal
+              FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+              UNION ALL
+              SELECT 'node_event', rowid, cluster, node, epoch_us(start_at), NULL,
+                'node ' || coalesce(state, 'event')
+              FROM node_events WHERE planned IS NOT TRUE),
+            placed AS (
+              SELECT *, unnest(range((at_us - {after}) // {width},
+                (at_us + {before}) // {width} + 1)) AS bucket FROM observation),
+            hit AS (
+              SELECT job_nodes.cluster, attempt_key, job_nodes.node, kind, id, signal, severity,
+                at_us - epoch_us(end_at) AS offset_us
+              FROM job_nodes JOIN placed ON job_nodes.node = placed.node
+                AND job_nodes.cluster = placed.cluster
+                AND epoch_us(end_at) // {width} = bucket
+              WHERE end_at IS NOT NULL
+                AND at_us - epoch_us(end_at) BETWEEN {-before} AND {after})
+            SELECT jobs.rowid AS job, state, hit.* EXCLUDE (attempt_key)
+            FROM hit JOIN jobs USING (cluster, attempt_key)"""
+    )
+    return {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM near").fetchall()}
+
+
+def _calibrate(connection: duckdb.DuckDBPyConnection) -> None:
+    """How often each check fires around the end of successful and of failed attempts."""
+    counts = frame_of(
+        connection,
+        """WITH ends AS (
+             SELECT cluster, count(*) FILTER (state = 'COMPLETED') AS n_completed_attempts,
+               CAST(coalesce(sum(n_nodes) FILTER (state = 'COMPLETED'), 0) AS BIGINT)
+                 AS n_completed,
+               CAST(coalesce(sum(n_nodes) FILTER (state IN ('FAILED', 'NODE_FAIL')), 0) AS BIGINT)
+                 AS n_failed
+             FROM jobs WHERE end_at IS NOT NULL GROUP BY cluster),
+           hit AS (
+             SELECT cluster, signal, severity,
+               count(DISTINCT (job, node)) FILTER (state = 'COMPLETED') AS n_completed_hits,
+               count(DISTINCT job) FILTER (state = 'COMPLETED') AS n_completed_attempts_hit,
+               count(DISTINCT (job, node)) FILTER (state IN ('FAILED', 'NODE_FAIL'))
+                 AS n_failed_hits
+             FROM near GROUP BY ALL)
+           SELECT * FROM hit JOIN ends USING (cluster) ORDER BY cluster, signal, severity""",
+    )
+    counts["causal_ratio"] = causal_ratio(counts)
+    with registered(connection, counts=counts):
+        connection.execute("INSERT INTO check_calibration BY NAME FROM counts")
+
+
+def _evidence(
+    connection: duckdb.DuckDBPyConnection, table: Weights, kinds: Collection[str]
+) -> pd.DataFrame:
+    """All evidence of these kinds on the attempts in `failed`; the table `near` holds what is near.
+
+    Kinds are health_event, node_event, scheduler and job_log.
+    """
+    found = [
+        (frame_of(connection, _KINDS[kind][0]), _KINDS[kind][1]) for kind in _KINDS if kind in kinds
+    ]
+    return evidence_frame([shaped(rows, table) for rows, shaped in found if len(rows)])
+
+
+_EVENTS = """
+SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
+  offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
+  message, message AS text,
+  CASE WHEN event.job_id IS NULL THEN NULL
+    ELSE list_contains([failed.job_id, job_id_raw, array_job_id], event.job_id) END
+    AS job_named, causal_ratio
+FROM near JOIN failed ON near.job = failed.attempt
+JOIN health_events event ON near.kind = 'health_event' AND event.rowid = near.id
+LEFT JOIN check_calibration calibration ON calibration.cluster = near.cluster
+  AND calibration.signal = near.signal
+  AND calibration.severity IS NOT DISTINCT FROM near.severity
+ORDER BY attempt, observed_at, event_id
+"""
+"""Health events near the end of failed attempts."""
+_OUTAGES = """
+SELECT attempt, 'node_event' AS kind,
+  event.node || ' ' || strftime(event.start_at, '%Y-%m-%dT%H:%M:%SZ') AS key,
+  near.node, offset_us / 1e6 AS offset_s, 'node_event' AS check_name,
+  concat_ws(': ', event.state, event.reason) AS text,
+  coalesce(event.reason, '') AS reason, causal_ratio
+FROM near JOIN failed ON near.job = failed.attempt
+JOIN node_events event ON near.kind = 'node_event' AND event.rowid = near.id
+LEFT JOIN check_calibration calibration ON calibration.cluster = near.cluster
+  AND calibration.signal = near.signal
+  AND calibration.severity IS NOT DISTINCT FROM near.severity
+ORDER BY attempt, event.start_at, near.node
+"""
+"""Unplanned outages of nodes that begin near the end of failed attempts."""
+_SCHEDULER = """
+SELECT attempt, 'scheduler' AS kind, '' AS key, failed_node AS node,
+  0.0 AS offset_s, 'scheduler' AS check_name,
+  concat_ws('; ', CASE WHEN failed_node IS NOT NULL THEN 'FailedNode ' || failed_node
+    END, CASE WHEN reason IS NOT NULL THEN 'reason ' || reason END) AS text,
+  coalesce(reason, '') AS reason, 1.0 AS causal_ratio
+FROM failed
+WHERE failed_node IS NOT NULL OR reason NOT IN ('', 'None', 'none', 'NonZeroExitCode')
+ORDER BY attempt
+"""
+"""The scheduler's reason, and the node whose failure it names."""
+_LOGS = """
+SELECT attempt, 'job_log' AS kind, file || ':' || line_no AS key, node, 0.0 AS offset_s,
+  'job_log' AS check_name, cause, confidence, method AS log_method, text,
+  true AS job_named, 1.0 AS causal_ratio, 'node' AS scope
+FROM log_verdicts JOIN failed USING (cluster, attempt_key)
+WHERE method <> 'none' ORDER BY attempt
+"""
+"""What logs of failed attempts say: one row for each log whose first cause is known."""
+
+
+def _of_events(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Health events with what they speak for."""
+    rows = rows.join(of_events(rows, table))
+    rows.loc[rows["scope"].eq("process"), "causal_ratio"] = 1.0  # one attempt claims it
+    return rows
+
+
+def _of_reasons(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Outages, or what the scheduler says, with the cause and odds of their reason."""
+    check = rows["check_name"].iloc[0]
+    said = {reason: of_reason(reason, check, table) for reason in rows["reason"].unique()}
+    cause, odds = zip(*rows["reason"].map(said), strict=True)
+    return rows.assign(cause=cause, odds=odds, scope="node", job_named=None)
+
+
+def _of_logs(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Logs with the odds of their first cause."""
+    likely = rows["confidence"].clip(upper=0.999)
+    return rows.assign(odds=(likely / (1 - likely)).clip(upper=table.odds["most_of_log"]))
+
+
+_KINDS = {
+    "health_event": (_EVENTS, _of_events),
+    "node_event": (_OUTAGES, _of_reasons),
+    "scheduler": (_SCHEDULER, _of_reasons),
+    "job_log": (_LOGS, _of_logs),
+}
+
+
+def _weigh(connection: duckdb.DuckDBPyConnection, evidence: pd.DataFrame, table: Weights) -> None:
+    """Writes verdicts of the attempts that have evidence, and of each kind of attempt without any.
 
     Attempts without evidence differ in state, signal and whether a node is named, no more: the
     table `bare_kind` numbers these kinds, from -1 downwards.
@@ -62,23 +222,29 @@ def _weighed(
            SELECT -row_number() OVER () AS attempt, * FROM (
              SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     )
-    connection.register("evident", arrow_of(evidence[["attempt"]].drop_duplicates()))
-    attempts = columns_of(
-        connection.execute(
+    with registered(connection, evident=evidence[["attempt"]].drop_duplicates()):
+        attempts = frame_of(
+            connection,
             """SELECT attempt, state, exit_signal, failed_node, only_node
-           FROM failed JOIN evident USING (attempt)
-           UNION ALL
-           SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END, NULL
-           FROM bare_kind ORDER BY attempt"""
+               FROM failed JOIN evident USING (attempt)
+               UNION ALL
+               SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END, NULL
+               FROM bare_kind ORDER BY attempt""",
         )
-    )
-    connection.unregister("evident")
-    return attribute(pd.DataFrame(attempts), evidence, table)
+    _write(connection, attribute(attempts, evidence, table))
 
 
 def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     """Writes all verdicts with their evidence and alternatives as JSON, in the order of jobs."""
-    _as_table(connection, weighed)
+    frames = {"said": weighed.verdicts}
+    query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
+    if len(weighed.evidence):  # without any there are no alternatives either
+        pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
+        frames["pieces"] = pieces.reindex(columns=_EVIDENCE)
+        frames["others"] = weighed.alternatives
+        query = _WITH_EVIDENCE
+    with registered(connection, **frames):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE weighed_verdicts AS {query}")
     chosen = ", ".join(
         f"CASE WHEN own.attempt IS NULL THEN bare.{name} ELSE own.{name} END AS {name}"
         for name in ("symptom", "domain", "cause", "confidence", "method", "evidence",
@@ -111,22 +277,6 @@ def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
            WHERE said.target = 'attempt:' || cluster || '/' || attempt_key""",
         {"causes": list(causes), "domains": [cause.domain for cause in causes.values()]},
     )
-
-
-def _as_table(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
-    """Temporary table weighed_verdicts: with evidence and alternatives as one JSON array each."""
-    frames = {"said": weighed.verdicts}
-    query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
-    if len(weighed.evidence):  # without any there are no alternatives either
-        pieces = weighed.evidence.assign(place=range(len(weighed.evidence)))
-        frames["pieces"] = pieces.reindex(columns=_EVIDENCE)
-        frames["others"] = weighed.alternatives
-        query = _WITH_EVIDENCE
-    for name, frame in frames.items():
-        connection.register(name, arrow_of(frame))
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE weighed_verdicts AS {query}")
-    for name in frames:
-        connection.unregister(name)
 
 
 _WITH_EVIDENCE = f"""

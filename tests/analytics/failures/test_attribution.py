@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import AnalysisError, ShapeError
-from analytics.failures.attribution import Verdicts, attribute
-from analytics.failures.claims import clock_offsets
-from analytics.failures.evidence import COLUMNS, evidence_frame, of_events, of_reasons
+from analytics.failures.attribution import Verdicts, attribute, clock_offsets
+from analytics.failures.evidence import COLUMNS, evidence_frame, of_events, of_reason
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import taxonomy
 
@@ -351,7 +350,7 @@ def test_an_event_speaks_by_its_severity_and_its_text(
     ],
 )
 def test_a_reason_speaks_by_its_text(reason: str, cause: str | None, speaks: bool) -> None:
-    ((found, odds),) = of_reasons([reason], "node_event", TABLE)
+    found, odds = of_reason(reason, "node_event", TABLE)
     assert (odds > 0) == speaks
     if cause is not None:
         assert found == cause
@@ -363,13 +362,12 @@ def test_a_reason_speaks_by_its_text(reason: str, cause: str | None, speaks: boo
      "ReqNodeNotAvail, UnavailableNodes:switch-node[1-2]"],
 )  # fmt: skip
 def test_a_reason_for_which_a_job_only_waited_says_nothing_of_its_end(reason: str) -> None:
-    assert of_reasons([reason], "scheduler", TABLE) == [(None, 0.0)]
+    assert of_reason(reason, "scheduler", TABLE) == (None, 0.0)
 
 
 def test_a_reason_for_which_the_scheduler_ended_a_job_speaks() -> None:
-    assert of_reasons(["Prolog error"], "scheduler", TABLE) == [
-        ("node_configuration", TABLE.odds["reason"])
-    ]
+    said = of_reason("Prolog error", "scheduler", TABLE)
+    assert said == ("node_configuration", TABLE.odds["reason"])
 
 
 def test_a_site_puts_its_rules_and_weights_before_ours() -> None:
@@ -412,7 +410,7 @@ def test_evidence_has_one_shape_whatever_its_sources_state() -> None:
 
 def test_evidence_without_a_needed_column_or_of_another_type_is_refused() -> None:
     whole = pd.DataFrame([piece("nvlink")])
-    with pytest.raises(ShapeError, match="got none named odds, scope: add them"):
+    with pytest.raises(ShapeError, match="got none named odds, scope: select them"):
         evidence_frame([whole.drop(columns=["odds", "scope"])])
     with pytest.raises(ShapeError, match=r"offset_s must be float64 .*: convert it"):
         evidence_frame([whole.assign(offset_s="soon")])

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from analytics.failures.incidents import incidents, summary
-from analytics.failures.incidents.blast_radius import lost_gpu_seconds
 
 
 def only(tables) -> pd.Series:
@@ -14,11 +13,12 @@ def only(tables) -> pd.Series:
     return tables.incidents.iloc[0]
 
 
-def test_the_loss_is_the_running_time_up_to_half_an_hour_times_gpus() -> None:
-    start = pd.to_datetime(pd.Series(["2026-01-01T00:00Z"] * 6 + [None]), utc=True)
-    end = start + pd.to_timedelta([10, 30, 31, 10, -1, 10, 10], unit="min")
-    gpus = pd.Series([8, 8, 8, 0, 8, None, 8])
-    found = lost_gpu_seconds(start, end, gpus)
+def test_the_loss_is_the_running_time_up_to_half_an_hour_times_gpus(cluster) -> None:
+    gpus = (8, 8, 8, 0, 8, None, 8)
+    for number, (ran, n_gpus) in enumerate(zip((10, 30, 31, 10, -1, 10, 10), gpus, strict=True)):
+        cluster.fails(100 * number, f"n{number}", ran=ran, n_gpus=n_gpus)
+    cluster.failures[-1]["start_at"] = None
+    found = cluster.incidents().incidents["lost_gpu_seconds"]
     assert found.dtype == "Int64"
     assert found.tolist() == [4800, 14_400, 14_400, 0, pd.NA, pd.NA, pd.NA]
 

@@ -1,0 +1,107 @@
+"""How a job went on after a line of its log: its progress, and whether it completed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from analytics.failures.log_classifier.rules import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+_PROGRESS_WORDS = re.compile(
+    r"\b(?:step|steps|iter|iters|iteration|iterations|epoch|batch|global_step|loss|it/s|s/it)\b"
+    r"|\b(?:tokens|samples|examples)/s"
+    r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
+)
+_EXIT = re.compile(
+    r"\b(?:exit(?:ed)?(?: with)?(?: exit)?|return)[ _]?(?:code|status)", re.IGNORECASE
+)
+_EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b(?!:[1-9])", re.IGNORECASE)
+_FAILED_STATE = re.compile(r"\b(?:OUT_OF_MEMORY|NODE_FAIL|TIMEOUT|FAILED|CANCELLED|BOOT_FAIL)\b")
+_MERELY_OVER = re.compile(
+    r"\b(?:job|run|script|program|task|process|pipeline)\b.{0,30}\b(?:exited|ended|done)\.?\s*$"
+)
+
+
+class Course:
+    """How the job went on after a line: its progress, and where it says that it completed."""
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        templates: Sequence[str],
+        speaking: Collection[int],
+        fatal: Collection[int],
+        *,
+        starts: Sequence[int],
+    ) -> None:
+        """Indexes of lines that say something of a failure, and of those that end a program."""
+        self._ends = [*sorted(starts)[1:], len(lines)]
+        self._speaking = sorted(speaking)
+        kinds = set(templates)
+        moving = {kind for kind in kinds if _shows_progress(kind)}
+        ending = {kind for kind in kinds if _shows_end(kind)}
+        silent = [index for index in range(len(lines)) if index not in speaking]
+        self._progress = [
+            index
+            for index in silent
+            if templates[index] in moving and len(lines[index]) > len(templates[index])
+        ]
+        failures = sorted(fatal)
+        self._done = [
+            index
+            for index in silent
+            if templates[index] in ending
+            and _is_end(lines[index])
+            and not (_MERELY_OVER.search(templates[index]) and self._is_last(failures, index))
+        ]
+
+    def _is_last(self, fatal: Sequence[int], end: int) -> bool:
+        """Whether a failure stands before an index in its file, and no progress between."""
+        place = bisect_left(fatal, end)
+        if place == 0:
+            return False
+        last = fatal[place - 1]
+        if self.end_of_file(last) != self.end_of_file(end):
+            return False
+        return bisect_left(self._progress, end) == bisect_left(self._progress, last)
+
+    def n_progress_after(self, index: int) -> int:
+        """Lines of progress after a line in its file."""
+        end = self.end_of_file(index)
+        return bisect_left(self._progress, end) - bisect_right(self._progress, index)
+
+    def completed_after(self, index: int) -> bool:
+        """Whether the file says after a line that the job completed, and no more of a failure."""
+        end = self.end_of_file(index)
+        place = bisect_left(self._done, end)
+        if place == 0 or self._done[place - 1] < index:
+            return False
+        said = bisect_right(self._speaking, self._done[place - 1])
+        return said == len(self._speaking) or self._speaking[said] >= end
+
+    def end_of_file(self, index: int) -> int:
+        """Index after the last line of the file that holds a line."""
+        return self._ends[min(bisect_right(self._ends, index), len(self._ends) - 1)]
+
+
+@lru_cache(maxsize=100_000)
+def _shows_progress(template: str) -> bool:
+    return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_end(template: str) -> bool:
+    """Whether a line without its digits may say that the job completed."""
+    return rules().completed.search(template) is not None or _EXIT.search(template) is not None
+
+
+def _is_end(line: str) -> bool:
+    """Whether it says so with its digits: an exit code other than 0 is no success."""
+    if _FAILED_STATE.search(line):
+        return False
+    return _EXIT.search(line) is None or _EXIT_0.search(line) is not None

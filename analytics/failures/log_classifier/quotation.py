@@ -1,0 +1,115 @@
+"""Words in a log that nobody says of this job: documents, samples, names and histories."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.failures.log_classifier.lines import Line
+
+_COMMAND = re.compile(r"(?:\++|\$) \S")
+_SHOWS_A_TEXT = re.compile(
+    r"(?:\++|\$) (?:cat|head|tail|sed|less|more|nl|bat)\b.*"
+    r"(?:\.(?:md|rst|sh|bash|py|ya?ml|toml|cfg|conf|ini|sbatch|slurm)\b|readme|runbook|faq\b)"
+)
+_HISTORY = re.compile(
+    r"\b(?:nodes?|hosts?|gpus?|drain\w*|repair\w*|health|hardware|tickets?)\b.*\bhistory\b"
+    r"|\bhistory of\b.*\b(?:nodes?|hosts?|gpus?)\b"
+    r"|\b(?:last|past|recent|previous|earlier)\s+(?:drains?|repairs?|(?:node|gpu|health) events)\b"
+)
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d")
+_LONGEST_HISTORY = 20
+
+_RETOLD = re.compile(
+    r"\b(?:previous|last|prior|earlier) (?:attempt|run|try|job|launch|incarnation)\b.{0,40}"
+    r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
+    r"|::test_\w+.*\b(?:passed|xfail|xpass|skipped)\b"  # pytest -v, and its parameters
+    r"""|["'](?:prompt|question|completion|instruction|chosen|rejected|ground_truth)["']\s*:"""
+    r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)\]"
+    r"|^(?:prompt|question|sample(?: ?#?\d+)?): "
+    r"|^> \S"
+    r"|^(?:reading|opening|tokeni[sz]ing|processing|indexing|loading|packing) \S.*"
+    r"\.(?:txt|jsonl|csv|tsv|md)(?: \([^)]*\))?$",
+    re.IGNORECASE,
+)
+_IN_QUOTES = re.compile(
+    r"""(?<![=:\w])(?<![=:]\ )"[^"]{4,}"(?!\s*:)      # not a key of JSON, nor a value
+      |`[^`]{4,}`|(?:(?<=\[)|(?<=,\ ))'[^']{4,}'(?!\s*:)  # not an apostrophe
+    """,
+    re.VERBOSE,
+)
+_REPORTS = re.compile(
+    r"(?:error|exception|caught|raised|failed with|message|reason|because of)\W*$", re.IGNORECASE
+)
+_FILE_NAME = re.compile(r"[\w./-]*_[\w./-]*\.(?:txt|jsonl|csv|tsv|md|ya?ml|ipynb)\b")
+
+
+def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
+    """Indexes of lines that a shell printed from a document or a program, or of a node's history.
+
+    `templates` are the lines in lower case, without digits. A document ends at the shell's next
+    command; where none follows, nothing says where it ended, and its lines count. Of a history
+    those lines are old whose day is not the last one of the log.
+
+    Examples
+    --------
+    >>> log = ["+ cat README.md", "CUDA error: uncorrectable ECC error", "+ python train.py"]
+    >>> shown_texts(log, [line.lower() for line in log])
+    {1}
+    """
+    kinds = {kind for kind in set(templates) if _begins(kind)}
+    found: set[int] = set()
+    if not kinds:
+        return found
+    last = max(_DAY.findall("\n".join(lines)), default="")
+    for index, template in enumerate(templates):
+        if template in kinds:
+            shows = _SHOWS_A_TEXT.match(template) is not None
+            found.update(_document(lines, index) if shows else _history(lines, index, last))
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _begins(template: str) -> bool:
+    if template[:1] in "+$" and _SHOWS_A_TEXT.match(template):
+        return True
+    told = any(word in template for word in ("history", "events", "drain", "repair"))
+    return told and _HISTORY.search(template) is not None
+
+
+def _document(lines: Sequence[str], index: int) -> range:
+    """Lines between a command that prints a text and the next command."""
+    following = range(index + 1, len(lines))
+    end = next((at for at in following if _COMMAND.match(lines[at])), index + 1)
+    return range(index + 1, end)
+
+
+def _history(lines: Sequence[str], index: int, last: str) -> Iterator[int]:
+    """Lines below a heading that bear a day before the last one that the log names."""
+    if _DAY.match(lines[index]):
+        return
+    for at in range(index + 1, min(index + 1 + _LONGEST_HISTORY, len(lines))):
+        day = _DAY.search(lines[at])
+        if day is None or day[0] >= last:
+            return
+        yield at
+
+
+def spoken(line: Line) -> str:
+    """What a line says itself: its text without what it quotes, empty where all is quoted.
+
+    Words in quotation marks count where the line brings them as its message: after `=`, a colon
+    or a word such as "error".
+    """
+    if _RETOLD.search(line.text) or line.shown.startswith("> "):
+        return ""
+    text = line.text
+    if '"' in text or "`" in text or "'" in text:
+        text = _IN_QUOTES.sub(
+            lambda found: found[0] if _REPORTS.search(text[: found.start()]) else '""', text
+        )
+    return _FILE_NAME.sub("file", text) if "_" in text else text
