@@ -258,7 +258,7 @@ def losses_by_group(by_group: pd.DataFrame, by: LedgerGroup) -> LossesByGroup:
     rows = held.rename(columns={by: "group"})
     rows = rows.assign(group=rows["group"].fillna(UNKNOWN_GROUP).astype(str))
     total = rows.groupby("group")["gpu_hours"].transform("sum")
-    percent = 100 * rows["gpu_hours"] / total
+    percent = 100 * (rows["gpu_hours"] / total)  # in this order all of it is 100 exactly
     return LossesByGroup(by, rows.assign(percent=percent, group_gpu_hours=total)[total.gt(0)])
 
 

@@ -154,7 +154,8 @@ class GoodputLedger:
         """The same as a share of the total."""
         if not self.states_known:
             return None
-        return sum(each.ratio.value or 0.0 for each in self._of(OUT_OF_SERVICE))
+        seconds = sum(each.gpu_seconds for each in self._of(OUT_OF_SERVICE))
+        return seconds / (self.total_gpu_seconds or 1)
 
     @property
     def losses_cost(self) -> float | None:
@@ -171,17 +172,17 @@ class GoodputLedger:
         these spent and lost. Buckets that are empty whatever the bound are left out.
         """
         there = {each.bucket: each for each in self.buckets if each.gpu_hours.upper}
-        steps, left = [Step(CAPACITY if self.covers_fleet else HELD, None, 0.0, 1.0)], 1.0
+        steps = [Step(CAPACITY if self.covers_fleet else HELD, None, 0.0, 1.0)]
+        total = left = self.total_gpu_seconds or 1  # whole seconds: what is left is exact
         above_jobs = any(not each.kind.of_jobs for each in there.values())
         for bucket in (there[name] for name in reversed(STACK[1:]) if name in there):
             if bucket.kind.of_jobs and above_jobs:
-                steps.append(Step(HELD, None, 0.0, left))
+                steps.append(Step(HELD, None, 0.0, left / total))
                 above_jobs = False
-            ratio = bucket.gpu_seconds / self.total_gpu_seconds
-            steps.append(Step(bucket.kind.title, bucket, left, left - ratio))
-            left -= ratio
+            above, left = left, left - bucket.gpu_seconds
+            steps.append(Step(bucket.kind.title, bucket, above / total, left / total))
         if (productive := self.bucket("productive")) is not None:
-            steps.append(Step(productive.kind.title, productive, 0.0, left))
+            steps.append(Step(productive.kind.title, productive, 0.0, left / total))
         return tuple(steps)
 
     def bucket(self, name: str) -> Bucket | None:

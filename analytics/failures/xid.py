@@ -41,6 +41,13 @@ _NVIDIA_SXID = (
     "NVIDIA, Fabric Manager for NVIDIA NVSwitch Systems, appendix on SXid errors (as tabulated "
     "by leptonai/gpud, Apache-2.0)"
 )
+_GPUD = "leptonai/gpud (Apache-2.0)"
+_NVIDIA_RATINGS: dict[tuple[bool | None, bool | None], str] = {
+    (False, False): "non-fatal",
+    (True, False): "potentially fatal",
+    (True, True): "always fatal",
+}
+"""What NVIDIA calls an SXid, by whether it may be fatal and whether it always is."""
 _SERIOUS = ("critical", "fatal")
 
 
@@ -91,11 +98,13 @@ class SxidEntry:
     cause: str
     """Cause of the taxonomy."""
     severity: Severity
-    """``warning`` or ``fatal``."""
+    """``warning`` or ``fatal``; leptonai/gpud rates it so by what NVIDIA says is to be done."""
     potentially_fatal: bool | None
     """Whether NVIDIA says that it may be fatal; None where it does not say."""
     always_fatal: bool | None
-    source: str = _NVIDIA_SXID
+    sources: tuple[Source, ...]
+    disagreement: str | None
+    """Where sources contradict one another, what each says; else None."""
 
 
 def severity_of_action(action: str) -> Severity | None:
@@ -239,12 +248,23 @@ def _sources(row: dict[str, str]) -> tuple[Source, ...]:
 def _sxid_entry(row: dict[str, str]) -> SxidEntry:
     """One row of the catalog of SXids."""
     stated = {"true": True, "false": False}
+    severity = cast("Severity", row["severity"])
+    potentially = stated.get(row["potentially_fatal"])
+    always = stated.get(row["always_fatal"])
+    of_nvidia = _NVIDIA_RATINGS.get((potentially, always))
+    contradicted = (severity, of_nvidia) in (("fatal", "non-fatal"), ("warning", "always fatal"))
     return SxidEntry(
         code=int(row["sxid"]),
         title=row["title"],
         domain=taxonomy().domain_of(row["cause"]),
         cause=row["cause"],
-        severity=cast("Severity", row["severity"]),
-        potentially_fatal=stated.get(row["potentially_fatal"]),
-        always_fatal=stated.get(row["always_fatal"]),
+        severity=severity,
+        potentially_fatal=potentially,
+        always_fatal=always,
+        sources=(Source(_NVIDIA_SXID, of_nvidia), Source(_GPUD, f"severity {severity}"))
+        if of_nvidia
+        else (Source(_NVIDIA_SXID, f"severity {severity}"),),
+        disagreement=f"NVIDIA calls it {of_nvidia}, leptonai/gpud rates it {severity}"
+        if contradicted
+        else None,
     )

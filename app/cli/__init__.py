@@ -50,57 +50,68 @@ def help_of(name: str) -> tuple[str, str] | None:
     return None if said is None else (name, " ".join(said[2].split()))
 
 
-def parser(asked: str | None = None) -> argparse.ArgumentParser:
-    """The parser of the command asked for, with its arguments; without one, of all their names."""
+def parser() -> argparse.ArgumentParser:
+    """The parser of the names of all commands."""
     root = _Parser(
         prog="faultline",
         description="Reliability of GPU training clusters, from the logs they already have.",
     )
     offered = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    told = None if asked is None else help_of(asked)
-    if told is None:
-        for name, text in commands().items():
-            offered.add_parser(name, help=text)
-        return root
-    name, text = told
+    for name, text in commands().items():
+        offered.add_parser(name, help=text)
+    return root
+
+
+def parser_of(name: str, text: str) -> argparse.ArgumentParser:
+    """The parser of the arguments of one command."""
     module = import_module(f"app.cli.{name}")
-    command = offered.add_parser(
-        name,
+    command = _Parser(
+        prog=f"faultline {name}",
         description=text,
         epilog=f"example:\n  {module.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,  # an example is never wrapped
     )
     module.add_arguments(command)
-    command.set_defaults(run=module.run)
-    return root
+    command.set_defaults(command=name, run=module.run)
+    return command
+
+
+def parsed(given: Sequence[str]) -> argparse.Namespace:
+    """What was asked for; options may stand between files."""
+    told = help_of(given[0]) if given else None
+    if told is None:
+        return parser().parse_args(given)
+    command = parser_of(*told)
+    if command.get_default("reads_rest"):  # it parses what stands behind a first word by itself
+        return command.parse_args(given[1:])
+    return command.parse_intermixed_args(given[1:])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the process's exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    asked = given[0] if given else None
     wrong = next((text for text in given if not _is_text(text)), None)
     if wrong is not None:
         print(f"faultline: {os.fsencode(wrong)!r} is not UTF-8: rename the file", file=sys.stderr)
         return 2
     try:
-        parsed = parser(asked).parse_args(given)
+        request = parsed(given)
     except OSError as error:  # a folder that may not be looked into
         print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
         return 2
     try:
-        return int(parsed.run(parsed) or 0)
+        return int(request.run(request) or 0)
     except (DataError, AnalysisError) as error:
-        print(_one_line(f"faultline {parsed.command}: {error}"), file=sys.stderr)
+        print(_one_line(f"faultline {request.command}: {error}"), file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(_one_line(f"faultline {parsed.command}: {_reason(error)}"), file=sys.stderr)
+        print(_one_line(f"faultline {request.command}: {_reason(error)}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"faultline {parsed.command}: stopped", file=sys.stderr)
+        print(f"faultline {request.command}: stopped", file=sys.stderr)
         return 130
 
 

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rest = parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     rest.required = False  # a refusal names FILE alone
     _add_shared(parser)
-    parser.set_defaults(parser_type=type(parser))
+    parser.set_defaults(parser_type=type(parser), reads_rest=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ EXAMPLE = (
 
 STATED = (
     "cluster", "delimiter", "node", "boot_at", "year", "mapping", "pattern", "first_lines",
-    "last_lines", "job_id", "run_id", "meta",
+    "last_lines", "job_id", "run_id", "meta", "partial",
 )  # fmt: skip
 """What readers are told as it was given."""
 COUNTS = ("rows_read", "rows_kept", "rows_skipped", "rows_rejected")
@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--job-id", metavar="ID", help="job of training metrics or a straggler trace"
     )
     parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
+    options.add_partial(parser)
     options.add_format(parser)
 
 

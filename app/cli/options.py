@@ -72,6 +72,15 @@ def add_store(parser: argparse.ArgumentParser, default: str = "./store") -> None
     )
 
 
+def add_partial(parser: argparse.ArgumentParser) -> None:
+    """--partial."""
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="of a cut-off or damaged archive read what came before the break",
+    )
+
+
 def add_format(parser: argparse.ArgumentParser) -> None:
     """--format."""
     parser.add_argument(

@@ -37,6 +37,8 @@ class TraceOptions:
     timeline: str | None
     of: TimelineOf
     steps: tuple[int, ...] | None
+    partial: bool = False
+    """Whether of a cut-off archive what came before the cut is analysed."""
 
     @classmethod
     def of_arguments(cls, arguments: argparse.Namespace, n_traces: int) -> TraceOptions:
@@ -52,7 +54,8 @@ class TraceOptions:
                 f"--of fixed draws one part fixed, got {len(fixes)}: add one --fix, e.g. "
                 "--fix worker:3,1"
             )
-        return cls(fixes, timeline, of, tuple(arguments.step) if arguments.step else None)
+        steps = tuple(arguments.step) if arguments.step else None
+        return cls(fixes, timeline, of, steps, arguments.partial)
 
     def refuse_overwriting(self, trace: str) -> None:
         """Refuses a timeline in place of the trace that it draws."""
@@ -103,6 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "each of several",
     )
     _add_timeline(parser)
+    options.add_partial(parser)
     options.add_store(parser)
     options.add_format(parser)
 
@@ -251,7 +255,7 @@ def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> Analys
         times.append(time.perf_counter())
 
     options.refuse_overwriting(name)
-    rows = _rows(name)
+    rows = _rows(name, partial=options.partial)
     meta = trace_meta(rows, name, meta_name)
     note_time()
     model = WhatIf.of_rows(rows, dsp_size=meta.dsp_size or 1)
@@ -269,7 +273,7 @@ def _analysed(name: str, meta_name: str | None, options: TraceOptions) -> Analys
     )
 
 
-def _rows(name: str) -> TraceRows:
+def _rows(name: str, *, partial: bool) -> TraceRows:
     """The rows of a file; one that is no Parquet is unpacked and checked as text."""
     from data.ingest.straggler_rows import read_rows
 
@@ -282,7 +286,7 @@ def _rows(name: str) -> TraceRows:
 
     from data.ingest.source import opened
 
-    with TemporaryDirectory() as folder, opened(name, Path(folder)) as source:
+    with TemporaryDirectory() as folder, opened(name, Path(folder), partial=partial) as source:
         rows = read_rows(source.path, name)
         for text in source.notices():
             terminal.notice(f"{name}: {text}")

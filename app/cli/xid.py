@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
     )
     parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
+    options.add_partial(parser)
     options.add_format(parser)
 
 
@@ -67,6 +68,7 @@ def _about(arguments: argparse.Namespace) -> Options:
         timezone=checked_zone(arguments.timezone),
         boot_at=arguments.boot_at,
         year=arguments.year,
+        partial=arguments.partial,
     )
 
 

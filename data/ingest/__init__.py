@@ -116,7 +116,9 @@ def _read(
             *folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir),
         )
         return
-    with opened(name, writer.workdir, options.progress, called=called) as found:
+    with opened(
+        name, writer.workdir, options.progress, called=called, partial=options.partial
+    ) as found:
         reader = _reader(source, found)
         yield reader.NAME, found, reader.read(found, options, writer.connection)
 

@@ -161,7 +161,7 @@ class _Reading:
     def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
-            with opened(str(path), workdir) as found:
+            with opened(str(path), workdir, partial=self.options.partial) as found:
                 self.add(found, relative, name)
                 self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
                 self.notices["files that end early, read up to there"] += bool(found.truncated)
@@ -230,14 +230,26 @@ _STEMS = (
     "slurm-%A_%a", "slurm-%j", "slurm-%j.%s", "slurm-%j-%t", "slurm-%j_%t", "slurm-%j-%N",
     "slurm-%j_%N", "slurm-%j.%N", "slurm-%x-%j", "slurm-%x.%j", "slurm_%j", "slurm_%A_%a",
     "%A_%a_%t_log", "%j_%t_log", "%A_%a_log", "%j_log",  # submitit
-    "%A_%a", "%j", "job-%j", "job_%j", "job.%j", "%x-%A_%a", "%x_%A_%a", "%x.%A_%a",
+    "job-%j", "job_%j", "job.%j",
+)  # fmt: skip
+_FREE_STEMS = (
+    "%A_%a", "%j", "%x-%A_%a", "%x_%A_%a", "%x.%A_%a",
     "%x-%j", "%x_%j", "%x.%j", "%j-%x", "%j_%x", "%j.%x",
 )  # fmt: skip
-DEFAULT_PATTERNS = (
-    *(f"{stem}.{end}" for stem in _STEMS for end in ("out", "err", "log", "txt")),
-    "%x.o%j", "%x.e%j",
+_ENDINGS = ("out", "err", "log", "txt")
+PATTERNS = (*(f"{stem}.{end}" for stem in _STEMS for end in _ENDINGS), "%x.o%j", "%x.e%j")
+"""Names that say themselves that they hold a job id; `slurm-%j.out` is what sbatch writes."""
+FREE_PATTERNS = tuple(f"{stem}.{end}" for stem in _FREE_STEMS for end in _ENDINGS)
+"""Tried after those, in this order: the number in such a name may be another thing's."""
+LARGEST_JOB_ID = 67_108_863
+"""Of Slurm, which has 26 bits for it; seconds since 1970 are more."""
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?:[01]\d(?:[0-3]\d)?)?(?!\d)")
+_COUNTED = frozenset(
+    ("attempt", "checkpoint", "ckpt", "client", "device", "epoch", "fold", "gpu", "host", "iter",
+     "iteration", "layer", "level", "node", "part", "pid", "port", "proc", "process", "rank",
+     "seed", "server", "shard", "stage", "step", "task", "trial", "v", "version", "worker")
 )  # fmt: skip
-"""Tried in this order; `slurm-%j.out` is what sbatch itself writes."""
+"""Words before a number that is no job's."""
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)$")
 _GROUPS = {
     "j": ("job", r"\d+"),
@@ -262,10 +274,11 @@ class LogName:
 
 
 def log_name(path: str, pattern: str | None = None) -> LogName | None:
-    """What a path below the folder says by `pattern`, or by the first default that fits.
+    """What a path below the folder says by `pattern`, or by the first of the usual ones that fits.
 
     A pattern without a slash is held against the file's name, one with slashes against as many
-    folders above it. Endings .gz, .xz and .zst do not count.
+    folders above it. Endings .gz, .xz and .zst do not count. Without a pattern, a date and the
+    number of a rank, step or the like are no job: `train-2024.log`, `rank-3.log`.
 
     Raises
     ------
@@ -280,12 +293,21 @@ def log_name(path: str, pattern: str | None = None) -> LogName | None:
     True
     """
     path = _COMPRESSED.sub("", path)
-    for candidate in (pattern,) if pattern else DEFAULT_PATTERNS:
+    for candidate in (pattern,) if pattern else (*PATTERNS, *FREE_PATTERNS):
         parts = path.split("/")[-(candidate.count("/") + 1) :]
         found = compiled(candidate).fullmatch("/".join(parts))
-        if found is not None:
+        if found is not None and (pattern or candidate in PATTERNS or _is_of_job(found)):
             return _read(found.groupdict())
     return None
+
+
+def _is_of_job(found: re.Match[str]) -> bool:
+    """Whether the number in a free name may be a job's."""
+    group = "array" if "array" in found.groupdict() else "job"
+    words = re.split(r"[\W_]+", found.string[: found.start(group)].lower())
+    counted = len(words) > 1 and words[-2] in _COUNTED  # the last one is the empty text before it
+    is_id = 0 < int(found[group]) <= LARGEST_JOB_ID
+    return is_id and not counted and _DATE.search(found.string) is None
 
 
 @cache

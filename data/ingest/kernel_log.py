@@ -338,7 +338,10 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
     SourceError
         Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
     """
-    with tempfile.TemporaryDirectory() as workdir, opened(name, Path(workdir)) as log_file:
+    with (
+        tempfile.TemporaryDirectory() as workdir,
+        opened(name, Path(workdir), partial=options.partial) as log_file,
+    ):
         log = KernelLog(log_file, options)
         rows, rejected = log.gathered.rows, log.gathered.rejected
         events: list[KernelEvent] = []

@@ -49,6 +49,8 @@ class Source:
     """Hash of the bytes that it came from."""
     n_nuls: int = 0
     """NUL bytes, which stand as one blank a run: a crash leaves them in logs."""
+    n_bytes: int = 0
+    """Of the text, unpacked; of a cut archive those before the cut."""
 
     def text(self) -> str:
         """The whole input; for small formats."""
@@ -59,7 +61,7 @@ class Source:
         told = (
             (self.n_replaced, f"{self.n_replaced:,} bytes are not UTF-8: replaced by U+FFFD"),
             (self.n_nuls, f"{self.n_nuls:,} NUL bytes: read as blanks"),
-            (self.truncated, f"{self.truncated}: what came before it was read"),
+            (self.truncated, f"{self.truncated}: {self.n_bytes:,} bytes before it were read"),
         )
         return [text for applies, text in told if applies]
 
@@ -106,6 +108,8 @@ class Options:
     """Path of the meta file of a straggler trace."""
     run_id: str | None = None
     """Run of training metrics that name neither run nor job."""
+    partial: bool | None = None
+    """Whether of a cut or damaged archive what came before is read; None where none can say."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 

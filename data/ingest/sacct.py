@@ -16,7 +16,7 @@ import numpy as np
 from data.errors import SourceError
 from data.ingest.delimited import Scan, repaired, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
-from data.ingest.sacct_fields import Shape
+from data.ingest.sacct_fields import Shape, missing
 from data.ingest.sacct_sql import broken, typed
 from data.ingest.text_columns import Layout, lines_sql, records_table
 
@@ -70,7 +70,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
         batch = reading.batch(~scanned.whole | doubted)
     batch.rejected = sorted(reading.rejected(), key=lambda row: row.line_no)
     _refuse_other_header(source, layout.delimiter, batch.rejected)
-    batch.notices += notices + reading.notices()
+    batch.notices += notices + reading.notices() + missing(layout.columns)
     return batch
 
 

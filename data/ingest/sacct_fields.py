@@ -25,6 +25,25 @@ DURATION = r"(?:\d+-)?(?:\d+:)?\d+:\d\d(?:\.\d+)?"
 WORD = r"(?:[^\s!-/:-@\[-^`{-~]\S*)?"
 TRES = r"(?:[\w/.:-]+=[^,=|\s]+)?(?:,[\w/.:-]+=[^,=|\s]+)*"
 
+FIGURES = {
+    "Submit": "how long jobs waited stays unknown, and so the ETTR of their runs",
+    "Start": "when jobs ran stays unknown: no running time, rates, MTTF or ledger",
+    "End": "when jobs ended stays unknown: no running time, rates, MTTF or ledger",
+    "NNodes": "how many nodes jobs held stays unknown: no rates per node-day",
+    "AllocTRES": "the GPUs of jobs stay unknown: no GPU-hours, ETTR or ledger, and rates are per "
+    "node-day",
+    "NodeList": "the nodes of jobs stay unknown: no failures by node, and what nodes, kernels and "
+    "health checks say counts in no verdict",
+    "ExitCode": "signals that ended jobs stay unknown: only logs tell a crash",
+    "Reason": "the scheduler's reasons stay unknown: verdicts rest on other evidence alone",
+    "User": "whose jobs they are stays unknown: fewer of them are joined to runs",
+    "Account": "accounts stay unknown: no figures by account",
+    "Partition": "partitions stay unknown: no figures by partition",
+}
+"""Column of sacct -> what stays unknown of an export without it."""
+_SAME = {"nnodes": "allocnodes"}
+"""Column -> another one that says the same."""
+
 CHECKS = {
     "jobid": JOB_ID,
     "jobidraw": r"\d+(?:\.\S+)?|",
@@ -106,6 +125,15 @@ _MAX_SURPLUS = 5000
 _MAX_COMMAS = 64
 _EMPTY_COST = 3
 """Cost of an empty value where there is mostly one."""
+
+
+def missing(columns: Sequence[str]) -> list[str]:
+    """What an export with these columns, in lower case, lacks: a sentence a column."""
+    return [
+        f"no column {name}: {figures}"
+        for name, figures in FIGURES.items()
+        if not {name.lower(), _SAME.get(name.lower())} & set(columns)
+    ]
 
 
 class Shape:

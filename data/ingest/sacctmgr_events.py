@@ -43,6 +43,12 @@ _PLANNED_REASON = re.compile(
 )
 _UNPLANNED_REASON = re.compile(r"\bun-?(?:planned|scheduled)\b|\bemergency\b", re.IGNORECASE)
 _PROGRESS_LINES = 200_000
+_FIGURES = {
+    "end": "no column TimeEnd: when nodes came back stays unknown: all count as still out",
+    "state": "no column State: states stay unknown: reasons alone tell what was planned",
+    "reason": "no column Reason: the reasons of outages stay unknown: none speaks for a cause",
+}
+"""Column -> what stays unknown of an export without it."""
 
 
 class _Row(NamedTuple):
@@ -164,7 +170,9 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     for number, fields in records:
         log.take(number, layout.delimiter.join(fields), fields)
     log.rejected += rejected
-    return log.batch("node_events", typed_frame("node_events", log.rows, _Row._fields))
+    batch = log.batch("node_events", typed_frame("node_events", log.rows, _Row._fields))
+    batch.notices += [told for name, told in _FIGURES.items() if name not in layout.columns]
+    return batch
 
 
 def _layout(source: Source, options: Options, lines: Iterator[Line]) -> tuple[_Layout, list[Line]]:

@@ -27,12 +27,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CHUNK = 1 << 22
-ZSTD_CHUNK = 1 << 14
-"""Compressed bytes a step: zstd may unfold one byte to 32,768."""
+ZSTD_CHUNK = 1 << 11
+"""Compressed bytes a step: zstd may unfold one byte to 32,768, so 64 MB at most."""
+MAX_UNPACKED = 20_000_000_000
+"""Bytes that an archive may hold: about ten years of accounting of a large cluster; a copy of them
+has to fit on the disk."""
+MAX_RATIO = 200
+"""Unpacked bytes to packed ones: logs have 5 to 30, seldom 100, a bomb 1,000 and more."""
+RATIO_FROM = 100_000_000
+"""Unpacked bytes below which the ratio does not matter: they do no harm, whatever they are."""
 SAMPLED = 1 << 16
 BINARY_RATIO = 0.05
 """Ratio of control characters at which a file counts as binary; in random bytes it is 0.1."""
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_TAR, _TAR_AT = b"ustar", 257
 _PARQUET = b"PAR1"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NULS = re.compile("\0+")
@@ -59,10 +67,13 @@ def opened(
     progress: Callable[[str], None] = lambda message: None,
     *,
     called: str | None = None,
+    partial: bool | None = None,
 ) -> Iterator[Source]:
     """The input called `name` (`-` for standard input), readable until the block is left.
 
-    `called` is its name for people, where it lies under another one (an upload does).
+    `called` is its name for people, where it lies under another one (an upload does). Of an
+    archive that is cut off or damaged, what precedes the break is read where `partial` says so;
+    None where nobody can say it.
 
     The bytes are hashed and checked in one pass. A plain UTF-8 file is read where it lies; any
     other is written to `workdir`: decompressed, with U+FFFD for bytes that are not UTF-8 and a
@@ -71,8 +82,8 @@ def opened(
     Raises
     ------
     SourceError
-        Where the input is absent, unreadable, empty, binary, or broken from its first byte on, or
-        the block reads Parquet as text.
+        Where the input is absent, unreadable, empty, binary, an archive that ends early or
+        unfolds to more than a log would, or the block reads Parquet as text.
     """
     raw, modified_at = _stream(name)
     copy = workdir / "input"
@@ -86,6 +97,12 @@ def opened(
                 modified_at=modified_at,
                 progress=progress,
             )
+        if opened_input.truncated and not partial:
+            otherwise = "unpack what came before (e.g. by zcat) and give that"
+            if partial is not None:
+                otherwise = "read what came before with --partial"
+            told = f"{opened_input.name}: {opened_input.truncated}"
+            raise SourceError(f"{told}: copy it again, or {otherwise}")
         yield opened_input
     except UnicodeDecodeError:  # all but Parquet is valid UTF-8 here
         raise SourceError(
@@ -118,6 +135,7 @@ class _Hashed:
 
     def __init__(self, stream: BinaryIO, head: bytes) -> None:
         self._stream, self._head, self.digest = stream, head, hashlib.sha256(head)
+        self.n_bytes = len(head)
 
     def read(self, size: int = CHUNK) -> bytes:
         """The next bytes; the peeked head first."""
@@ -125,6 +143,7 @@ class _Hashed:
         head, self._head = self._head[:size], self._head[size:]
         block = self._stream.read(size - len(head)) if len(head) < size else b""
         self.digest.update(block)
+        self.n_bytes += len(block)
         return head + block
 
     def readable(self) -> bool:
@@ -146,11 +165,11 @@ def _scan(
     if not head:
         raise SourceError(f"{name}: is empty: nothing to read")
     hashed = _Hashed(raw, head)
-    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    kind = _kind(head)
     in_place = path if kind is None and path is not None and path.is_file() else None  # no pipe
     text = _TextCheck(name)
     with Path(os.devnull if in_place else copy).open("wb") as target:
-        truncated = _pass_on(_blocks(hashed, kind), text, target, progress)
+        truncated = _pass_on(_unpacked(name, hashed, kind), text, target, progress)
     while truncated and hashed.read(CHUNK):  # what lies behind the break belongs to the hash
         pass
     if truncated:
@@ -162,7 +181,19 @@ def _scan(
     if not text.is_plain():
         text_path, n_replaced, n_nuls = _replaced(text_path, copy.with_suffix(".utf8"))
     sha256 = hashed.digest.hexdigest()
-    return Source(text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls)
+    return Source(
+        text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls, n_bytes=text.n_bytes
+    )
+
+
+def _kind(head: bytes) -> str | None:
+    """How a file is packed, by its first bytes, of which a cut may have left a few only."""
+    found = (
+        kind
+        for magic, kind in _MAGIC.items()
+        if head.startswith(magic) or (len(head) > 1 and magic.startswith(head))
+    )
+    return next(found, None)
 
 
 def _pass_on(
@@ -179,6 +210,30 @@ def _pass_on(
         text.feed(block)
         target.write(block)
         progress(f"reading {text.name}: {text.n_bytes / 1e6:,.0f} MB")
+
+
+def _unpacked(name: str, hashed: _Hashed, kind: str | None) -> Iterator[bytes]:
+    """The bytes of an input; refuses an archive that unfolds to more than a log would."""
+    n_unpacked = 0
+    for block in _blocks(hashed, kind):
+        n_unpacked += len(block)
+        if kind is not None:
+            _refuse_bomb(name, n_unpacked, hashed.n_bytes)
+        yield block
+
+
+def _refuse_bomb(name: str, n_unpacked: int, n_packed: int) -> None:
+    """Refuses more bytes than an archive may hold, or far more than it is large."""
+    if n_unpacked > MAX_UNPACKED:
+        found = f"holds more than {MAX_UNPACKED / 1e9:,.0f} GB"
+    elif n_unpacked > max(RATIO_FROM, MAX_RATIO * n_packed):
+        found = f"unfolds to more than {MAX_RATIO} times its size"
+    else:
+        return
+    raise SourceError(
+        f"{name}: {found}, as a decompression bomb does: if it is a log, unpack it and give the "
+        "plain file"
+    )
 
 
 def _blocks(hashed: _Hashed, kind: str | None) -> Iterator[bytes]:
@@ -245,6 +300,8 @@ def _refuse_binary(name: str, sample: bytes) -> None:
     """Refuses what is not text: many control characters, a run of NUL bytes counted as one."""
     if sample.startswith(_UTF16):
         raise SourceError(f"{name}: is UTF-16 text: convert it (iconv -f UTF-16 -t UTF-8)")
+    if sample[_TAR_AT:].startswith(_TAR):
+        raise SourceError(f"{name}: is a tar archive: unpack it and give the files in it")
     shrunk = re.sub(rb"\0+", b"\0", sample)
     n_control = len(shrunk) - len(shrunk.translate(None, _CONTROL))
     if n_control > BINARY_RATIO * len(shrunk):
@@ -292,7 +349,7 @@ def read_log_lines(name: str) -> LogLines:
     Raises
     ------
     SourceError
-        Where the input is absent, unreadable, empty or binary.
+        Where the input is absent, unreadable, empty, binary or a broken archive.
     """
     with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
         return first_and_last_lines(found.path, FIRST_LINES, LAST_LINES, longest=LONGEST_LINE)

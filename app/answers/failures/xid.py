@@ -26,7 +26,7 @@ EVENT_KEYS = (
 )  # fmt: skip
 SXID_KEYS = (
     "mnemonic", "title", "domain", "cause", "severity", "immediate_action", "investigatory_action",
-    "potentially_fatal", "always_fatal",
+    "potentially_fatal", "always_fatal", "disagreement",
 )  # fmt: skip
 FACTS = (Column("key", "What"), Column("value", "The catalog says"))
 EVENTS = (
@@ -36,6 +36,7 @@ EVENTS = (
     Column("pci_bus_id", "GPU (PCI bus)"),
     Column("code", "Code"),
     *columns("severity"),
+    Column("stated_severity", "The line says", none="the line states no severity"),
     Column("title", "What happened"),
 )
 SUBCODES = (
@@ -155,7 +156,7 @@ def _sxid_record(code: int) -> Record:
     from analytics.failures.xid import sxid_entries
 
     entry = sxid_entries().get(code)
-    sources = [{"name": entry.source, "says": f"severity {entry.severity}"}] if entry else []
+    sources = [dataclasses.asdict(source) for source in entry.sources] if entry else []
     told = {key: getattr(entry, key, None) for key in SXID_KEYS}
     return {"sxid": code, "listed": entry is not None, **told, "sources": sources}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -80,16 +81,20 @@ def _upload(scope: Scope) -> None:
             name: field.text_input(label, placeholder=otherwise, key=f"upload_{name}") or None
             for field, (name, (label, otherwise)) in zip(fields, STATED.items(), strict=True)
         }
+        partial = st.checkbox(
+            "Partial: of a cut-off archive read what came before the cut", key="upload_partial"
+        )
         sent = st.form_submit_button("Ingest", type="primary")
     if sent and file is None:
         st.warning("Choose a file first.", icon=":material/warning:")
     elif file is not None and sent:
         with notice.explained():
-            _ingest(file, file.name, source=source, stated=stated)
+            _ingest(file, source, stated, partial=partial)
 
 
-def _ingest(file: BinaryIO, name: str, *, source: str, stated: dict[str, str | None]) -> None:
+def _ingest(file: BinaryIO, source: str, stated: dict[str, str | None], *, partial: bool) -> None:
     """Reads the file into the store; leaving or cancelling leaves the store as it was."""
+    name = file.name
     with (
         st.status(f"Reading {name}", expanded=True),
         tempfile.TemporaryDirectory() as folder,
@@ -98,7 +103,7 @@ def _ingest(file: BinaryIO, name: str, *, source: str, stated: dict[str, str | N
         cancel.button("Cancel", key="upload_cancel", help="The store stays as it was")
         path = Path(folder) / "upload"
         path.write_bytes(file.read())
-        options = _options(stated, line)
+        options = replace(_options(stated, line), partial=partial)
         try:
             results, _ = actions.ingest_files(
                 store_root(), source, [str(path)], options, called={str(path): name}

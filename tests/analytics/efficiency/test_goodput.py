@@ -146,6 +146,17 @@ def test_losses_cost_what_is_lost_and_out_of_service_and_nothing_is_known_of_a_p
     assert ledger(*rows, other, prices={"a": (2.0, "USD")}).losses_cost is None
 
 
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 10**9), min_size=4, max_size=4), st.integers(0, 10**9))
+def test_the_way_down_has_no_rounding_left_over(seconds: list[int], kept: int) -> None:
+    lost = zip(("drained", "down_unplanned", "startup", "checkpoint"), seconds, strict=True)
+    found = ledger(*(row(*each) for each in lost), row("productive", kept))
+    last = found.steps[-1]
+    assert (last.title, last.to_ratio) == ("Productive", kept / (sum(seconds) + kept))
+    out = ledger(row("drained", seconds[0]), row("down_unplanned", seconds[1]))
+    assert out.out_of_service_ratio == 1.0
+
+
 def test_the_way_down_ends_at_what_was_productive() -> None:
     found = ledger(
         row("drained", 100), row("idle", 200), row("startup", 50), row("productive", 650)

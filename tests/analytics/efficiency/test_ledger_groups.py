@@ -71,3 +71,12 @@ def test_the_largest_groups_come_first_and_sizes_in_their_order() -> None:
         assert [each.group for each in found.largest(2)] == names
     largest = found.largest(1)[0]
     assert (largest.gpu_hours, largest.productive_ratio) == (40.0, pytest.approx(0.75))
+
+
+def test_a_group_of_one_bucket_has_exactly_all_of_it() -> None:
+    hours = [number / 7 for number in range(1, 2000)]
+    rows = [(f"a{place}", "productive", each) for place, each in enumerate(hours)]
+    found = losses_by_group(
+        pd.DataFrame(rows, columns=["account", "bucket", "gpu_hours"]), "account"
+    )
+    assert set(found.rows["percent"]) == {100.0}

@@ -61,6 +61,18 @@ def test_switch_errors_are_warning_or_fatal() -> None:
     assert set(severities.values()) == {"warning", "fatal"}
 
 
+def test_sources_that_contradict_one_another_are_both_told() -> None:
+    entries = sxid_entries()
+    assert [code for code, entry in entries.items() if entry.disagreement] == [
+        10003, 11004, 12028, 19084,
+    ]  # fmt: skip
+    told = "NVIDIA calls it non-fatal, leptonai/gpud rates it fatal"
+    assert entries[12028].disagreement == told
+    assert [source.says for source in entries[12028].sources] == ["non-fatal", "severity fatal"]
+    assert [source.says for source in entries[11001].sources] == ["severity fatal"]
+    assert [source.says for source in entries[20001].sources] == ["non-fatal", "severity warning"]
+
+
 @pytest.mark.skipif(not CATALOG.exists(), reason="no ../shared/data/xid here")
 def test_shipped_tables_say_what_the_public_catalogs_say() -> None:
     with (CATALOG / "xid_catalog.csv").open(newline="") as lines:

@@ -89,6 +89,27 @@ def test_what_is_no_command_is_refused(refused: Callable[..., str], arguments: A
     assert "--help" in refused(*arguments)
 
 
+def test_options_may_stand_between_files(
+    faultline: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    names = []
+    for number in (1, 2):
+        names.append(str(tmp_path / f"{number}.txt"))
+        Path(names[-1]).write_text(
+            f"JobID|State|Start\n{number}|FAILED|2026-01-05T00:00:00\n", encoding="utf-8"
+        )
+    store = ("--store", tmp_path / "store")
+    for arguments in (
+        ("sacct", *store, names[0], "--timezone", "UTC", names[1]),
+        (*store, "sacct", names[0], "--cluster", "c", names[1]),
+        ("sacct", names[0], names[1], *store),
+        ("sacct", *store, "--", *names),
+    ):
+        assert faultline("ingest", *arguments).json["rows_kept"] == 2
+    assert "unrecognized arguments: --fly" in refused("ingest", "sacct", names[0], "--fly", *store)
+    assert "name a SOURCE and a FILE" in refused("ingest", "sacct", *store)
+
+
 def test_the_store_comes_from_the_environment(
     faultline: Callable[..., Any], sacct_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

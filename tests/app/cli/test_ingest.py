@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -148,6 +149,8 @@ REFUSED = {
     "a file that is not there": (["sacct", "{folder}/none.txt"], "none.txt"),
     "a folder": (["sacct", "{folder}"], "{folder}"),
     "an empty file": (["auto", "{empty}"], "empty.txt"),
+    "a cut archive": (["sacct", "{cut}"], "data ends early or is broken ("),
+    "a tar archive": (["auto", "{tar}"], "is a tar archive: unpack it and give the files in it"),
     "a binary file": (["sacct", "{binary}"], "binary.txt"),
     "no format known": (["auto", "{prose}"], "is of no format known: name"),
     "a zone that is none": (["sacct", "{file}", "--timezone", "Mars"], "zone 'Mars' is unknown"),
@@ -164,6 +167,8 @@ def test_what_cannot_be_read_is_refused_and_the_store_untouched(
 ) -> None:
     places = {"file": accounts, "folder": tmp_path}
     for name, content in (("empty", b""), ("binary", bytes(range(256)) * 64),
+                          ("cut", gzip.compress(ACCOUNTS.encode())[:-6]),
+                          ("tar", bytes(257) + b"ustar" + bytes(250) + ACCOUNTS.encode()),
                           ("prose", b"It was a dark and stormy night.\n" * 9)):  # fmt: skip
         places[name] = tmp_path / f"{name}.txt"
         places[name].write_bytes(content)
@@ -171,6 +176,16 @@ def test_what_cannot_be_read_is_refused_and_the_store_untouched(
     store = [] if "--store" in options else ["--store", tmp_path / "store"]
     assert message in refused("ingest", *options, *store)
     assert not (tmp_path / "store" / "CURRENT").exists()
+
+
+def test_of_a_cut_archive_is_read_what_came_before_and_told_how_much(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "accounts.gz").write_bytes(gzip.compress(ACCOUNTS.encode())[:-6])
+    said = faultline("ingest", "sacct", tmp_path / "accounts.gz", "--partial", "--store",
+                     tmp_path / "store")  # fmt: skip
+    assert (said.code, said.json["rows_kept"]) == (0, 1)
+    assert f": {len(ACCOUNTS)} bytes before it were read" in said.err
 
 
 def test_the_accounts_of_xdmod_add_up(

@@ -290,6 +290,9 @@ def test_a_file_that_ends_early_is_told(faultline: Callable[..., Any], tmp_path:
     packed = gzip.compress((tmp_path / "t.csv").read_bytes())
     (tmp_path / "t.csv.gz").write_bytes(packed[:-4])
     said = faultline("stragglers", tmp_path / "t.csv.gz")
+    assert (said.code, said.out) == (2, "")
+    assert "read what came before with --partial" in said.err
+    said = faultline("stragglers", tmp_path / "t.csv.gz", "--partial")
     assert said.code == 0
     assert "ends early or is broken" in said.err
 

@@ -188,6 +188,19 @@ def test_standard_input_and_compressed_files_are_read(
     assert len(faultline("xid", "--parse", "-").json["events"]) == len(packed["events"]) == 7
 
 
+def test_code_line_and_table_say_the_same_of_a_switch_error(
+    faultline: Callable[..., Any], log: Path
+) -> None:
+    code = faultline("xid", "--sxid", 12028).json
+    event = faultline("xid", "--parse", log, "--year", 2025).json["events"][-1]
+    said = [source["says"] for source in code["sources"]]
+    assert said == [event["stated_severity"], f"severity {event['severity']}"]
+    assert code["severity"] == event["severity"] == "fatal"
+    assert code["disagreement"] == "NVIDIA calls it non-fatal, leptonai/gpud rates it fatal"
+    table = faultline("xid", "--sxid", 12028, "--format", "table").out
+    assert code["disagreement"] in table
+
+
 def test_csv_and_table_hold_a_row_an_event(faultline: Callable[..., Any], log: Path) -> None:
     rows = list(
         csv.DictReader(io.StringIO(faultline("xid", "--parse", log, "--format", "csv").out))
@@ -196,7 +209,8 @@ def test_csv_and_table_hold_a_row_an_event(faultline: Callable[..., Any], log: P
     assert set(rows[0]) >= KEYS
     table = faultline("xid", "--parse", log, "--format", "table").out
     assert "XID 79" in table
-    assert "SXid 12028" in table
+    (row,) = (line for line in table.splitlines() if "SXid 12028" in line)
+    assert "fatal     non-fatal" in row  # by the catalog, by the line
     assert "GPU lost" in table
 
 

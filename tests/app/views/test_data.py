@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,6 +88,22 @@ def test_a_file_that_is_uploaded_is_in_the_store(
     assert not page.exception
     assert "3 records read as sacct, 2 kept, 0 skipped, 1 rejected" in page.success[0].value
     assert page.success[0].value.startswith("sacct.txt is in the store")
+
+
+def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    packed = gzip.compress(SACCT.encode())[:-8]  # all of the text, none of its check
+    for partial in (False, True):
+        page = open_page(tmp_path / "store", PAGE)
+        page.file_uploader(key="upload_file").set_value(("sacct.gz", packed, "application/gzip"))
+        page.text_input(key="upload_timezone").set_value("UTC")
+        page.checkbox(key="upload_partial").set_value(partial)
+        next(button for button in page.button if button.label == "Ingest").click().run()
+        assert not page.exception
+        told = " ".join(each.value for each in (*page.error, *page.success, *page.warning))
+        assert ("read what came before with --partial" in told) is not partial
+        assert ("is in the store" in told) is partial
 
 
 def test_an_upload_is_recorded_under_its_own_name(

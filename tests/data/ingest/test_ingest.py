@@ -245,10 +245,13 @@ def test_what_had_to_be_assumed_is_said(tmp_path: Path, content: bytes, notice: 
     assert json.loads(stored) == list(result.notices)
 
 
-def test_a_cut_archive_is_read_up_to_the_cut_and_reported(tmp_path: Path) -> None:
+def test_a_cut_archive_is_refused_or_read_up_to_the_cut(tmp_path: Path) -> None:
     lines = [f"{job}|COMPLETED|{AT}|{AT}|{AT}|1|gres/gpu=8|n{job * 7919}" for job in range(20_000)]
     packed = gzip.compress("\n".join([SACCT.split("\n", 1)[0], *lines]).encode())
-    result = ingested(tmp_path, packed[: len(packed) // 2])
+    with pytest.raises(DataError, match=r"copy it again, or read what came before with --partial"):
+        ingested(tmp_path, packed[: len(packed) // 2], partial=False)
+    assert read_current(tmp_path / "store") is None
+    result = ingested(tmp_path, packed[: len(packed) // 2], partial=True)
     assert 1_000 < result.rows_kept < len(lines)
     assert any("gzip data ends early or is broken" in notice for notice in result.notices)
 

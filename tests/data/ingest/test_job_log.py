@@ -89,10 +89,32 @@ def test_usual_names_hold_the_job(path: str, job_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["notes.txt", "slurm.out", "4711", "slurm-4711.out.bak", ".hidden"]
-)
+    "path",
+    [
+        "notes.txt", "slurm.out", "4711", "slurm-4711.out.bak", ".hidden",
+        "train-2024.log", "layer12.log", "layer-12.log", "big/train-2024-01-05.log", "2024_01.log",
+        "train-20240105_120000.out", "05-01-2024.log", "20240105.log", "train_1704067200.log",
+        "train-rank-3.err", "checkpoint_50000.log", "node.7.out",
+    ],
+)  # fmt: skip
 def test_other_names_hold_none(path: str) -> None:
     assert log_name(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "job_id"),
+    [
+        ("train-2024.log", "%x-%j.log", "2024"), ("rank-3.log", "%x-%j.log", "3"),
+        ("slurm-2024.out", None, "2024"), ("job_2024.log", None, "2024"),
+        ("train.o2024", None, "2024"), ("ranks-4711.log", None, "4711"),
+    ],
+)  # fmt: skip
+def test_a_name_that_says_so_holds_a_job_whatever_its_number(
+    path: str, pattern: str | None, job_id: str
+) -> None:
+    found = log_name(path, pattern)
+    assert found is not None
+    assert found.job_id == job_id
 
 
 @pytest.mark.parametrize(
@@ -211,6 +233,16 @@ def test_packed_logs_are_unpacked(tmp_path: Path, ending: str, packed: Any) -> N
     (folder / f"slurm-1.out{ending}").write_bytes(packed(b"one\ntwo\n"))
     store_of(tmp_path / "store", ("job-log", folder))
     assert len(rows(tmp_path / "store", "FROM job_logs")) == 2
+
+
+def test_a_cut_log_among_others_is_rejected_unless_asked_for(tmp_path: Path, logs: Path) -> None:
+    (logs / "slurm-2.out.gz").write_bytes(gzip.compress(b"one\ntwo\n")[:-6])
+    (whole,) = store_of(tmp_path / "store", ("job-log", logs), partial=False)
+    assert (whole.rows_kept, whole.rows_rejected) == (3, 1)
+    assert "gzip data ends early or is broken" in next(iter(whole.rejected_by_reason))
+    (partial,) = store_of(tmp_path / "store", ("job-log", logs), partial=True)
+    assert (partial.rows_kept, partial.rows_rejected) == (5, 0)
+    assert "files that end early, read up to there: 1" in partial.notices
 
 
 def test_bytes_that_are_no_text_do_not_stop_a_log(tmp_path: Path) -> None:

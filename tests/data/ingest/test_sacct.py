@@ -94,7 +94,8 @@ def test_columns_are_found_by_name_in_any_order(read_sacct: Read) -> None:
 def test_a_header_that_contradicts_the_columns_wins_and_is_reported(read_sacct: Read) -> None:
     found = read_sacct(text(record()), columns=("jobid", "state"), timezone="UTC")
     assert found.only["name"] == "a"
-    assert found.batch.notices == ["its header was used, not --columns, which names other fields"]
+    assert found.batch.notices[0] == "its header was used, not --columns, which names other fields"
+    assert all(text.startswith("no column ") for text in found.batch.notices[1:])
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,30 @@ def test_each_cluster_has_its_zone(read_sacct: Read) -> None:
         "b": AT,
         "c": AT,
     }
-    assert found.batch.notices == ["times without a zone, read as UTC (pass --timezone)"]
+    assert found.batch.notices[0] == "times without a zone, read as UTC (pass --timezone)"
+    assert all(text.startswith("no column ") for text in found.batch.notices[1:])
+
+
+def test_an_export_tells_which_columns_it_lacks_and_what_is_unknown_then(read_sacct: Read) -> None:
+    whole = "JobID|User|Account|Partition|State|ExitCode|Reason|Submit|Start|End"
+    whole += "|AllocNodes|AllocTRES|NodeList"
+    values = f"1|u|a|p|FAILED|1:0|None|{T}|{T}|{T}|1|gres/gpu=8|n1"
+
+    def notices(*without: str) -> list[str]:
+        kept = [
+            (name, value)
+            for name, value in zip(whole.split("|"), values.split("|"), strict=True)
+            if name not in without
+        ]
+        names, fields = zip(*kept, strict=True)
+        content = f"{'|'.join(names)}\n{'|'.join(fields)}\n"
+        return [str(text) for text in read_sacct(content, timezone="UTC").batch.notices]
+
+    assert notices() == []
+    (told,) = notices("AllocTRES")
+    assert told.startswith("no column AllocTRES: the GPUs of jobs stay unknown: no GPU-hours, ETTR")
+    names = [text.split()[2] for text in notices("NodeList", "Reason", "AllocNodes")]
+    assert names == ["NNodes:", "NodeList:", "Reason:"]
 
 
 @pytest.mark.parametrize(

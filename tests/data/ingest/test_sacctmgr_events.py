@@ -116,6 +116,12 @@ def test_times_are_local_unless_they_carry_an_offset(
         assert row["start_at"] == time
 
 
+def test_an_export_tells_which_columns_it_lacks(tmp_path: Path) -> None:
+    batch = read(tmp_path, "NodeName|TimeStart|User\nn1|2025-02-23T16:24:18|root\n", timezone="UTC")
+    names = [str(text).split()[2] for text in batch.notices]
+    assert (batch.rows_kept, names) == (1, ["TimeEnd:", "State:", "Reason:"])
+
+
 def test_without_a_zone_utc_is_assumed_and_said(tmp_path: Path) -> None:
     batch = read_events(tmp_path, EVENT)
     assert batch.notices == ["times without a zone, read as UTC (pass --timezone): 2"]

@@ -9,6 +9,7 @@ import lzma
 import os
 import random
 import sys
+import tarfile
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -79,12 +80,13 @@ def test_several_packed_parts_in_one_file_are_read_on(tmp_path: Path, kind: str)
 def test_of_a_cut_archive_what_precedes_the_cut_is_read(tmp_path: Path, kind: str) -> None:
     text = noise(400_000).hex().encode()
     packed = PACK[kind](text)[:-100_000]
-    with opened(written(tmp_path, packed), work(tmp_path)) as found:
+    with opened(written(tmp_path, packed), work(tmp_path), partial=True) as found:
         read = found.path.read_bytes()
         assert 100_000 < len(read) < len(text)
         assert text.startswith(read)
         assert found.truncated is not None
         assert "ends early or is broken" in found.truncated
+        assert f": {len(read):,} bytes before it were read" in found.notices()[0]
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
 
 
@@ -94,9 +96,97 @@ def test_of_a_damaged_archive_what_precedes_the_damage_is_read(tmp_path: Path, k
     packed = bytearray(PACK[kind](text))
     at = len(packed) // 2
     packed[at : at + 5000] = bytes(5000)
-    with opened(written(tmp_path, bytes(packed)), work(tmp_path)) as found:
+    with opened(written(tmp_path, bytes(packed)), work(tmp_path), partial=True) as found:
         assert found.truncated is not None
         assert found.sha256 == hashlib.sha256(packed).hexdigest()
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize(
+    ("partial", "remedy"),
+    [(False, "read what came before with --partial"), (None, "unpack what came before")],
+)
+@pytest.mark.parametrize("at", [-1, -5000, "damaged"])
+def test_a_broken_archive_is_refused_unless_what_precedes_is_asked_for(
+    tmp_path: Path, kind: str, partial: bool | None, remedy: str, at: int | str
+) -> None:
+    packed = bytearray(PACK[kind](noise(200_000).hex().encode()))
+    if isinstance(at, int):
+        del packed[at:]
+    else:
+        packed[100_000:105_000] = bytes(5000)
+    with (
+        pytest.raises(SourceError, match=rf"input\.log: \w+ data ends early .*{remedy}") as refused,
+        opened(written(tmp_path, bytes(packed)), work(tmp_path), partial=partial),
+    ):
+        pass
+    assert "\n" not in str(refused.value)
+    assert not list(work(tmp_path).iterdir())
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b", b"\xfd7zX", b"\x28\xb5\x2f"])
+def test_an_archive_cut_within_its_first_bytes_is_told_as_one(tmp_path: Path, head: bytes) -> None:
+    with (
+        pytest.raises(SourceError, match=r"holds nothing: .* data ends early"),
+        opened(written(tmp_path, head), work(tmp_path)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("name", ["log.gz", "log.xz", "log.zst"])
+def test_plain_text_named_as_an_archive_is_read_by_its_content(tmp_path: Path, name: str) -> None:
+    with opened(written(tmp_path, TEXT, name), work(tmp_path)) as found:
+        assert found.path.read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_decompression_bomb_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, partial: bool
+) -> None:
+    monkeypatch.setattr("data.ingest.source.RATIO_FROM", 5_000_000)
+    name = written(tmp_path, PACK[kind](b"a line of a log\n" * 4_000_000))
+    read: list[str] = []
+    with (
+        pytest.raises(SourceError, match=r"unfolds to more than 200 times its size, .* plain file"),
+        opened(name, work(tmp_path), read.append, partial=partial),
+    ):
+        pass
+    assert len(read) < 10  # blocks; it goes on to 64 MB
+    assert not list(work(tmp_path).iterdir())
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_an_archive_of_too_many_bytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("data.ingest.source.MAX_UNPACKED", 1_000_000)
+    packed = PACK[kind](noise(1_000_000).hex().encode())
+    with (
+        pytest.raises(SourceError, match="holds more than 0 GB, as a decompression bomb does"),
+        opened(written(tmp_path, packed), work(tmp_path)),
+    ):
+        pass
+
+
+def test_a_small_archive_may_unfold_as_far_as_it_likes(tmp_path: Path) -> None:
+    text = b"the same line again\n" * 200_000
+    with opened(written(tmp_path, lzma.compress(text)), work(tmp_path)) as found:
+        assert found.path.stat().st_size == len(text)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tar_archive_is_refused_with_the_remedy(tmp_path: Path, packed: bool) -> None:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz" if packed else "w") as archive:
+        member = tarfile.TarInfo("slurm-1.out")
+        member.size = len(TEXT)
+        archive.addfile(member, io.BytesIO(TEXT))
+    with (
+        pytest.raises(SourceError, match="is a tar archive: unpack it and give the files in it"),
+        opened(written(tmp_path, held.getvalue()), work(tmp_path)),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("kind", PACK)
