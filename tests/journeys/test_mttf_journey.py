@@ -25,15 +25,21 @@ JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 
 
 def _numbers(page: Page) -> list[str]:
-    """The first sentence and every headline number with its interval."""
+    """The first sentence and every headline number with its interval, once they stay."""
     page.wait_for_selector(".js-plotly-plot .main-svg")
+    before: list[str] = []
+    while before != (shown := _read(page)):
+        before = shown
+        page.wait_for_timeout(700)
+    return shown
+
+
+def _read(page: Page) -> list[str]:
+    """The same as they stand now."""
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-    basis = page.locator('[class*="st-key-rows_"] button')
-    return [
-        page.locator("h1").inner_text(),
-        *page.get_by_test_id("stMetricValue").all_inner_texts(),
-        *basis.all_inner_texts(),
-    ]
+    found = ("h1", '[data-testid="stMetricValue"]', '[class*="st-key-rows_"] button')
+    texts = [text for css in found for text in page.locator(css).all_inner_texts()]
+    return ["".join(text.split()) for text in texts]
 
 
 def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> None:
@@ -60,7 +66,7 @@ def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> 
 
     other = browser.new_page()
     other.goto(copied)
-    expect(other.locator("h1")).to_have_text(shown[0])
+    expect(other.locator("h1")).to_have_text(page.locator("h1").inner_text())
     assert _numbers(other) == shown
     own = link.split("?")[0]
     assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
