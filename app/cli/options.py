@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL
-from app.show import terminal
 from data.errors import DataError
 from data.filters import Selection
 
@@ -50,6 +49,7 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
 
     if ledger:
         from app.actions import build_ledger
+        from app.show import terminal
 
         build_ledger(arguments.store, terminal.progress)
         terminal.progress_done()
