@@ -12,13 +12,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from data.sandbox import QueryLimits, keep_spares, run_query
+from data.sandbox import QueryLimits, RunningQuery, keep_spares, run_query
 from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from data.sandbox import RunningQuery
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
 
