@@ -30,15 +30,17 @@ class FailureCounts:
     """What the rate is computed from: counts and exposure by UTC day, and single failures."""
 
     by_day: Columns
-    """Columns day (midnight UTC), failures, incidents, exposure_node_days; a row for each day."""
+    """Columns cluster, day (midnight UTC), failures, incidents, exposure_node_days, unexplained
+    (failed attempts of unknown cause); a row for each cluster and day."""
     by_size: Columns
-    """Columns n_gpus, day, failures, running_days of attempts; of all sizes."""
+    """Columns cluster, n_gpus, day, failures, running_days, unexplained of attempts of all
+    sizes."""
     starts_hours: NDArray[np.float64]
     """Time of each failure, hours from any origin."""
     repair_minutes: NDArray[np.float64]
     """Minutes down of each failure whose repair is known."""
     exposure_known: bool
-    """False where failures are known but not the nodes that could have failed."""
+    """False where failures are known but of no cluster the nodes that could have failed."""
     basis: str
     """gpu_time, node_time (no attempt has GPUs) or node_failures (failures known without jobs)."""
     gpus_per_node: float | None
@@ -53,6 +55,17 @@ class FailureCounts:
     """Of the failed attempts counted, those whose verdict is hardware; None without attempts."""
     by_lost_node: int | None = None
     """Of them, those whose node the scheduler lost, whatever the verdict."""
+    min_gpus: int = 0
+    """Smallest job counted."""
+    evidence: Columns | None = None
+    """Columns cluster, source, day: days of all time with records of jobs (`jobs`), and of what can
+    show a failure beyond the scheduler's own states; None where that is not known."""
+    without_exposure: tuple[str, ...] = ()
+    """Clusters left out of the rate: it is not known which nodes could have failed."""
+    node_time: tuple[str, ...] = ()
+    """Clusters whose time is counted in nodes: none of their jobs has GPUs."""
+    restarts: tuple[int, int] = (0, 0)
+    """Attempts that were requeued before, and those of them without a record of what was before."""
 
 
 def sums_by_group(

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import GPUS_PER_NODE, sums_by_group
+from analytics.frames import GPUS_PER_NODE
+from analytics.reliability.detection import (
+    JOBS,
+    Detection,
+    Scope,
+    can_show,
+    detection,
+    seen_rate,
+    sources_collected,
+    with_detection,
+)
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
     RateEstimate,
-    failure_rate,
     projected_mttf,
     size_class,
     unknown_exposure,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -39,6 +49,8 @@ class SizeClass:
     gpus_to: int
     running_hours: float
     mttf_hours: Estimate
+    scope: Scope = "all"
+    """What it is given over, as a rate is."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,18 @@ class MttfReport:
     """Failed attempts counted whose verdict is hardware; None where failures have no attempts."""
     by_lost_node: int | None = None
     """Failed attempts counted whose node the scheduler lost, whatever the verdict."""
+    min_gpus: int = 0
+    """Smallest job that the rate counts."""
+    detection: Detection | None = None
+    """What the failures rest on; None where the exposure or what was collected is not known."""
+    jobs_missing: Mapping[str, int] = field(default_factory=dict)
+    """Cluster -> days of the period between whose jobs' records none was collected."""
+    without_exposure: tuple[str, ...] = ()
+    """Clusters left out of the rate: it is not known which nodes could have failed."""
+    node_time: tuple[str, ...] = ()
+    """Clusters whose time is counted in nodes: none of their jobs has GPUs."""
+    restarts: tuple[int, int] = (0, 0)
+    """Attempts that were requeued before, and those of them without a record of what was before."""
 
     @property
     def largest_class(self) -> SizeClass | None:
@@ -86,10 +110,15 @@ class MttfReport:
                 f"{_p_value(self.rate.dispersion.p_value)}): the interval is widened by a "
                 "bootstrap over days."
             )
-        if "node_time" in self.basis:
+        if self.node_time:
             notes.append(
-                "No attempt of the cluster has GPUs: exposure is node time (nodes x running "
-                "time) and the smallest job size is ignored."
+                f"No job of {', '.join(self.node_time)} has GPUs: time is counted in node-hours "
+                "(nodes x running time) and the smallest job size is ignored."
+            )
+        if self.without_exposure:
+            notes.append(
+                f"{', '.join(self.without_exposure)} is left out of the rate: it is not known "
+                "which nodes could have failed."
             )
         if self.rate.exposure is None:
             notes.append(
@@ -121,12 +150,18 @@ def mttf_report(
     OutOfRangeError
         For a conf_level outside (0, 1).
     """
-    days = counts.by_day
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    evidence = counts.evidence
+    sources = None if evidence is None else sources_collected(evidence)
+    shows = None if sources is None else can_show(sources)
+    days, found = with_detection(counts.by_day, shows), None
     if counts.exposure_known:
-        rate, incidents = (
-            failure_rate(days[column], days["exposure_node_days"], conf_level=conf_level, seed=seed)
-            for column in ("failures", "incidents")
+        seen, seen_incidents = (
+            seen_rate(days, failures=column, **chance) for column in ("failures", "incidents")
         )
+        rate, incidents = seen.estimate, seen_incidents.estimate
+        if shows is not None:
+            found = detection(days, shows, seen.scope, **chance)
     else:
         rate = unknown_exposure(int(days["failures"].sum()), conf_level)
         incidents = unknown_exposure(int(days["incidents"].sum()), conf_level)
@@ -138,7 +173,7 @@ def mttf_report(
         incident_rate=incidents,
         mean_time_between_failures_hours=mean_gap_hours(counts.starts_hours, conf_level=conf_level),
         mean_repair_hours=mean_estimate(counts.repair_minutes / 60.0, conf_level=conf_level),
-        by_size=_by_size(counts.by_size, conf_level, seed),
+        by_size=_by_size(with_detection(counts.by_size, shows), **chance),
         projection=projected_mttf(per_node_day, gpus, gpus_per_node=gpus_per_node),
         basis=counts.basis,
         gpus_per_node=counts.gpus_per_node,
@@ -147,19 +182,37 @@ def mttf_report(
         attempts_without_gpus=counts.attempts_without_gpus,
         by_hardware=counts.by_hardware,
         by_lost_node=counts.by_lost_node,
+        min_gpus=counts.min_gpus,
+        detection=found,
+        jobs_missing={
+            each.cluster: n
+            for each in sources or ()
+            if each.source == JOBS and (n := each.n_missing(counts.from_at, counts.to_at))
+        },
+        without_exposure=counts.without_exposure,
+        node_time=counts.node_time,
+        restarts=counts.restarts,
     )
 
 
 def group_rates(
-    groups: pd.DataFrame, *, conf_level: float = CONF_LEVEL, seed: int = 0
+    groups: pd.DataFrame,
+    *,
+    evidence: Columns | None = None,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
 ) -> tuple[GroupRate, ...]:
     """Failure rate of each group, in the order of first appearance.
 
     Parameters
     ----------
     groups : DataFrame
-        Columns group, day, failures, exposure_node_days; several days a group. An exposure of NaN
-        is not known, and neither is then the rate of its group.
+        Columns group, day, failures, exposure_node_days; several days a group; with `evidence`
+        also cluster and unexplained. An exposure of NaN is not known, and neither is then the rate
+        of its group.
+    evidence : Columns, optional
+        Days with records, as `FailureCounts` has them: each rate is then given as far as failures
+        could be seen.
 
     Raises
     ------
@@ -167,17 +220,19 @@ def group_rates(
         For a conf_level outside (0, 1).
     """
     validate.conf_level(conf_level)
-    return tuple(
-        GroupRate(
-            str(group),
-            failure_rate(
-                days["failures"], days["exposure_node_days"], conf_level=conf_level, seed=seed
-            )
-            if days["exposure_node_days"].notna().all()
-            else unknown_exposure(int(days["failures"].sum()), conf_level),
-        )
-        for group, days in groups.groupby("group", sort=False)
-    )
+    shows = None if evidence is None else can_show(sources_collected(evidence))
+    columns = {str(name): groups[name].to_numpy() for name in groups if name != "day"}
+    columns["day"] = groups["day"].to_numpy(dtype="datetime64[us]")
+    rows = with_detection(columns, shows)
+    rates = []
+    for group, places in groups.groupby("group", sort=False).indices.items():
+        its_rows = {name: column[places] for name, column in rows.items()}
+        if np.isnan(its_rows["exposure_node_days"]).any():
+            estimate = unknown_exposure(int(its_rows["failures"].sum()), conf_level)
+        else:
+            estimate = seen_rate(its_rows, conf_level=conf_level, seed=seed).estimate
+        rates.append(GroupRate(str(group), estimate))
+    return tuple(rates)
 
 
 def with_known_rate(groups: Sequence[GroupRate], *, sort: bool) -> list[GroupRate]:
@@ -263,22 +318,19 @@ def _p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _by_size(sizes: Columns, conf_level: float, seed: int) -> tuple[SizeClass, ...]:
-    """MTTF of each size class that ran; its sizes are added up by day."""
-    n_gpus, day, failures, running_days = (
-        np.asarray(sizes[name]) for name in ("n_gpus", "day", "failures", "running_days")
-    )
+def _by_size(sizes: Columns, **chance: Any) -> tuple[SizeClass, ...]:
+    """MTTF of each size class that ran, as far as its failures could be seen."""
+    names = ("n_gpus", "day", "failures", "running_days", "unexplained", "seen")
+    columns = {name: np.asarray(sizes[name]) for name in names}
     rows: dict[tuple[int, int], list[int]] = {}
-    for row in np.lexsort((day, n_gpus)):  # or sums would depend on the order of rows
-        rows.setdefault(size_class(int(n_gpus[row])), []).append(row)
+    for row in np.lexsort((columns["day"], columns["n_gpus"])):
+        rows.setdefault(size_class(int(columns["n_gpus"][row])), []).append(row)
     classes = []
     for (first, last), its_rows in sorted(rows.items()):
-        days, place = np.unique(day[its_rows], return_inverse=True)
-        estimate = failure_rate(
-            *(sums_by_group(place, each[its_rows], len(days)) for each in (failures, running_days)),
-            conf_level=conf_level,
-            seed=seed,
-        )
-        running_hours = 24.0 * (estimate.exposure or 0.0)
-        classes.append(SizeClass(first, last, running_hours, estimate.mttf_hours))
+        its_days = {name: column[its_rows] for name, column in columns.items()}
+        seen = seen_rate(its_days, exposure="running_days", **chance)
+        running_hours = 24.0 * math.fsum(its_days["running_days"].tolist())
+        if not running_hours and not its_days["failures"].any():
+            continue  # nothing but a failure without a cause, that never ran
+        classes.append(SizeClass(first, last, running_hours, seen.estimate.mttf_hours, seen.scope))
     return tuple(classes)

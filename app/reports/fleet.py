@@ -87,7 +87,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         answer=mttf.fleet_sentence(parts.mttf),
         summary=_summary(parts),
         headlines=headlines,
-        notes=parts.mttf.notes,
+        notes=mttf.notes(parts.mttf, selection),
         sections=_sections(parts),
         definitions=defined(headlines, TERMS),
         missing=parts.coverage.record["missing"],

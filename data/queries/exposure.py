@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-ANSWERS_KEPT = 4
+ANSWERS_KEPT = 6
 """Of one store: a page asks of a period and of the one before it."""
 ROWS_KEPT = 200_000
 """Rows up to which an answer is kept."""
@@ -142,9 +142,9 @@ logged_day AS (
 def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> Columns:
     """Exposure of all sizes by cluster, number of GPUs and day; by partition where asked for.
 
-    Columns partition, n_gpus, node_time, day, running_days, exposure_node_days; the exposure is
-    NaN where the GPUs of a node are not known. Attempts are summed by their first and last day
-    before they are split into days, of which there are then few.
+    Columns cluster, partition, n_gpus, node_time, day, running_days, exposure_node_days; the
+    exposure is NaN where the GPUs of a node are not known. Attempts are summed by their first and
+    last day before they are split into days, of which there are then few.
     """
     partition = "partition" if by_partition else "NULL"
     columns = store.columns(
@@ -162,8 +162,8 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
                 AS running_days
               FROM (SELECT *, unnest(range(first_day, last_day + 1)) AS day FROM alike)
               GROUP BY ALL)
-            SELECT partition, units AS n_gpus, coalesce(basis <> 'gpu_time', false) AS node_time,
-              day, running_days,
+            SELECT cluster, partition, units AS n_gpus,
+              coalesce(basis <> 'gpu_time', false) AS node_time, day, running_days,
               running_days * units / CASE WHEN basis = 'gpu_time' THEN gpus_per_node ELSE 1 END
                 AS exposure_node_days
             FROM held JOIN clusters USING (cluster) ORDER BY cluster, partition, units, day""",
@@ -220,7 +220,7 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
         f"""WITH {node_days_of(selection)},
             known AS (SELECT cluster, count(DISTINCT node) AS n_nodes FROM nodes
                       WHERE source = 'inventory' GROUP BY cluster)
-            SELECT day, n_nodes * days AS exposure_node_days
+            SELECT cluster, day, n_nodes * days AS exposure_node_days
             FROM logged_day LEFT JOIN known USING (cluster) ORDER BY cluster, day""",
         selection.parameters,
     )

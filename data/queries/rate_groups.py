@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from data.queries.detection import unexplained
 from data.queries.exposure import (
     DAY_US,
     SPANS,
@@ -23,7 +24,7 @@ from data.queries.exposure import (
     of_size,
     runs,
 )
-from data.queries.reliability import EXPOSURE, together
+from data.queries.reliability import EXPOSURE, counted, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,26 +81,34 @@ spell AS (SELECT cluster, node, rack, source,
 
 
 def groups(store: Store, selection: Selection, by: RateGroup) -> pd.DataFrame:
-    """Failures and exposure by group and day: columns group, day, failures, exposure_node_days.
+    """Failures and exposure by group, cluster and day.
+
+    Columns group, cluster, day, failures, exposure_node_days, unexplained. By rack and age nothing
+    tells clusters apart, nor of which node a failure is that has no cause. Clusters of unknown
+    exposure are left out by week and partition where that of others is known.
 
     A week is named by its Monday (UTC). Failures of no known node, time of no named node, nodes
     of no known rack and nodes whose installation is not known form the group `unknown`, and so
     does what belongs to no partition. An exposure that is not known is NaN.
     """
+    selection = counted(store, selection)
     if by in ("rack", "node_age"):
-        total = _framed(EXPOSURE, of_size(runs(store, selection), selection.min_gpus))
+        total = _framed(EXPOSURE[1:], of_size(runs(store, selection), selection.min_gpus))
         exposure = _exposure(store, selection, by, total)
         failures = _failures(store, selection, by)
+        exposure, failures = (frame.assign(cluster="") for frame in (exposure, failures))
+        open_ = failures.head(0).assign(unexplained=0)
     else:
-        exposure, failures = (
+        exposure, failures, open_ = (
             frame.assign(group=_week(frame) if by == "week" else frame["partition"])
             for frame in _ran_and_failed(store, selection, by_partition=by == "partition")
         )
-    keys = ["group", "day"]
+    keys = ["group", "cluster", "day"]
     counts = failures.groupby(keys).size().rename("failures")
+    missed = open_.groupby(keys)["unexplained"].sum()
     days = exposure.groupby(keys)["exposure_node_days"]
     known = exposure["exposure_node_days"].notna().groupby([exposure[key] for key in keys]).all()
-    table = pd.concat([counts, days.sum()], axis=1).fillna(0.0)
+    table = pd.concat([counts, days.sum(), missed], axis=1).fillna(0.0)
     table["exposure_node_days"] = table["exposure_node_days"].where(
         known.reindex(table.index, fill_value=True)
     )
@@ -113,18 +122,29 @@ def groups(store: Store, selection: Selection, by: RateGroup) -> pd.DataFrame:
 
 def _ran_and_failed(
     store: Store, selection: Selection, *, by_partition: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Exposure and failures that count, of jobs and of nodes; nodes are of no known partition."""
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Exposure and failures that count, of jobs and of nodes, and failures without a cause; nodes
+    are of no known partition.
+    """
     ran = of_size(runs(store, selection, by_partition=by_partition), selection.min_gpus)
-    failed = of_size(job_failures(store, selection), selection.min_gpus)
+    failed, open_ = (
+        of_size(query(store, selection), selection.min_gpus)
+        for query in (job_failures, unexplained)
+    )
     days, nodes = (
         {**of_nodes, "partition": np.full(len(of_nodes["day"]), "unknown", dtype=object)}
         for of_nodes in (node_failure_days(store, selection), node_failures(store, selection))
     )
-    return (
-        _framed((*EXPOSURE, "partition"), ran, days),
-        _framed(("day", "partition"), failed, nodes),
+    exposure = _framed((*EXPOSURE, "partition"), ran, days)
+    unknown = exposure.loc[exposure["exposure_node_days"].isna(), "cluster"].unique()
+    others = ~exposure["cluster"].isin(unknown)
+    left_out = unknown.tolist() if others.any() else list[str]()
+    failures = _framed(("cluster", "day", "partition"), failed, nodes)
+    missed = _framed(("cluster", "day", "partition", "unexplained"), open_)
+    exposure, failures, missed = (
+        frame[~frame["cluster"].isin(left_out)] for frame in (exposure, failures, missed)
     )
+    return exposure, failures, missed
 
 
 def _framed(names: Sequence[str], *tables: Columns) -> pd.DataFrame:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analytics.frames import FailureCounts, sums_by_group
 from data.filters import Filter, equal
+from data.queries.detection import evidence_days, restarts, unexplained
 from data.queries.exposure import (
     attempts_of,
     chosen,
@@ -34,27 +36,47 @@ if TYPE_CHECKING:
 _RAN_WITHIN = Filter(of="jobs", overlaps=("start_at", "end_at - INTERVAL 1 MICROSECOND"))
 """Attempts that ran in the period; one that ended as it began did not."""
 _SINGLE = ("cluster", "node", "failed_at", "day", "key", "incident_id")
-_SIZE_AND_DAY = [("n_gpus", "i8"), ("day", "M8[us]")]
-EXPOSURE = ("day", "exposure_node_days")
+_GROUP_AND_DAY = [("group", "i8"), ("day", "M8[us]")]
+EXPOSURE = ("cluster", "day", "exposure_node_days")
+
+
+def counted(store: Store, selection: Selection) -> Selection:
+    """The selection with the smallest job that counts: all sizes where no job ran that is as large
+    as the default of a page or command; what was asked for stays.
+    """
+    least = selection.min_gpus
+    if least <= selection.by_size_min_gpus:
+        return selection
+    for rows in (runs(store, selection), job_failures(store, selection)):
+        if ((rows["n_gpus"] >= least) & ~rows["node_time"]).any():
+            return selection
+    return replace(selection, min_gpus=selection.by_size_min_gpus)
 
 
 def failure_counts(store: Store, selection: Selection) -> FailureCounts:
     """Failures and exposure of a selection by day and by size, and single failures."""
-    ran, failed = runs(store, selection), job_failures(store, selection)
-    counted = of_size(failed, selection.min_gpus)
-    singles = together(_SINGLE, counted, node_failures(store, selection))
+    selection = counted(store, selection)
+    ran, failed, open_ = (query(store, selection) for query in (runs, job_failures, unexplained))
+    failed_here, open_here = (of_size(rows, selection.min_gpus) for rows in (failed, open_))
+    singles = together(_SINGLE, failed_here, node_failures(store, selection))
     exposure = together(
         EXPOSURE, of_size(ran, selection.min_gpus), node_failure_days(store, selection)
     )
-    has_attempts = len(counted["key"]) > 0
+    by_day, without_exposure = _of_known_exposure(_by_day(singles, exposure, open_here))
+    rated = chosen(failed_here, ~np.isin(failed_here["cluster"], without_exposure))
+    has_attempts = len(rated["key"]) > 0
     return FailureCounts(
-        by_day=_by_day(singles, exposure),
-        by_size=_by_size(ran, failed, selection.by_size_min_gpus),
+        by_day=by_day,
+        by_size=_by_size(ran, failed, open_, min_gpus=selection.by_size_min_gpus),
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
-        by_hardware=int(counted["by_hardware"].sum()) if has_attempts else None,
-        by_lost_node=int(counted["by_lost_node"].sum()) if has_attempts else None,
-        exposure_known=not np.isnan(exposure["exposure_node_days"]).any(),
+        by_hardware=int(rated["by_hardware"].sum()) if has_attempts else None,
+        by_lost_node=int(rated["by_lost_node"].sum()) if has_attempts else None,
+        exposure_known=not np.isnan(by_day["exposure_node_days"]).any(),
+        min_gpus=selection.min_gpus,
+        evidence=evidence_days(store, selection),
+        without_exposure=tuple(without_exposure),
+        restarts=restarts(store, selection),
         **_about(store, selection),
     )
 
@@ -105,11 +127,11 @@ def attempt_rows(
 def _about(store: Store, selection: Selection) -> dict[str, Any]:
     """Basis, GPUs of a node (None where clusters differ), period, attempts without GPUs."""
     clusters = store.rows(
-        f"""SELECT basis, CASE WHEN basis = 'gpu_time' THEN gpus_per_node END FROM clusters
+        f"""SELECT cluster, basis, CASE WHEN basis = 'gpu_time' THEN gpus_per_node END FROM clusters
             WHERE basis IS NOT NULL AND {equal(cluster=selection.cluster)}""",
         selection.parameters,
     )
-    sizes = {size for _, size in clusters} or {None}
+    sizes = {size for *_, size in clusters} or {None}
     ((first, last, without),) = store.rows(
         f"""SELECT min(first_at), max(last_at), CAST(sum(without) AS BIGINT) FROM (
               SELECT min(start_at) AS first_at, max(coalesce(end_at, as_of_at)) AS last_at,
@@ -122,7 +144,8 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
         selection.parameters,
     )
     return {
-        "basis": "+".join(sorted({basis for basis, _ in clusters})) or "nothing",
+        "basis": "+".join(sorted({basis for _, basis, _ in clusters})) or "nothing",
+        "node_time": tuple(sorted(name for name, basis, _ in clusters if basis == "node_time")),
         "gpus_per_node": None if None in sizes or len(sizes) > 1 else float(sizes.pop()),
         "from_at": selection.from_at or first,
         "to_at": selection.to_at or last,
@@ -142,25 +165,41 @@ def _hours(times: NDArray[np.datetime64]) -> NDArray[np.float64]:
     return hours
 
 
-def _by_day(failures: Columns, exposure: Columns) -> Columns:
-    """Failures, incidents (by their first failure here) and exposure of each day."""
-    days = np.unique(np.concatenate([failures["day"], exposure["day"]]))
-    n_days = len(days)
-    exposed = np.searchsorted(days, exposure["day"])
+def _by_day(failures: Columns, exposure: Columns, open_: Columns) -> Columns:
+    """Failures, incidents (by their first failure here), exposure and unexplained failures of each
+    cluster and day.
+    """
+    first = _first_days_of_incidents(failures)
+    tables = (failures, first, exposure, open_)
+    names = sorted({name for table in tables for name in table["cluster"].tolist()})
+    keys, places = _places(
+        [_ordinals(table["cluster"], names) for table in tables], [t["day"] for t in tables]
+    )
+    failed_at, first_at, exposed_at, open_at = places
+    n_rows = len(keys)
     return {
-        "day": days,
-        "failures": np.bincount(np.searchsorted(days, failures["day"]), minlength=n_days),
-        "incidents": np.bincount(
-            np.searchsorted(days, _days_of_incidents(failures)), minlength=n_days
-        ),
-        "exposure_node_days": np.array(
-            sums_by_group(exposed, exposure["exposure_node_days"], n_days)
-        ),
+        "cluster": np.array(names, dtype=object)[keys["group"]],
+        "day": keys["day"],
+        "failures": np.bincount(failed_at, minlength=n_rows),
+        "incidents": np.bincount(first_at, minlength=n_rows),
+        "exposure_node_days": _sums(exposed_at, exposure["exposure_node_days"], n_rows),
+        "unexplained": _sums(open_at, open_["unexplained"], n_rows).astype(np.int64),
     }
 
 
-def _days_of_incidents(failures: Columns) -> NDArray[np.datetime64]:
-    """The day on which each incident had its first failure.
+def _of_known_exposure(by_day: Columns) -> tuple[Columns, list[str]]:
+    """The rows of clusters whose exposure is known, and the names of the others.
+
+    Where it is known of none, all rows stay.
+    """
+    unknown = np.isnan(by_day["exposure_node_days"])
+    names = sorted(set(by_day["cluster"][unknown].tolist()))
+    known = ~np.isin(by_day["cluster"], names)
+    return (chosen(by_day, known), names) if known.any() else (by_day, [])
+
+
+def _first_days_of_incidents(failures: Columns) -> Columns:
+    """The cluster of each incident, and the day on which it had its first failure.
 
     Where no incident is known, failures of one node within one hour are one.
     """
@@ -172,24 +211,58 @@ def _days_of_incidents(failures: Columns) -> NDArray[np.datetime64]:
     ):
         item = incident or (node or key, hour)
         days[cluster, item] = min(hour // 24, days.get((cluster, item), hour // 24))
-    return np.array(list(days.values()), np.int64).astype("datetime64[D]").astype("datetime64[us]")
-
-
-def _by_size(ran: Columns, failed: Columns, min_gpus: int) -> Columns:
-    """Failures and running days of attempts by number of GPUs and day."""
-    ran, failed = (
-        chosen(rows, ~rows["node_time"] & (rows["n_gpus"] >= min_gpus)) for rows in (ran, failed)
-    )
-    ran_on, failed_on = (
-        np.rec.fromarrays([rows["n_gpus"], rows["day"]], dtype=_SIZE_AND_DAY)
-        for rows in (ran, failed)
-    )
-    keys = np.unique(np.concatenate([ran_on, failed_on]))
+    first = np.array(list(days.values()), np.int64).astype("datetime64[D]")
     return {
-        "n_gpus": keys["n_gpus"],
+        "cluster": np.array([cluster for cluster, _ in days], dtype=object),
+        "day": first.astype("datetime64[us]"),
+    }
+
+
+def _ordinals(values: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
+    """The place of each value among the names."""
+    ordinals = np.zeros(len(values), np.int64)
+    for place, name in enumerate(names):
+        ordinals[values == name] = place
+    return ordinals
+
+
+def _places(
+    groups: Sequence[NDArray[np.int64]], days: Sequence[NDArray[np.datetime64]]
+) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """All pairs of group and day, sorted, and of the rows of each table the place of theirs."""
+    pairs = [
+        np.rec.fromarrays([group, day], dtype=_GROUP_AND_DAY)
+        for group, day in zip(groups, days, strict=True)
+    ]
+    keys = np.unique(np.concatenate(pairs))
+    return keys, [np.searchsorted(keys, pair) for pair in pairs]
+
+
+def _sums(places: NDArray[np.intp], values: NDArray[Any], n_places: int) -> NDArray[np.float64]:
+    """Sum of the values at each place; NaN where one of them is."""
+    sums = np.array(sums_by_group(places, values, n_places), np.float64)
+    sums[places[np.isnan(values)]] = np.nan
+    return sums
+
+
+def _by_size(ran: Columns, failed: Columns, open_: Columns, *, min_gpus: int) -> Columns:
+    """Failures, running days and unexplained failures of attempts by cluster, GPUs and day."""
+    tables = [
+        chosen(rows, ~rows["node_time"] & (rows["n_gpus"] >= min_gpus))
+        for rows in (ran, failed, open_)
+    ]
+    names = sorted({name for table in tables for name in table["cluster"].tolist()})
+    n_names = len(names) or 1
+    keys, (ran_on, failed_on, open_on) = _places(
+        [t["n_gpus"].astype(np.int64) * n_names + _ordinals(t["cluster"], names) for t in tables],
+        [t["day"] for t in tables],
+    )
+    n_rows = len(keys)
+    return {
+        "cluster": np.array(names or [""], dtype=object)[keys["group"] % n_names],
+        "n_gpus": keys["group"] // n_names,
         "day": keys["day"],
-        "failures": np.bincount(np.searchsorted(keys, failed_on), minlength=len(keys)),
-        "running_days": np.array(
-            sums_by_group(np.searchsorted(keys, ran_on), ran["running_days"], len(keys))
-        ),
+        "failures": np.bincount(failed_on, minlength=n_rows),
+        "running_days": _sums(ran_on, tables[0]["running_days"], n_rows),
+        "unexplained": _sums(open_on, tables[2]["unexplained"], n_rows).astype(np.int64),
     }

@@ -33,5 +33,5 @@ def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
             rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
             nodes.out_of_service(fleet),
         ),
-        report.notes,
+        mttf.notes(report, selection),
     )

@@ -10,6 +10,7 @@ from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.reliability import detection
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -46,6 +47,10 @@ ESTIMATES: dict[str, tuple[Term, Kind]] = {
     REPAIR: (terms.REPAIR, "mttf"),
 }
 """Estimates of a whole selection by their keys in JSON: what they mean, how they are written."""
+COUNTED_IN_NODES = Term(
+    "Running time (node-hours)",
+    "Nodes x running time, summed over the attempts: no job of the selection has GPUs.",
+)
 NO_LARGE_JOBS = (
     "No job of {n} GPUs or more ran, so the failure rate and its projection are unknown: lower "
     "the smallest job."
@@ -74,9 +79,10 @@ def measured_before(
     length = selection.to_at - selection.from_at
     if selection.from_at - EARLIEST < length:
         return None
-    before = replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
+    now = reliability.counted(store, selection)
+    before = replace(now, from_at=selection.from_at - length, to_at=selection.from_at)
     report = measured(store, before, conf_level=conf_level, seed=seed)
-    return report if report.rate.exposure else None
+    return report if report.rate.exposure and report.min_gpus == now.min_gpus else None
 
 
 def estimates(report: MttfReport) -> dict[str, Estimate]:
@@ -104,9 +110,9 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
         sentence(report),
         Headlines(report, before, selection).all(),
         (shown, by_size(report, selection), projected(report)),
-        notes=(*report.notes, *([large] if without else [])),
-        terms=(*TERMS, *_counted(report, selection)),
-        record=record(report),
+        notes=(*notes(report, selection), *([large] if without else [])),
+        terms=(*TERMS, *_counted(report)),
+        record=record(report, selection),
         sheet=_sheet(report),
     )
 
@@ -128,13 +134,18 @@ def sentence(report: MttfReport) -> str:
 def rate_in_words(report: MttfReport) -> str:
     """How often the fleet fails, as far as it is known."""
     rate, n_failures = report.rate.rate_per_1000_node_days, report.rate.failures
+    if in_part := detection.rate_in_words(report):
+        return in_part
     if rate.value is None:
         return _without_rate(report)
+    large = report.min_gpus > 1
     if not n_failures:
         ran, bound = numbers.number(report.rate.exposure), numbers.number(rate.upper)
-        return f"No failure in {ran} node-days: at most {bound} per 1,000 node-days"
+        of = f" of {detection.sizes(report.min_gpus)}" if large else ""
+        return f"No failure in {ran} node-days{of}: at most {bound} per 1,000 node-days"
     value, interval = numbers.number(rate.value), numbers.interval(rate)
-    return f"The fleet fails {value} times per 1,000 node-days ({interval}, n = {n_failures:,})"
+    fail = f"{detection.sizes(report.min_gpus).capitalize()} fail" if large else "The fleet fails"
+    return f"{fail} {value} times per 1,000 node-days ({interval}, n = {n_failures:,})"
 
 
 def in_words(size: SizeClass) -> str:
@@ -142,7 +153,8 @@ def in_words(size: SizeClass) -> str:
     job = f"a job of {numbers.gpus(size.gpus_from, size.gpus_to)}"
     mttf, interval = size.mttf_hours, numbers.duration_interval(size.mttf_hours)
     if mttf.value is None:
-        return f"{job} runs {interval} between failures: none has failed"
+        none = "none has failed" if size.scope == "all" else "none was seen to fail"
+        return f"{job} runs {interval} between failures: {none}"
     value = numbers.duration(mttf.value)
     return f"{job} runs {value} between failures ({interval}, n = {mttf.n:,})"
 
@@ -187,11 +199,16 @@ class Headlines:
     def number(self, name: str) -> Number:
         """One of `ESTIMATES`; of repairs, less is better."""
         term, kind = ESTIMATES[name]
+        of_rate = name in (RATE, INCIDENT_RATE, MTTF)
+        if of_rate:
+            sizes = detection.of_sizes(self.now.min_gpus)
+            term = replace(term, label=f"{term.label}{sizes}")
         shown = estimated(
             term,
             kind,
             estimates(self.now)[name],
             before=None if self.before is None else estimates(self.before)[name],
+            more=detection.basis(self.now) if name == RATE else "",
             opens=_failures(self.now, self.selection),
         )
         return replace(shown, higher_is_better=False) if term is terms.REPAIR else shown
@@ -216,12 +233,19 @@ class Headlines:
         second, later = MTTF, REPAIR
         if self.now.mean_repair_hours.n:
             second, later = REPAIR, MTTF
-        exposure = self.now.rate.exposure
         return (
             self.largest_jobs(),
             *map(self.number, (second, RATE, INCIDENT_RATE, later, BETWEEN_FAILURES)),
-            Number(terms.EXPOSURE, numbers.number(exposure), exact=exposure),
+            self.exposure(),
         )
+
+    def exposure(self) -> Number:
+        """Running time: of nodes in node-hours where no job has GPUs."""
+        node_days = self.now.rate.exposure
+        if self.now.basis != "node_time" or node_days is None:
+            return Number(terms.EXPOSURE, numbers.number(node_days), exact=node_days)
+        hours = 24.0 * node_days
+        return Number(COUNTED_IN_NODES, numbers.number(hours), exact=hours, unit="node-hours")
 
 
 def by_size(report: MttfReport, selection: Selection) -> Table:
@@ -235,7 +259,7 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
             Column("job_size", "Job size"),
             Column("failures", "Failures", "count"),
             Column("running_hours", "Running time (h)", "count"),
-            Column("mttf_hours", "MTTF", "mttf", "h", none="none has failed"),
+            Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
         ),
         tuple(
             (
@@ -271,12 +295,13 @@ def projected(report: MttfReport) -> Table:
     )
 
 
-def record(report: MttfReport) -> dict[str, Any]:
+def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
     """The JSON of the command."""
     rate, incident_rate, *hours = estimates(report).items()
+    whole = report.detection
     return {
-        "failures": report.rate.failures,
-        "exposure_node_days": report.rate.exposure,
+        "failures": report.rate.failures if whole is None else whole.failures,
+        "exposure_node_days": report.rate.exposure if whole is None else whole.exposure_node_days,
         **dict([rate]),
         "incidents": report.incident_rate.failures,
         **dict([incident_rate, *hours]),
@@ -301,30 +326,41 @@ def record(report: MttfReport) -> dict[str, Any]:
         "attempts_without_gpus": report.attempts_without_gpus,
         "failures_by_hardware": report.by_hardware,
         "failures_by_a_lost_node": report.by_lost_node,
-        "notes": report.notes,
+        **detection.record(report),
+        "notes": notes(report, selection),
     }
 
 
-def _counted(report: MttfReport, selection: Selection) -> Iterator[Term]:
+def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
+    """What a reader of the numbers must know."""
+    return (*report.notes, *detection.notes(report, selection))
+
+
+def _counted(report: MttfReport) -> Iterator[Term]:
     """Which failures and which sizes count."""
     if report.by_hardware is not None and report.by_lost_node is not None:
         yield Term(
             "Failures counted",
             f"{numbers.counted(report.rate.failures, 'failure')}: "
             f"{numbers.count(report.by_hardware)} with verdict hardware, "
-            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be both.",
+            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be both."
+            f"{detection.counted_in_words(report)}",
         )
+        yield detection.UNEXPLAINED
     yield Term(
         "Sizes counted",
-        f"The rate counts jobs of {numbers.count(selection.min_gpus)} GPUs and more: MTTF and "
-        "ETTR start from 129 (the paper counts jobs of more than 128), all others from 0. Measured "
-        "MTTF by size shows every class, whatever the smallest job.",
+        f"The rate counts {detection.sizes(report.min_gpus)}: MTTF and ETTR start from 129 GPUs "
+        "(the paper counts jobs of more than 128), from 0 where no such job ran, all others from "
+        "0. Measured MTTF by size shows every class, whatever the smallest job.",
     )
 
 
 def _failures(report: MttfReport, selection: Selection) -> Part:
     """The failures that the rate counts."""
-    return Part("Failures behind the number", failures, (selection,), total=report.rate.failures)
+    whole = report.detection
+    total = report.rate.failures if whole is None else whole.failures
+    counted = replace(selection, min_gpus=report.min_gpus)
+    return Part("Failures behind the number", failures, (counted,), total=total)
 
 
 def chart(report: MttfReport) -> Chart | Missing:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import GroupRate, group_rates
 from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
+from app.answers.reliability.detection import of_sizes
 from app.answers.reliability.mttf import measured
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import rate_groups
+from data.queries.detection import evidence_days
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +35,8 @@ def rates(
 ) -> tuple[GroupRate, ...]:
     """Failure rate of each group."""
     groups = rate_groups.groups(store, selection, by)
-    return group_rates(groups, conf_level=conf_level, seed=seed)
+    evidence = evidence_days(store, selection) if by in ("week", "partition") else None
+    return group_rates(groups, evidence=evidence, conf_level=conf_level, seed=seed)
 
 
 def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answer:
@@ -41,18 +44,18 @@ def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answ
     groups = ask(rates, selection, by, **chance)
     overall = ask(measured, selection, **chance)
     return Answer(
-        f"Failure rate by {by.replace('_', ' ')}",
-        blocks=(chart(groups, overall, by), table(groups, by)),
+        _title(overall, by),
+        blocks=(chart(groups, overall, by), table(groups, overall, by)),
         record=record(groups),
         sheet=_sheet(groups),
     )
 
 
-def table(groups: Sequence[GroupRate], by: RateGroup) -> Table:
+def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Table:
     """Failures, exposure and rate of each group."""
     return Table(
         f"rate_by_{by}",
-        f"Failure rate by {by.replace('_', ' ')}",
+        _title(overall, by),
         (
             Column(by, TITLES[by]),
             Column("failures", "Failures", "count"),
@@ -91,10 +94,15 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
     known = sum(group.estimate.rate.value is not None for group in groups)
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "
     says += "intervals. The values stand in the table."
-    title, data = f"Failure rate by {by.replace('_', ' ')}", (groups, overall.rate)
+    title, data = _title(overall, by), (groups, overall.rate)
     if by == "week":
         return Chart("reliability.rate_over_time", title, says, data, key)
     return Chart("reliability.rate_by_group", title, says, data, key, {"by": by})
+
+
+def _title(overall: MttfReport, by: RateGroup) -> str:
+    """What is divided by what, of which jobs."""
+    return f"Failure rate by {by.replace('_', ' ')}{of_sizes(overall.min_gpus)}"
 
 
 def _sheet(groups: Sequence[GroupRate]) -> Sheet:

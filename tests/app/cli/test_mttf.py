@@ -109,7 +109,7 @@ def test_the_dispersion_test_stands_beside_the_rate(
 
 
 def test_what_is_unknown_is_null(faultline: Callable[..., Any], sacct_store: Path) -> None:
-    found = faultline("mttf", "--store", sacct_store).json
+    found = faultline("mttf", "--store", sacct_store, "--min-gpus", 129).json
     assert (found["failures"], found["exposure_node_days"], found["dispersion"]) == (0, 0.0, None)
     assert found["rate_per_1000_node_days"] == {
         "value": None, "lower": None, "upper": None, "conf_level": 0.9, "n": 0
@@ -205,7 +205,11 @@ def test_a_table_says_value_interval_and_n(
     said = faultline("mttf", "--store", sacct_store, "--min-gpus", 0, "--format", "table")
     assert said.code == 0
     lines = [re.split(r"  +", line) for line in said.out.splitlines()]
-    assert ["Failures per 1,000 node-days", "190", "(9.77 to 904 (90 %), n = 1)"] in lines
+    assert [
+        "Failures per 1,000 node-days",
+        "190",
+        "(9.77 to 904 (90 %), n = 1; all sizes)",
+    ] in lines
     assert ["Mean time to repair", "unknown", "(n = 0)"] in lines
 
 
@@ -256,7 +260,8 @@ def test_groups_follow_the_smallest_job_and_the_period(
     faultline: Callable[..., Any], sacct_store: Path
 ) -> None:
     given = ("mttf", "--store", sacct_store, "--by", "week")
-    assert faultline(*given).json["by"] == []
+    assert faultline(*given, "--min-gpus", 129).json["by"] == []
+    assert faultline(*given).json["by"] == faultline(*given, "--min-gpus", 0).json["by"] != []
     (week,) = faultline(*given, "--min-gpus", 9, "--from", "2026-01-06").json["by"]
     assert (week["failures"], week["exposure_node_days"]) == (1, 2.0)
 

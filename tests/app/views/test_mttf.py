@@ -26,9 +26,9 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert not page.exception
     assert page.title[0].value.startswith("A job of ")
     assert [metric.label for metric in page.metric][1:4] == [
-        "MTTF of one node",
-        "Failures per 1,000 node-days",
-        "Incidents per 1,000 node-days",
+        "MTTF of one node, 129+ GPUs",
+        "Failures per 1,000 node-days, 129+ GPUs",
+        "Incidents per 1,000 node-days, 129+ GPUs",
     ]
     assert len(page.get("plotly_chart")) == 2
 
@@ -82,15 +82,17 @@ def test_a_selection_without_such_jobs_has_no_rate_and_says_why(
     assert any("a smaller job size, or reset" in text.value for text in page.markdown)
 
 
-def test_where_all_jobs_are_smaller_than_the_default_the_classes_stay(
+def test_where_all_jobs_are_smaller_than_the_default_all_sizes_count(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
     (tmp_path / "sacct.txt").write_text(SMALL)
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     page = open_page(tmp_path / "store", PAGE, period="all")
     assert not page.exception
-    assert page.metric[2].value == "unknown"
-    assert any("lower the smallest job" in caption.value for caption in page.caption)
+    assert page.metric[2].label == "Failures per 1,000 node-days"
+    assert page.metric[2].value != "unknown"
+    said = "No job of 129 GPUs or more ran: the rate counts jobs of all sizes."
+    assert any(said in caption.value for caption in page.caption)
     assert any("gpus_from" in frame.value.columns for frame in page.dataframe)
 
 

@@ -205,22 +205,24 @@ def test_where_the_nodes_are_not_known_the_exposure_is_not(
     assert any("exposure and rate are unknown" in note for note in report.notes)
 
 
-def test_one_unknown_cluster_makes_the_sum_unknown_and_not_the_other(
+def test_one_cluster_of_unknown_exposure_is_left_out_of_the_rate_and_named(
     rows: Any, store_of: Callable[[Any], Store]
 ) -> None:
     log(rows, BASE, BASE + 8 * DAY, nodes=2)
     log(rows, BASE, BASE + DAY, cluster="dark")
     store = store_of(rows)
-    exposure = {
-        cluster: mttf_report(
-            reliability.failure_counts(store, Selection(cluster=cluster))
-        ).rate.exposure
+    reports = {
+        cluster: mttf_report(reliability.failure_counts(store, Selection(cluster=cluster)))
         for cluster in (None, "log", "dark")
     }
-    assert exposure == {None: None, "log": 16.0, "dark": None}
+    exposure = {cluster: report.rate.exposure for cluster, report in reports.items()}
+    assert exposure == {None: 16.0, "log": 16.0, "dark": None}
+    assert reports[None].rate.failures == reports["log"].rate.failures
+    assert reports[None].without_exposure == ("dark",)
+    assert any(note.startswith("dark is left out of the rate") for note in reports[None].notes)
     weeks = group_rates(rate_groups.groups(store, Selection(), "week"))
     assert [(w.group, w.estimate.failures, w.estimate.exposure) for w in weeks] == [
-        ("2026-01-05", 3, None),
+        ("2026-01-05", 1, 14.0),
         ("2026-01-12", 1, 2.0),
     ]
 

@@ -1,0 +1,290 @@
+"""What was collected, and so what can be said: days on which a failure could have been seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from analytics.estimate import CONF_LEVEL
+from analytics.frames import sums_by_group
+from analytics.reliability.failure_rate import RateEstimate, failure_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from analytics.frames import Columns
+
+    Days: TypeAlias = NDArray[np.int64]
+    """Days since 1970-01-01, UTC."""
+    Stretch: TypeAlias = tuple[int, int]
+    """Days from the first to the last, both included."""
+
+Scope: TypeAlias = Literal["all", "detectable", "range"]
+"""What a rate is given over: all exposure; the exposure during which failures could be seen; or
+all exposure, with a range from the failures seen to all unexplained ones counted."""
+
+GAP_LEVEL = 0.01
+"""Chance below which a gap of a source is no quiet time: nothing was collected then."""
+JOBS = "jobs"
+"""The source of the scheduler's records."""
+NEARLY_ALL, TOO_LITTLE = 0.9, 0.1
+"""Shares of the exposure: from the first on all of it counts, up to the second none is enough."""
+
+
+def collected(days: ArrayLike) -> tuple[Stretch, ...]:
+    """Stretches of days on which a source was collected, from the days on which it has records.
+
+    A quiet day is told from one that was not collected by how long it stayed quiet. Let the other
+    gaps of the source leave the share p = (quiet days + 1) / (days + 2) of its days without a
+    record. A gap of q quiet days among n gaps has by chance, days being independent,
+
+    .. math:: P = n \\, p^q
+
+    and where P < 0.01 it was not collected. Each stretch that is left reaches as far beyond its
+    ends as the mean quiet time between its records: the first record is not the first day of
+    collection.
+
+    Parameters
+    ----------
+    days : array_like of int, shape (n,)
+        Days with records since any origin, in any order; repeated ones count once.
+
+    Returns
+    -------
+    tuple of (int, int)
+        First and last day of each stretch, ascending; no two touch.
+
+    Notes
+    -----
+    Records that come in bursts of days make quiet time look shorter than it is: then too little
+    counts as collected, which widens what is said and never narrows it.
+
+    Examples
+    --------
+    >>> collected([1, 2, 3, 4, 6, 7, 8, 9])  # day 5 was quiet
+    ((1, 9),)
+    >>> collected([1, 2, 3, 4, 40, 41, 42, 43])
+    ((1, 4), (40, 43))
+    """
+    recorded: Days = np.unique(np.asarray(days, dtype=np.int64))
+    if not len(recorded):
+        return ()
+    quiet = np.diff(recorded) - 1
+    others = recorded[-1] - recorded[0] + 1 - quiet
+    share = (quiet.sum() - quiet + 1) / (others + 2)
+    usual = len(quiet) * share**quiet >= GAP_LEVEL
+    margin = int(quiet[usual].mean()) if usual.any() else 0
+    usual |= quiet <= 2 * margin
+    begins = recorded[np.concatenate([[True], ~usual])] - margin
+    ends = recorded[np.concatenate([~usual, [True]])] + margin
+    return tuple(zip(begins.tolist(), ends.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class SourceDays:
+    """The days on which one source of one cluster was collected, in stretches."""
+
+    cluster: str
+    source: str
+    stretches: tuple[Stretch, ...]
+
+    def n_missing(self, from_at: datetime | None, to_at: datetime | None) -> int:
+        """Days of the period, between the first and the last one collected, that were not."""
+        first, last = self.stretches[0][0], self.stretches[-1][1]
+        if from_at is not None:
+            first = max(first, _day_number(from_at))
+        if to_at is not None:
+            last = min(last, _day_number(to_at - timedelta(microseconds=1)))
+        held = (min(end, last) - max(begin, first) + 1 for begin, end in self.stretches)
+        return max(0, last - first + 1) - sum(max(0, n_days) for n_days in held)
+
+
+def sources_collected(evidence: Columns) -> tuple[SourceDays, ...]:
+    """Each source of each cluster with the days on which it was collected.
+
+    Parameters
+    ----------
+    evidence : Columns
+        Columns cluster, source, day (datetime64): days with records.
+    """
+    days = day_numbers(evidence["day"])
+    pairs = list(zip(evidence["cluster"].tolist(), evidence["source"].tolist(), strict=True))
+    rows: dict[tuple[str, str], list[int]] = {}
+    for pair, day in zip(pairs, days.tolist(), strict=True):
+        rows.setdefault(pair, []).append(day)
+    return tuple(SourceDays(*pair, collected(found)) for pair, found in sorted(rows.items()))
+
+
+def day_numbers(times: NDArray[np.datetime64]) -> Days:
+    """Days since 1970-01-01 of times."""
+    numbers: Days = np.asarray(times).astype("datetime64[D]").astype(np.int64)
+    return numbers
+
+
+def can_show(sources: Sequence[SourceDays]) -> tuple[SourceDays, ...]:
+    """The sources that can show a failure beyond the scheduler's own states: all but its jobs."""
+    return tuple(each for each in sources if each.source != JOBS)
+
+
+def _day_number(at: datetime) -> int:
+    """The day of a time, since 1970-01-01 UTC."""
+    return (at.astimezone(UTC).date() - date(1970, 1, 1)).days
+
+
+def with_detection(rows: Columns, sources: Sequence[SourceDays] | None) -> Columns:
+    """The rows with the columns `unexplained` and `seen`.
+
+    A row is seen where any source of its cluster was collected on its day. Where nothing is known
+    of the sources (None), nothing is held to be missed.
+
+    Parameters
+    ----------
+    rows : Columns
+        Columns cluster, day (datetime64) and unexplained; without sources none of them is needed.
+    """
+    n_rows = len(rows["failures"])
+    if sources is None:
+        return {**rows, "unexplained": np.zeros(n_rows, np.int64), "seen": np.ones(n_rows, bool)}
+    day, seen = day_numbers(rows["day"]), np.zeros(n_rows, bool)
+    for each in sources:
+        of_cluster = rows["cluster"] == each.cluster
+        for first, last in each.stretches:
+            seen |= of_cluster & (day >= first) & (day <= last)
+    return {**rows, "seen": seen}
+
+
+@dataclass(frozen=True)
+class SeenRate:
+    """A failure rate, and what it is given over."""
+
+    estimate: RateEstimate
+    scope: Scope
+
+
+def seen_rate(
+    rows: Columns,
+    *,
+    failures: str = "failures",
+    exposure: str = "exposure_node_days",
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+) -> SeenRate:
+    """Failure rate as far as failures could be seen.
+
+    Of unexplained failures (failed attempts of unknown cause) those count that ended on a day on
+    which no source could have shown hardware at fault: u of them are missed, perhaps. Let d be the
+    share of the exposure during which failures could be seen.
+
+    - u = 0, or d >= 0.9: all failures over all exposure.
+    - 0.1 < d < 0.9: the failures seen over the exposure during which they could be. It takes the
+      rest of the time to be like this part.
+    - else a range: the lower bound of the failures seen, the upper bound of these and all u. The
+      value is that of the failures seen, unknown where none was.
+
+    Intervals are those of :func:`analytics.reliability.failure_rate.failure_rate`.
+
+    Parameters
+    ----------
+    rows : Columns
+        Columns day, unexplained and seen (:func:`with_detection`), and those that `failures` and
+        `exposure` name; a row for each cluster and day.
+    """
+    chance = {"conf_level": conf_level, "seed": seed}
+    missed = np.where(rows["seen"], 0, rows["unexplained"])
+    day, counts, exposed, seen = (
+        np.asarray(rows[name]) for name in ("day", failures, exposure, "seen")
+    )
+    whole = by_day_rate(day, counts, exposed, **chance)
+    share = float(exposed[seen].sum()) / (whole.exposure or 1.0)
+    if not missed.any() or share >= NEARLY_ALL or not whole.exposure:
+        return SeenRate(whole, "all")
+    if share > TOO_LITTLE:
+        kept = by_day_rate(day[seen], counts[seen], exposed[seen], **chance)
+        return SeenRate(kept, "detectable")
+    most = by_day_rate(day, counts + missed, exposed, **chance)
+    rate = whole.rate.widened(None, most.rate.upper)
+    if not whole.failures:
+        rate = replace(rate, value=None)
+    return SeenRate(replace(whole, rate=rate), "range")
+
+
+def by_day_rate(
+    day: NDArray[Any], failures: NDArray[Any], exposure: NDArray[Any], **chance: Any
+) -> RateEstimate:
+    """Failure rate of rows of which several can be of one day."""
+    days, place = np.unique(np.asarray(day), return_inverse=True)
+    sums = (
+        sums_by_group(place, np.asarray(each, float), len(days)) for each in (failures, exposure)
+    )
+    return failure_rate(*sums, **chance)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a selection's failures rest on: where they could be seen, and how many have no cause."""
+
+    exposure_node_days: float
+    detectable_exposure_node_days: float
+    """Exposure on days on which a source could show a failure beyond the scheduler's own states."""
+    failures: int
+    """All that were seen, whatever the rate is given over."""
+    unexplained: int
+    """Failed attempts, not ended by their user, of unknown cause."""
+    missed: int
+    """Of them, those on days on which no source could have named the cause."""
+    rate_if_unexplained_count: RateEstimate
+    """The rate if every unexplained failure were one of the infrastructure."""
+    rate_where_detectable: RateEstimate
+    """Failures over exposure on the days on which they could be seen."""
+    scope: Scope
+    """What the rate of the selection is given over."""
+    sources: tuple[SourceDays, ...]
+    """Sources that can show a failure; empty on accounting alone."""
+    blind_clusters: tuple[str, ...]
+    """Clusters with exposure of which no such source has any record."""
+
+    @property
+    def share(self) -> float | None:
+        """Share of the exposure during which failures could be seen; None without exposure."""
+        if not self.exposure_node_days:
+            return None
+        return self.detectable_exposure_node_days / self.exposure_node_days
+
+
+def detection(
+    rows: Columns,
+    sources: Sequence[SourceDays],
+    scope: Scope,
+    *,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+) -> Detection:
+    """What the failures of a selection rest on.
+
+    Parameters
+    ----------
+    rows : Columns
+        As :func:`seen_rate` takes them, with the column cluster.
+    """
+    chance = {"conf_level": conf_level, "seed": seed}
+    day, failures, exposure = (rows[name] for name in ("day", "failures", "exposure_node_days"))
+    unexplained, seen = rows["unexplained"], rows["seen"]
+    exposed = set(rows["cluster"][exposure > 0].tolist())
+    return Detection(
+        exposure_node_days=float(exposure.sum()),
+        detectable_exposure_node_days=float(exposure[seen].sum()),
+        failures=int(failures.sum()),
+        unexplained=int(unexplained.sum()),
+        missed=int(unexplained[~seen].sum()),
+        rate_if_unexplained_count=by_day_rate(day, failures + unexplained, exposure, **chance),
+        rate_where_detectable=by_day_rate(day[seen], failures[seen], exposure[seen], **chance),
+        scope=scope,
+        sources=tuple(sources),
+        blind_clusters=tuple(sorted(exposed - {each.cluster for each in sources})),
+    )

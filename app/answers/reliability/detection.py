@@ -1,0 +1,221 @@
+"""What does the failure rate rest on: what was collected, and what could not be seen?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.words import numbers
+from app.words.terms import Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.estimate import Estimate
+    from analytics.reliability.detection import Detection
+    from analytics.reliability.mttf import MttfReport
+    from data.filters import Selection
+
+SCHEDULER = "`sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt`"
+EVIDENCE = (
+    "`faultline ingest kernel-log`, `gcm-health`, `sacctmgr-events` and `job-log` read what tells "
+    "them from errors of programs."
+)
+UNEXPLAINED = Term(
+    "Unexplained failures",
+    "Failed attempts, not ended by their user, of which no record names the cause. They do not "
+    "count as failures of the infrastructure. Where no health event, node event or job log was "
+    "collected when they ended, the interval reaches from none to all of them.",
+)
+
+
+def sizes(min_gpus: int) -> str:
+    """The jobs that a rate counts, in words.
+
+    >>> sizes(0), sizes(129)
+    ('all sizes', 'jobs of 129 GPUs and more')
+    """
+    return f"jobs of {min_gpus:,} GPUs and more" if min_gpus > 1 else "all sizes"
+
+
+def of_sizes(min_gpus: int) -> str:
+    """What a title adds where not all jobs count.
+
+    >>> of_sizes(0), of_sizes(129)
+    ('', ', 129+ GPUs')
+    """
+    return f", {min_gpus:,}+ GPUs" if min_gpus > 1 else ""
+
+
+def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
+    """What must be known before the rate is read: sizes counted, and what was not collected."""
+    return (
+        *_sizes_counted(report, selection),
+        *(() if report.detection is None else _seen(report.detection)),
+        *_records_missing(report),
+    )
+
+
+def rate_in_words(report: MttfReport) -> str:
+    """How often the fleet fails, where its failures could be seen in part or not at all.
+
+    Empty where they could be seen all along.
+    """
+    found, rate = report.detection, report.rate.rate_per_1000_node_days
+    if found is None or found.scope == "all":
+        return ""
+    if found.scope == "detectable":
+        where = f"the {_part(found)} during which failures could be seen"
+        if not report.rate.failures:
+            return f"No failure in {where}: at most {_rate(rate.upper)}"
+        return (
+            f"{_fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
+        )
+    attempts = f"{_attempts(found.missed)} no known cause"
+    if not report.rate.failures:
+        return f"No failure could be seen, and {attempts}: at most {_rate(rate.upper)}"
+    seen = numbers.counted(report.rate.failures, "failure")
+    return (
+        f"{seen} of the infrastructure could be seen, {numbers.number(rate.value)} per 1,000 "
+        f"node-days, and {attempts}: {numbers.number(rate.lower)} to {_rate(rate.upper)}"
+    )
+
+
+def basis(report: MttfReport) -> str:
+    """What the rate is given over, beside its interval."""
+    counted = f"; {sizes(report.min_gpus)}"
+    found = report.detection
+    if found is None or found.scope == "all":
+        return counted
+    if found.scope == "detectable":
+        return f"{counted}; {_part(found)}"
+    return f"{counted}; from none to all of {found.missed:,} unexplained failures"
+
+
+def counted_in_words(report: MttfReport) -> str:
+    """How many failures have no known cause, and what the rate would be with them."""
+    found = report.detection
+    if found is None or not found.unexplained:
+        return ""
+    rate = found.rate_if_unexplained_count.rate_per_1000_node_days
+    return (
+        f" {_attempts(found.unexplained).capitalize()} no known cause and do not count; were all "
+        f"of them the infrastructure's, the rate would be {_rate(rate.value)}."
+    )
+
+
+def record(report: MttfReport) -> dict[str, Any]:
+    """Keys of the JSON: where failures could be seen, and how many have no known cause."""
+    found = report.detection
+    keys: dict[str, Any] = {
+        "min_gpus": report.min_gpus,
+        "detectable_exposure_node_days": None,
+        "unexplained_failures": None,
+        "rate_if_unexplained_count": None,
+        "rate_where_detectable_per_1000_node_days": None,
+        "rate_given_over": None,
+    }
+    if found is not None:
+        keys |= {
+            "detectable_exposure_node_days": found.detectable_exposure_node_days,
+            "unexplained_failures": found.unexplained,
+            "rate_if_unexplained_count": found.rate_if_unexplained_count.rate_per_1000_node_days,
+            "rate_where_detectable_per_1000_node_days": (
+                found.rate_where_detectable.rate_per_1000_node_days
+            ),
+            "rate_given_over": found.scope,
+        }
+    return keys | {
+        "clusters_without_exposure": report.without_exposure,
+        "clusters_counted_in_node_hours": report.node_time,
+    }
+
+
+def _sizes_counted(report: MttfReport, selection: Selection) -> Iterator[str]:
+    """Which jobs count, where a page's or command's default stands."""
+    least = selection.min_gpus
+    if least <= selection.by_size_min_gpus or not report.rate.exposure:
+        return
+    if report.min_gpus == least:
+        yield (
+            f"The rate counts {sizes(least)}, the default here; `--min-gpus 0` or the smallest job "
+            "in the filters counts all."
+        )
+    elif "gpu_time" in report.basis:
+        yield f"No job of {least:,} GPUs or more ran: the rate counts jobs of all sizes."
+
+
+def _seen(found: Detection) -> Iterator[str]:
+    """When no failure beyond the scheduler's own states could be seen, and what that means."""
+    share = found.share
+    if share is None or not (found.missed or share < 1.0):
+        return
+    if not found.sources:
+        yield (
+            "Accounting alone: no health event, node event or job log was collected, so only lost "
+            f"nodes (NODE_FAIL) could be seen as failures of the infrastructure. {_open(found)}"
+            f"{EVIDENCE}"
+        )
+        return
+    if found.blind_clusters:
+        yield (
+            f"Of {', '.join(found.blind_clusters)} only the scheduler's records were collected: no "
+            f"failure beyond lost nodes could be seen there. {EVIDENCE}"
+        )
+    if found.scope != "all":
+        yield (
+            f"Failures could be seen during {_part(found)}: at other times no health event, node "
+            f"event or job log was collected. {_open(found)}{EVIDENCE}"
+        )
+
+
+def _open(found: Detection) -> str:
+    """How many failures of then have no known cause, and what the rate does about them."""
+    if not found.missed:
+        return ""
+    many = f"{_attempts(found.missed).capitalize()} no known cause"
+    if found.scope == "detectable":
+        return f"{many} then: the rate is that of the time in which failures could be seen. "
+    if found.scope == "range":
+        return f"{many}: the interval reaches from none to all of them. "
+    return f"{many} then. "
+
+
+def _records_missing(report: MttfReport) -> Iterator[str]:
+    """Records of jobs that seem not to have been collected, and what collects them."""
+    for cluster, n_days in report.jobs_missing.items():
+        yield (
+            f"No record of a job of {cluster} on {numbers.counted(n_days, 'day')}, more than its "
+            f"quiet times explain: {SCHEDULER} of those days brings what ran and failed then."
+        )
+    restarted, without = report.restarts
+    if without:
+        yield (
+            f"Of {numbers.counted(restarted, 'attempt')} that had been requeued {without:,} "
+            "have no record of what was before: failures that ended in a requeue are missing. "
+            f"{SCHEDULER} lists every attempt."
+        )
+
+
+def _part(found: Detection) -> str:
+    """The node-days during which failures could be seen, of all."""
+    seen = numbers.number(found.detectable_exposure_node_days)
+    return f"{seen} of {numbers.number(found.exposure_node_days)} node-days"
+
+
+def _fails(report: MttfReport) -> str:
+    """Who fails how often."""
+    rate: Estimate = report.rate.rate_per_1000_node_days
+    who = (
+        f"{sizes(report.min_gpus).capitalize()} fail" if report.min_gpus > 1 else "The fleet fails"
+    )
+    return f"{who} {numbers.number(rate.value)} times per 1,000 node-days"
+
+
+def _attempts(n: int) -> str:
+    """A number of failed attempts, with its verb."""
+    return f"{numbers.counted(n, 'failed attempt')} {'has' if n == 1 else 'have'}"
+
+
+def _rate(value: float | None) -> str:
+    """A rate with its unit."""
+    return f"{numbers.number(value)} per 1,000 node-days"

@@ -1,0 +1,78 @@
+"""What a failure rate rests on: days with records that can show one, failures without a cause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from data.filters import Filter, equal
+from data.queries.exposure import kept
+from data.said import VERDICTS
+
+if TYPE_CHECKING:
+    from analytics.frames import Columns
+    from data.filters import Selection
+    from data.store import Store
+
+_ENDED = Filter(within="end_at", of="jobs")
+
+
+def evidence_days(store: Store, selection: Selection) -> Columns:
+    """Days of all time on which a source of the selected clusters has records.
+
+    Columns cluster, source, day. The source is `jobs`, or one that can show a failure beyond the
+    scheduler's own states: health events, node events, and logs of jobs on days on which at least
+    half of the failed attempts have one. Of clusters without jobs it is their failure log.
+    """
+    return store.columns(
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day FROM coverage
+            WHERE day IS NOT NULL AND {equal(cluster=selection.cluster)} AND (
+              source IN ('jobs', 'node_events')
+              OR starts_with(source, 'health_events.') AND source <> 'health_events.scheduler'
+              OR source = 'node_failures'
+                AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures'))
+            UNION ALL
+            SELECT cluster, 'job_logs', CAST(CAST(failed_at AS DATE) AS TIMESTAMP) AS day
+            FROM failures LEFT JOIN (
+              SELECT cluster, attempt_key, true AS logged FROM log_verdicts
+            ) USING (cluster, attempt_key)
+            WHERE failed_at IS NOT NULL AND {equal(cluster=selection.cluster)}
+            GROUP BY ALL HAVING 2 * count(logged) >= count(*)
+            ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
+@kept
+def unexplained(store: Store, selection: Selection) -> Columns:
+    """Failed attempts of all sizes, not ended by their user, of which nothing names the cause.
+
+    Columns cluster, partition, n_gpus, node_time, day, unexplained. A lost node is a failure
+    whatever its cause, and not among them.
+    """
+    return store.columns(
+        f"""WITH {VERDICTS}
+            SELECT jobs.cluster, coalesce(partition, 'unknown') AS partition,
+              CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
+              basis IS DISTINCT FROM 'gpu_time' AS node_time,
+              CAST(CAST(end_at AS DATE) AS TIMESTAMP) AS day, count(*) AS unexplained
+            FROM (
+              FROM verdict WHERE domain = 'unknown' AND NOT coalesce(node_lost, false)
+                AND state <> 'CANCELLED') verdict
+            JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
+            WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
+              AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END
+            GROUP BY ALL ORDER BY ALL""",
+        selection.rows.parameters,
+    )
+
+
+def restarts(store: Store, selection: Selection) -> tuple[int, int]:
+    """Attempts that ended in the period and were requeued before; of them, those of which records
+    lack an earlier attempt.
+    """
+    ((restarted, without),) = store.rows(
+        f"""SELECT count(*), count(*) FILTER (attempt <= restarts) FROM jobs
+            WHERE restarts > 0 AND end_at IS NOT NULL AND {_ENDED.where(selection)}""",
+        selection.parameters,
+    )
+    return int(restarted), int(without)
