@@ -33,11 +33,13 @@ GAP_LEVEL = 0.01
 """Chance below which a gap of a source is no quiet time: nothing was collected then."""
 JOBS = "jobs"
 """The source of the scheduler's records."""
+ANY = "any"
+"""All other sources of a cluster as one."""
 NEARLY_ALL, TOO_LITTLE = 0.9, 0.1
 """Shares of the exposure: from the first on all of it counts, up to the second none is enough."""
 
 
-def collected(days: ArrayLike) -> tuple[Stretch, ...]:
+def collected(days: ArrayLike, *, beyond: bool = False) -> tuple[Stretch, ...]:
     """Stretches of days on which a source was collected, from the days on which it has records.
 
     A quiet day is told from one that was not collected by how long it stayed quiet. Let the other
@@ -46,14 +48,16 @@ def collected(days: ArrayLike) -> tuple[Stretch, ...]:
 
     .. math:: P = n \\, p^q
 
-    and where P < 0.01 it was not collected. Each stretch that is left reaches as far beyond its
-    ends as the mean quiet time between its records: the first record is not the first day of
-    collection.
+    and where P < 0.01 it was not collected.
 
     Parameters
     ----------
     days : array_like of int, shape (n,)
         Days with records since any origin, in any order; repeated ones count once.
+    beyond : bool
+        Whether each stretch reaches beyond its ends by the mean quiet time between its records:
+        of rare events the first is not the first day of collection, and a rate over the days from
+        the first event to the last is too high.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def collected(days: ArrayLike) -> tuple[Stretch, ...]:
     others = recorded[-1] - recorded[0] + 1 - quiet
     share = (quiet.sum() - quiet + 1) / (others + 2)
     usual = len(quiet) * share**quiet >= GAP_LEVEL
-    margin = int(quiet[usual].mean()) if usual.any() else 0
+    margin = int(quiet[usual].mean()) if beyond and usual.any() else 0
     usual |= quiet <= 2 * margin
     begins = recorded[np.concatenate([[True], ~usual])] - margin
     ends = recorded[np.concatenate([~usual, [True]])] + margin
@@ -108,6 +112,8 @@ class SourceDays:
 def sources_collected(evidence: Columns) -> tuple[SourceDays, ...]:
     """Each source of each cluster with the days on which it was collected.
 
+    Besides, all sources of a cluster that can show a failure count as one: `any`.
+
     Parameters
     ----------
     evidence : Columns
@@ -116,9 +122,14 @@ def sources_collected(evidence: Columns) -> tuple[SourceDays, ...]:
     days = day_numbers(evidence["day"])
     pairs = list(zip(evidence["cluster"].tolist(), evidence["source"].tolist(), strict=True))
     rows: dict[tuple[str, str], list[int]] = {}
-    for pair, day in zip(pairs, days.tolist(), strict=True):
-        rows.setdefault(pair, []).append(day)
-    return tuple(SourceDays(*pair, collected(found)) for pair, found in sorted(rows.items()))
+    for (cluster, source), day in zip(pairs, days.tolist(), strict=True):
+        rows.setdefault((cluster, source), []).append(day)
+        if source != JOBS:
+            rows.setdefault((cluster, ANY), []).append(day)
+    return tuple(
+        SourceDays(*pair, collected(found, beyond=pair[1] == ANY))
+        for pair, found in sorted(rows.items())
+    )
 
 
 def day_numbers(times: NDArray[np.datetime64]) -> Days:

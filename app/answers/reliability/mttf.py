@@ -120,13 +120,16 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
 def fleet_sentence(report: MttfReport) -> str:
     """How often does the fleet fail, and how long do its largest jobs run?"""
     rate, largest = rate_in_words(report), report.largest_class
+    if report.basis == "node_time" and report.rate.exposure:
+        hours = numbers.number(24.0 * report.rate.exposure)
+        return f"{rate}; no job has GPUs, so that {hours} node-hours of nodes are counted."
     return f"{rate}." if largest is None else f"{rate}; {in_words(largest)}."
 
 
 def sentence(report: MttfReport) -> str:
     """How long until a job fails?"""
     if report.largest_class is None:
-        return f"{rate_in_words(report)}."
+        return fleet_sentence(report)
     text = in_words(report.largest_class)
     return f"{text[0].upper()}{text[1:]}."
 
