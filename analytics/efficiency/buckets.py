@@ -149,6 +149,8 @@ def bucket_columns(by_group: pd.DataFrame, by: LedgerGroup) -> pd.DataFrame:
 
     `by_group` is as `gpu_hours_by` returns it.
     """
+    if by_group.empty:
+        return pd.DataFrame({by: []})
     hours = by_group.set_index([by, "bucket"])["gpu_hours"]
     return hours.unstack(fill_value=0).reset_index()
 

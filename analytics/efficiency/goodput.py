@@ -387,19 +387,30 @@ def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
             f"No GPU-time is known of {', '.join(names)}: records of its jobs state no GPUs "
             "(sacct: AllocTRES with gres/gpu)."
         )
+    if names := notes.get("clusters_without_jobs"):
+        sentences.append(
+            f"No GPU-time is known of {', '.join(names)}: no job of it was recorded (`faultline "
+            "ingest sacct`)."
+        )
     if n := notes["attempts_without_gpus"]:
-        sentences.append(f"{n:,} attempts that ran state no GPUs and are not counted.")
+        ran = (
+            "attempt that ran states no GPUs and is"
+            if n == 1
+            else ("attempts that ran state no GPUs and are")
+        )
+        sentences.append(f"{n:,} {ran} not counted.")
     if n := notes["failures_of_unknown_cause"]:
         hours = notes["their_rule_gpu_seconds"] / 3600
+        attempts = "failed attempt has" if n == 1 else "failed attempts have"
         sentences.append(
-            f"{n:,} failed attempts have no known cause; they count as productive. Were "
+            f"{n:,} {attempts} no known cause and count{'s' if n == 1 else ''} as productive. Were "
             f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
-            "(by the 30-minute rule, all time)."
+            "(by the 30-minute rule)."
         )
     if seconds := notes["excess_gpu_seconds"]:
         sentences.append(
-            f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have: "
-            "records of nodes are incomplete, or jobs shared GPUs."
+            f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have (all "
+            "time): records of nodes are incomplete, or jobs shared GPUs."
         )
     return tuple(sentences)
 

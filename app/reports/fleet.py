@@ -67,6 +67,8 @@ class _Parts:
     weeks: Answer
     failures: FailureSummary
     incidents: IncidentSummary
+    not_derived: str
+    """That failures are known of which no incident is derived."""
     costliest: Table
     fleet: Fleet
     gpu_hours: Section
@@ -110,6 +112,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
         incidents=counted,
+        not_derived=incidents.not_derived(ask, selection),
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
         gpu_hours=_gpu_hours(ask, selection, conf_level=conf_level),
@@ -150,6 +153,8 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 def _incidents(parts: _Parts) -> str:
     """How many incidents, at what cost, and which cost most."""
     sentence = incidents.sentence(parts.incidents)
+    if parts.not_derived and not parts.incidents.n_incidents:
+        return parts.not_derived
     if not len(parts.costliest):
         return sentence
     return f"{sentence} The costliest: {parts.costliest.values[0][2]}."
@@ -162,13 +167,20 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     return (
         section("Failure rate", (chart if several else None, by_week)),
         _causes(parts.failures, parts.selection),
-        Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
+        _of_incidents(parts),
         section("Time to failure by job size", parts.rate.blocks),
         parts.gpu_hours,
         section("Nodes", (_out_of_service(parts.fleet),)),
         rests_on(parts.coverage),
         Section("Method", (), METHOD),
     )
+
+
+def _of_incidents(parts: _Parts) -> Section:
+    """The costliest, and their causes; that none is derived where only failure logs are known."""
+    if parts.not_derived and not parts.incidents.n_incidents:
+        return Section("Incidents", (), (parts.not_derived,))
+    return Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents)))
 
 
 def _causes(failures: FailureSummary, selection: Selection) -> Section:

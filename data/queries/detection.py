@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.filters import Filter, equal
-from data.queries.exposure import kept
+from data.queries.exposure import kept, node_failures_of
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
@@ -64,6 +64,15 @@ def unexplained(store: Store, selection: Selection) -> Columns:
             GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
+
+
+def logged_without_jobs(store: Store, selection: Selection) -> int:
+    """Failures of nodes in the period, of clusters of which no job is known."""
+    ((n_logged,),) = store.rows(
+        f"SELECT count(*) FROM node_failures WHERE {node_failures_of(selection)}",
+        selection.parameters,
+    )
+    return int(n_logged)
 
 
 def restarts(store: Store, selection: Selection) -> tuple[int, int]:

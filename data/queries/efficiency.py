@@ -68,6 +68,32 @@ def ledger_notes(store: Store) -> dict[str, Any]:
     return dict(json.loads(notes))
 
 
+UNCOUNTED = ("attempts_without_gpus", "failures_of_unknown_cause", "their_rule_gpu_seconds")
+"""Keys of the notes that hold what the ledger leaves out or cannot place."""
+
+
+def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
+    """The notes on the clusters and the days of a selection, of jobs of any kind."""
+    days, cluster = selection.days, selection.cluster
+    first, last = (at and f"{at:%Y-%m-%d}" for at in (days.from_at, days.to_at))
+    by_day = notes["uncounted_by_day"]
+    places = [
+        place
+        for place, (of, day) in enumerate(
+            zip(by_day.get("cluster", ()), by_day.get("day", ()), strict=True)
+        )
+        if (cluster in (None, of))
+        and (first is None or (day or "") >= first)
+        and (last is None or (day or last) < last)
+    ]
+    sums = {name: sum(by_day.get(name, [])[place] for place in places) for name in UNCOUNTED}
+    clusters = {
+        name: [each for each in notes[name] if cluster in (None, each)]
+        for name in ("clusters_without_gpu_time", "clusters_without_jobs")
+    }
+    return notes | sums | clusters
+
+
 def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()) -> pd.DataFrame:
     """GPU-time by cluster, bucket and cause, and by what else is asked for.
 

@@ -242,6 +242,31 @@ def test_jobs_that_hold_more_than_the_nodes_known_are_said(tmp_path: Path) -> No
     )
 
 
+def test_notes_are_about_the_clusters_and_days_of_the_selection(tmp_path: Path) -> None:
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", until=72),
+        jobs=[job("1", 0, 1, state="FAILED"), job("2", 30, 31, state="FAILED"), job("3", 70, 72),
+              job("4", 31, 32, n_gpus=None), job("5", 0, 5, cluster="cpu", n_gpus=0)],
+        health_events=[{"cluster": "dark", "event_id": "e", "node": "n1", "observed_at": DAY}],
+    )  # fmt: skip
+
+    def said(**chosen: Any) -> str:
+        return " ".join(ledger.measured(store, Selection(**chosen)).notes)
+
+    everything = said()
+    assert "2 failed attempts have no known cause" in everything
+    assert "of cpu: records of its jobs state no GPUs" in everything
+    assert "of dark: no job of it was recorded" in everything
+    second = said(cluster="a", from_at=DAY + 24 * HOUR, to_at=DAY + 48 * HOUR)
+    assert "1 failed attempt has no known cause" in second
+    assert "1 attempt that ran states no GPUs" in second
+    assert "cpu" not in second
+    third = said(from_at=DAY + 48 * HOUR)
+    assert "no known cause" not in third
+    assert "no GPUs and" not in third
+
+
 def test_clusters_without_gpus_have_no_ledger_and_the_others_do(tmp_path: Path) -> None:
     store = store_of(
         tmp_path,

@@ -13,7 +13,7 @@ from analytics.frames import GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
-from app.answers.reliability import mttf
+from app.answers.reliability import detection, mttf
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -109,7 +109,7 @@ def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
     rate = failures.rate.rate_per_1000_node_days.value
     return EttrSettings(
         gpus=float(report.gpus[1] or GPUS),
-        rate_per_1000_node_days=RSC1_RATE if rate is None else rate,
+        rate_per_1000_node_days=rate or RSC1_RATE,  # none seen is no reason never to save
         restart_min=habit.restart_s / 60,
         gpus_per_node=failures.gpus_per_node or GPUS_PER_NODE,
         write_min=habit.write_s / 60,
@@ -121,12 +121,13 @@ def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
 def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
     """ETTR of all runs and of the median one, by size and week, and of each."""
     report = ask(measured, selection, conf_level=conf_level)
+    notes = (*report.notes, *detection.notes(ask(mttf.measured, selection), selection))
     return Answer(
         sentence(report, selection.min_gpus),
         headlines(report, selection) if report.n_runs else (),
         (by_size(report), by_week(report), _listed(report.by_run.head(LISTED))),
-        report.notes,
-        record=record(report),
+        notes,
+        record=record(report) | {"notes": notes},
         sheet=report.by_run,
     )
 
@@ -137,7 +138,8 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     if not report.n_runs:
         return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
-    curve = expected_curve_of_runs(report, ask(mttf.measured, selection), ask(habits))
+    failures = ask(mttf.measured, selection)
+    curve = expected_curve_of_runs(report, failures, ask(habits))
     return Answer(
         sentence(report, selection.min_gpus),
         headlines(report, selection),
@@ -147,7 +149,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             by_week(report),
             _listed(report.by_run, everything=everything),
         ),
-        report.notes,
+        (*report.notes, *detection.notes(failures, selection)),
     )
 
 
@@ -285,8 +287,8 @@ def expectation(curve: ExpectedCurve | None) -> str:
     """What the expected ETTR takes for granted."""
     if curve is None:
         return (
-            "No expected ETTR: the failure rate of this selection is unknown. "
-            "Lower the smallest job, or choose a longer period."
+            "No expected ETTR: the failure rate of this selection is unknown. Lower the smallest "
+            "job, choose a longer period, or collect what shows failures (the notes say what)."
         )
     rate, taken = curve.rate_per_1000_node_days, curve.settings
     return (

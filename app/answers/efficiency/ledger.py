@@ -37,6 +37,10 @@ WITHOUT_CAUSE = {
     "other": "requeued by hand",
 }
 """What a loss without a cause is."""
+WHATEVER_JOBS = (
+    "What has no known cause or states no GPUs is counted over the clusters and days selected, "
+    "whatever the partition, account or size."
+)
 JOBS_ALONE = (
     "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
     "queue and repairs belong to none of them."
@@ -72,7 +76,7 @@ def measured(
     LedgerMissingError
         Where the ledger of these records is not built.
     """
-    notes = efficiency.ledger_notes(store)
+    notes = efficiency.notes_of(efficiency.ledger_notes(store), selection)
     rows = efficiency.ledger_rows(store, selection)
     states = fleet.states_recorded(store, selection)
     return goodput_ledger(
@@ -360,6 +364,7 @@ def _of_selection(ledger: GoodputLedger, selection: Selection) -> Iterator[str]:
     """What the filters leave out, and what the period takes in."""
     if not ledger.covers_fleet:
         yield JOBS_ALONE
+        yield WHATEVER_JOBS
     ends = (selection.from_at, selection.to_at)
     if any(at is not None and at.astimezone(UTC).time() != MIDNIGHT for at in ends):
         yield WHOLE_DAYS

@@ -87,6 +87,8 @@ def answer(ask: Ask, selection: Selection, by: LedgerGroup) -> Answer:
 
 def chart(ask: Ask, selection: Selection, by: LedgerGroup) -> Chart | Missing:
     """Days on top of one another; of other groups, how much of their GPU-hours was lost to what."""
+    if ask(measured, selection, by).empty:
+        return Missing(f"ledger_by_{by}", *NOTHING_RAN)
     if by == "day":
         return Chart(
             "efficiency.ledger_over_time",

@@ -27,6 +27,7 @@ from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.numbers import number
+from data.queries import detection as detection_queries
 from data.queries import fleet as fleet_queries
 from data.queries import incidents as incident_queries
 from data.queries import reliability as reliability_queries
@@ -63,6 +64,15 @@ COLUMNS = (
     Column("end_at", "Ended", "time", "UTC", wide=True),
     Column("note", "Note", none="nobody has written one", wide=True),
     *columns("cluster", wide=("cluster",)),
+)
+
+
+NOT_DERIVED = Missing(
+    "incidents",
+    "Incidents are not derived from failure logs.",
+    "They join failures of jobs with events of nodes. The failures of nodes themselves stand on "
+    "the pages MTTF and Failures; the scheduler's records bring incidents:",
+    ("faultline ingest sacct sacct.txt --cluster NAME",),
 )
 
 
@@ -132,6 +142,11 @@ def answer(
     """
     summary = ask(summarised, selection, kind, conf_level=conf_level)
     choice = Choice(selection, kind, address=address)
+    logged = not_derived(ask, selection)
+    if logged and not summary.n_incidents:
+        unknown = dict.fromkeys(vars(summary))
+        sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
+        return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
     if not summary.n_incidents:
         blocks: tuple[Block, ...] = (_none(ask, selection, kind),)
     else:
@@ -146,8 +161,21 @@ def answer(
         sentence(summary),
         headlines(summary, choice),
         blocks,
+        (logged,) if logged else (),
         record=record,
         sheet=Sheet(tuple(record), [tuple(record.values())]),
+    )
+
+
+def not_derived(ask: Ask, selection: Selection) -> str:
+    """That failures of nodes are known of which no incident is derived; empty where none are."""
+    n_logged = ask(detection_queries.logged_without_jobs, selection)
+    if not n_logged:
+        return ""
+    known = "failure of a node is" if n_logged == 1 else "failures of nodes are"
+    return (
+        f"Incidents are not derived from failure logs: {n_logged:,} {known} known without jobs; "
+        "the rate of incidents counts those of one node within an hour once."
     )
 
 
@@ -332,9 +360,11 @@ def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: in
     evidence = ask(incident_queries.evidence_rows, frame["incident_id"].tolist())
     for row in evidence.to_dict("records"):
         members.setdefault(row.pop("incident_id"), []).append(row)
+    logged = not_derived(ask, selection)
     return Answer(
         "",
         blocks=(_table(frame),),
+        notes=(logged,) if logged else (),
         record=[
             record(row) | {"evidence": members.get(row["incident_id"], [])}
             for row in frame.to_dict("records")

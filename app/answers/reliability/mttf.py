@@ -284,7 +284,7 @@ def projected(report: MttfReport) -> Table:
     """MTTF that the rate implies for each job size."""
     return Table(
         "mttf_projection",
-        "MTTF that the failure rate projects",
+        f"MTTF that the failure rate projects{detection.of_sizes(report.min_gpus)}",
         (
             Column("gpus", "GPUs", "count"),
             Column("mttf_hours", "MTTF", "mttf", "h"),
@@ -376,7 +376,8 @@ def chart(report: MttfReport) -> Chart | Missing:
         "reliability.mttf_by_size",
         "How long until a job of N GPUs fails?",
         f"Measured MTTF of {numbers.counted(n_sizes, 'class', 'classes')} of job sizes with "
-        "intervals, and the projection 24 h / (N r_f). The values stand in the tables.",
+        f"intervals, and the projection 24 h / (N r_f), r_f of {detection.sizes(report.min_gpus)}. "
+        "The values stand in the tables.",
         (report,),
     )
 

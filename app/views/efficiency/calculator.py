@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = {
     "gpus": "Size of the job: that of the largest run here.",
-    "rate": "Failures per 1,000 node-days: as measured here where it is known, else RSC-1's 6.5.",
+    "rate": "Failures per 1,000 node-days: as measured here where any was seen, else RSC-1's 6.5.",
     "restart": "From a start to the first step, each time.",
     "write": "How long training stands still for one checkpoint.",
     "interval": "Training between two checkpoints. Empty: as runs here do, or are taken to.",

@@ -38,6 +38,7 @@ if not tables:
     page.blocks([chart], scope)
     st.stop()
 page.headlines(answer.numbers, scope)
+page.notes(answer.notes)
 page.blocks([chart], scope)
 listed, causes = answer.table("incidents"), answer.table("incident_causes")
 page.tabs(

@@ -202,27 +202,30 @@ def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> ND
 
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
-    """What the ledger leaves out, or counts although its cause is not known."""
-    ((without_gpus, n_failed, failed_gpu_s),) = connection.execute(
-        f"""SELECT count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL),
-             count(*) FILTER (n_gpus > 0 AND {FAILED}),
-             CAST(coalesce(sum({BY_RULE}) FILTER ({FAILED}), 0) AS BIGINT)
-           FROM jobs JOIN ledger_window USING (cluster) WHERE state <> 'REQUEUED'"""
-    ).fetchall()
-    ((n_known, known_gpu_s),) = connection.execute(
-        f"""SELECT count(*), CAST(coalesce(sum({BY_RULE}), 0) AS BIGINT)
-           FROM jobs JOIN ledger_window USING (cluster) SEMI JOIN (
-             FROM failures WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
-           WHERE n_gpus > 0 AND state <> 'REQUEUED'"""
-    ).fetchall()
+    """What the ledger leaves out, or counts although its cause is not known: by cluster and day."""
+    unknown = f"n_gpus > 0 AND {FAILED} AND known IS NULL"
+    found = connection.execute(
+        f"""SELECT cluster, strftime(coalesce(end_at, start_at, submit_at), '%Y-%m-%d') AS day,
+              count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL) AS attempts_without_gpus,
+              count(*) FILTER ({unknown}) AS failures_of_unknown_cause,
+              CAST(coalesce(sum({BY_RULE}) FILTER ({unknown}), 0) AS BIGINT)
+                AS their_rule_gpu_seconds
+            FROM jobs JOIN ledger_window USING (cluster) LEFT JOIN (
+              SELECT cluster, attempt_key, true AS known FROM failures
+              WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
+            WHERE state <> 'REQUEUED' AND (n_gpus IS NULL OR {FAILED})
+            GROUP BY ALL ORDER BY ALL"""
+    )
+    names = [column for column, *_ in found.description]
+    by_day = dict(zip(names, map(list, zip(*found.fetchall(), strict=True)), strict=False))
     without = connection.execute(
-        "SELECT cluster FROM clusters WHERE basis IS DISTINCT FROM 'gpu_time' ORDER BY cluster"
+        """SELECT cluster, basis IS NOT DISTINCT FROM 'node_time' FROM clusters
+           WHERE basis IS DISTINCT FROM 'gpu_time' ORDER BY cluster"""
     ).fetchall()
     return {
-        "clusters_without_gpu_time": [cluster for (cluster,) in without],
-        "attempts_without_gpus": without_gpus,
-        "failures_of_unknown_cause": n_failed - n_known,
-        "their_rule_gpu_seconds": failed_gpu_s - known_gpu_s,
+        "clusters_without_gpu_time": [cluster for cluster, with_jobs in without if with_jobs],
+        "clusters_without_jobs": [cluster for cluster, with_jobs in without if not with_jobs],
+        "uncounted_by_day": by_day,
     }
 
 
