@@ -112,7 +112,7 @@ class MttfReport:
             )
         if self.node_time:
             notes.append(
-                f"No job of {', '.join(self.node_time)} has GPUs: time is counted in node-hours "
+                f"No job of {', '.join(self.node_time)} states GPUs: time is counted in node-hours "
                 "(nodes x running time) and the smallest job size is ignored."
             )
         if self.without_exposure:

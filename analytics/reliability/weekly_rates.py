@@ -21,11 +21,11 @@ class WeeklyRates:
     """Failures per 1,000 node-days week by week, of the weeks between the first and the last."""
 
     by_week: Mapping[pd.Timestamp, Estimate | None]
-    """First day of the week -> rate; None where nothing ran."""
+    """First day of the week -> rate; None where nothing ran, or no failure could be seen."""
 
     @property
     def gaps(self) -> list[pd.Timestamp]:
-        """Weeks in which nothing ran."""
+        """Weeks of unknown rate: nothing ran, or no failure could be seen."""
         return [week for week, rate in self.by_week.items() if rate is None]
 
     @property

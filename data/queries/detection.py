@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _ENDED = Filter(within="end_at", of="jobs")
+_FAILED = Filter(columns=("cluster",), within="failed_at")
+"""The same of verdicts: fewer of them are joined."""
 
 
 def evidence_days(store: Store, selection: Selection) -> Columns:
@@ -57,7 +59,7 @@ def unexplained(store: Store, selection: Selection) -> Columns:
               CAST(CAST(end_at AS DATE) AS TIMESTAMP) AS day, count(*) AS unexplained
             FROM (
               FROM verdict WHERE domain = 'unknown' AND NOT coalesce(node_lost, false)
-                AND state <> 'CANCELLED') verdict
+                AND state <> 'CANCELLED' AND {_FAILED.where(selection)}) verdict
             JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
             WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
               AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END

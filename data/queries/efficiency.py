@@ -75,7 +75,7 @@ UNCOUNTED = ("attempts_without_gpus", "failures_of_unknown_cause", "their_rule_g
 def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """The notes on the clusters and the days of a selection, of jobs of any kind."""
     days, cluster = selection.days, selection.cluster
-    first, last = (at and f"{at:%Y-%m-%d}" for at in (days.from_at, days.to_at))
+    first, last = (None if at is None else f"{at:%Y-%m-%d}" for at in (days.from_at, days.to_at))
     by_day = notes["uncounted_by_day"]
     places = [
         place

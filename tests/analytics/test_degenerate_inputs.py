@@ -172,7 +172,9 @@ def test_a_report_without_known_exposure_says_so() -> None:
 
 
 def test_a_report_without_gpus_says_so_and_projects_nothing() -> None:
-    report = mttf_report(counts([(1, 1, 10.0)], basis="node_time", gpus_per_node=None))
+    report = mttf_report(
+        counts([(1, 1, 10.0)], basis="node_time", gpus_per_node=None, node_time=("c",))
+    )
     assert report.rate.rate.value == pytest.approx(0.1)
     assert {point.mttf_hours.value for point in report.projection} == {None}
     assert any("the smallest job size is ignored" in note for note in report.notes)

@@ -49,7 +49,7 @@ ESTIMATES: dict[str, tuple[Term, Kind]] = {
 """Estimates of a whole selection by their keys in JSON: what they mean, how they are written."""
 COUNTED_IN_NODES = Term(
     "Running time (node-hours)",
-    "Nodes x running time, summed over the attempts: no job of the selection has GPUs.",
+    "Nodes x running time, summed over the attempts: no job of the selection states GPUs.",
 )
 NO_LARGE_JOBS = (
     "No job of {n} GPUs or more ran, so the failure rate and its projection are unknown: lower "
@@ -122,7 +122,7 @@ def fleet_sentence(report: MttfReport) -> str:
     rate, largest = rate_in_words(report), report.largest_class
     if report.basis == "node_time" and report.rate.exposure:
         hours = numbers.number(24.0 * report.rate.exposure)
-        return f"{rate}; no job has GPUs, so that {hours} node-hours of nodes are counted."
+        return f"{rate}; no job states GPUs, so that {hours} node-hours of nodes are counted."
     return f"{rate}." if largest is None else f"{rate}; {in_words(largest)}."
 
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from data.store import Store
 
 GROUPINGS = RATE_GROUPS
+SEEN: tuple[RateGroup, ...] = ("week", "partition")
+"""Groups whose rates are given as far as failures could be seen."""
+ALL_EXPOSURE = (
+    "All exposure counts here, also that during which no failure could be seen: too low a rate."
+)
 TITLES: dict[RateGroup, str] = {
     "week": "Week beginning (UTC)", "partition": "Partition", "rack": "Rack",
     "node_age": "Age of the node",
@@ -35,7 +40,7 @@ def rates(
 ) -> tuple[GroupRate, ...]:
     """Failure rate of each group."""
     groups = rate_groups.groups(store, selection, by)
-    evidence = evidence_days(store, selection) if by in ("week", "partition") else None
+    evidence = evidence_days(store, selection) if by in SEEN else None
     return group_rates(groups, evidence=evidence, conf_level=conf_level, seed=seed)
 
 
@@ -64,6 +69,7 @@ def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Ta
         ),
         tuple(tuple(row.values())[:4] for row in record(groups)),
         "Nothing ran in the period.",
+        ALL_EXPOSURE if by not in SEEN and _in_part(overall) else "",
     )
 
 
@@ -98,6 +104,11 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
     if by == "week":
         return Chart("reliability.rate_over_time", title, says, data, key)
     return Chart("reliability.rate_by_group", title, says, data, key, {"by": by})
+
+
+def _in_part(overall: MttfReport) -> bool:
+    """Whether failures could not be seen all along."""
+    return overall.detection is not None and overall.detection.scope != "all"
 
 
 def _title(overall: MttfReport, by: RateGroup) -> str:

@@ -82,7 +82,7 @@ def _add_run(
 
 
 def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
-    """Weeks in which nothing ran, hatched."""
+    """Weeks in which nothing ran or could be seen, hatched."""
     if not rates.gaps:
         return
     top = max(rate.upper or 0.0 for rate in rates.by_week.values() if rate is not None)
@@ -91,7 +91,7 @@ def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
         y=[top] * len(rates.gaps),
         width=WEEK.total_seconds() * 1000,
         marker=template.hatched(mode),
-        hovertemplate="week of %{x|%-d %b %Y}: nothing ran<extra></extra>",
+        hovertemplate="week of %{x|%-d %b %Y}: nothing ran or could be seen<extra></extra>",
         name="no exposure",
     )
 

@@ -52,7 +52,8 @@ def draw(figure: Figure, weeks: Sequence[GroupRate], overall: RateEstimate) -> N
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     if every:
         axes.set_xlim(*_half_a_week_around(every[0], every[-1]))
-    axes.set_xlabel("Week beginning (UTC)" + ("; hatched: nothing ran" if rates.gaps else ""))
+    hatched = "; hatched: nothing ran or could be seen" if rates.gaps else ""
+    axes.set_xlabel(f"Week beginning (UTC){hatched}")
     axes.set_ylabel("Failures per 1,000 node-days")
     _ticks(axes, every)
 

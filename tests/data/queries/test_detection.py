@@ -205,7 +205,7 @@ def test_a_cluster_without_gpus_is_counted_in_node_hours_and_says_so(
     assert "96.0 node-hours" in answer.sentence
     (number,) = (each for each in answer.numbers if each.unit == "node-hours")
     assert (number.term.label, number.exact) == ("Running time (node-hours)", 96.0)
-    assert any(note.startswith("No job of cpu has GPUs") for note in answer.notes)
+    assert any(note.startswith("No job of cpu states GPUs") for note in answer.notes)
 
 
 def test_where_no_large_job_ran_all_sizes_count_and_the_answer_says_so(
