@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.ledger import build_ledger, names_ledger
-from app.actions.people import FIELDS, STATUSES, annotate, login, undo
+from app.actions.people import FIELDS, STATUSES, annotate, login, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -35,6 +35,7 @@ __all__ = [
     "names_ledger",
     "prepare_queries",
     "rename_query",
+    "restore_said",
     "save_query",
     "sources",
     "undo",
