@@ -101,7 +101,7 @@ class State:
                 f"annotations: {_REMEDY}"
             )
 
-    def restore(
+    def restore_annotations(
         self, annotations: Sequence[tuple[str, str, str, str, str, str]], *, author: str
     ) -> None:
         """Makes the file anew with annotations that a snapshot holds; what was there stays aside.

@@ -10,9 +10,17 @@ from app.actions.queries import (
     rename_query,
     save_query,
 )
-from app.actions.records import DemoBuilt, build_demo, checked_zone, ingest_files, sources
+from app.actions.records import (
+    DemoBuilt,
+    build_demo,
+    checked_zone,
+    ingest_files,
+    mappings,
+    sources,
+)
 from data.errors import DataError
 from data.ingest import IngestResult, Options
+from data.ingest.failure_mapping import uploaded
 from data.state import Annotation
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "ingest_files",
     "kept_queries",
     "login",
+    "mappings",
     "names_ledger",
     "prepare_queries",
     "rename_query",
@@ -39,4 +48,5 @@ __all__ = [
     "save_query",
     "sources",
     "undo",
+    "uploaded",
 ]

@@ -84,7 +84,7 @@ def restore_said(root: Path, *, author: str | None = None) -> int:
             "SELECT annotation_id, target, author, strftime(made_at, '%Y-%m-%dT%H:%M:%S+00:00'), "
             "field, value FROM annotations ORDER BY made_at, annotation_id"
         )
-    State(root).restore(held, author=author or login())
+    State(root).restore_annotations(held, author=author or login())
     return len(held)
 
 
