@@ -32,6 +32,17 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{_one_line(f'{self.prog}: {message}')}: see {self.prog} --help\n")
 
 
+class _Version(argparse.Action):
+    """Says the version, which takes longer to look up than most commands take to start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Prints it and ends; exit 0."""
+        from importlib.metadata import version
+
+        print(f"faultline {version('faultline')}")
+        parser.exit()
+
+
 def commands() -> dict[str, str]:
     """Every command with its line of help: read, since importing them all takes longer."""
     found = (help_of(path.stem) for path in sorted(FOLDER.glob("*.py")))
@@ -56,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
         prog="faultline",
         description="Reliability of GPU training clusters, from the logs they already have.",
     )
+    root.add_argument("--version", action=_Version, nargs=0, help="say the version and end")
     offered = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in commands().items():
         offered.add_parser(name, help=text)
