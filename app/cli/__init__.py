@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,7 +20,7 @@ from analytics.errors import AnalysisError
 from data.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FOLDER = Path(__file__).parent
 _COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
@@ -112,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
         return 2
     try:
-        return int(request.run(request) or 0)
+        with _ended_in_good_order():
+            return int(request.run(request) or 0)
     except (DataError, AnalysisError) as error:
         print(_one_line(f"faultline {request.command}: {error}"), file=sys.stderr)
         return 2
@@ -125,6 +129,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"faultline {request.command}: stopped", file=sys.stderr)
         return 130
+    except _Terminated:
+        print(f"faultline {request.command}: ended by SIGTERM", file=sys.stderr)
+        return 128 + signal.SIGTERM
+
+
+class _Terminated(BaseException):
+    """SIGTERM came: what is under way is taken back, as by Ctrl-C."""
+
+
+@contextmanager
+def _ended_in_good_order() -> Iterator[None]:
+    """Turns SIGTERM into an exception while a command runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> NoReturn:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _is_text(argument: str) -> bool:
