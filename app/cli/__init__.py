@@ -27,6 +27,10 @@ _COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
 """How the docstring of a command begins, and all that it says."""
 
 
+_ENDED = {int(signal.SIGINT): "stopped", int(signal.SIGTERM): "ended by SIGTERM"}
+"""Signal -> what is said of a command that it ended."""
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose refusal is one line."""
 
@@ -126,33 +130,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(_one_line(f"faultline {request.command}: {_reason(error)}"), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"faultline {request.command}: stopped", file=sys.stderr)
-        return 130
-    except _Terminated:
-        print(f"faultline {request.command}: ended by SIGTERM", file=sys.stderr)
-        return 128 + signal.SIGTERM
+    except _Ended as end:
+        print(f"faultline {request.command}: {_ENDED[end.number]}", file=sys.stderr)
+        return 128 + end.number
 
 
-class _Terminated(BaseException):
-    """SIGTERM came: what is under way is taken back, as by Ctrl-C."""
+class _Ended(BaseException):
+    """A signal came, and what was under way has been taken back."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 @contextmanager
 def _ended_in_good_order() -> Iterator[None]:
-    """Turns SIGTERM into an exception while a command runs."""
+    """Ends a command at Ctrl-C and SIGTERM as an exception would, whatever libraries make of it.
+
+    DuckDB, for one, tells it as an error of the query that was under way.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    came: list[int] = []
 
-    def end(*_: object) -> NoReturn:
-        raise _Terminated
+    def end(number: int, _: object) -> NoReturn:
+        came.append(number)
+        raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = {each: signal.signal(each, end) for each in _ENDED}
     try:
         yield
+    except BaseException as error:
+        if came:
+            raise _Ended(came[0]) from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _is_text(argument: str) -> bool:
