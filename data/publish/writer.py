@@ -22,6 +22,7 @@ from data.current import (
     replace_file,
     sync,
 )
+from data.definitions import DEFAULT_SINCE_SCHEMA
 from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
@@ -74,6 +75,8 @@ class StoreWriter:
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
             schema.update(self.connection, from_version=current.schema_version)
             self.connection.execute("DELETE FROM stage_runs")
+            if current.schema_version < DEFAULT_SINCE_SCHEMA:
+                self.connection.execute("UPDATE store_meta SET recounted_at = now()")
 
     @property
     def workdir(self) -> Path:
@@ -134,13 +137,20 @@ class StoreWriter:
     def _published(self, progress: Callable[[str], None]) -> Current:
         """Checkpoints, hashes and publishes what was derived."""
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
+        ((recounted_at,),) = self.connection.execute(
+            "SELECT max(recounted_at) FROM store_meta"
+        ).fetchall()
         self.connection.execute("DELETE FROM store_meta")
         ((synthetic,),) = self.connection.execute(
             "SELECT coalesce(bool_or(synthetic), false) FROM clusters"
         ).fetchall()
         self.connection.execute(
-            "INSERT INTO store_meta VALUES (?, ?, ?, ?, ?)",
-            [SCHEMA_VERSION, self.snapshot, _product_version(), published_at, synthetic],
+            """INSERT INTO store_meta (schema_version, snapshot, product_version, published_at,
+                 recounted_at, synthetic) VALUES (?, ?, ?, ?, ?, ?)""",
+            [
+                *(SCHEMA_VERSION, self.snapshot, _product_version()),
+                *(published_at, recounted_at, synthetic),
+            ],
         )
         remove_unnamed(self.connection, self.root)
         progress("publishing")
