@@ -15,7 +15,7 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CHUNK = 1 << 20

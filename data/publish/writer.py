@@ -23,6 +23,7 @@ from data.current import (
     sync,
 )
 from data.database_errors import told_of, told_of_writing
+from data.definitions import DEFAULT_SINCE_SCHEMA
 from data.errors import StoreError
 from data.metrics_files import remove_unnamed
 from data.publish import schema
@@ -73,6 +74,8 @@ class StoreWriter:
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
             schema.update(self.connection, from_version=current.schema_version)
             self.connection.execute("DELETE FROM stage_runs")
+            if current.schema_version < DEFAULT_SINCE_SCHEMA:
+                self.connection.execute("UPDATE store_meta SET recounted_at = now()")
 
     @property
     def workdir(self) -> Path:
@@ -133,13 +136,20 @@ class StoreWriter:
     def _published(self, progress: Callable[[str], None]) -> Current:
         """Checkpoints, hashes and publishes what was derived."""
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
+        ((recounted_at,),) = self.connection.execute(
+            "SELECT max(recounted_at) FROM store_meta"
+        ).fetchall()
         self.connection.execute("DELETE FROM store_meta")
         ((synthetic,),) = self.connection.execute(
             "SELECT coalesce(bool_or(synthetic), false) FROM clusters"
         ).fetchall()
         self.connection.execute(
-            "INSERT INTO store_meta VALUES (?, ?, ?, ?, ?)",
-            [SCHEMA_VERSION, self.snapshot, _product_version(), published_at, synthetic],
+            """INSERT INTO store_meta (schema_version, snapshot, product_version, published_at,
+                 recounted_at, synthetic) VALUES (?, ?, ?, ?, ?, ?)""",
+            [
+                *(SCHEMA_VERSION, self.snapshot, _product_version()),
+                *(published_at, recounted_at, synthetic),
+            ],
         )
         remove_unnamed(self.connection, self.root)
         progress("publishing")
