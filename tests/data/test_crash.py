@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = "JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList"
-DELAYS = (0.4, 0.6, 0.75, 0.9, 1.1, 1.4)
+DELAYS = (0.4, 0.7, 0.9, 1.2)
 """Seconds after which the writer is killed: from start-up to after the publish."""
 
 
