@@ -13,7 +13,7 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of what data.tables declares."""
 
 
