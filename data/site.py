@@ -14,6 +14,7 @@ from analytics.efficiency.run_rule import RunRule
 from analytics.errors import AnalysisError
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
+from analytics.fleet.node_identity import folded
 from data.errors import SiteError
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class Site:
     taxonomy: Mapping[str, Any] = field(default_factory=dict)
     """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
     runs: Runs = field(default_factory=Runs)
+    nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Node -> its other names; a node without any is never taken for another one."""
 
     @property
     def causes(self) -> Taxonomy:
@@ -194,7 +197,7 @@ def load_site(root: Path) -> Site:
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
     except RecursionError:
         raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
-    known = ("cluster", "attribution", "taxonomy", "reports", "runs", *RESERVED_SECTIONS)
+    known = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -216,6 +219,7 @@ def load_site(root: Path) -> Site:
         smtp=_smtp(path, document.get("reports", {})),
         taxonomy=_taxonomy(path, document.get("taxonomy", {})),
         runs=_runs(path, document.get("runs", {})),
+        nodes=_nodes(path, document.get("nodes", {})),
     )
     try:
         weights(weighing.table, site.causes)
@@ -299,6 +303,27 @@ def _runs(path: Path, values: object) -> Runs:
     except AnalysisError as error:
         raise SiteError(f"{path}: runs.{error}") from None
     return Runs(rule, _assumed(path, "runs", own), _assumed(path, "runs.one_node", one))
+
+
+def _nodes(path: Path, values: object) -> dict[str, tuple[str, ...]]:
+    """The section [nodes]: each node with its other names, of which none is another node's."""
+    stated: dict[str, tuple[str, ...]] = {}
+    owner: dict[str, str] = {}
+    for node, names in _section(path, "nodes", values).items():
+        place = f"{path}: nodes.{node}"
+        if not isinstance(names, list) or not all(
+            isinstance(name, str) and folded(name) for name in names
+        ):
+            raise SiteError(
+                f"{place} must be a list of the node's other names, got {names!r}: write e.g. "
+                f'"{node}" = ["{node}-mgmt", "10.0.0.17"]'
+            )
+        stated[node] = tuple(names)
+        for name in (node, *names):
+            other = owner.setdefault(folded(name), node)
+            if other != node:
+                raise SiteError(f"{place}: {name!r} is a name of {other!r} too: leave one of them")
+    return stated
 
 
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:

@@ -79,6 +79,10 @@ def ingest_files(
         if not results:
             raise DataError("; ".join(errors))
         building.publish(options.progress)
+    if building.new_names:
+        results[-1] = replace(
+            results[-1], notices=(*results[-1].notices, *_told_of_names(building.new_names))
+        )
     for result in results:
         State(root).record(
             author or login(),
@@ -86,6 +90,13 @@ def ingest_files(
             {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
         )
     return results, errors
+
+
+def _told_of_names(found: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:
+    """Sentences about names of nodes that these records brought."""
+    from app.answers.fleet import names
+
+    return tuple(names.told([each[1:] for each in found]))
 
 
 def build_demo(

@@ -29,6 +29,7 @@ from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
+from data.publish.names import name_nodes, names_told
 from data.said import read_said
 from data.site import load_site
 from data.state import State
@@ -62,6 +63,8 @@ class StoreWriter:
         """Tables whose rows this writer changed."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
+        self.new_names: list[tuple[str, str, str, str]] = []
+        """What the publish found of names (`data.publish.names.names_told`)."""
         if current is not None and not fresh:
             copy_published(root, current, self.building)
         else:
@@ -121,17 +124,25 @@ class StoreWriter:
     ) -> Current:
         """Derives what changed, and publishes it; the ledger too where it is asked for."""
         progress("deriving")
-        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        told = names_told(self.connection) if self.snapshot > 1 else set()
+        context = self._named(progress)
         stages.derive(self.connection, context, self.changed)
+        self.new_names = sorted(names_told(self.connection) - told)
         if ledger:
             stages.derive(self.connection, context, (), on_demand=True)
         return self._published(progress)
 
     def publish_ledger(self, progress: Callable[[str], None] = lambda message: None) -> Current:
         """Derives the ledger and the runs of the records as they are, and publishes them."""
-        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        context = self._named(progress)
         stages.derive(self.connection, context, self.changed, on_demand=True)
         return self._published(progress)
+
+    def _named(self, progress: Callable[[str], None]) -> stages.Context:
+        """What stages may use, once every node has one name."""
+        site = load_site(self.root)
+        self.changed |= name_nodes(self.connection, site.nodes)
+        return stages.Context(self.root, site, read_said(self.root), progress)
 
     def _published(self, progress: Callable[[str], None]) -> Current:
         """Checkpoints, hashes and publishes what was derived."""

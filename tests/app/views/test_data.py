@@ -45,7 +45,9 @@ def test_the_page_says_what_is_there_and_what_is_missing(
     assert "jobs" in set(page.dataframe[0].value["source"])
 
 
-@pytest.mark.parametrize("tab", ["Sources", "Ingests", "Rejected rows", "Add data"])
+@pytest.mark.parametrize(
+    "tab", ["Sources", "Names of nodes", "Ingests", "Rejected rows", "Add data"]
+)
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
