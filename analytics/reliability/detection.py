@@ -7,6 +7,7 @@ from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from scipy import special
 
 from analytics.estimate import CONF_LEVEL
 from analytics.frames import sums_by_group
@@ -33,103 +34,104 @@ GAP_LEVEL = 0.01
 """Chance below which a gap of a source is no quiet time: nothing was collected then."""
 JOBS = "jobs"
 """The source of the scheduler's records."""
-ANY = "any"
-"""All other sources of a cluster as one."""
+FOREVER = 1_000_000
+"""Days that no record is away from 1970."""
 NEARLY_ALL, TOO_LITTLE = 0.9, 0.1
 """Shares of the exposure: from the first on all of it counts, up to the second none is enough."""
 
 
-def collected(days: ArrayLike, *, beyond: bool = False) -> tuple[Stretch, ...]:
-    """Stretches of days on which a source was collected, from the days on which it has records.
+def not_collected(days: ArrayLike, within: Stretch | None = None) -> tuple[Stretch, ...]:
+    """Stretches of days on which a source was not collected, from the days with its records.
 
-    A quiet day is told from one that was not collected by how long it stayed quiet. Let the other
-    gaps of the source leave the share p = (quiet days + 1) / (days + 2) of its days without a
-    record. A gap of q quiet days among n gaps has by chance, days being independent,
+    A quiet day is told from one that was not collected by how long it stayed quiet. Of a gap of q
+    days without a record the other days of the source, s of them quiet and m with records, make a
+    chance (beta-binomial, uniform prior; B is the beta function)
 
-    .. math:: P = n \\, p^q
+    .. math:: P = n \\, B(s + 1 + q, m + 1) / B(s + 1, m + 1)
 
-    and where P < 0.01 it was not collected.
+    with n gaps, and where P < 0.01 nothing was collected. Few records make no gap implausible.
 
     Parameters
     ----------
     days : array_like of int, shape (n,)
         Days with records since any origin, in any order; repeated ones count once.
-    beyond : bool
-        Whether each stretch reaches beyond its ends by the mean quiet time between its records:
-        of rare events the first is not the first day of collection, and a rate over the days from
-        the first event to the last is too high.
+    within : (int, int), optional
+        First and last day of the records of all sources: what lies before the first record of this
+        one, and after its last, are gaps too. Else only what lies between them.
 
     Returns
     -------
     tuple of (int, int)
-        First and last day of each stretch, ascending; no two touch.
+        First and last day of each stretch, ascending; before the first record of the source it has
+        no begin (-`FOREVER`), after the last no end.
 
     Notes
     -----
-    Records that come in bursts of days make quiet time look shorter than it is: then too little
-    counts as collected, which widens what is said and never narrows it.
+    Days are taken as independent. Records that come in bursts make quiet time look shorter than it
+    is: then too little counts as collected, which widens what is said.
 
     Examples
     --------
-    >>> collected([1, 2, 3, 4, 6, 7, 8, 9])  # day 5 was quiet
-    ((1, 9),)
-    >>> collected([1, 2, 3, 4, 40, 41, 42, 43])
-    ((1, 4), (40, 43))
+    >>> not_collected([1, 2, 3, 4, 6, 7, 8, 9])  # day 5 was quiet
+    ()
+    >>> not_collected([1, 2, 3, 4, 5, 40, 41, 42, 43])
+    ((6, 39),)
     """
     recorded: Days = np.unique(np.asarray(days, dtype=np.int64))
     if not len(recorded):
-        return ()
-    quiet = np.diff(recorded) - 1
-    others = recorded[-1] - recorded[0] + 1 - quiet
-    share = (quiet.sum() - quiet + 1) / (others + 2)
-    usual = len(quiet) * share**quiet >= GAP_LEVEL
-    margin = int(quiet[usual].mean()) if beyond and usual.any() else 0
-    usual |= quiet <= 2 * margin
-    begins = recorded[np.concatenate([[True], ~usual])] - margin
-    ends = recorded[np.concatenate([~usual, [True]])] + margin
-    return tuple(zip(begins.tolist(), ends.tolist(), strict=True))
+        return ((-FOREVER, FOREVER),)
+    first, last = within or (int(recorded[0]), int(recorded[-1]))
+    before, after = min(first, int(recorded[0])) - 1, max(last, int(recorded[-1])) + 1
+    edges = np.concatenate([[before], recorded, [after]])
+    quiet = np.diff(edges) - 1
+    others = quiet.sum() - quiet
+    chance = len(quiet) * np.exp(
+        special.betaln(others + 1 + quiet, len(recorded) + 1)
+        - special.betaln(others + 1, len(recorded) + 1)
+    )
+    places = np.flatnonzero((quiet > 0) & (chance < GAP_LEVEL)).tolist()
+    edges[0], edges[-1] = -FOREVER - 1, FOREVER + 1
+    return tuple((int(edges[place]) + 1, int(edges[place + 1]) - 1) for place in places)
 
 
 @dataclass(frozen=True)
 class SourceDays:
-    """The days on which one source of one cluster was collected, in stretches."""
+    """When one source of one cluster was not collected."""
 
     cluster: str
     source: str
-    stretches: tuple[Stretch, ...]
+    gaps: tuple[Stretch, ...]
 
     def n_missing(self, from_at: datetime | None, to_at: datetime | None) -> int:
-        """Days of the period, between the first and the last one collected, that were not."""
-        first, last = self.stretches[0][0], self.stretches[-1][1]
-        if from_at is not None:
-            first = max(first, _day_number(from_at))
-        if to_at is not None:
-            last = min(last, _day_number(to_at - timedelta(microseconds=1)))
-        held = (min(end, last) - max(begin, first) + 1 for begin, end in self.stretches)
-        return max(0, last - first + 1) - sum(max(0, n_days) for n_days in held)
+        """Days of the period, between two that were collected, that were not."""
+        begin = -FOREVER if from_at is None else _day_number(from_at)
+        end = FOREVER if to_at is None else _day_number(to_at - timedelta(microseconds=1))
+        held = (min(last, end) - max(first, begin) + 1 for first, last in self.gaps)
+        return sum(max(0, n_days) for n_days in held)
 
 
 def sources_collected(evidence: Columns) -> tuple[SourceDays, ...]:
-    """Each source of each cluster with the days on which it was collected.
+    """Each source of each cluster with the days on which it was not collected.
 
-    Besides, all sources of a cluster that can show a failure count as one: `any`.
+    What shows failures is expected as long as any source of the cluster has records, the
+    scheduler's jobs between their own first and last one.
 
     Parameters
     ----------
     evidence : Columns
         Columns cluster, source, day (datetime64): days with records.
     """
-    days = day_numbers(evidence["day"])
-    pairs = list(zip(evidence["cluster"].tolist(), evidence["source"].tolist(), strict=True))
-    rows: dict[tuple[str, str], list[int]] = {}
-    for (cluster, source), day in zip(pairs, days.tolist(), strict=True):
-        rows.setdefault((cluster, source), []).append(day)
-        if source != JOBS:
-            rows.setdefault((cluster, ANY), []).append(day)
-    return tuple(
-        SourceDays(*pair, collected(found, beyond=pair[1] == ANY))
-        for pair, found in sorted(rows.items())
-    )
+    rows: dict[str, dict[str, list[int]]] = {}
+    names = (evidence[name].tolist() for name in ("cluster", "source"))
+    for cluster, source, day in zip(*names, day_numbers(evidence["day"]).tolist(), strict=True):
+        rows.setdefault(cluster, {}).setdefault(source, []).append(day)
+    found = []
+    for cluster, sources in sorted(rows.items()):
+        within = min(map(min, sources.values())), max(map(max, sources.values()))
+        for source, days in sorted(sources.items()):
+            gaps = not_collected(days, None if source == JOBS else within)
+            found.append(SourceDays(cluster, source, gaps))
+    return tuple(found)
 
 
 def day_numbers(times: NDArray[np.datetime64]) -> Days:
@@ -162,12 +164,20 @@ def with_detection(rows: Columns, sources: Sequence[SourceDays] | None) -> Colum
     n_rows = len(rows["failures"])
     if sources is None:
         return {**rows, "unexplained": np.zeros(n_rows, np.int64), "seen": np.ones(n_rows, bool)}
-    day, seen = day_numbers(rows["day"]), np.zeros(n_rows, bool)
+    return {**rows, "seen": seen_days(rows["cluster"], rows["day"], sources)}
+
+
+def seen_days(
+    cluster: NDArray[Any], day: NDArray[np.datetime64], sources: Sequence[SourceDays]
+) -> NDArray[np.bool_]:
+    """Whether any source of the cluster was collected on the day, row by row."""
+    number, seen = day_numbers(day), np.zeros(len(day), bool)
     for each in sources:
-        of_cluster = rows["cluster"] == each.cluster
-        for first, last in each.stretches:
-            seen |= of_cluster & (day >= first) & (day <= last)
-    return {**rows, "seen": seen}
+        collected = cluster == each.cluster
+        for first, last in each.gaps:
+            collected &= (number < first) | (number > last)
+        seen |= collected
+    return seen
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, equal
-from data.queries.exposure import kept, node_failures_of
+from data.queries.exposure import in_the_rate, kept, node_failures_of
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
@@ -52,18 +53,17 @@ def unexplained(store: Store, selection: Selection) -> Columns:
     whatever its cause, and not among them.
     """
     return store.columns(
-        f"""WITH {VERDICTS}
+        f"""WITH {VERDICTS},
+            open_attempt AS (
+              SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
+                AND NOT {FAILED_BY[selection.definition]} AND {_FAILED.where(selection)})
             SELECT jobs.cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
               CAST(CAST(end_at AS DATE) AS TIMESTAMP) AS day, count(*) AS unexplained
-            FROM (
-              FROM verdict WHERE domain = 'unknown' AND NOT coalesce(node_lost, false)
-                AND state <> 'CANCELLED' AND {_FAILED.where(selection)}) verdict
-            JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-            WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
-              AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END
-            GROUP BY ALL ORDER BY ALL""",
+            FROM open_attempt JOIN jobs USING (cluster, attempt_key)
+            JOIN clusters USING (cluster)
+            WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
 
