@@ -148,8 +148,11 @@ def answer(
         unknown = dict.fromkeys(vars(summary))
         sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
         return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
+    said = sentence(summary)
     if not summary.n_incidents:
-        blocks: tuple[Block, ...] = (_none(ask, selection, kind),)
+        missing = _none(ask, selection, kind)
+        blocks: tuple[Block, ...] = (missing,)
+        said = missing.finding if missing.commands else said  # none could be seen
     else:
         drawn = ask(rows, selection, kind, limit=FEW)
         blocks = (
@@ -159,7 +162,7 @@ def answer(
         )
     record = {"definition": DEFINITION} | vars(summary)
     return Answer(
-        sentence(summary),
+        said,
         headlines(summary, choice),
         blocks,
         (logged,) if logged else (),

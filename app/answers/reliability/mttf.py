@@ -168,6 +168,8 @@ def in_words(size: SizeClass) -> str:
     if mttf.value is None:
         none = "none has failed" if size.scope == "all" else "none was seen to fail"
         return f"{job} runs {interval} between failures: {none}"
+    if size.scope == "range":
+        return f"{job} runs {interval} between failures, as not all of them could be seen"
     value = numbers.duration(mttf.value)
     return f"{job} runs {value} between failures ({interval}, n = {mttf.n:,})"
 

@@ -56,6 +56,21 @@ def test_without_failures_only_bounds_are_said() -> None:
     )
 
 
+def test_a_class_whose_failures_could_not_all_be_seen_has_a_range_and_no_value() -> None:
+    seen_in_part = replace(LARGEST, scope="range")
+    assert mttf.sentence(_report(KNOWN, seen_in_part)) == (
+        "A job of 1,025 to 2,048 GPUs runs 11.1 to 18.0 h between failures, as not all of them "
+        "could be seen."
+    )
+
+
+def test_a_rate_of_large_jobs_says_so() -> None:
+    large = replace(_report(KNOWN), min_gpus=129)
+    assert mttf.fleet_sentence(large).startswith("Jobs of 129 GPUs and more fail 6.50 times")
+    none = replace(_report(NONE_FAILED), min_gpus=129)
+    assert "3,400 node-days of jobs of 129 GPUs and more: at most" in mttf.fleet_sentence(none)
+
+
 def test_the_page_of_mttf_opens_with_the_largest_jobs() -> None:
     assert mttf.sentence(_report(KNOWN)).startswith("A job of 1,025 to 2,048 GPUs runs 14.2 h")
 
