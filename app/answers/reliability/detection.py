@@ -68,7 +68,7 @@ def rate_in_words(report: MttfReport) -> str:
         if not report.rate.failures:
             return f"No failure in {where}: at most {_rate(rate.upper)}"
         return (
-            f"{_fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
+            f"{fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
         )
     attempts = f"{_attempts(found.missed)} no known cause"
     if not report.rate.failures:
@@ -98,7 +98,7 @@ def counted_in_words(report: MttfReport) -> str:
         return ""
     rate = found.rate_if_unexplained_count.rate_per_1000_node_days
     return (
-        f" {_attempts(found.unexplained).capitalize()} no known cause and do not count; were all "
+        f" {_attempts(found.unexplained)} no known cause and do not count; were all "
         f"of them the infrastructure's, the rate would be {_rate(rate.value)}."
     )
 
@@ -172,7 +172,7 @@ def _open(found: Detection) -> str:
     """How many failures of then have no known cause, and what the rate does about them."""
     if not found.missed:
         return ""
-    many = f"{_attempts(found.missed).capitalize()} no known cause"
+    many = f"{_attempts(found.missed)} no known cause"
     if found.scope == "detectable":
         return f"{many} then: the rate is that of the time in which failures could be seen. "
     if found.scope == "range":
@@ -202,12 +202,11 @@ def _part(found: Detection) -> str:
     return f"{seen} of {numbers.number(found.exposure_node_days)} node-days"
 
 
-def _fails(report: MttfReport) -> str:
+def fails(report: MttfReport) -> str:
     """Who fails how often."""
     rate: Estimate = report.rate.rate_per_1000_node_days
-    who = (
-        f"{sizes(report.min_gpus).capitalize()} fail" if report.min_gpus > 1 else "The fleet fails"
-    )
+    large = f"Jobs of {report.min_gpus:,} GPUs and more fail"
+    who = large if report.min_gpus > 1 else "The fleet fails"
     return f"{who} {numbers.number(rate.value)} times per 1,000 node-days"
 
 

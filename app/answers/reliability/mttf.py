@@ -156,9 +156,7 @@ def rate_in_words(report: MttfReport) -> str:
         ran, bound = numbers.number(report.rate.exposure), numbers.number(rate.upper)
         of = f" of {detection.sizes(report.min_gpus)}" if large else ""
         return f"No failure in {ran} node-days{of}: at most {bound} per 1,000 node-days"
-    value, interval = numbers.number(rate.value), numbers.interval(rate)
-    fail = f"{detection.sizes(report.min_gpus).capitalize()} fail" if large else "The fleet fails"
-    return f"{fail} {value} times per 1,000 node-days ({interval}, n = {n_failures:,})"
+    return f"{detection.fails(report)} ({numbers.interval(rate)}, n = {n_failures:,})"
 
 
 def in_words(size: SizeClass) -> str:
