@@ -202,18 +202,24 @@ def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
 def together(ran: pd.DataFrame, conf_level: float) -> Estimate:
     """ETTR of runs, or attempts, together, weighted by GPUs."""
     n = int(ran["n_interruptions"].sum())
-    gpus = ran["n_gpus"].astype(float)
-    available = float((gpus * (ran["queued_s"] + ran["scheduled_s"])).sum())
+    gpus, queued, scheduled = _numbers(ran, "n_gpus", "queued_s", "scheduled_s")
+    available = float(np.nansum(gpus * (queued + scheduled)))
     if not available:
         return unknown(conf_level, n)
+    of_runs = _numbers(ran, "productive_s", "lower_productive_s", "upper_productive_s")
     value, least, most, ceiling = (
-        float((gpus * ran[name]).sum()) / available
-        for name in ("productive_s", "lower_productive_s", "upper_productive_s", "scheduled_s")
+        float(np.nansum(gpus * seconds)) / available for seconds in (*of_runs, scheduled)
     )
-    spread = math.sqrt(float((gpus**2 * ran["variance_productive_s2"]).sum())) / available
+    (variance,) = _numbers(ran, "variance_productive_s2")
+    spread = math.sqrt(float(np.nansum(gpus**2 * variance))) / available
     chance = _quantile(conf_level) * spread
     lower, upper = max(0.0, least - chance), min(ceiling, most + chance)
     return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
+
+
+def _numbers(ran: pd.DataFrame, *columns: str) -> list[Floats]:
+    """Columns as arrays: over a few runs each operation costs a frame ten times as much."""
+    return [ran[name].to_numpy(dtype=np.float64, na_value=np.nan) for name in columns]
 
 
 def _shares(ran: pd.DataFrame) -> dict[str, float]:
