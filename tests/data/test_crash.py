@@ -63,6 +63,28 @@ def test_kill_9_anywhere_leaves_a_good_store(tmp_path: Path) -> None:
     assert not list(root.glob("building-*"))
 
 
+def test_sigterm_ends_an_ingest_cleanly(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    ingest_files(root, "sacct", [_file(tmp_path / "a.txt", 0, 10)], Options())
+    before = {path.name: path.read_bytes() for path in root.glob("*.duckdb")}
+    more = _file(tmp_path / "b.txt", 10, 200_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "ingest", "sacct", more, "--store", str(root)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(root.glob("building-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert err.splitlines()[-1] == "faultline ingest: ended by SIGTERM"
+    assert {path.name: path.read_bytes() for path in root.glob("*.duckdb")} == before
+    assert not list(root.glob("building-*"))
+    assert not (root / "scratch").exists()
+    assert _count(root) == 10
+
+
 def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
     root = tmp_path / "store"
     busy = pytest.raises(StoreBusyError, match=r"is being written by process \d+")
