@@ -21,7 +21,7 @@ from app.ask import of_store
 from app.reports import kinds
 from data.filters import Selection
 from data.publish import writer
-from data.queries import incidents, reliability
+from data.queries import failures, incidents, reliability
 from data.state import State
 from data.store import Store
 
@@ -109,7 +109,7 @@ def test_each_definition_counts_what_it_says(store: Store, definition: Any) -> N
 
 
 def test_what_its_user_cancelled_is_no_failure_whatever_its_evidence(store: Store) -> None:
-    found = verdicts.rows(store, Selection()).set_index("attempt_key")
+    found = failures.verdict_rows(store, Selection()).set_index("attempt_key")
     assert found.loc["cancelled", "domain"] == "hardware"
     for definition in FAILURE_DEFINITIONS:
         assert "cancelled" not in counted(store, definition=definition)
