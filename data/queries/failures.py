@@ -166,9 +166,13 @@ def log_lines(store: Store, cluster: str, attempt_key: str, limit: int = 2000) -
 
 
 def said_of(store: Store, kind: str, key: str) -> pd.DataFrame:
-    """What people said about a target and still holds: columns field, value."""
+    """What people said about a target and still holds, of a node under any of its names: columns
+    field, value.
+    """
     return store.frame(
-        f"WITH {SAID} SELECT field, value FROM said WHERE kind = $kind AND key = $key ORDER BY ALL",
+        f"""WITH {SAID} SELECT field, value FROM said WHERE kind = $kind AND (key = $key OR
+              kind = 'node' AND key IN (SELECT cluster || '/' || written FROM node_names
+                                        WHERE cluster || '/' || node = $key)) ORDER BY ALL""",
         {"kind": kind, "key": key},
     )
 
@@ -227,19 +231,14 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
                first_seen_at AS from_at, last_seen_at AS to_at
              FROM nodes WHERE cluster = $cluster AND node = $node
              UNION ALL
+             SELECT 'also written', string_agg(written, ', ' ORDER BY written), NULL, NULL
+             FROM node_names WHERE cluster = $cluster AND node = $node AND written <> node
+             UNION ALL
              SELECT key || coalesce(' of GPU ' || gpu, ''), value, from_at, to_at FROM node_facts
              WHERE cluster = $cluster AND node = $node)
            WHERE value IS NOT NULL ORDER BY from_at DESC, key""",
         {"cluster": cluster, "node": node},
     )
-
-
-def clusters_of_node(store: Store, node: str) -> list[str]:
-    """Clusters that have a node of this name."""
-    rows = store.rows(
-        "SELECT DISTINCT cluster FROM nodes WHERE node = $node ORDER BY cluster", {"node": node}
-    )
-    return [row[0] for row in rows]
 
 
 def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
