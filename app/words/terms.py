@@ -21,7 +21,7 @@ FAILURE_RATE = Term(
     "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
     "eight 1-GPU jobs are one node). A failure is an attempt whose verdict is hardware, or whose "
     "node the scheduler lost, whatever the verdict. The interval is Garwood's exact one for a "
-    "Poisson count, widened by a bootstrap over days where failures come in clusters.",
+    "Poisson count, widened by a bootstrap over calendar weeks where they come in clusters.",
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",
