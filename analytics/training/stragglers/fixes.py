@@ -11,6 +11,7 @@ import numpy as np
 from analytics import validate
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
+from analytics.training.stragglers.arrays import quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +150,7 @@ def fixed(model: WhatIf, parts: Sequence[Part], *, conf_level: float = 0.90) -> 
                       + [part.operations(model) for part in parts])  # fmt: skip
     original, *seconds = model.fix(chosen)
     return tuple(
-        Fixed(part, original, after, _saved(original, after, conf_level))
+        Fixed(part, original, after, saved_estimate(original, after, conf_level=conf_level))
         for part, after in zip(parts, seconds, strict=True)
     )
 
@@ -172,6 +173,22 @@ def slowdown_estimate(
     value = float(seconds.mean() / ideal_seconds)
     drawn = _resampled(seconds) / ideal_seconds
     return resampled_estimate(value, drawn, len(seconds), conf_level=conf_level)
+
+
+def saved_estimate(original: Times, after: Times, *, conf_level: float = 0.90) -> Estimate:
+    """Share of the step time that a fix gives back, 1 - T_fix / T; n = steps.
+
+    The traced steps are resampled as in `slowdown_estimate`, the same ones before and after.
+
+    Examples
+    --------
+    >>> saved_estimate(np.array([2.0, 2.0]), np.array([1.5, 1.5])).value
+    0.25
+    """
+    validate.conf_level(conf_level)
+    ratios = 1.0 - _resampled(after) / _resampled(original)
+    value = 1.0 - float(after.mean() / original.mean())
+    return resampled_estimate(value, ratios, len(original), conf_level=conf_level)
 
 
 def wasted_estimate(slowdown: Estimate) -> Estimate:
@@ -198,15 +215,9 @@ def resampled_estimate(value: float, drawn: Times, n: int, *, conf_level: float)
     """A value with percentiles of what resampling n things gave; one thing has no interval."""
     if n < 2:
         return Estimate(value, None, None, conf_level, n)
-    tail = 50.0 * (1.0 - conf_level)
-    lower, upper = np.percentile(drawn, [tail, 100.0 - tail]).tolist()
+    tail = (1.0 - conf_level) / 2.0
+    lower, upper = quantiles(drawn, [tail, 1.0 - tail])
     return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
-
-
-def _saved(original: Times, after: Times, conf_level: float) -> Estimate:
-    ratios = 1.0 - _resampled(after) / _resampled(original)
-    value = 1.0 - float(after.mean() / original.mean())
-    return resampled_estimate(value, ratios, len(original), conf_level=conf_level)
 
 
 def _resampled(seconds: Times) -> Times:
