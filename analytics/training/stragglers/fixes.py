@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -222,5 +223,17 @@ def resampled_estimate(value: float, drawn: Times, n: int, *, conf_level: float)
 
 def _resampled(seconds: Times) -> Times:
     """Means of steps drawn with replacement; the same draws for every series of one length."""
-    drawn = np.random.default_rng(0).integers(len(seconds), size=(RESAMPLES, len(seconds)))
-    return np.asarray(seconds[drawn].mean(axis=1))
+    return np.asarray(seconds[_drawn(len(seconds))].mean(axis=1))
+
+
+@cache
+def _drawn(n: int) -> NDArray[np.intp]:
+    """Places of n steps, drawn by splitmix64: importing numpy.random takes a tenth of a what-if.
+
+    Steele, Lea and Flood (2014), Fast Splittable Pseudorandom Number Generators, figure 17.
+    """
+    state = np.arange(1, RESAMPLES * n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
+    state ^= state >> np.uint64(31)
+    return (state % np.uint64(n)).astype(np.intp).reshape(RESAMPLES, n)
