@@ -166,14 +166,16 @@ def failure_rate(
     counts = validate.count_array("failures_by_day", failures_by_day)
     exposure = validate.nonnegative_array("exposure_by_day", exposure_by_day)
     validate.same_length(failures_by_day=counts, exposure_by_day=exposure)
-    weeks = np.zeros(len(counts), dtype=np.int64) if days is None else weeks_of(days)
+    weeks = np.zeros(len(counts)) if days is None else weeks_of(days).astype(np.float64)
     validate.same_length(days=weeks, exposure_by_day=exposure)
     order = np.lexsort((exposure, counts, weeks))  # or sums would depend on the days' order
     counts, exposure, weeks = counts[order], exposure[order], weeks[order]
     n, total = int(counts.sum()), float(exposure.sum())
     garwood = poisson_rate(n, total, conf_level)
     _, of_week = np.unique(weeks, return_inverse=True)
-    weekly, held = (np.bincount(of_week, weights=values) for values in (counts, exposure))
+    weekly, held = (
+        np.bincount(of_week, weights=values).astype(np.float64) for values in (counts, exposure)
+    )
     over_days = dispersion(counts, exposure, seed=seed)
     over_weeks = dispersion(weekly, held, seed=seed)
     if not any(test is not None and test.rejects for test in (over_days, over_weeks)):

@@ -85,7 +85,7 @@ class MttfReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, in plain words."""
-        notes = []
+        notes: list[str] = []
         notes.extend(self._scatter())
         if "node_time" in self.basis:
             notes.append(

@@ -67,8 +67,9 @@ def quantiles(values: Times, shares: Sequence[float]) -> list[float]:
     >>> quantiles(np.array([3.0, 1.0, 2.0]), [0.25, 1.0])
     [1.5, 3.0]
     """
-    ordered = np.sort(values)
-    return np.interp(np.multiply(shares, len(values) - 1), np.arange(len(values)), ordered).tolist()
+    places = np.multiply(shares, len(values) - 1)
+    found: list[float] = np.interp(places, np.arange(len(values)), np.sort(values)).tolist()
+    return found
 
 
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -165,7 +165,7 @@ def _cause(cause: StragglerCause) -> str:
     places = (("dp", cause.dp), ("stage", cause.stage), ("stages", list(cause.stages) or None))
     where = [f"{word} {place}" for word, place in places if place is not None]
     place = f" ({', '.join(where)})" if where else ""
-    return f"{cause.cause}{place} {100 * cause.gain_ratio:.1f} %"
+    return f"{cause.cause}{place} {numbers.percent(cause.gain_ratio)}"
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:
