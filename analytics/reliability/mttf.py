@@ -10,7 +10,7 @@ from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import GPUS_PER_NODE, sums_by_group
+from analytics.frames import DEFINITION, GPUS_PER_NODE, sums_by_group
 from analytics.reliability.dispersion import Dispersion, dispersion
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from analytics.frames import Columns, FailureCounts
+    from analytics.frames import Columns, FailureCounts, FailureDefinition
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,12 @@ class MttfReport:
 
     It widens nothing: failures of nodes that differ still add up to a Poisson count.
     """
+    definition: FailureDefinition = DEFINITION
+    """By which attempts count as failed."""
     by_hardware: int | None = None
     """Failed attempts counted whose verdict is hardware; None where failures have no attempts."""
+    by_system_software: int | None = None
+    """Failed attempts counted whose verdict is system software."""
     by_lost_node: int | None = None
     """Failed attempts counted whose node the scheduler lost, whatever the verdict."""
 
@@ -176,7 +180,9 @@ def mttf_report(
         else dispersion(
             counts.by_node["failures"], counts.by_node["exposure_node_days"], seed=seed
         ),
+        definition=counts.definition,
         by_hardware=counts.by_hardware,
+        by_system_software=counts.by_system_software,
         by_lost_node=counts.by_lost_node,
     )
 

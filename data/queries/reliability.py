@@ -39,7 +39,7 @@ _SIZE_AND_DAY = [("n_gpus", "i8"), ("day", "M8[us]")]
 EXPOSURE = ("day", "exposure_node_days")
 
 
-def failure_counts(store: Store, selection: Selection, *, by_node: bool = True) -> FailureCounts:
+def failure_counts(store: Store, selection: Selection, *, by_node: bool = False) -> FailureCounts:
     """Failures and exposure of a selection by day and size, single failures; by node if asked."""
     ran, failed = runs(store, selection), job_failures(store, selection)
     counted = of_size(failed, selection.min_gpus)
@@ -54,7 +54,9 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = True) 
         by_node=_by_node(store, selection, failed) if by_node else None,
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
+        definition=selection.definition,
         by_hardware=int(counted["by_hardware"].sum()) if has_attempts else None,
+        by_system_software=int(counted["by_system_software"].sum()) if has_attempts else None,
         by_lost_node=int(counted["by_lost_node"].sum()) if has_attempts else None,
         exposure_known=not np.isnan(exposure["exposure_node_days"]).any(),
         **_about(store, selection),
@@ -66,8 +68,8 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
     return store.frame(
         f"""WITH {failures_of(selection)}
             SELECT failure.cluster, failed_at, job_id, attempt, jobs.state, n_gpus, n_nodes,
-              jobs.partition, "user", account, verdict.node, cause, domain, confidence, method,
-              evidence, failure.attempt_key
+              jobs.partition, "user", account, verdict.node, cause, verdict.domain, confidence,
+              method, evidence, failure.attempt_key
             FROM failure JOIN jobs USING (cluster, attempt_key)
             JOIN verdict USING (cluster, attempt_key, failed_at)
             UNION ALL BY NAME
