@@ -104,16 +104,23 @@ def habits(store: Store) -> Habits:
     return recorded_habits(efficiency.ledger_notes(store)["several_nodes"])
 
 
+def failure_rate(ask: Ask, selection: Selection) -> Estimate:
+    """Failures of infrastructure per 1,000 node-days of a selection, with its interval."""
+    return ask(mttf.measured, selection).rate.rate_per_1000_node_days
+
+
 def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
-    """A job as large as the largest run, with the failure rate and the habits measured."""
+    """A job as large as the largest run, with the failure rate and the habits measured.
+
+    Where no failure was seen the rate is its upper bound; where it is unknown, RSC-1's.
+    """
     report, habit = ask(measured, selection, limit=FEW), ask(habits).central
-    failures = ask(mttf.measured, selection)
-    rate = failures.rate.rate_per_1000_node_days.value
+    rate = failure_rate(ask, selection)
     return EttrSettings(
         gpus=float(report.gpus[1] or GPUS),
-        rate_per_1000_node_days=RSC1_RATE if rate is None else rate,
+        rate_per_1000_node_days=rate.value or rate.upper or RSC1_RATE,
         restart_min=habit.restart_s / 60,
-        gpus_per_node=failures.gpus_per_node or GPUS_PER_NODE,
+        gpus_per_node=ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE,
         write_min=habit.write_s / 60,
         interval_min=habit.interval_s / 60,
         queue_min=(report.mean_wait_hours.value or 0.0) * 60,
