@@ -95,12 +95,12 @@ def ratio_of_sums(
         d = np.where(less > 0, h * h / less, 0.0)
         rest = (numerator - value[code] * denominator) / whole[code]
         variance = total(np.where(less > 0, rest * rest / less, 0.0))
-        d_0, d_1, d_2 = (total(d * h**power) for power in range(3))
+        d_0, d_1, d_2 = total(d), total(d * h), total(d * h * h)
         pairs = concentration * d_0 * (concentration * d_0 - 4.0 * d_1) + 2.0 * (
             d_0 * d_2 + d_1 * d_1
         )
         own = total((d * (concentration[code] - 2.0 * h)) ** 2)
-        df = concentration**2 / (total(h**4) + pairs - own)
+        df = concentration**2 / (total((h * h) ** 2) + pairs - own)
     n = np.bincount(code[denominator > 0], minlength=n_groups)
     few = n < 2
     return RatioOfSums(
