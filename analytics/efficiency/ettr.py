@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 _SUMMED = ["n_gpus", "queued_s", "scheduled_s", "productive_s", "lower_productive_s",
-           "upper_productive_s", "variance_productive_s2", "n_interruptions"]  # fmt: skip
+           "upper_productive_s", "shared_productive_s", "variance_productive_s2",
+           "n_interruptions"]  # fmt: skip
 """Columns that groups are summed by."""
 CURVE_POINTS = 60
 """Sizes at which the expected ETTR of runs is computed."""
@@ -128,8 +129,9 @@ def ettr_report(
     ...     "n_gpus": 16, "n_jobs": 1, "n_attempts": 2, "n_interruptions": 1, "n_failures": 1,
     ...     "first_submit_at": at, "first_start_at": at, "last_end_at": at, "queued_s": 1000,
     ...     "scheduled_s": 9000, "productive_s": 8000, "lower_productive_s": 7500,
-    ...     "upper_productive_s": 8500, "variance_productive_s2": 0.0, "startup_s": 300,
-    ...     "checkpoint_s": 100, "lost_s": 600, "basis": "assumed"}
+    ...     "upper_productive_s": 8500, "shared_productive_s": 0.0,
+    ...     "variance_productive_s2": 0.0, "startup_s": 300, "checkpoint_s": 100,
+    ...     "lost_s": 600, "basis": "assumed"}
     >>> ettr_report(pd.DataFrame([run]), notes={}).ettr
     Estimate(value=0.8, lower=0.75, upper=0.85, conf_level=0.9, n=1)
     """
@@ -186,7 +188,9 @@ def _gpu_s(runs: pd.DataFrame) -> pd.Series:
 def _of_each(ran: pd.DataFrame, conf_level: float) -> pd.DataFrame:
     """ETTR of each run with its bounds."""
     available = ran["queued_s"] + ran["scheduled_s"]
-    chance = _quantile(conf_level) * np.sqrt(ran["variance_productive_s2"].astype(float))
+    chance = _quantile(conf_level) * np.sqrt(
+        ran["variance_productive_s2"].astype(float) + ran["shared_productive_s"] ** 2
+    )
     value = ran["productive_s"] / available
     return pd.DataFrame(
         {
@@ -210,8 +214,9 @@ def together(ran: pd.DataFrame, conf_level: float) -> Estimate:
         float((gpus * ran[name]).sum()) / available
         for name in ("productive_s", "lower_productive_s", "upper_productive_s", "scheduled_s")
     )
-    spread = math.sqrt(float((gpus**2 * ran["variance_productive_s2"]).sum())) / available
-    chance = _quantile(conf_level) * spread
+    own = float((gpus**2 * ran["variance_productive_s2"]).sum())
+    shared = float((gpus * ran["shared_productive_s"]).sum())
+    chance = _quantile(conf_level) * math.sqrt(own + shared**2) / available
     lower, upper = max(0.0, least - chance), min(ceiling, most + chance)
     return Estimate(value, min(lower, value), max(upper, value), conf_level, n)
 

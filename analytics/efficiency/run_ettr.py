@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
+_COLUMNS = (
+    *("cluster", "attempt_key", "n_gpus", "start_s", "ran_s", "waited_s", "several"),
+    "interrupted",
+)
 _AS_RUN = {
     "waited_s": "queued_s",
     "ran_s": "scheduled_s",
@@ -71,7 +74,8 @@ def run_attempts(
     -------
     DataFrame
         The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`,
-        `lower_productive_s`, `upper_productive_s`, `variance_s2`, and `basis` of each:
+        `lower_productive_s`, `upper_productive_s`, `shared_productive_s`, `own_productive_s`,
+        `variance_s2` (as `AttemptTime.per_attempt` tells), and `basis` of each:
         training_metrics, or that of its class.
     """
     require("attempts", attempts, _COLUMNS)
@@ -92,6 +96,7 @@ def run_attempts(
             rows["interrupted"].to_numpy(dtype=bool),
             known,
             measured if by_metrics[at].any() else None,
+            n_gpus=rows["n_gpus"].astype(float).fillna(0).to_numpy().astype(np.int64),
         )
         basis = np.where(by_metrics[at], "training_metrics", known.basis)
         parts.append(time.per_attempt().assign(basis=basis).set_axis(at))
@@ -108,7 +113,10 @@ def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estim
     if not attempts["ran_s"].sum():
         return unknown(conf_level, 0)
     validate.conf_level(conf_level)
-    return together(attempts.rename(columns=_AS_RUN).assign(n_gpus=1), conf_level)
+    # Attempts of one run share its habit as all runs share the parameters.
+    common = np.hypot(attempts["shared_productive_s"], attempts["own_productive_s"])
+    as_runs = attempts.rename(columns=_AS_RUN).assign(n_gpus=1, shared_productive_s=common)
+    return together(as_runs, conf_level)
 
 
 def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ...]:
