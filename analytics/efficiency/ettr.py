@@ -112,8 +112,9 @@ def ettr_report(
     ...     "n_gpus": 16, "n_jobs": 1, "n_attempts": 2, "n_interruptions": 1, "n_failures": 1,
     ...     "first_submit_at": at, "first_start_at": at, "last_end_at": at, "queued_s": 1000,
     ...     "scheduled_s": 9000, "productive_s": 8000, "lower_productive_s": 7500,
-    ...     "upper_productive_s": 8500, "variance_productive_s2": 0.0, "startup_s": 300,
-    ...     "checkpoint_s": 100, "lost_s": 600, "basis": "assumed"}
+    ...     "upper_productive_s": 8500, "shared_productive_s": 0.0,
+    ...     "variance_productive_s2": 0.0, "startup_s": 300, "checkpoint_s": 100,
+    ...     "lost_s": 600, "basis": "assumed"}
     >>> ettr_report(pd.DataFrame([run]), notes={}).ettr
     Estimate(value=0.8, lower=0.75, upper=0.85, conf_level=None, n=1)
     """

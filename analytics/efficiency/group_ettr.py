@@ -61,12 +61,13 @@ def ettr_of_groups(
     and shares h = w / sum w:
 
     .. math:: E = \frac{\sum g_i R_i}{\sum g_i A_i}, \quad
-        V = V_{runs} + \frac{\sum g_i^2 v_i}{(\sum g_i A_i)^2}
+        V = V_{runs} + \frac{\sum g_i^2 v_i + (\sum g_i s_i)^2}{(\sum g_i A_i)^2}
 
     V_runs is the variance of a ratio of sums over runs (`ratio_of_sums`), v_i that of R_i by
     chance: when in its interval an interruption struck, and how far the habits of a run lie from
-    those of others. Both bounds are taken on the scale of log(E / (1 - E)), where they stay within
-    (0, 1) and the skew of few runs is less:
+    those of others. s_i is its standard deviation by what is not known of the habits of all runs
+    (`habit_model`), wrong in all of them alike. Both bounds are taken on the scale of
+    log(E / (1 - E)), where they stay within (0, 1) and the skew of few runs is less:
 
     .. math:: \mathrm{logit}(E_\pm) \pm t_\nu \frac{\sqrt V}{E_\pm (1 - E_\pm)}
 
@@ -91,7 +92,7 @@ def ettr_of_groups(
     >>> import pandas as pd
     >>> run = {"n_gpus": 16, "queued_s": 1000, "scheduled_s": 9000, "productive_s": 8000,
     ...     "lower_productive_s": 8000, "upper_productive_s": 8000, "n_attempts": 1,
-    ...     "n_interruptions": 1, "variance_productive_s2": 0.0}
+    ...     "n_interruptions": 1, "variance_productive_s2": 0.0, "shared_productive_s": 0.0}
     >>> runs = pd.DataFrame([run, run | {"productive_s": 7000, "lower_productive_s": 7000,
     ...     "upper_productive_s": 7000}])
     >>> (both,) = ettr_of_groups(runs, np.array([0, 0]), ["all"], conf_level=0.5)
@@ -147,14 +148,15 @@ class _Sums:
         whole = total(available)
         held = np.where(whole > 0, whole, np.nan)
         ranged = gpu_s["lower_productive_s"] < gpu_s["upper_productive_s"]
-        variance = gpus**2 * runs["variance_productive_s2"].to_numpy(dtype=float)
+        apart = total(gpus**2 * runs["variance_productive_s2"].to_numpy(dtype=float))
+        alike = total(gpus * runs["shared_productive_s"].to_numpy(dtype=float))
         return cls(
             available=whole,
             ratio=ratio,
             least=np.fmin(total(gpu_s["lower_productive_s"]) / held, ratio.value),
             most=np.fmax(total(gpu_s["upper_productive_s"]) / held, ratio.value),
             ceiling=total(gpu_s["scheduled_s"]) / held,
-            chance=total(variance) / held**2,
+            chance=(apart + alike**2) / held**2,
             assumed=total(ranged.astype(np.float64)) > 0,
             totals=np.array([total(runs[name].to_numpy(dtype=float)) for name in _TOTALS]),
         )
@@ -209,7 +211,8 @@ def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
     """
     seconds = {name: runs[name].to_numpy(dtype=float) for name in _SECONDS}
     available = seconds["queued_s"] + seconds["scheduled_s"]
-    deviation = np.sqrt(runs["variance_productive_s2"].to_numpy(dtype=float)) / available
+    variance = runs["variance_productive_s2"] + runs["shared_productive_s"] ** 2
+    deviation = np.sqrt(variance.to_numpy(dtype=float)) / available
     lower, upper = _own_bounds(
         seconds["lower_productive_s"] / available,
         seconds["upper_productive_s"] / available,

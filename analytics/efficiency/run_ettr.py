@@ -23,13 +23,18 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
+_COLUMNS = (
+    *("cluster", "attempt_key", "n_gpus", "start_s", "ran_s", "waited_s", "several"),
+    "interrupted",
+)
 _AS_RUN = {
     "waited_s": "queued_s",
     "ran_s": "scheduled_s",
     "productive_s": "productive_s",
     "lower_productive_s": "lower_productive_s",
     "upper_productive_s": "upper_productive_s",
+    "shared_productive_s": "shared_productive_s",
+    "own_productive_s": "own_productive_s",
     "variance_s2": "variance_productive_s2",
 }
 """Column of an attempt -> what its sum is called of a run."""
@@ -74,7 +79,8 @@ def run_attempts(
     -------
     DataFrame
         The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`,
-        `lower_productive_s`, `upper_productive_s`, `variance_s2`, and `basis` of each:
+        `lower_productive_s`, `upper_productive_s`, `shared_productive_s`, `own_productive_s`,
+        `variance_s2` (as `AttemptTime.per_attempt` tells), and `basis` of each:
         training_metrics, or that of its class.
     """
     require("attempts", attempts, _COLUMNS)
@@ -95,6 +101,7 @@ def run_attempts(
             rows["interrupted"].to_numpy(dtype=bool),
             known,
             measured if by_metrics[at].any() else None,
+            n_gpus=rows["n_gpus"].astype(float).fillna(0).to_numpy().astype(np.int64),
         )
         basis = np.where(by_metrics[at], "training_metrics", known.basis)
         parts.append(time.per_attempt().assign(basis=basis).set_axis(at))
@@ -111,7 +118,8 @@ def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estim
     n = int(attempts["interrupted"].sum())
     if attempts["waited_s"].isna().any() or not attempts["ran_s"].sum():
         return unknown(conf_level, n)
-    run = attempts[list(_AS_RUN)].sum().rename(_AS_RUN).to_frame().T
+    run = attempts[list(_AS_RUN)].astype(float).sum().rename(_AS_RUN).to_frame().T
+    run["variance_productive_s2"] += run["own_productive_s"] ** 2  # one habit in all attempts
     (found,) = ettr_of_each(run, conf_level).to_dict("records")
     assumed = bool((run["lower_productive_s"] < run["upper_productive_s"]).any())
     level = None if assumed else conf_level

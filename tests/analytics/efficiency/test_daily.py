@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.efficiency.attempt_time import Held, attempt_time, daily_rows
+from analytics.efficiency.attempt_days import Held, daily_rows
+from analytics.efficiency.attempt_time import attempt_time
 from analytics.efficiency.habits import Habit, Habits
 
 DAY = 86_400

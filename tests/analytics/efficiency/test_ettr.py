@@ -20,7 +20,7 @@ def run(run_id: str = "1", **more: Any) -> dict[str, Any]:
         "n_jobs": 1, "n_attempts": 1, "n_interruptions": 0, "n_failures": 0, "first_submit_at": AT,
         "first_start_at": AT, "last_end_at": AT, "queued_s": 1000, "scheduled_s": 9000,
         "productive_s": 8000, "startup_s": 300, "checkpoint_s": 100, "lost_s": 600,
-        "variance_productive_s2": 0.0, "basis": "assumed",
+        "variance_productive_s2": 0.0, "shared_productive_s": 0.0, "basis": "assumed",
     } | more  # fmt: skip
     bounds = {f"{side}_productive_s": found["productive_s"] for side in ("lower", "upper")}
     return bounds | found

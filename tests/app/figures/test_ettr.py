@@ -42,7 +42,8 @@ def runs() -> EttrReport:
             "n_interruptions": 1, "n_failures": 1, "first_start_at": MONDAY, "queued_s": 1000,
             "scheduled_s": 9000, "startup_s": 300, "checkpoint_s": 100, "lost_s": 600,
             "productive_s": 8000, "lower_productive_s": 7500, "upper_productive_s": 8500,
-            "variance_productive_s2": 0.0, "basis": basis,
+            "variance_productive_s2": 0.0,
+            "shared_productive_s": 0.0, "basis": basis,
         }
         for run, name, gpus, basis in (
             ("1", "llm", 256, "assumed"),
