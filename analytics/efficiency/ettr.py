@@ -76,7 +76,11 @@ class EttrReport:
 
 
 def ettr_report(
-    runs: pd.DataFrame, *, notes: Mapping[str, Any], conf_level: float = CONF_LEVEL
+    runs: pd.DataFrame,
+    *,
+    notes: Mapping[str, Any],
+    conf_level: float = CONF_LEVEL,
+    limit: int | None = None,
 ) -> EttrReport:
     """Effective training time ratio of runs: ETTR = R / (Q + S).
 
@@ -95,6 +99,8 @@ def ettr_report(
         What the derivation took for granted, as `stage_runs.notes` holds it.
     conf_level
         Of the intervals.
+    limit
+        Runs that `by_run` lists at most; None for all.
 
     Raises
     ------
@@ -121,10 +127,8 @@ def ettr_report(
     validate.conf_level(conf_level)
     has_run, waited = runs["scheduled_s"].gt(0), runs["queued_s"].notna()
     n_unknown = int((has_run & ~waited).sum())
-    kept = np.flatnonzero(has_run & waited)
-    gpu_s = _gpu_s(runs).to_numpy(dtype=float)[kept]
-    ran = runs.take(kept[np.argsort(-gpu_s, kind="stable")])
-    ran.index = pd.RangeIndex(len(ran))
+    kept = has_run & waited
+    ran = runs if kept.all() else runs[kept].reset_index(drop=True)
     of_each = ettr_of_each(ran, conf_level)
     size, sized = np.unique(ran["n_gpus"].to_numpy(dtype=np.int64), return_inverse=True)
     labels = [size_label(int(n)) for n in size]
@@ -148,7 +152,7 @@ def ettr_report(
         ),
         failures_per_run=poisson_rate(int(ran["n_failures"].sum()), len(ran), conf_level),
         shares=_shares(ran),
-        by_run=_beside(ran, of_each),
+        by_run=_largest(ran, of_each, limit),
         by_size=ettr_of_groups(ran, of_size[sized], classes, conf_level=conf_level),
         by_week=ettr_of_groups(ran, week, weeks, conf_level=conf_level),
         conf_level=conf_level,
@@ -182,11 +186,14 @@ def _gpu_s(runs: pd.DataFrame) -> pd.Series:
     return seconds
 
 
-def _beside(ran: pd.DataFrame, of_each: pd.DataFrame) -> pd.DataFrame:
-    """Runs with their ETTR. In place, for a copy of hundreds of thousands of runs takes a while."""
-    for name, values in of_each.items():
-        ran[name] = values
-    return ran
+def _largest(ran: pd.DataFrame, of_each: pd.DataFrame, limit: int | None) -> pd.DataFrame:
+    """Runs with their ETTR, the most GPU-time first, equal ones as given."""
+    order = np.argsort(-_gpu_s(ran).to_numpy(dtype=float), kind="stable")[:limit]
+    largest = ran.take(order)
+    for name in of_each:  # in place: a copy of hundreds of thousands of runs takes a while
+        largest[name] = of_each[name].to_numpy()[order]
+    largest.index = pd.RangeIndex(len(largest))
+    return largest
 
 
 def _whole(ran: pd.DataFrame, conf_level: float) -> GroupEttr:

@@ -91,13 +91,12 @@ def measured(
     notes = efficiency.ledger_notes(store)
     runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
     of_several = {"several_nodes": notes["several_nodes"]}
-    report = ettr_report(runs, notes=of_several, conf_level=conf_level)
+    report = ettr_report(runs, notes=of_several, conf_level=conf_level, limit=limit)
     if limit is None:
         return report
-    largest = report.by_run.head(limit)
-    named = efficiency.runs_named(store, largest)
+    named = efficiency.runs_named(store, report.by_run)
     kept = ["cluster", "run_id", "ettr", "lower", "upper"]
-    return replace(report, by_run=largest[kept].merge(named, on=kept[:2], how="left"))
+    return replace(report, by_run=report.by_run[kept].merge(named, on=kept[:2], how="left"))
 
 
 def habits(store: Store) -> Habits:
