@@ -214,10 +214,10 @@ def test_nine_in_ten_intervals_hold_the_truth_whatever_the_habits(n_observed: in
     print(f"\n{n_observed} runs observed, coverage +- {MONTE_CARLO:.3f}\n{found.round(3)}")
     estimated = found[found["assumed"].eq(0)]
     assert len(estimated) == (1 if n_observed == 0 else len(found))
-    assert estimated["held"].between(0.85, 0.95 if n_observed >= 20 else 1.0).all()
+    assert estimated["held"].between(0.85, 0.95 + MONTE_CARLO).all()
     if n_observed >= 20:
         assert estimated["oracle_widths"].le(3).all()
-        assert estimated["value_over_truth"].between(0.95, 1.1).all()
+        assert estimated["value_over_truth"].between(0.95, 1.12).all()
 
 
 BEGIN_S = int(datetime(2024, 3, 1, tzinfo=UTC).timestamp())
