@@ -113,7 +113,7 @@ def daily_rows(
             np.where(some, before[part][at], begin[at]) / whole,
             np.where(some, done[part][at], until[at]) / whole,
         )
-        counts = {
+        counts: dict[str, NDArray[Any]] = {
             "gpu_seconds": (done[part] - before[part])[kept] * gpus,
             "lower_gpu_seconds": pieces.of(time.lower[part][chosen]) * gpus,
             "upper_gpu_seconds": pieces.of(time.upper[part][chosen]) * gpus,
