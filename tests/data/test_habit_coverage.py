@@ -179,10 +179,15 @@ def oracle_widths(
     }
 
 
-def rate(of: Cluster) -> tuple[float, Estimate]:
+def rate(of: Cluster, n_observed: int, truth: dict[str, Floats]) -> tuple[float, Estimate]:
     """Failures a GPU-day: planted, and estimated."""
     days = float((of.ran_s * of.n_gpus).sum()) / 86_400
     return of.failures_per_gpu_day, poisson_rate(int((of.loss == FAILED).sum()), days, 0.9)
+
+
+OTHERS = {"rate": rate}
+"""Quantities beside the ledger's: what is true and what is estimated, of a cluster whose first runs
+are observed and whose attempts truly spent these seconds."""
 
 
 def coverage(n_observed: int, n_clusters: int, *, seed: int = 0) -> pd.DataFrame:
@@ -196,7 +201,8 @@ def coverage(n_observed: int, n_clusters: int, *, seed: int = 0) -> pd.DataFrame
         ledger, sums = ledger_of(of, n_observed, truth), gpu_hours(of, truth)
         widths = oracle_widths(of, n_observed, truth, rng)
         estimates = {name: ledger.bucket(name).gpu_hours for name in sums}  # type: ignore[union-attr]
-        found = {name: (float(sums[name]), estimates[name]) for name in sums} | {"rate": rate(of)}
+        found = {name: (float(sums[name]), estimates[name]) for name in sums}
+        found |= {name: quantity(of, n_observed, truth) for name, quantity in OTHERS.items()}
         for name, (true, estimate) in found.items():
             low, value, high = estimate.lower, estimate.value, estimate.upper
             assert low is not None and value is not None and high is not None  # noqa: PT018
