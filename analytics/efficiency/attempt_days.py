@@ -65,7 +65,7 @@ def daily_rows(
     ----------
     of_run
         Part -> standard deviation by its own habit of the run that the attempt belongs to,
-        GPU-seconds (`own_of_run`), shape (n,); by default every attempt is a run.
+        GPU-seconds (`own_of_run`), shape (n,); needed where habits have models.
 
     Returns
     -------
@@ -95,6 +95,7 @@ def daily_rows(
     counted = (until > begin) | ((ran == 0) & (since == start))
     value = {part: seconds[row] for part, seconds in time.value.items()}
     done, before = (_so_far(at, value, ran) for at in (until, begin))
+    partial = (begin > 0) | (until < ran)
     frames = []
     for part in PARTS:
         struck = part == "lost"
@@ -102,17 +103,25 @@ def daily_rows(
         kept = np.flatnonzero(of_part & counted)
         chosen = row[kept]
         gpus = held.n_gpus[chosen]
+        cut = np.flatnonzero(partial[kept])
+        at = kept[cut]
         # Where there is nothing of the part, what may be there lies evenly in time.
-        some = value[part][kept] > 0
-        whole = np.where(some, value[part][kept], np.maximum(ran[kept], 1))
-        place = tuple(
-            np.where(some, of[part][kept], at[kept]) / whole
-            for of, at in ((before, begin), (done, until))
+        some = value[part][at] > 0
+        whole = np.where(some, value[part][at], np.maximum(ran[at], 1))
+        pieces = _Pieces(
+            cut,
+            np.where(some, before[part][at], begin[at]) / whole,
+            np.where(some, done[part][at], until[at]) / whole,
         )
-        counts = {
+        counts: dict[str, NDArray[Any]] = {
             "gpu_seconds": (done[part] - before[part])[kept] * gpus,
-            **_unsure(time, part, chosen, place, gpus, of_run),
+            "lower_gpu_seconds": pieces.of(time.lower[part][chosen]) * gpus,
+            "upper_gpu_seconds": pieces.of(time.upper[part][chosen]) * gpus,
         }
+        if of_run is not None:
+            share = pieces.share(len(kept)) * gpus
+            counts["shared_gpu_seconds"] = time.shared[part][chosen] * share
+            counts["habit_gpu_s2"] = time.own[part][chosen] * of_run[part][chosen] * share
         if part in ("productive", "lost"):
             by_chance = time.variance_s2[chosen] * gpus.astype(float) ** 2
             counts["variance_gpu_s2"] = np.where(last[kept], by_chance, 0.0)
@@ -127,6 +136,30 @@ def daily_rows(
         }
         frames.append(_sums(keys, counts).assign(part=part))
     return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """How pieces of attempts divide their time of a part."""
+
+    cut: Ints
+    """Places of the pieces that are not whole attempts."""
+    begin: Floats
+    """Of these the share of the attempt's time before the piece, and that at its end."""
+    end: Floats
+
+    def of(self, seconds: Ints) -> Ints:
+        """Whole seconds of each piece; those of the pieces of an attempt add up exactly."""
+        of_cut = seconds[self.cut]
+        placed = seconds.copy()
+        placed[self.cut] = np.rint(of_cut * self.end) - np.rint(of_cut * self.begin)
+        return placed
+
+    def share(self, n: int) -> Floats:
+        """Share of each of n pieces in its attempt."""
+        share = np.ones(n)
+        share[self.cut] = self.end - self.begin
+        return share
 
 
 def own_of_run(runs: Ints, lost_to: Ints, n_gpus: Ints, time: AttemptTime) -> dict[str, Floats]:
@@ -153,37 +186,6 @@ def own_of_run(runs: Ints, lost_to: Ints, n_gpus: Ints, time: AttemptTime) -> di
         code = of_loss if part == "lost" else of_run
         found[part] = np.bincount(code, weights=spread * n_gpus).astype(float)[code]
     return found
-
-
-def _unsure(
-    time: AttemptTime,
-    part: str,
-    chosen: Ints,
-    place: tuple[Floats, Floats],
-    gpus: Ints,
-    of_run: Mapping[str, Floats] | None,
-) -> dict[str, Floats]:
-    """Bounds, shared deviation and variance of pieces of attempts.
-
-    `place`: the piece's begin and end as shares of the attempt's time of the part.
-    """
-    share = place[1] - place[0]
-    own = time.own[part][chosen] * gpus
-    in_run = own if of_run is None else of_run[part][chosen]
-    return {
-        **{
-            f"{side}_gpu_seconds": _placed(of[part][chosen], place) * gpus
-            for side, of in (("lower", time.lower), ("upper", time.upper))
-        },
-        "shared_gpu_seconds": time.shared[part][chosen] * share * gpus,
-        "habit_gpu_s2": own * in_run * share,
-    }
-
-
-def _placed(seconds: Ints, place: tuple[Floats, Floats]) -> Floats:
-    """Whole seconds of a piece; those of all pieces add up exactly."""
-    begin, end = (np.rint(seconds * at) for at in place)
-    return np.asarray(end - begin, dtype=float)
 
 
 def _undisturbed_days(held: Held, row: Ints, pieces: Mapping[str, NDArray[Any]]) -> pd.DataFrame:

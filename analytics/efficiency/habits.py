@@ -55,7 +55,7 @@ OBSERVED: Final = (
 """Columns of runs whose training metrics are stored, as `habits` takes them."""
 
 _BASES: Final = {
-    "observed_runs": "as training metrics of {n} show",
+    "observed_runs": "as training metrics of {n} show (in brackets: nine in ten of further runs)",
     "configured": "as [runs] of site.toml states",
     "assumed": "assumed after published habits: training metrics or [runs] of site.toml say better",
 }

@@ -10,7 +10,7 @@ from scipy import special
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.frames import GPUS_PER_NODE, sums_by_group
+from analytics.frames import DEFINITION, GPUS_PER_NODE, sums_by_group
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from analytics.frames import Columns, FailureCounts
+    from analytics.frames import Columns, FailureCounts, FailureDefinition
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,12 @@ class MttfReport:
     from_at: datetime | None
     to_at: datetime | None
     attempts_without_gpus: int
+    definition: FailureDefinition = DEFINITION
+    """By which attempts count as failed."""
     by_hardware: int | None = None
     """Failed attempts counted whose verdict is hardware; None where failures have no attempts."""
+    by_system_software: int | None = None
+    """Failed attempts counted whose verdict is system software."""
     by_lost_node: int | None = None
     """Failed attempts counted whose node the scheduler lost, whatever the verdict."""
 
@@ -145,7 +149,9 @@ def mttf_report(
         from_at=counts.from_at,
         to_at=counts.to_at,
         attempts_without_gpus=counts.attempts_without_gpus,
+        definition=counts.definition,
         by_hardware=counts.by_hardware,
+        by_system_software=counts.by_system_software,
         by_lost_node=counts.by_lost_node,
     )
 

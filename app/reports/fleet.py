@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents, summary, verdicts
 from app.answers.fleet import coverage, nodes
-from app.answers.reliability import mttf, rate_by_group
+from app.answers.reliability import mttf, rate_by_group, sensitivity
 from app.reports.report import Report, Section, defined, rests_on, section
 from app.words import numbers, terms
 
@@ -63,6 +64,8 @@ class _Parts:
     selection: Selection
     mttf: MttfReport
     before: MttfReport | None
+    recounted: str
+    """That the definition of a failure changed; empty where it did not."""
     rate: Answer
     weeks: Answer
     failures: FailureSummary
@@ -106,6 +109,9 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         selection=selection,
         mttf=ask(mttf.measured, selection, **chance),
         before=ask(mttf.measured_before, selection, **chance),
+        recounted=sensitivity.changed(
+            ask, selection, ask(sensitivity.measured, selection, **chance)
+        ),
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
@@ -139,6 +145,7 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
     """What else there is to say, most important first."""
     sentences = [
         mttf.change_in_words(parts.mttf, parts.before),
+        parts.recounted,
         summary.sentence(parts.failures),
         *summary.details(parts.failures),
         _incidents(parts),
@@ -158,12 +165,13 @@ def _incidents(parts: _Parts) -> str:
 def _sections(parts: _Parts) -> tuple[Section, ...]:
     """Tables with their pictures, by subject."""
     chart, by_week = parts.weeks.blocks
+    *by_size, definitions = parts.rate.blocks
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
-        section("Failure rate", (chart if several else None, by_week)),
+        section("Failure rate", (chart if several else None, by_week, definitions)),
         _causes(parts.failures, parts.selection),
         Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
-        section("Time to failure by job size", parts.rate.blocks),
+        section("Time to failure by job size", by_size),
         parts.gpu_hours,
         section("Nodes", (_out_of_service(parts.fleet),)),
         rests_on(parts.coverage),
@@ -220,6 +228,8 @@ def _filters(selection: Selection, names: Names) -> str:
     account = selection.account and names.account(selection.account)
     chosen = {"cluster": selection.cluster, "partition": selection.partition, "account": account}
     named = [f"{name} {value}" for name, value in chosen.items() if value is not None]
+    if selection.definition != DEFINITION:
+        named.append(f"failures by definition {selection.definition}")
     if selection.min_gpus:
         named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
     return ", ".join(named) or "all jobs"

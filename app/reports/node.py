@@ -39,8 +39,12 @@ MOST_ROWS = 100
 
 def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 - of all kinds
     """What happened on this node in the period, and what did it end?"""
-    name, selection = request.about, request.selection
-    answer, one = node.answer(ask, name, selection), ask(node.node, name, selection)
+    selection = request.selection
+    answer, one = (
+        node.answer(ask, request.about, selection),
+        ask(node.node, request.about, selection),
+    )
+    name = one.node
     failed = node.failed(one, ask(cause_titles)).first(MOST_ROWS)
     named = node.in_period(ask(node.named_in, one.cluster, name), selection)
     history = ask(said.history, f"node:{one.cluster}/{name}")

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
-from data.definitions import HARDWARE_OR_LOST_NODE
+from data.definitions import FAILED_BY
 from data.filters import Filter
 from data.said import VERDICTS
 
@@ -94,8 +94,17 @@ span AS (SELECT *, begin_us // {DAY_US} AS first_day, (end_us - 1) // {DAY_US} A
 """Attempts that ran, with the days on which they did."""
 
 
+def in_the_rate(selection: Selection) -> str:
+    """Condition on `jobs` and `clusters` for attempts that can count in a rate: they have exposure.
+
+    They count by their end.
+    """
+    return f"""end_at IS NOT NULL AND {_FAILED.where(selection)}
+    AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END"""
+
+
 def failures_of(selection: Selection) -> str:
-    """Common tables up to `failure`: attempts that count as failed.
+    """Common tables up to `failure`: attempts that count as failed by the selection's definition.
 
     They count by their end, which spares reading other periods.
     """
@@ -104,11 +113,10 @@ failure AS (
   SELECT counted.cluster, counted.attempt_key, coalesce(partition, 'unknown') AS partition,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
     basis IS DISTINCT FROM 'gpu_time' AS node_time, failed_at, counted.node,
-    counted.domain = 'hardware' AS by_hardware, counted.node_lost AS by_lost_node
-  FROM (FROM verdict WHERE {HARDWARE_OR_LOST_NODE}) counted
+    counted.domain, counted.node_lost
+  FROM (FROM verdict WHERE {FAILED_BY[selection.definition]}) counted
   JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
-  WHERE end_at IS NOT NULL AND {_FAILED.where(selection)}
-    AND CASE WHEN basis = 'gpu_time' THEN n_gpus >= greatest($min_gpus, 1) ELSE true END)
+  WHERE {in_the_rate(selection)})
 """
 
 
@@ -169,7 +177,7 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
             FROM held JOIN clusters USING (cluster) ORDER BY cluster, partition, units, day""",
         selection.rows.parameters,
     )
-    return {**columns, "day": _midnight(columns["day"])}
+    return {**columns, "day": midnight(columns["day"])}
 
 
 @kept
@@ -178,15 +186,16 @@ def job_failures(store: Store, selection: Selection) -> Columns:
     columns = store.columns(
         f"""WITH {failures_of(selection)}
             SELECT cluster, attempt_key AS key, partition, units AS n_gpus, node_time, failed_at,
-              node, incident_id, coalesce(by_hardware, false) AS by_hardware,
-              coalesce(by_lost_node, false) AS by_lost_node
+              node, incident_id, coalesce(domain = 'hardware', false) AS by_hardware,
+              coalesce(domain = 'system_software', false) AS by_system_software,
+              coalesce(node_lost, false) AS by_lost_node
             FROM failure LEFT JOIN (
               SELECT incidents.cluster, key AS attempt_key, incident_id
               FROM incident_members JOIN incidents USING (incident_id) WHERE kind = 'failure'
             ) USING (cluster, attempt_key) ORDER BY failed_at, attempt_key""",
         selection.rows.parameters,
     )
-    return {**columns, "day": _midnight(columns["failed_at"])}
+    return {**columns, "day": midnight(columns["failed_at"])}
 
 
 def of_size(rows: Columns, min_gpus: int) -> Columns:
@@ -208,7 +217,7 @@ def node_failures(store: Store, selection: Selection) -> Columns:
             ORDER BY start_at, failure_key""",
         selection.parameters,
     )
-    return {**columns, "day": _midnight(columns["failed_at"])}
+    return {**columns, "day": midnight(columns["failed_at"])}
 
 
 def node_failure_days(store: Store, selection: Selection) -> Columns:
@@ -224,7 +233,7 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
             FROM logged_day LEFT JOIN known USING (cluster) ORDER BY cluster, day""",
         selection.parameters,
     )
-    return {**columns, "day": _midnight(columns["day"])}
+    return {**columns, "day": midnight(columns["day"])}
 
 
 def repair_minutes(store: Store, selection: Selection) -> NDArray[np.float64]:
@@ -238,6 +247,6 @@ def repair_minutes(store: Store, selection: Selection) -> NDArray[np.float64]:
     return columns["repair_minutes"]
 
 
-def _midnight(times: NDArray[Any]) -> NDArray[np.datetime64]:
+def midnight(times: NDArray[Any]) -> NDArray[np.datetime64]:
     """Midnight (UTC) at or before each time; of numbers, that many days since the epoch."""
     return times.astype("datetime64[D]").astype("datetime64[us]")

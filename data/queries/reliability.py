@@ -52,7 +52,9 @@ def failure_counts(store: Store, selection: Selection) -> FailureCounts:
         by_size=_by_size(ran, failed, selection.by_size_min_gpus),
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
+        definition=selection.definition,
         by_hardware=int(counted["by_hardware"].sum()) if has_attempts else None,
+        by_system_software=int(counted["by_system_software"].sum()) if has_attempts else None,
         by_lost_node=int(counted["by_lost_node"].sum()) if has_attempts else None,
         exposure_known=not np.isnan(exposure["exposure_node_days"]).any(),
         **_about(store, selection),
@@ -64,8 +66,8 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
     return store.frame(
         f"""WITH {failures_of(selection)}
             SELECT failure.cluster, failed_at, job_id, attempt, jobs.state, n_gpus, n_nodes,
-              jobs.partition, "user", account, verdict.node, cause, domain, confidence, method,
-              evidence, failure.attempt_key
+              jobs.partition, "user", account, verdict.node, cause, verdict.domain, confidence,
+              method, evidence, failure.attempt_key
             FROM failure JOIN jobs USING (cluster, attempt_key)
             JOIN verdict USING (cluster, attempt_key, failed_at)
             UNION ALL BY NAME

@@ -79,7 +79,8 @@ def _read_anew(
     from analytics.failures.log_classifier import classify_log
 
     fetched = connection.execute(
-        f"""SELECT cluster, attempt_key, content, file, line_no, node, text
+        f"""SELECT cluster, attempt_key, content, file, line_no,
+             coalesce(node_written, node) AS node, text
            FROM job_logs JOIN logged USING (cluster, attempt_key)
            WHERE (cluster, attempt_key) IN (SELECT cluster, attempt_key FROM jobs WHERE {FAILED})
              AND (cluster, attempt_key) NOT IN (SELECT cluster, attempt_key FROM log_verdicts)

@@ -10,7 +10,7 @@ from analytics.efficiency.ettr import EttrReport, ettr_report, in_hours
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.frames import GPUS_PER_NODE
+from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
@@ -306,6 +306,7 @@ def record(report: EttrReport, expected: tuple[Estimate, ...]) -> dict[str, Any]
         for group, value in zip(report.by_size, expected, strict=True)
     ]
     return {name: getattr(report, name) for name in RECORDED} | {
+        "definition": DEFINITION,
         "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
         "by_size": by_size,
         "by_week": [_group(group) for group in report.by_week],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.efficiency.buckets import BUCKETS
 from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
 from analytics.estimate import CONF_LEVEL
+from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
@@ -324,6 +325,7 @@ def _bounds(estimate: Estimate) -> tuple[float | None, float | None]:
 def record(ledger: GoodputLedger) -> dict[str, Any]:
     """The JSON of the command."""
     return {
+        "definition": DEFINITION,
         "total_gpu_hours": ledger.total_gpu_hours,
         "total_gpu_seconds": ledger.total_gpu_seconds,
         "buckets": [_bucket(each) for each in ledger.buckets],

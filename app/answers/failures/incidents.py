@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urljoin
 
 from analytics.failures.co_occurrence import Companion, co_occurrence, companions
 from analytics.failures.incident_rate import IncidentSummary, incident_summary
+from analytics.frames import DEFINITION
 from app.answers.columns import columns
 from app.answers.content import (
     Answer,
@@ -141,7 +142,7 @@ def answer(
             table(ask, choice, limit=FEW),
             by_cause(summary),
         )
-    record = vars(summary)
+    record = {"definition": DEFINITION} | vars(summary)
     return Answer(
         sentence(summary),
         headlines(summary, choice),
@@ -351,7 +352,8 @@ def of_attempt(ask: Ask, cluster: str, attempt_key: str) -> list[tuple[str, str]
 
 def record(row: Mapping[Any, Any]) -> dict[str, Any]:
     """An incident as the JSON keys of the commands."""
-    return {key: value for key, value in row.items() if key != "retired"}
+    kept = {key: value for key, value in row.items() if key != "retired"}
+    return kept | {"definition": DEFINITION}
 
 
 def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:

@@ -63,7 +63,7 @@ def answer(
         sentence(summary),
         headlines(summary, selection) if summary.n_ended else (),
         blocks,
-        record=record(summary),
+        record={"definition": selection.definition} | record(summary),
         sheet=_sheet(summary),
     )
 

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.reliability import sensitivity
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.terms import DEFINITIONS, Term
 from data.queries import reliability
 
 if TYPE_CHECKING:
@@ -96,19 +98,28 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     `chance` holds conf_level, seed and gpus, as `measured` takes them.
     """
     report = ask(measured, selection, **chance)
-    before = ask(measured_before, selection, **{k: v for k, v in chance.items() if k != "gpus"})
+    of_rate = {name: value for name, value in chance.items() if name != "gpus"}
+    before = ask(measured_before, selection, **of_rate)
+    definitions = ask(sensitivity.measured, selection, **of_rate)
     shown = chart(report)
     without = isinstance(shown, Chart) and not report.rate.exposure
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
-        sentence(report),
+        sentence(report) + _by_definition(report),
         Headlines(report, before, selection).all(),
-        (shown, by_size(report, selection), projected(report)),
+        (shown, by_size(report, selection), projected(report), sensitivity.table(definitions)),
         notes=(*report.notes, *([large] if without else [])),
         terms=(*TERMS, *_counted(report, selection)),
-        record=record(report),
+        record=record(report) | {"sensitivity": sensitivity.record(definitions)},
         sheet=_sheet(report),
     )
+
+
+def _by_definition(report: MttfReport) -> str:
+    """Which definition was chosen, where it is not the default."""
+    if report.definition == DEFINITION:
+        return ""
+    return f" Failures by definition `{report.definition}`: {DEFINITIONS[report.definition]}."
 
 
 def fleet_sentence(report: MttfReport) -> str:
@@ -187,6 +198,8 @@ class Headlines:
     def number(self, name: str) -> Number:
         """One of `ESTIMATES`; of repairs, less is better."""
         term, kind = ESTIMATES[name]
+        if name == RATE:
+            term = terms.failure_rate(self.now.definition)
         shown = estimated(
             term,
             kind,
@@ -275,6 +288,7 @@ def record(report: MttfReport) -> dict[str, Any]:
     """The JSON of the command."""
     rate, incident_rate, *hours = estimates(report).items()
     return {
+        "definition": report.definition,
         "failures": report.rate.failures,
         "exposure_node_days": report.rate.exposure,
         **dict([rate]),
@@ -300,6 +314,7 @@ def record(report: MttfReport) -> dict[str, Any]:
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
         "failures_by_hardware": report.by_hardware,
+        "failures_by_system_software": report.by_system_software,
         "failures_by_a_lost_node": report.by_lost_node,
         "notes": report.notes,
     }
@@ -310,9 +325,11 @@ def _counted(report: MttfReport, selection: Selection) -> Iterator[Term]:
     if report.by_hardware is not None and report.by_lost_node is not None:
         yield Term(
             "Failures counted",
-            f"{numbers.counted(report.rate.failures, 'failure')}: "
-            f"{numbers.count(report.by_hardware)} with verdict hardware, "
-            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be both.",
+            f"{numbers.counted(report.rate.failures, 'failure')} by definition "
+            f"{report.definition}: {numbers.count(report.by_hardware)} with verdict hardware, "
+            f"{numbers.count(report.by_system_software)} with verdict system software, "
+            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost, whatever the "
+            "verdict.",
         )
     yield Term(
         "Sizes counted",

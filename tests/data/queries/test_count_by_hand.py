@@ -186,7 +186,9 @@ def selections(seed: int) -> list[Selection]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
+)
 def test_a_random_store_counts_as_by_hand(
     seed: int, random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
 ) -> None:
