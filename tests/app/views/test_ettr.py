@@ -52,7 +52,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "ETTR, median run",
         "Runs",
         "Failures per run",
-        "Median wait to start",
+        "Mean wait to start",
     ]
     assert len(page.get("plotly_chart")) == 2
     assert page.metric[2].value == f"{len(listed(page)):,}"
