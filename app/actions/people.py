@@ -71,6 +71,23 @@ def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annota
     return State(root).undo(annotation_id, author=author or login())
 
 
+def restore_said(root: Path, *, author: str | None = None) -> int:
+    """Makes a lost state.sqlite anew with the annotations that the snapshot holds; how many.
+
+    Raises
+    ------
+    DataError
+        Where the file is there and sound.
+    """
+    with contextlib.closing(Store.without_said(root)) as store:
+        held = store.rows(
+            "SELECT annotation_id, target, author, strftime(made_at, '%Y-%m-%dT%H:%M:%S+00:00'), "
+            "field, value FROM annotations ORDER BY made_at, annotation_id"
+        )
+    State(root).restore_annotations(held, author=author or login())
+    return len(held)
+
+
 def _known(store: Store, target: str) -> str:
     """The target as the store calls it; refuses one that it does not hold."""
     kind, colon, key = target.partition(":")

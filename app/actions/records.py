@@ -11,6 +11,7 @@ from app.actions.people import login
 from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers, store_files
+from data.ingest.failure_mapping import shipped
 from data.publish import writer
 from data.site import load_site
 from data.state import State
@@ -38,6 +39,11 @@ class DemoBuilt:
 def sources() -> dict[str, str]:
     """Names of the sources that can be ingested, each with a line of help."""
     return {name: module.HELP for name, module in readers().items()}
+
+
+def mappings() -> list[str]:
+    """Names of the column mappings of failure logs that come with the program."""
+    return [mapping.name for mapping in shipped()]
 
 
 def ingest_files(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from data.definitions import EXPOSED_HARDWARE_OR_LOST_NODE
+from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal
 from data.queries.exposure import node_failures_of
 from data.said import SAID, VERDICTS
@@ -81,7 +81,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
         f"""WITH {_chosen(selection)}
             SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
-              count(*) FILTER ({EXPOSED_HARDWARE_OR_LOST_NODE}) AS n_counted,
+              count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
@@ -100,7 +100,7 @@ def verdict_rows(
 ) -> pd.DataFrame:
     """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays.
 
-    `counted` keeps what the failure rate counts: hardware, or a lost node whatever the verdict.
+    `counted` keeps what the failure rate counts, by the selection's definition.
     """
     return store.frame(
         f"""WITH {_chosen(selection)}
@@ -108,7 +108,7 @@ def verdict_rows(
               symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
             FROM chosen WHERE {equal(cause=cause, domain=domain)}
-              AND {EXPOSED_HARDWARE_OR_LOST_NODE if counted else "true"}
+              AND {f"exposed AND {FAILED_BY[selection.definition]}" if counted else "true"}
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
         selection.parameters | {"cause": cause, "domain": domain},
     )

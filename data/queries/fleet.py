@@ -58,6 +58,12 @@ def extent(store: Store) -> tuple[Any, Any]:
     return first, last
 
 
+def recounted_at(store: Store) -> Any:
+    """When failures were first counted by the present definition; None where they always were."""
+    ((found,),) = store.rows("SELECT max(recounted_at) FROM store_meta")
+    return found
+
+
 def is_synthetic(store: Store) -> bool:
     """Whether any cluster of the store was generated."""
     ((synthetic,),) = store.rows("SELECT coalesce(bool_or(synthetic), false) FROM clusters")

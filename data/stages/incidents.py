@@ -84,7 +84,7 @@ restart AS (
     PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
   FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
 SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
-  jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+  {INFRASTRUCTURE} AS counted, jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
 FROM chosen JOIN jobs USING (cluster, attempt_key)
 LEFT JOIN restart USING (cluster, attempt_key)
 ORDER BY failed_at, attempt_key

@@ -9,7 +9,7 @@ from analytics.failures.calibration import causal_ratio
 from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
 from data.columns import frame_of, registered
-from data.definitions import FAILED
+from data.definitions import ENDED_BY_USER, FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -41,6 +41,8 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
               CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END AS exit_signal,
               reason, coalesce(lost.node, failed_node) AS failed_node,
               failed_node IS NOT NULL AS names_node,
+              {ENDED_BY_USER} AS ended_by_user,
+              {_CRITICAL if near else "NULL::BOOLEAN"} AS critical_check,
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[')
                 THEN coalesce(alone.node, node_list) END AS only_node
             FROM jobs
@@ -137,6 +139,9 @@ def _evidence(
     return evidence_frame([shaped(rows, table) for rows, shaped in found if len(rows)])
 
 
+_CRITICAL = """jobs.rowid IN (
+  SELECT job FROM near WHERE kind = 'health_event' AND severity IN ('critical', 'fatal'))"""
+"""Whether an attempt has a critical check near its end."""
 _EVENTS = """
 SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
   offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
@@ -261,7 +266,8 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     connection.execute(
         f"""INSERT INTO failures BY NAME
             SELECT cluster, attempt_key, end_at AS failed_at, failed.state,
-              failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, {chosen},
+              failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, ended_by_user,
+              critical_check, {chosen},
               CASE WHEN own.attempt IS NOT NULL THEN own.node
                 WHEN bare.cause = 'node_lost' THEN coalesce(failed_node, only_node)
                 ELSE failed_node END AS node
