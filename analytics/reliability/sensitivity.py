@@ -13,9 +13,7 @@ from analytics.proportion import proportion
 from analytics.reliability.failure_rate import failure_rate, poisson_rate, unknown_exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analytics.frames import Columns, FailureDefinition
+    from analytics.frames import Columns
     from analytics.reliability.failure_rate import RateEstimate
 
 WITH_UNKNOWNS: Final = "infrastructure_and_unknowns"
@@ -110,7 +108,6 @@ def sensitivity(
     judged: Columns,
     exposure: Columns,
     *,
-    known: Mapping[FailureDefinition, RateEstimate],
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> Sensitivity:
@@ -127,8 +124,6 @@ def sensitivity(
         lost, lost_explained, found, unexplained.
     exposure : Columns
         day, exposure_node_days; NaN where it is not known: then no rate is.
-    known : mapping
-        Rates that are known already, by definition.
 
     Raises
     ------
@@ -142,7 +137,7 @@ def sensitivity(
     evidence as often as lost nodes do cannot be tested from the same records.
     """
     rates = {
-        name: known.get(name) or _rate(judged, exposure, name, conf_level=conf_level, seed=seed)
+        name: _rate(judged, exposure, name, conf_level=conf_level, seed=seed)
         for name in FAILURE_DEFINITIONS
     }
     names = ("lost", "lost_explained", "found", "unexplained")

@@ -58,11 +58,11 @@ def test_without_a_lost_node_that_was_explained_it_goes_from_none_to_all(
 
 
 def test_an_exposure_that_is_unknown_leaves_every_rate_unknown() -> None:
-    found = sensitivity(judged(infrastructure=(2, 1)), exposure(10.0, np.nan), known={})
+    found = sensitivity(judged(infrastructure=(2, 1)), exposure(10.0, np.nan))
     assert [row.failures for row in found.rows] == [3, 0, 0, 0, 3]
     assert all(row.rate_per_1000_node_days.value is None for row in found.rows)
 
 
 def test_failures_on_a_day_without_exposure_count() -> None:
-    found = sensitivity(judged(infrastructure=(0, 3)), exposure(100.0), known={})
+    found = sensitivity(judged(infrastructure=(0, 3)), exposure(100.0))
     assert found.rows[0].rate_per_1000_node_days == poisson_rate(3, 100.0).scaled(1000.0)
