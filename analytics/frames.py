@@ -62,6 +62,9 @@ class FailureCounts:
     """Of them, those whose verdict is system software."""
     by_lost_node: int | None = None
     """Of them, those whose node the scheduler lost, whatever the verdict."""
+    by_node: Columns | None = None
+    """Columns failures, exposure_node_days of jobs of all sizes; a row for each node with exposure.
+    None where nodes are not told apart."""
 
 
 def sums_by_group(

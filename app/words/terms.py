@@ -31,8 +31,8 @@ FAILURE_RATE = Term(
     "Failures per 1,000 node-days",
     "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
     f"eight 1-GPU jobs are one node). A failure: {DEFINITIONS['infrastructure']}. "
-    "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over days "
-    "where failures come in clusters.",
+    "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
+    "calendar weeks where failures come in clusters.",
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",

@@ -61,9 +61,13 @@ def measured(
     conf_level: float = 0.90,
     seed: int = 0,
     gpus: Sequence[int] = PROJECTION_GPUS,
+    by_node: bool = True,
 ) -> MttfReport:
-    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection."""
-    counts = reliability.failure_counts(store, selection)
+    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection.
+
+    `by_node` is whether it is tested that nodes fail at one rate.
+    """
+    counts = reliability.failure_counts(store, selection, by_node=by_node)
     return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
 
 
@@ -77,7 +81,7 @@ def measured_before(
     if selection.from_at - EARLIEST < length:
         return None
     before = replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
-    report = measured(store, before, conf_level=conf_level, seed=seed)
+    report = measured(store, before, conf_level=conf_level, seed=seed, by_node=False)
     return report if report.rate.exposure else None
 
 
@@ -294,6 +298,8 @@ def record(report: MttfReport) -> dict[str, Any]:
         "incidents": report.incident_rate.failures,
         **dict([incident_rate, *hours]),
         "dispersion": report.rate.dispersion,
+        "dispersion_over_weeks": report.rate.dispersion_over_weeks,
+        "dispersion_over_nodes": report.dispersion_over_nodes,
         "by_size": [
             {
                 "gpus_from": size.gpus_from,
