@@ -164,6 +164,7 @@ def _rate(
     return failure_rate(
         np.bincount(failed, judged[name], minlength=len(days)),
         sums_by_group(ran, exposure["exposure_node_days"], len(days)),
+        days=days,
         conf_level=conf_level,
         seed=seed,
     )
