@@ -93,6 +93,8 @@ class Sensitivity:
     unexplained: Unexplained
     probability: Estimate
     """That infrastructure ended an attempt whose cause is unknown."""
+    unchecked: int
+    """FAILED attempts of which nobody knows whether a check fired: `paper` leaves them out."""
 
     @property
     def counted(self) -> bool:
@@ -121,7 +123,7 @@ def sensitivity(
     ----------
     judged : Columns
         A row for each day with failures: day, the counts of each definition under its name, and
-        lost, lost_explained, found, unexplained.
+        lost, lost_explained, found, unexplained, unchecked.
     exposure : Columns
         day, exposure_node_days; NaN where it is not known: then no rate is.
 
@@ -150,6 +152,7 @@ def sensitivity(
         (*rows, _with_unknowns(rates[DEFINITION], unexplained, conf_level)),
         unexplained,
         unexplained.probability(conf_level),
+        int(judged["unchecked"].sum()),
     )
 
 

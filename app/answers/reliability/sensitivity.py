@@ -98,8 +98,13 @@ def record(found: Sensitivity) -> list[dict[str, Any]]:
 
 
 def _note(found: Sensitivity) -> Iterator[str]:
-    """What the last row rests on."""
+    """What `paper` and the last row rest on."""
     unknowns = found.unexplained
+    if found.unchecked:
+        yield (
+            f"No health event is known: of {numbers.counted(found.unchecked, 'attempt')} that "
+            "ended FAILED, paper can count none."
+        )
     if not unknowns.unexplained:
         yield "No failed attempt is without a known cause."
         return

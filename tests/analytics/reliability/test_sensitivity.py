@@ -11,9 +11,11 @@ from analytics.reliability.sensitivity import Unexplained, sensitivity
 
 DAYS = np.array(["2026-01-05", "2026-01-06"], dtype="datetime64[us]")
 
+OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked")
+
 
 def judged(**counts: tuple[int, int]) -> dict[str, np.ndarray]:
-    names = (*FAILURE_DEFINITIONS, "lost", "lost_explained", "found", "unexplained")
+    names = (*FAILURE_DEFINITIONS, *OTHERS)
     return {"day": DAYS} | {name: np.array(counts.get(name, (0, 0))) for name in names}
 
 
@@ -71,8 +73,7 @@ def test_failures_on_a_day_without_exposure_count() -> None:
 def test_rows_are_widened_where_failures_come_in_clusters_as_the_rate_is() -> None:
     days = np.arange("2026-01-05", "2026-03-02", dtype="datetime64[D]").astype("datetime64[us]")
     counts, held = np.where(np.arange(56) % 14, 0, 8), np.full(56, 50.0)
-    names = ("lost", "lost_explained", "found", "unexplained")
-    rows = {"day": days} | dict.fromkeys((*FAILURE_DEFINITIONS, *names), counts)
+    rows = {"day": days} | dict.fromkeys((*FAILURE_DEFINITIONS, *OTHERS), counts)
     found = sensitivity(rows, {"day": days, "exposure_node_days": held})
     whole = failure_rate(counts, held, days=days)
     assert whole.dispersion is not None
