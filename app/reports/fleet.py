@@ -17,6 +17,7 @@ from app.words import numbers, terms
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
@@ -52,7 +53,7 @@ METHOD = (
     "A change on the preceding period is named only where the two intervals do not overlap.",
 )
 INCIDENTS = 20
-"""Incidents listed, the costliest."""
+"""Incidents listed, the largest."""
 NODES = 40
 """Nodes out of service that are listed, the latest."""
 
@@ -69,6 +70,8 @@ class _Parts:
     rate: Answer
     weeks: Answer
     failures: FailureSummary
+    cost: GoodputLedger | None
+    """What failures cost; None where the ledger is not built."""
     incidents: IncidentSummary
     costliest: Table
     fleet: Fleet
@@ -115,6 +118,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
+        cost=ask(ledger.if_built, selection, conf_level=conf_level),
         incidents=counted,
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
@@ -136,7 +140,7 @@ def _gpu_hours(ask: Ask, selection: Selection, *, conf_level: float) -> Section:
 
 def _costliest(rows: pd.DataFrame, total: int) -> Table:
     """Incidents with the largest loss; `total`: how many there are."""
-    title = "Incidents with the largest loss"
+    title = "Largest incidents by the 30-minute rule"
     note = f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else ""
     return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
 
@@ -147,7 +151,7 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
         mttf.change_in_words(parts.mttf, parts.before),
         parts.recounted,
         summary.sentence(parts.failures),
-        *summary.details(parts.failures),
+        *summary.details(parts.failures, parts.cost),
         _incidents(parts),
         nodes.sentence(parts.fleet),
     ]
@@ -155,11 +159,11 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 
 
 def _incidents(parts: _Parts) -> str:
-    """How many incidents, at what cost, and which cost most."""
+    """How many incidents, at what cost, and which is the largest."""
     sentence = incidents.sentence(parts.incidents)
     if not len(parts.costliest):
         return sentence
-    return f"{sentence} The costliest: {parts.costliest.values[0][2]}."
+    return f"{sentence} The largest by the 30-minute rule: {parts.costliest.values[0][2]}."
 
 
 def _sections(parts: _Parts) -> tuple[Section, ...]:
@@ -169,7 +173,7 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
         section("Failure rate", (chart if several else None, by_week, definitions)),
-        _causes(parts.failures, parts.selection),
+        _causes(parts),
         Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
         section("Time to failure by job size", by_size),
         parts.gpu_hours,
@@ -179,14 +183,15 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     )
 
 
-def _causes(failures: FailureSummary, selection: Selection) -> Section:
+def _causes(parts: _Parts) -> Section:
     """What failed, and whose fault it was."""
+    failures = parts.failures
     return section(
         "Causes",
         (
             *summary.ranking(failures),
             summary.by_domain(failures),
-            summary.by_cause(failures, selection),
+            summary.by_cause(failures, parts.selection, parts.cost),
             summary.by_state(failures),
         ),
     )
@@ -211,16 +216,9 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
-        _lost(parts),
+        ledger.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )
-
-
-def _lost(parts: _Parts) -> Number:
-    """GPU-hours lost in incidents; unknown where nothing is."""
-    if parts.failures.n_ended or parts.incidents.n_incidents:
-        return incidents.lost(parts.incidents)
-    return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, unit="GPU-hours")
 
 
 def _filters(selection: Selection, names: Names) -> str:

@@ -86,9 +86,10 @@ COUNTED_FAILURES = Term(
     "that failure rate, MTTF, ETTR, ledger and incidents count.",
 )
 FAILED_GPU_HOURS = Term(
-    "GPU-hours of failed attempts",
-    "Running time x GPUs of all failed attempts. How much of it was lost depends on checkpoints: "
-    "this is the upper bound.",
+    "Held by failed jobs, GPU-h",
+    "Running time x GPUs of all failed attempts, whoever was at fault. It is not what failures "
+    "cost: that is what the ledger counts as lost, work since the last checkpoint of attempts that "
+    "infrastructure ended.",
 )
 CONFIDENCE = Term(
     "Confidence",
@@ -137,11 +138,11 @@ INCIDENTS_WITH_JOBS = Term(
     "with Garwood's exact interval for a Poisson count.",
 )
 LOST_GPU_HOURS = Term(
-    "GPU-hours lost",
+    "By the 30-minute rule, GPU-h",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
-    "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
-    "The second-order part is that of the preempted attempts. All failures of an incident count, "
-    "those of a crash loop whatever their verdict; the Ledger counts what infrastructure ended.",
+    "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
+    "with the preempted attempts as its second order. All failures of an incident count, those of "
+    "a crash loop whatever their verdict. What failures cost is what the ledger says.",
 )
 OPEN_INCIDENTS = Term(
     "Open incidents",

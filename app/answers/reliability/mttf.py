@@ -109,21 +109,20 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     without = isinstance(shown, Chart) and not report.rate.exposure
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
-        sentence(report) + _by_definition(report),
+        sentence(report),
         Headlines(report, before, selection).all(),
         (shown, by_size(report, selection), projected(report), sensitivity.table(definitions)),
-        notes=(*report.notes, *([large] if without else [])),
+        notes=(*_by_definition(report), *report.notes, *([large] if without else [])),
         terms=(*TERMS, *_counted(report, selection)),
         record=record(report) | {"sensitivity": sensitivity.record(definitions)},
         sheet=_sheet(report),
     )
 
 
-def _by_definition(report: MttfReport) -> str:
+def _by_definition(report: MttfReport) -> Iterator[str]:
     """Which definition was chosen, where it is not the default."""
-    if report.definition == DEFINITION:
-        return ""
-    return f" Failures by definition `{report.definition}`: {DEFINITIONS[report.definition]}."
+    if report.definition != DEFINITION:
+        yield f"Failures by definition {report.definition}: {DEFINITIONS[report.definition]}."
 
 
 def fleet_sentence(report: MttfReport) -> str:
