@@ -150,3 +150,25 @@ def test_the_curve_is_expected_of_runs_like_these(demo_store: Path) -> None:
     assert curve.settings.rate_per_1000_node_days == pytest.approx(1000 * ended / node_days)
     nobody = ettr.measured(store, Selection(min_gpus=10**6))
     assert expected_curve_of_runs(nobody, ettr.habits(store), gpus_per_node) is None
+
+
+def test_every_interval_of_the_answer_follows_the_level_asked_for(demo_store: Path) -> None:
+    """20 runs of the demo have training metrics: what is not known of the others is estimated."""
+    store = Store.open(demo_store)
+    half, most = (
+        ettr.answer(of_store(store), Selection(), conf_level=level).record for level in (0.5, 0.99)
+    )
+    pairs = [(half[name], most[name]) for name in ("ettr", "of_these_runs", "mean_wait_hours")]
+    for groups in ("by_size", "by_week"):
+        for narrow, wide in zip(half[groups], most[groups], strict=True):
+            names = ["of_these_runs", *(["ettr"] if narrow["n_runs"] > 1 else [])]
+            pairs += [(narrow[name], wide[name]) for name in names]
+    for narrow, wide in pairs:
+        assert (narrow.conf_level, wide.conf_level) == (0.5, 0.99)
+        assert wide.lower <= narrow.lower <= narrow.value <= narrow.upper <= wide.upper
+    assert most["ettr"].upper - most["ettr"].lower > 2 * (half["ettr"].upper - half["ettr"].lower)
+    named = {run["run_id"]: run["ettr"] for run in most["by_run"]}
+    assert all(
+        named[run["run_id"]].lower <= run["ettr"].lower <= run["ettr"].upper
+        for run in half["by_run"]
+    )

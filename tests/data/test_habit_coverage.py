@@ -9,6 +9,7 @@ a store.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from analytics.efficiency.attempt_time import attempt_time
 from analytics.efficiency.goodput import goodput_ledger
 from analytics.efficiency.habits import SEVERAL_NODES, habits
 from analytics.reliability.failure_rate import poisson_rate
+from app.answers.efficiency import ettr as ettr_answer
 from app.answers.efficiency import ledger as ledger_answer
 from data.filters import Selection
 from data.publish import writer
@@ -324,3 +326,27 @@ def test_a_few_stores_hold_the_truth_as_the_arrays_do(tmp_path: Path) -> None:
     wide = rows.sort_values("level").groupby(["name", "store"])
     assert wide["lower"].apply(lambda bound: bound.is_monotonic_decreasing).all()
     assert wide["upper"].apply(lambda bound: bound.is_monotonic_increasing).all()
+
+
+@pytest.mark.slow
+def test_the_ettr_by_size_of_a_few_stores_is_the_one_played(tmp_path: Path) -> None:
+    """Nobody waited; 20 of 60 runs have training metrics. Of 12 classes 90 % hold 10 to 12."""
+    held = {0.5: 0, 0.9: 0, 0.99: 0}
+    for number in range(2):
+        of = cluster(np.random.default_rng([8, number]), n_runs=60)
+        spent = sum(of.played(of.habit[:2][:, of.run], of.restart_s).values())
+        gpu_s = pd.DataFrame({"ran": of.ran_s, "kept": of.ran_s - spent}).mul(of.n_gpus, axis=0)
+        sums = gpu_s.groupby(of.n_gpus).sum()
+        truth = (sums["kept"] / sums["ran"]).tolist()
+        with closing(stored(tmp_path / str(number), of, 20)) as store:
+            for level in held:
+                found = ettr_answer.measured(store, Selection(), conf_level=level)
+                assert len(found.by_size) == len(truth)
+                for group, true in zip(found.by_size, truth, strict=True):
+                    these, alike = group.of_these_runs, group.ettr
+                    assert (alike.conf_level, these.conf_level) == (level, level)
+                    assert alike.upper - alike.lower > these.upper - these.lower  # type: ignore[operator]
+                    held[level] += these.lower <= true <= these.upper  # type: ignore[operator]
+    print(f"\nof 12 classes {held}")
+    assert held[0.9] >= 10
+    assert held[0.5] <= held[0.9] <= held[0.99]
