@@ -87,9 +87,11 @@ CONFIDENCE = Term(
 )
 CAUSAL_RATIO = Term(
     "Causal ratio",
-    "Share of a check's hits around failed attempts that is not chance: 1 - f / h, with h hits per "
-    "node of failed attempts and f, the lower 90 % bound of hits per node of completed ones. 1: it "
-    "never fires around success; 0: as often as around failure. Evidence counts by this share.",
+    "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h, with "
+    "h hits per node of failed attempts and f, the lower 90 % bound of hits per node of completed "
+    "ones, and 1 - m / K, with m the hits that its rate beside attempts that ran on would give and K "
+    "the lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
+    "Evidence counts by this share, and by the nodes of the attempt.",
 )
 NODE_OUTAGES = Term(
     "Times out of service",

@@ -4,8 +4,8 @@ from data.tables.table import Table, bigint, double, varchar
 
 CHECK_CALIBRATION = Table(
     "check_calibration",
-    "How often a check fires around the end of attempts, successful and failed. Derived at every "
-    "publish.",
+    "How often a check fires around the end of attempts, successful and failed, and on nodes whose "
+    "attempts ran on, in the days that its source was read. Derived at every publish.",
     {
         "cluster": varchar("name of the cluster"),
         "signal": varchar("name of the check, xid <code>, sxid <code>, or node <state>"),
@@ -16,6 +16,16 @@ CHECK_CALIBRATION = Table(
         "n_completed_hits": bigint("of these, nodes with such an event near the end"),
         "n_failed": bigint("nodes of attempts that ended FAILED or NODE_FAIL"),
         "n_failed_hits": bigint("of these, nodes with such an event near the end"),
+        "n_failed_node_days": bigint("days of nodes with such an event near such an end"),
+        "background_node_days": double("node-days that attempts held while its source was read"),
+        "n_background_hits": bigint(
+            "windows of time in which it fired on a node whose attempts ran on or completed; 0 for "
+            "severities that name no cause"
+        ),
+        "rate_per_node_day": double(
+            "rate of firing by chance, drawn towards 0 where little is known"
+        ),
+        "window_minutes": double("length of the window of attribution around an end"),
         "causal_ratio": double(
             "share of the hits around failures that is not chance, in [0, 1]; NULL where no "
             "failure was hit"
