@@ -64,10 +64,13 @@ def chance_rate(calibration: pd.DataFrame) -> pd.Series:
     apart = (0.5 + calibration["n_background_hits"]) / (
         PRIOR_NODE_DAYS + calibration["background_node_days"]
     )
-    at_ends = calibration["n_completed_hits"] / (
-        PRIOR_NODE_DAYS + calibration["n_completed"] * _window_days(calibration)
-    )
-    return apart.clip(lower=at_ends)
+    return apart.clip(lower=rate_at_ends(calibration))
+
+
+def rate_at_ends(calibration: pd.DataFrame) -> pd.Series:
+    """Chance hits around the ends of completed attempts per node-day: c / (D + n W) above."""
+    watched = calibration["n_completed"] * _window_days(calibration)
+    return calibration["n_completed_hits"] / (PRIOR_NODE_DAYS + watched)
 
 
 def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
@@ -163,7 +166,8 @@ def not_by_chance(pieces: pd.DataFrame) -> pd.Series:
     """
     hits, held = pieces["n_hits"].fillna(0), pieces["node_days"].fillna(0.0)
     rate = (NODES_ALIKE + hits) / (NODES_ALIKE / pieces["rate_per_node_day"] + held)
-    chance = -np.expm1(-pieces["n_nodes"] * rate * _window_days(pieces))
+    expected = pieces["n_nodes"] * rate * _window_days(pieces)
+    chance = pd.Series(-np.expm1(-expected), index=pieces.index)
     of_size = PUBLISHED_RATIO / (PUBLISHED_RATIO + chance)
     return pieces["causal_ratio"].fillna(1.0).clip(upper=of_size.fillna(1.0))
 

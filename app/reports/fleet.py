@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
-from app.answers.failures import incidents, summary, verdicts
+from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group
 from app.reports.report import Report, Section, defined, rests_on, section
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.failures.incident_rate import IncidentSummary
+    from analytics.failures.misattribution import SizeChance
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
     from app.answers.content import Answer, Missing
@@ -66,6 +67,7 @@ class _Parts:
     rate: Answer
     weeks: Answer
     failures: FailureSummary
+    chance: tuple[SizeChance, ...]
     incidents: IncidentSummary
     costliest: Table
     fleet: Fleet
@@ -109,6 +111,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
+        chance=ask(trust.by_chance, selection, conf_level=conf_level),
         incidents=counted,
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
@@ -161,7 +164,7 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
         section("Failure rate", (chart if several else None, by_week)),
-        _causes(parts.failures, parts.selection),
+        _causes(parts),
         Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
         section("Time to failure by job size", parts.rate.blocks),
         parts.gpu_hours,
@@ -171,15 +174,17 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     )
 
 
-def _causes(failures: FailureSummary, selection: Selection) -> Section:
-    """What failed, and whose fault it was."""
+def _causes(parts: _Parts) -> Section:
+    """What failed, whose fault it was, and how often chance would say so."""
+    failures = parts.failures
     return section(
         "Causes",
         (
             *summary.ranking(failures),
             summary.by_domain(failures),
-            summary.by_cause(failures, selection),
+            summary.by_cause(failures, parts.selection),
             summary.by_state(failures),
+            trust.by_size(parts.chance),
         ),
     )
 

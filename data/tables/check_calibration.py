@@ -1,6 +1,6 @@
 """How often checks fire around the end of attempts."""
 
-from data.tables.table import Table, bigint, double, varchar
+from data.tables.table import Table, bigint, boolean, double, varchar
 
 CHECK_CALIBRATION = Table(
     "check_calibration",
@@ -10,6 +10,7 @@ CHECK_CALIBRATION = Table(
         "cluster": varchar("name of the cluster"),
         "signal": varchar("name of the check, xid <code>, sxid <code>, or node <state>"),
         "severity": varchar("severity of its events; NULL unknown"),
+        "speaks": boolean("whether such events speak for causes: outages, critical and fatal ones"),
         "n_completed_attempts": bigint("attempts that completed"),
         "n_completed_attempts_hit": bigint("of these, attempts with such an event near their end"),
         "n_completed": bigint("nodes of attempts that completed"),
@@ -19,8 +20,8 @@ CHECK_CALIBRATION = Table(
         "n_failed_node_days": bigint("days of nodes with such an event near such an end"),
         "background_node_days": double("node-days that attempts held while its source was read"),
         "n_background_hits": bigint(
-            "windows of time in which it fired on a node whose attempts ran on or completed; 0 for "
-            "severities that name no cause"
+            "windows of time in which it fired on a node whose attempts ran on or completed; 0 "
+            "where it does not speak for causes"
         ),
         "rate_per_node_day": double(
             "rate of firing by chance, drawn towards 0 where little is known"

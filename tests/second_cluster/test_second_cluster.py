@@ -5,17 +5,23 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from app.actions import Options, ingest_files
+from app.answers.failures import summary
+from app.ask import of_store
+from data.filters import Selection
 from data.store import Store
-from tests.second_cluster.cluster import Cluster, Plan
+from tests.second_cluster.cluster import UNRELATED, Cluster, Plan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SMALL = Plan({1: 700, 4: 150, 64: 40, 512: 45})
+NOISE = 1 + SMALL.noisy_nodes * (SMALL.noise - 1) / SMALL.n_nodes
+"""Times that the fleet fires more often than its quiet nodes."""
 LARGE = Plan({1: 6000, 2: 1500, 8: 1000, 32: 500, 128: 500, 256: 500, 512: 700}, n_nodes=1024)
 
 
@@ -50,8 +56,13 @@ def scores(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    return judged(Cluster(SMALL), tmp_path_factory.mktemp("second"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("second")
+
+
+@pytest.fixture(scope="module")
+def small(folder: Path) -> pd.DataFrame:
+    return judged(Cluster(SMALL), folder)
 
 
 def test_what_broke_is_named_at_any_size(small: pd.DataFrame) -> None:
@@ -64,6 +75,20 @@ def test_unrelated_checks_never_turn_a_user_s_failure_into_hardware(small: pd.Da
     found = scores(small)
     assert found["n_user"].min() >= 10
     assert found["called_hardware"].max() == 0.0
+
+
+@pytest.mark.usefixtures("small")
+def test_what_chance_would_do_is_told_by_size(folder: Path) -> None:
+    with closing(Store.open(folder / "store")) as store:
+        answer = summary.answer(of_store(store), Selection())
+    sizes = {size.nodes_to: size for size in answer.record["misattribution_by_size"]}
+    expected = -np.expm1(-512 / 96 * (sum(rate for _, rate in UNRELATED.values()) * NOISE))
+    assert sizes[512].hit_by_chance.lower <= expected <= sizes[512].hit_by_chance.upper
+    assert sizes[512].misattributed.value <= 0.005
+    assert sizes[1].hit_by_chance.value < 0.01
+    assert [row[0] for row in answer.table("misattribution_by_size").values] == [
+        "1 node", "3 to 4 nodes", "33 to 64 nodes", "257 to 512 nodes",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -29,6 +29,8 @@ def calibrate(connection: duckdb.DuckDBPyConnection, window_us: int) -> None:
         connection.execute("INSERT INTO check_calibration BY NAME FROM counts")
 
 
+_SPEAKS = "(kind = 'node_event' OR coalesce(severity IN ('critical', 'fatal'), false))"
+"""Condition of an observation that speaks for a cause."""
 _REACH = f"""
 CREATE OR REPLACE TEMP TABLE reach AS
 WITH span AS (
@@ -50,11 +52,11 @@ FROM job_nodes JOIN span USING (cluster) WHERE start_at IS NOT NULL
 GROUP BY cluster, from_us, to_us, node
 """
 """Node-days that attempts held; jobs that share a node hold it at most all the time."""
-_BACKGROUND = """
+_BACKGROUND = f"""
 CREATE OR REPLACE TEMP TABLE background AS
 WITH apart AS (
   SELECT id, kind, cluster, signal, severity, node, at_us, at_us // $day AS day FROM observation
-  WHERE (kind = 'node_event' OR severity IN ('critical', 'fatal'))
+  WHERE {_SPEAKS}
     AND (kind, id) NOT IN (SELECT (kind, id) FROM near WHERE state <> 'COMPLETED')),
 busy AS (
   SELECT cluster, node, epoch_us(start_at) AS start_us, epoch_us(end_at) AS end_us,
@@ -66,7 +68,7 @@ FROM apart JOIN busy USING (cluster, node, day)
 WHERE at_us >= start_us AND (end_us IS NULL OR at_us < end_us) GROUP BY ALL
 """
 """Windows of time in which a check fired on a node that an attempt held, which ran on."""
-_COUNTS = """
+_COUNTS = f"""
 WITH ends AS (
   SELECT reach.cluster, from_us, to_us,
     count(*) FILTER (state = 'COMPLETED') AS n_completed_attempts,
@@ -78,7 +80,7 @@ WITH ends AS (
     AND epoch_us(end_at) BETWEEN from_us AND to_us
   GROUP BY ALL),
 hit AS (
-  SELECT cluster, signal, severity,
+  SELECT cluster, signal, severity, bool_or({_SPEAKS}) AS speaks,
     count(DISTINCT (job, node)) FILTER (state = 'COMPLETED') AS n_completed_hits,
     count(DISTINCT job) FILTER (state = 'COMPLETED') AS n_completed_attempts_hit,
     count(DISTINCT (job, node)) FILTER (state IN ('FAILED', 'NODE_FAIL')) AS n_failed_hits,
