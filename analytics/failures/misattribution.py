@@ -110,8 +110,7 @@ def _shares(attempts: pd.DataFrame, checks: pd.DataFrame, conf_level: float) -> 
 def _counting(checks: pd.DataFrame, size: int) -> Floats:
     """1 for each check that counts as evidence for an attempt on so many nodes, else 0."""
     pieces = checks.assign(n_nodes=size, n_hits=np.nan, node_days=np.nan)
-    counting: Floats = not_by_chance(pieces).ge(NAMING).astype("float64").to_numpy()
-    return counting
+    return np.asarray(not_by_chance(pieces).ge(NAMING), dtype=np.float64)
 
 
 def _weighted(
