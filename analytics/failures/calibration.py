@@ -10,6 +10,7 @@ from scipy import special
 
 CONF_LEVEL = 0.90
 """Of the bound of chance: a check is discounted by what its hits around successes prove."""
+_TAIL = (1.0 - CONF_LEVEL) / 2.0
 PUBLISHED_RATIO = 0.01
 """Share of completed jobs that may see a failed check: Kokolis et al., arXiv 2410.21680."""
 
@@ -119,18 +120,38 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     ...     "background_node_days": [0.0, 0.0, 2000.0], "window_minutes": 15.0})).round(3).tolist()
     [0.986, 0.0, 0.399]
     """
-    hits, total = calibration["n_completed_hits"], calibration["n_completed"]
-    tail = (1.0 - CONF_LEVEL) / 2.0
-    lower = special.betaincinv(hits.clip(lower=1), total - hits + 1, tail)
-    share = pd.Series(np.where(hits.gt(0), lower, 0.0), index=calibration.index)
     failed = calibration["n_failed"]
-    hit = calibration["n_failed_hits"] / failed.where(failed.gt(0))
+    ratio = attributable_fraction(
+        calibration["n_completed_hits"],
+        calibration["n_completed"],
+        calibration["n_failed_hits"],
+        failed,
+    )
     held = calibration["background_node_days"].clip(lower=LEAST_NODE_DAYS)
     rate = calibration["n_background_hits"] / held
     expected = failed * rate * _window_days(calibration)
-    ratio = 1.0 - share / hit.where(hit.gt(0))
-    seen = special.gammaincinv(calibration["n_failed_node_days"] + 0.5, tail)
+    seen = special.gammaincinv(calibration["n_failed_node_days"] + 0.5, _TAIL)
     return ratio.clip(upper=1.0 - expected / seen).clip(lower=0.0)
+
+
+def attributable_fraction(
+    hits: pd.Series, total: pd.Series, failed_hits: pd.Series, failed: pd.Series
+) -> pd.Series:
+    """1 - f_low / h, at least 0: what success does not show of what failure shows.
+
+    f = hits / total of what completed, f_low its lower bound (Clopper and Pearson, 90 %), h =
+    failed_hits / failed of what failed. NaN where h is 0 or unknown, or hits exceed their total.
+
+    Examples
+    --------
+    >>> attributable_fraction(*(pd.Series([n]) for n in (10, 1000, 40, 100))).round(3).tolist()
+    [0.986]
+    """
+    lower = special.betaincinv(hits.clip(lower=1), total - hits + 1, _TAIL)
+    share = pd.Series(np.where(hits.gt(0), lower, 0.0), index=hits.index)
+    hit = failed_hits / failed.where(failed.gt(0))
+    ratio: pd.Series = (1.0 - share / hit.where(hit.gt(0))).clip(lower=0.0)
+    return ratio
 
 
 def not_by_chance(pieces: pd.DataFrame) -> pd.Series:
