@@ -21,6 +21,11 @@ LEDGER_GROUPS: Final[tuple[LedgerGroup, ...]] = get_args(LedgerGroup)
 RateGroup: TypeAlias = Literal["week", "partition", "rack", "node_age"]
 """What the failure rate can be divided by."""
 RATE_GROUPS: Final[tuple[RateGroup, ...]] = get_args(RateGroup)
+FailureDefinition: TypeAlias = Literal["infrastructure", "paper", "hardware", "scheduler"]
+"""What an attempt must have to count as a failure; `data.definitions` has the conditions."""
+FAILURE_DEFINITIONS: Final[tuple[FailureDefinition, ...]] = get_args(FailureDefinition)
+DEFINITION: Final[FailureDefinition] = "infrastructure"
+"""The definition by which everything is counted, unless another is asked for."""
 GPUS_PER_NODE = 8.0
 """GPUs of one node, taken where no record says how many."""
 
@@ -49,10 +54,17 @@ class FailureCounts:
     """End of the period counted (exclusive)."""
     attempts_without_gpus: int
     """Attempts left out because they have no GPUs or their number is unknown."""
+    definition: FailureDefinition = DEFINITION
+    """By which attempts count as failed."""
     by_hardware: int | None = None
     """Of the failed attempts counted, those whose verdict is hardware; None without attempts."""
+    by_system_software: int | None = None
+    """Of them, those whose verdict is system software."""
     by_lost_node: int | None = None
     """Of them, those whose node the scheduler lost, whatever the verdict."""
+    by_node: Columns | None = None
+    """Columns failures, exposure_node_days of jobs of all sizes; a row for each node with exposure.
+    None where nodes are not told apart."""
 
 
 def sums_by_group(

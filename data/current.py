@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -13,8 +15,10 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of what data.tables declares."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ def read_current(root: Path) -> Current | None:
             f"{path}: is not what a publish writes ({error}): restore it from a backup"
         ) from None
     numbers = all(type(one) is int for one in (current.snapshot, current.schema_version))
-    if not numbers or current.file != f"warehouse-{current.snapshot}.duckdb":
+    hashed = isinstance(current.sha256, str) and _DIGEST.fullmatch(current.sha256)
+    if not (numbers and hashed) or current.file != f"warehouse-{current.snapshot}.duckdb":
         raise StoreError(f"{path}: is not what a publish writes: restore it from a backup")
     if not (root / current.file).is_file():
         raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
@@ -94,7 +99,31 @@ def refuse_newer(root: Path, current: Current | None) -> None:
         )
 
 
-def damaged(path: Path, error: Exception) -> StoreError:
-    """The error of a snapshot that DuckDB cannot open."""
-    first_line = str(error).split("\n", 1)[0]
-    return StoreError(f"{path}: cannot be opened ({first_line}): restore it from a backup")
+def copy_published(root: Path, current: Current, target: Path) -> None:
+    """Copies the published snapshot, and refuses one that is not what was published.
+
+    Raises
+    ------
+    StoreError
+        Where its SHA-256 is not the one that CURRENT states; the copy is removed.
+    """
+    digest = hashlib.sha256()
+    with (root / current.file).open("rb") as published, target.open("wb") as copy:
+        while chunk := published.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+    if digest.hexdigest() != current.sha256:
+        target.unlink()
+        raise damaged(root / current.file, "its SHA-256 is not the one that CURRENT states")
+
+
+def damaged(path: Path, reason: str) -> StoreError:
+    """The error of a snapshot that is not as it was published: what is wrong, and the ways back."""
+    number = int(path.stem.rpartition("-")[2])
+    ways = "restore it from a backup"
+    if path.with_name(f"warehouse-{number - 1}.duckdb").is_file():
+        ways += (
+            f", or remove it and CURRENT to go back to snapshot {number - 1}, and ingest again "
+            "what came since"
+        )
+    return StoreError(f"{path}: is damaged ({reason}): {ways}")

@@ -1,30 +1,57 @@
-"""What counts as a failure of the infrastructure: the present definitions, and who counts by which.
+"""What counts as a failure: one dictionary of named definitions, each a condition on a verdict.
 
-Each is a condition on a verdict, by its columns `domain` and `node_lost`; that of an attempt that
-gets a verdict at all is one on `jobs`.
+Rate, MTTF, ETTR, ledger and incidents count by `infrastructure`; the rate can be asked by another.
 """
 
-HARDWARE_OR_LOST_NODE = "(domain = 'hardware' OR node_lost)"
-"""Hardware by any evidence, or a node lost whatever the verdict.
+from __future__ import annotations
 
-Counted by failure rate, MTTF and their groups, of attempts with exposure: those without GPUs count
-in no rate of a cluster that has GPUs.
+from typing import TYPE_CHECKING, Final
+
+from analytics.frames import DEFINITION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.frames import FailureDefinition
+
+NOT_BY_ITS_USER: Final = "(ended_by_user IS NOT TRUE OR method = 'human')"
+"""What a user cancelled is no failure, whatever its evidence; a person can decide that it was."""
+
+_CONDITIONS: Final[Mapping[FailureDefinition, str]] = {
+    "infrastructure": "domain IN ('hardware', 'system_software') OR node_lost",
+    "paper": "state = 'NODE_FAIL' OR state = 'FAILED' AND critical_check",
+    "hardware": "domain = 'hardware' OR node_lost",
+    "scheduler": "node_lost",
+}
+
+FAILED_BY: Final[Mapping[FailureDefinition, str]] = {
+    name: f"({NOT_BY_ITS_USER} AND ({condition}))" for name, condition in _CONDITIONS.items()
+}
+"""Definition -> its condition on the columns of `failures`, or of `verdict` in `data.said`.
+
+- infrastructure: verdict hardware or system software by any evidence that survives the weighing,
+  or NODE_FAIL or another lost node, whatever the verdict;
+- paper: NODE_FAIL, or FAILED with a critical or fatal health event near its end, whatever the
+  verdict (Kokolis et al., arXiv 2410.21680);
+- hardware: verdict hardware, or a lost node;
+- scheduler: a lost node alone.
 """
 
-EXPOSED_HARDWARE_OR_LOST_NODE = f"(exposed AND {HARDWARE_OR_LOST_NODE})"
-"""The same where attempts without exposure are listed too, with a column `exposed` that tells.
+INFRASTRUCTURE: Final = FAILED_BY[DEFINITION]
+"""What every count goes by that lets nobody choose."""
 
-Counted by the causes of failures (`faultline failures` and its page).
-"""
+DEFAULT_SINCE_SCHEMA: Final = 6
+"""Schema version from which on the rate counts by it; before, by `hardware`."""
 
-INFRASTRUCTURE = "(domain IN ('hardware', 'system_software') OR node_lost)"
-"""Hardware or system software by any evidence, or a node lost whatever the verdict.
+UNEXPLAINED: Final = f"({NOT_BY_ITS_USER} AND cause = 'unknown' AND NOT node_lost)"
+"""Failed, the node was not lost, and no record says why."""
 
-Counted by the ledger, runs, ETTR and incidents, of attempts of any size.
-"""
-
-FAILED = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
+FAILED: Final = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
   WHEN 'TIMEOUT' THEN true WHEN 'OUT_OF_MEMORY' THEN true WHEN 'BOOT_FAIL' THEN true
   WHEN 'DEADLINE' THEN true WHEN 'REQUEUED' THEN true
   ELSE failed_node IS NOT NULL OR coalesce(contains(flags, 'REQUEUE'), false) END"""
 """Condition of an attempt that gets a verdict: it failed, or was requeued."""
+
+ENDED_BY_USER: Final = """coalesce(state = 'CANCELLED'
+  AND state_raw IS DISTINCT FROM 'CANCELLED by 0', false)"""
+"""Condition of an attempt that its user ended: cancelled, and not by root (user id 0)."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from analytics.frames import DEFINITION
+
+if TYPE_CHECKING:
+    from analytics.frames import FailureDefinition
 
 MTTF_MIN_GPUS = 129
 """Smallest job that `mttf` counts by default: the paper's "> 128 GPUs"."""
@@ -23,6 +28,8 @@ class Selection:
     """Smallest job counted; a page or command may have a default of its own."""
     by_size_min_gpus: int = 0
     """Smallest job of the size classes: what was asked for, whatever the default of `min_gpus`."""
+    definition: FailureDefinition = DEFINITION
+    """What counts as a failure in the rate; ledger, runs and incidents go by the default."""
 
     @property
     def rows(self) -> Selection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import math
+import reprlib
 import tomllib
 import zoneinfo
 from dataclasses import asdict, dataclass, field, fields
@@ -14,6 +14,7 @@ from analytics.efficiency.run_rule import RunRule
 from analytics.errors import AnalysisError
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
+from analytics.fleet.node_identity import folded
 from data.errors import SiteError
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ _MINUTES = {
     "restart_min": "restart_s",
 }
 _YEAR_MIN = 365 * 24 * 60
+MAX_BYTES = 1_000_000
+"""Size of a site.toml."""
+MAX_GPUS_PER_NODE = 1_024
+MAX_PRICE = 1e6
+MAX_TEXT = 200
+"""Characters of a name: model, zone, scheduler, currency."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +129,14 @@ class Smtp:
         if name == "port":
             text = str(value)
             if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 65536:
-                raise SiteError(f"{place} must be a port, got {value!r}: e.g. 587")
+                raise SiteError(f"{place} must be a port, got {_shown(value)}: e.g. 587")
             return int(text)
         if not isinstance(value, str) or any(char in value for char in "\r\n"):
-            raise SiteError(f"{place} must be text on one line, got {value!r}: mend it")
+            raise SiteError(f"{place} must be text on one line, got {_shown(value)}: mend it")
         if name == "security" and value not in SECURITY:
-            raise SiteError(f"{place} must be {', '.join(SECURITY)}, got {value!r}: choose one")
+            raise SiteError(
+                f"{place} must be {', '.join(SECURITY)}, got {_shown(value)}: choose one"
+            )
         return value
 
 
@@ -144,6 +153,8 @@ class Site:
     taxonomy: Mapping[str, Any] = field(default_factory=dict)
     """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
     runs: Runs = field(default_factory=Runs)
+    nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Node -> its other names; a node without any is never taken for another one."""
 
     @property
     def causes(self) -> Taxonomy:
@@ -171,17 +182,22 @@ def load_site(root: Path) -> Site:
     """
     path = root / "site.toml"
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         content = b""
     except OSError as error:
         raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    if len(content) > MAX_BYTES:
+        raise SiteError(f"{path}: is larger than {MAX_BYTES:,} bytes: shorten it")
     digest = hashlib.sha256(content).hexdigest()
     try:
         document = tomllib.loads(content.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # broken TOML, no UTF-8, or a number of thousands of digits
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
-    known = ("cluster", "attribution", "taxonomy", "reports", "runs", *RESERVED_SECTIONS)
+    except RecursionError:
+        raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
+    known = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -203,6 +219,7 @@ def load_site(root: Path) -> Site:
         smtp=_smtp(path, document.get("reports", {})),
         taxonomy=_taxonomy(path, document.get("taxonomy", {})),
         runs=_runs(path, document.get("runs", {})),
+        nodes=_nodes(path, document.get("nodes", {})),
     )
     try:
         weights(weighing.table, site.causes)
@@ -225,22 +242,28 @@ def _cluster(path: Path, name: str, values: object) -> ClusterSite:
     """One [cluster.<name>]."""
     place = f"cluster.{name}"
     stated = _section(path, place, values, _names(ClusterSite))
-    for key, kind, rule in (
-        ("gpus_per_node", int, "a whole number > 0, e.g. 8"),
-        ("gpu_hour_price", (int, float), "a number > 0, e.g. 2.5"),
+    for key, kind, most, rule in (
+        ("gpus_per_node", int, MAX_GPUS_PER_NODE, "a whole number > 0, at most 1,024, e.g. 8"),
+        ("gpu_hour_price", (int, float), MAX_PRICE, "a number > 0, at most 1,000,000, e.g. 2.5"),
     ):
         value = stated.get(key)
         if value is not None and (
-            not isinstance(value, kind) or value is True or not 0 < value < math.inf
+            not isinstance(value, kind) or value is True or not 0 < value <= most
         ):
-            raise SiteError(f"{path}: {place}.{key} must be {rule}, got {value!r}: mend it")
+            raise SiteError(f"{path}: {place}.{key} must be {rule}, got {_shown(value)}: mend it")
     for key in ("gpu_model", "timezone", "scheduler", "currency"):
-        if not isinstance(stated.get(key, ""), str):
-            raise SiteError(f"{path}: {place}.{key} must be text, got {stated[key]!r}: quote it")
+        value = stated.get(key, "")
+        if not isinstance(value, str):
+            raise SiteError(f"{path}: {place}.{key} must be text, got {_shown(value)}: quote it")
+        if len(value) > MAX_TEXT:
+            raise SiteError(
+                f"{path}: {place}.{key} must be at most {MAX_TEXT} characters, got "
+                f"{_shown(value)}: shorten it"
+            )
     zone = stated.get("timezone")
     if zone is not None and zone not in zoneinfo.available_timezones():
         raise SiteError(
-            f"{path}: {place}.timezone must be an IANA zone, got {zone!r}: "
+            f"{path}: {place}.timezone must be an IANA zone, got {_shown(zone)}: "
             + _nearest(zone, tuple(zoneinfo.available_timezones()), example="Europe/Berlin")
         )
     return ClusterSite(**stated)
@@ -253,13 +276,14 @@ def _attribution(path: Path, values: object) -> Attribution:
         value = stated.get(key, 0)
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1440:
             raise SiteError(
-                f"{path}: attribution.{key} must be minutes from 0 to 1440, got {value!r}: mend it"
+                f"{path}: attribution.{key} must be minutes from 0 to 1440, got {_shown(value)}: "
+                "mend it"
             )
     weighing = _section(path, "attribution.weights", stated.get("weights", {}))
     rules = stated.get("rules", [])
     if not isinstance(rules, list):
         raise SiteError(
-            f"{path}: attribution.rules must be sections, got {rules!r}: "
+            f"{path}: attribution.rules must be sections, got {_shown(rules)}: "
             "write [[attribution.rules]]"
         )
     rules = tuple(_section(path, "attribution.rules", one) for one in rules)
@@ -281,6 +305,27 @@ def _runs(path: Path, values: object) -> Runs:
     return Runs(rule, _assumed(path, "runs", own), _assumed(path, "runs.one_node", one))
 
 
+def _nodes(path: Path, values: object) -> dict[str, tuple[str, ...]]:
+    """The section [nodes]: each node with its other names, of which none is another node's."""
+    stated: dict[str, tuple[str, ...]] = {}
+    owner: dict[str, str] = {}
+    for node, names in _section(path, "nodes", values).items():
+        place = f"{path}: nodes.{node}"
+        if not isinstance(names, list) or not all(
+            isinstance(name, str) and folded(name) for name in names
+        ):
+            raise SiteError(
+                f"{place} must be a list of the node's other names, got {names!r}: write e.g. "
+                f'"{node}" = ["{node}-mgmt", "10.0.0.17"]'
+            )
+        stated[node] = tuple(names)
+        for name in (node, *names):
+            other = owner.setdefault(folded(name), node)
+            if other != node:
+                raise SiteError(f"{place}: {name!r} is a name of {other!r} too: leave one of them")
+    return stated
+
+
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:
     """The three times of one section."""
     return Assumed(
@@ -299,10 +344,10 @@ def _range(place: str, value: object, *, zero: bool) -> tuple[float, float]:
     if not known or not all(0 <= end <= _YEAR_MIN and (zero or end > 0) for end in ends):
         raise SiteError(
             f"{place} must be minutes {'>= 0' if zero else '> 0'}, at most a year, or a range of "
-            f"them, got {value!r}: write e.g. 30 or [15, 60]"
+            f"them, got {_shown(value)}: write e.g. 30 or [15, 60]"
         )
     if ends[0] > ends[1]:
-        raise SiteError(f"{place} must be a range [low, high], got {value!r}: swap its ends")
+        raise SiteError(f"{place} must be a range [low, high], got {_shown(value)}: swap its ends")
     return ends[0] * 60.0, ends[1] * 60.0
 
 
@@ -325,11 +370,20 @@ def _smtp(path: Path, values: object) -> Smtp:
         raise SiteError(f"{path}: {error}") from None
 
 
+def _shown(value: object) -> str:
+    """A value as it was written, cut where it is long."""
+    cut = reprlib.Repr()
+    cut.maxstring = cut.maxlong = cut.maxother = 100
+    return cut.repr(value)
+
+
 def _section(path: Path, place: str, values: object, known: tuple[str, ...] = ()) -> dict[str, Any]:
     """A TOML table; where its keys are known, one that nothing reads is refused."""
     if not isinstance(values, dict):
         section = "cluster.<name>" if place.startswith("cluster") else place
-        raise SiteError(f"{path}: {place} must be a section, got {values!r}: write [{section}]")
+        raise SiteError(
+            f"{path}: {place} must be a section, got {_shown(values)}: write [{section}]"
+        )
     if known:
         _refuse_unknown(path, place, values, known)
     return values

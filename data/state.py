@@ -15,11 +15,19 @@ from typing import TYPE_CHECKING, Any
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 WAIT_S = 30.0
 """Seconds that a writer waits for another one."""
+EMPTIED_S = 1.0
+"""Seconds that a file without tables has to be one that another process is making."""
+SCHEMA_VERSION = 1
+"""Version of the tables below, as `PRAGMA user_version` tells it."""
+_REMEDY = (
+    "put it back from a backup, or `faultline annotate --restore` makes it anew with the "
+    "annotations that the snapshot holds"
+)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS annotations (
   annotation_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL,
@@ -79,9 +87,49 @@ class State:
         self._path = root / "state.sqlite"
 
     def create(self) -> None:
-        """Makes the file and the tables that are not there yet."""
-        with self._writing():
-            pass
+        """Makes the file and the tables that are not there yet; refuses a damaged one."""
+        with self._writing() as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise StoreError(f"{self._path}: is damaged ({found}): {_REMEDY}")
+
+    def refuse_lost(self, n_annotations: int) -> None:
+        """Refuses a store without the file whose snapshot holds annotations."""
+        if n_annotations and not self._path.exists():
+            raise StoreError(
+                f"{self._path}: is gone, and with it all that people said but {n_annotations:,} "
+                f"annotations: {_REMEDY}"
+            )
+
+    def restore_annotations(
+        self, annotations: Sequence[tuple[str, str, str, str, str, str]], *, author: str
+    ) -> None:
+        """Makes the file anew with annotations that a snapshot holds; what was there stays aside.
+
+        Parameters
+        ----------
+        annotations
+            annotation_id, target, author, made_at, field, value.
+
+        Raises
+        ------
+        StoreError
+            Where the file is there and sound.
+        """
+        if self._path.exists():
+            if not self._is_damaged():
+                raise StoreError(f"{self._path}: is sound: there is nothing to restore")
+            moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+            for path in self._path.parent.glob("state.sqlite*"):
+                if path.name in ("state.sqlite", "state.sqlite-wal", "state.sqlite-shm"):
+                    path.rename(path.with_name(f"damaged-{moment}-{path.name}"))
+        with self._writing() as connection:
+            connection.executemany(
+                "INSERT INTO annotations (annotation_id, target, author, made_at, field, value) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                annotations,
+            )
+            audited(connection, author, "restore", {"annotations": len(annotations)})
 
     def record(self, author: str, action: str, detail: dict[str, Any]) -> None:
         """Writes one line of the audit."""
@@ -169,13 +217,37 @@ class State:
         )
         return "-".join(str(part) for part in rows[0]) if rows else ""
 
+    def _is_damaged(self) -> bool:
+        """Whether the file is no database, a broken one, or one without tables."""
+        try:
+            with closing(sqlite3.connect(self._address(), uri=True)) as connection:
+                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                return found != "ok" or not _has_tables(connection)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                return True
+            raise
+
+    def _refuse_emptied(self, connection: sqlite3.Connection) -> None:
+        """Refuses a file without tables beside a published snapshot: a publish makes them first."""
+        patience = time.monotonic() + EMPTIED_S
+        while self._published() and not _has_tables(connection):
+            if time.monotonic() > patience:
+                raise StoreError(f"{self._path}: was emptied: {_REMEDY}")
+            time.sleep(0.05)
+
+    def _published(self) -> bool:
+        """Whether the store has a snapshot."""
+        return self._path.with_name("CURRENT").exists()
+
     def _read(self, sql: str, parameters: dict[str, Any]) -> list[Any]:
         """Rows of a query; none where nobody has said anything yet."""
         if not self._path.exists():
             return []
         with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
-            if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+            self._refuse_emptied(connection)
+            if not _has_tables(connection):
                 return []  # another process is making it
             return connection.execute(sql, parameters).fetchall()
 
@@ -188,6 +260,7 @@ class State:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that no other writer is beside; the tables are there."""
+        known = self._path.exists()
         with (
             self._told(),
             closing(
@@ -196,12 +269,24 @@ class State:
         ):
             _begin(connection)
             try:
+                if known:
+                    self._refuse_emptied(connection)
+                self._refuse_newer(connection)
                 _make_tables(connection)
                 yield connection
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
+
+    def _refuse_newer(self, connection: sqlite3.Connection) -> None:
+        """Refuses tables that a newer version made."""
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self._path}: was written by a newer Faultline (schema {version}, this one reads "
+                f"{SCHEMA_VERSION}): upgrade Faultline"
+            )
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -210,9 +295,14 @@ class State:
             yield
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self._path}: cannot be read or written ({error}): check access, or restore it "
-                "from a backup"
+                f"{self._path}: cannot be read or written ({error}): check access; where it is "
+                f"damaged, {_REMEDY}"
             ) from None
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether the file holds more than nothing."""
+    return bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall())
 
 
 def _begin(connection: sqlite3.Connection) -> None:
@@ -242,6 +332,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         known = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
         if (column,) not in known:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def audited(

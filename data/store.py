@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from data.columns import columns_of
-from data.current import SCHEMA_VERSION, Current, damaged, read_current, refuse_newer
+from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer
+from data.database_errors import told_of
 from data.errors import StoreError
 from data.said import Said, read_said
+from data.state import State
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,9 +58,9 @@ class Store:
         self.current = current
         self.said = said
         self._lock = threading.Lock()
-        try:
+        with told_of(self.path):
             self._connection = duckdb.connect(
-                str(root / current.file),
+                str(self.path),
                 read_only=True,
                 config={
                     "memory_limit": READ_MEMORY,
@@ -67,14 +69,21 @@ class Store:
                     "python_enable_replacements": "false",
                 },
             )
-        except duckdb.Error as error:
-            raise damaged(root / current.file, error) from None
-        self._connection.execute("SET GLOBAL TimeZone='UTC'")
+            self._connection.execute("SET GLOBAL TimeZone='UTC'")
 
     @classmethod
     def open(cls, root: Path) -> Store:
         """The store below `root`, at its present snapshot; an older one is migrated first."""
-        return cls(root, require_current(root), read_said(root))
+        store = cls(root, require_current(root), read_said(root))
+        if not store.said.version:
+            ((n_annotations,),) = store.rows("SELECT count(*) FROM annotations")
+            State(root).refuse_lost(n_annotations)
+        return store
+
+    @classmethod
+    def without_said(cls, root: Path) -> Store:
+        """The snapshot alone, whatever became of what people said."""
+        return cls(root, require_current(root), Said())
 
     @property
     def snapshot(self) -> int:
@@ -88,17 +97,17 @@ class Store:
 
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
-        with self._cursor() as cursor:
+        with told_of(self.path), self._cursor() as cursor:
             return cursor.execute(sql, self._named(sql, parameters)).df()
 
     def columns(self, sql: str, parameters: dict[str, Any] | None = None) -> Columns:
         """Columns of a query as arrays, made without pandas: NaN, NaT or None where unknown."""
-        with self._cursor() as cursor:
+        with told_of(self.path), self._cursor() as cursor:
             return columns_of(cursor.execute(sql, self._named(sql, parameters)))
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query as tuples; the parameters that it names are bound."""
-        with self._cursor() as cursor:
+        with told_of(self.path), self._cursor() as cursor:
             return cursor.execute(sql, self._named(sql, parameters)).fetchall()
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ class GoodputLedger:
         One of each bucket, in the order of `BUCKETS`; only those of jobs where a filter leaves
         jobs alone.
     losses
-        Lost work by bucket and cause, the largest first.
+        Lost work by bucket and cause: of failures first, then the largest first.
     rule_first_order_gpu_hours, rule_second_order_gpu_hours
         Goodput loss as the RSC paper counts it: of failed attempts, and of attempts that the
         requeue of one preempted.
@@ -184,6 +184,18 @@ class GoodputLedger:
         if (productive := self.bucket("productive")) is not None:
             steps.append(Step(productive.kind.title, productive, 0.0, left / total))
         return tuple(steps)
+
+    @property
+    def failure_losses(self) -> dict[str, Estimate]:
+        """GPU-hours lost to failures by cause, the largest first; `unknown` where none is named.
+
+        This is the one cost of failures: what else is counted of them is called what it is.
+        """
+        return {
+            loss.cause or "unknown": loss.gpu_hours
+            for loss in self.losses
+            if loss.bucket == "lost_work"
+        }
 
     def bucket(self, name: str) -> Bucket | None:
         """One bucket; None where the selection leaves it out."""
@@ -348,7 +360,7 @@ def _bucket(
 
 
 def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ...]:
-    """Lost work by bucket and cause."""
+    """Lost work by bucket and cause: of failures first, then the largest first."""
     lost = rows[rows["rule_gpu_seconds"].notna()]
     losses = [
         Loss(
@@ -360,7 +372,16 @@ def _losses(rows: pd.DataFrame, total: int, conf_level: float) -> tuple[Loss, ..
         )
         for (bucket, cause), part in lost.groupby(["bucket", "cause"], dropna=False)
     ]
-    return tuple(sorted(losses, key=lambda loss: (-(loss.gpu_hours.value or 0.0), str(loss.cause))))
+    return tuple(
+        sorted(
+            losses,
+            key=lambda loss: (
+                loss.bucket != "lost_work",
+                -(loss.gpu_hours.value or 0.0),
+                str(loss.cause),
+            ),
+        )
+    )
 
 
 def _by_rule(rows: pd.DataFrame, chosen: pd.Series) -> float | None:

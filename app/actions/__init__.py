@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.ledger import build_ledger, names_ledger
-from app.actions.people import FIELDS, STATUSES, annotate, login, undo
+from app.actions.people import FIELDS, STATUSES, annotate, login, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -10,9 +10,17 @@ from app.actions.queries import (
     rename_query,
     save_query,
 )
-from app.actions.records import DemoBuilt, build_demo, checked_zone, ingest_files, sources
+from app.actions.records import (
+    DemoBuilt,
+    build_demo,
+    checked_zone,
+    ingest_files,
+    mappings,
+    sources,
+)
 from data.errors import DataError
 from data.ingest import IngestResult, Options
+from data.ingest.failure_mapping import uploaded
 from data.state import Annotation
 
 __all__ = [
@@ -32,10 +40,13 @@ __all__ = [
     "ingest_files",
     "kept_queries",
     "login",
+    "mappings",
     "names_ledger",
     "prepare_queries",
     "rename_query",
+    "restore_said",
     "save_query",
     "sources",
     "undo",
+    "uploaded",
 ]

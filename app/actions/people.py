@@ -55,7 +55,7 @@ def annotate(
     """
     checked = _checked(root, field, value)
     with contextlib.closing(Store.open(root)) as store:
-        _refuse_unknown(store, target)
+        target = _known(store, target)
     return State(root).annotate(target, field, checked, author=author or login())
 
 
@@ -71,8 +71,25 @@ def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annota
     return State(root).undo(annotation_id, author=author or login())
 
 
-def _refuse_unknown(store: Store, target: str) -> None:
-    """Refuses a target that the store does not hold."""
+def restore_said(root: Path, *, author: str | None = None) -> int:
+    """Makes a lost state.sqlite anew with the annotations that the snapshot holds; how many.
+
+    Raises
+    ------
+    DataError
+        Where the file is there and sound.
+    """
+    with contextlib.closing(Store.without_said(root)) as store:
+        held = store.rows(
+            "SELECT annotation_id, target, author, strftime(made_at, '%Y-%m-%dT%H:%M:%S+00:00'), "
+            "field, value FROM annotations ORDER BY made_at, annotation_id"
+        )
+    State(root).restore_annotations(held, author=author or login())
+    return len(held)
+
+
+def _known(store: Store, target: str) -> str:
+    """The target as the store calls it; refuses one that it does not hold."""
     kind, colon, key = target.partition(":")
     named = next((known for known in targets.KINDS if known == kind), None)
     if named is None or not colon or not key:
@@ -80,8 +97,9 @@ def _refuse_unknown(store: Store, target: str) -> None:
             f"target {target!r} is none: write attempt:CLUSTER/KEY, incident:ID or "
             "node:CLUSTER/NODE"
         )
-    if targets.exists(store, named, key):
-        return
+    own = targets.known(store, named, key)
+    if own is not None:
+        return f"{kind}:{own}"
     near = [f"{kind}:{found}" for found in targets.nearest(store, named, key)]
     remedy = f"did you mean {' or '.join(near)}?" if near else _SHOWN_BY[kind]
     raise DataError(f"{target}: the store holds no such {kind}: {remedy}")

@@ -11,6 +11,7 @@ from app.actions.people import login
 from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers, store_files
+from data.ingest.failure_mapping import shipped
 from data.publish import writer
 from data.site import load_site
 from data.state import State
@@ -38,6 +39,11 @@ class DemoBuilt:
 def sources() -> dict[str, str]:
     """Names of the sources that can be ingested, each with a line of help."""
     return {name: module.HELP for name, module in readers().items()}
+
+
+def mappings() -> list[str]:
+    """Names of the column mappings of failure logs that come with the program."""
+    return [mapping.name for mapping in shipped()]
 
 
 def ingest_files(
@@ -73,6 +79,10 @@ def ingest_files(
         if not results:
             raise DataError("; ".join(errors))
         building.publish(options.progress)
+    if building.new_names:
+        results[-1] = replace(
+            results[-1], notices=(*results[-1].notices, *_told_of_names(building.new_names))
+        )
     for result in results:
         State(root).record(
             author or login(),
@@ -80,6 +90,13 @@ def ingest_files(
             {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
         )
     return results, errors
+
+
+def _told_of_names(found: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:
+    """Sentences about names of nodes that these records brought."""
+    from app.answers.fleet import names
+
+    return tuple(names.told([each[1:] for each in found]))
 
 
 def build_demo(

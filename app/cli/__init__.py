@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
+import threading
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,11 +20,15 @@ from analytics.errors import AnalysisError
 from data.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 FOLDER = Path(__file__).parent
 _COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
 """How the docstring of a command begins, and all that it says."""
+
+
+_ENDED = {int(signal.SIGINT): "stopped", int(signal.SIGTERM): "ended by SIGTERM"}
+"""Signal -> what is said of a command that it ended."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,6 +37,17 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Says what is wrong and where help is; exit 2."""
         self.exit(2, f"{_one_line(f'{self.prog}: {message}')}: see {self.prog} --help\n")
+
+
+class _Version(argparse.Action):
+    """Says the version, which takes longer to look up than most commands take to start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Prints it and ends; exit 0."""
+        from importlib.metadata import version
+
+        print(f"faultline {version('faultline')}")
+        parser.exit()
 
 
 def commands() -> dict[str, str]:
@@ -56,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
         prog="faultline",
         description="Reliability of GPU training clusters, from the logs they already have.",
     )
+    root.add_argument("--version", action=_Version, nargs=0, help="say the version and end")
     offered = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in commands().items():
         offered.add_parser(name, help=text)
@@ -100,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
         return 2
     try:
-        return int(request.run(request) or 0)
+        with _ended_in_good_order():
+            return int(request.run(request) or 0)
     except (DataError, AnalysisError) as error:
         print(_one_line(f"faultline {request.command}: {error}"), file=sys.stderr)
         return 2
@@ -110,9 +130,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(_one_line(f"faultline {request.command}: {_reason(error)}"), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print(f"faultline {request.command}: stopped", file=sys.stderr)
-        return 130
+    except _Ended as end:
+        print(f"faultline {request.command}: {_ENDED[end.number]}", file=sys.stderr)
+        return 128 + end.number
+
+
+class _Ended(BaseException):
+    """A signal came, and what was under way has been taken back."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _ended_in_good_order() -> Iterator[None]:
+    """Ends a command at Ctrl-C and SIGTERM as an exception would, whatever libraries make of it.
+
+    DuckDB, for one, tells it as an error of the query that was under way.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def end(number: int, _: object) -> NoReturn:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    before = {each: signal.signal(each, end) for each in _ENDED}
+    try:
+        yield
+    except BaseException as error:
+        if came:
+            raise _Ended(came[0]) from error
+        raise
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _is_text(argument: str) -> bool:

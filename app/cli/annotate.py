@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     said.add_argument("--status", metavar="S", help="open, acknowledged or resolved")
     said.add_argument("--undo", metavar="ID", help="take an annotation back")
     said.add_argument(
+        "--restore",
+        action="store_true",
+        help="make a lost or damaged state.sqlite anew with the annotations of the snapshot",
+    )
+    said.add_argument(
         "--list", action="store_true", help="all that was said (about TARGET), newest first"
     )
     options.add_format(parser)
@@ -43,6 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.list:
         _print_history(arguments)
+        return 0
+    if arguments.restore:
+        n_restored = actions.restore_said(arguments.store)
+        terminal.print_record({"annotations_restored": n_restored}, arguments.format)
         return 0
     if arguments.undo is not None:
         if arguments.target is not None:

@@ -40,6 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             "attribution_after_minutes": site.attribution.after_minutes,
             "runs": site.runs.rule_keys | site.runs.several_nodes.minutes,
             "runs_one_node": site.runs.one_node.minutes,
+            "nodes": {node: list(names) for node, names in site.nodes.items()},
             "notices": list(site.notices),
         },
         arguments.format,

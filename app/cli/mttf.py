@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, min_gpus=MTTF_MIN_GPUS, remark="; size classes then hold jobs of all sizes"
     )
     options.add_estimate(parser)
+    options.add_definition(parser)
     parser.add_argument("--by", choices=RATE_GROUPS, help="the rate of each of these, too")
     parser.add_argument(
         "--rate-per-1000-node-days",

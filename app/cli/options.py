@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analytics.estimate import CONF_LEVEL
+from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from data.errors import DataError
 from data.filters import Selection
 
@@ -109,6 +110,16 @@ def add_selection(parser: argparse.ArgumentParser, *, min_gpus: int = 0, remark:
     )
 
 
+def add_definition(parser: argparse.ArgumentParser) -> None:
+    """--definition."""
+    parser.add_argument(
+        "--definition",
+        choices=FAILURE_DEFINITIONS,
+        default=DEFINITION,
+        help=f"what counts as a failure of the rate (default {DEFINITION})",
+    )
+
+
 def add_redact(parser: argparse.ArgumentParser) -> None:
     """--redact."""
     parser.add_argument(
@@ -164,6 +175,7 @@ def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0)
         account=arguments.account,
         min_gpus=min_gpus if given is None else given,
         by_size_min_gpus=given or 0,
+        definition=getattr(arguments, "definition", DEFINITION),
     )
 
 

@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="in place of --from and --to: the last one that the records cover to its end (UTC)",
     )
     options.add_estimate(parser)
+    options.add_definition(parser)
     parser.add_argument("--kind", choices=tuple(kinds.kinds()), help="default fleet")
     for kind in kinds.kinds().values():
         if kind.metavar:

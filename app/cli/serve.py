@@ -20,11 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-auth", action="store_true", help="let everyone in who reaches the address"
     )
+    parser.add_argument(
+        "--access-log", action="store_true", help="a line on standard error for each request"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serves until Ctrl-C."""
     from app.server import serve
 
-    serve(arguments.store, host=arguments.host, port=arguments.port, auth=not arguments.no_auth)
+    serve(
+        arguments.store,
+        host=arguments.host,
+        port=arguments.port,
+        auth=not arguments.no_auth,
+        access_log=arguments.access_log,
+    )
     return 0

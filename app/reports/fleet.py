@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
-from app.answers.reliability import mttf, rate_by_group
+from app.answers.reliability import mttf, rate_by_group, sensitivity
 from app.reports.report import Report, Section, defined, rests_on, section
 from app.words import numbers, terms
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.incident_rate import IncidentSummary
     from analytics.failures.misattribution import SizeChance
     from analytics.failures.summary import FailureSummary
@@ -52,7 +54,7 @@ METHOD = (
     "A change on the preceding period is named only where the two intervals do not overlap.",
 )
 INCIDENTS = 20
-"""Incidents listed, the costliest."""
+"""Incidents listed, the largest."""
 NODES = 40
 """Nodes out of service that are listed, the latest."""
 
@@ -64,10 +66,14 @@ class _Parts:
     selection: Selection
     mttf: MttfReport
     before: MttfReport | None
+    recounted: str
+    """That the definition of a failure changed; empty where it did not."""
     rate: Answer
     weeks: Answer
     failures: FailureSummary
     chance: tuple[SizeChance, ...]
+    cost: GoodputLedger | None
+    """What failures cost; None where the ledger is not built."""
     incidents: IncidentSummary
     costliest: Table
     fleet: Fleet
@@ -108,10 +114,14 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         selection=selection,
         mttf=ask(mttf.measured, selection, **chance),
         before=ask(mttf.measured_before, selection, **chance),
+        recounted=sensitivity.changed(
+            ask, selection, ask(sensitivity.measured, selection, **chance)
+        ),
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
         chance=ask(trust.by_chance, selection, conf_level=conf_level),
+        cost=ask(ledger.if_built, selection, conf_level=conf_level),
         incidents=counted,
         costliest=_costliest(rows, counted.n_incidents),
         fleet=ask(nodes.nodes, selection),
@@ -133,7 +143,7 @@ def _gpu_hours(ask: Ask, selection: Selection, *, conf_level: float) -> Section:
 
 def _costliest(rows: pd.DataFrame, total: int) -> Table:
     """Incidents with the largest loss; `total`: how many there are."""
-    title = "Incidents with the largest loss"
+    title = "Largest incidents by the 30-minute rule"
     note = f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else ""
     return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
 
@@ -142,8 +152,9 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
     """What else there is to say, most important first."""
     sentences = [
         mttf.change_in_words(parts.mttf, parts.before),
+        parts.recounted,
         summary.sentence(parts.failures),
-        *summary.details(parts.failures),
+        *summary.details(parts.failures, parts.cost),
         _incidents(parts),
         nodes.sentence(parts.fleet),
     ]
@@ -151,22 +162,23 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 
 
 def _incidents(parts: _Parts) -> str:
-    """How many incidents, at what cost, and which cost most."""
+    """How many incidents, at what cost, and which is the largest."""
     sentence = incidents.sentence(parts.incidents)
     if not len(parts.costliest):
         return sentence
-    return f"{sentence} The costliest: {parts.costliest.values[0][2]}."
+    return f"{sentence} The largest by the 30-minute rule: {parts.costliest.values[0][2]}."
 
 
 def _sections(parts: _Parts) -> tuple[Section, ...]:
     """Tables with their pictures, by subject."""
     chart, by_week = parts.weeks.blocks
+    *by_size, definitions = parts.rate.blocks
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
-        section("Failure rate", (chart if several else None, by_week)),
+        section("Failure rate", (chart if several else None, by_week, definitions)),
         _causes(parts),
         Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents))),
-        section("Time to failure by job size", parts.rate.blocks),
+        section("Time to failure by job size", by_size),
         parts.gpu_hours,
         section("Nodes", (_out_of_service(parts.fleet),)),
         rests_on(parts.coverage),
@@ -182,7 +194,7 @@ def _causes(parts: _Parts) -> Section:
         (
             *summary.ranking(failures),
             summary.by_domain(failures),
-            summary.by_cause(failures, parts.selection),
+            summary.by_cause(failures, parts.selection, parts.cost),
             summary.by_state(failures),
             trust.by_size(parts.chance),
         ),
@@ -208,16 +220,9 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
-        _lost(parts),
+        ledger.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )
-
-
-def _lost(parts: _Parts) -> Number:
-    """GPU-hours lost in incidents; unknown where nothing is."""
-    if parts.failures.n_ended or parts.incidents.n_incidents:
-        return incidents.lost(parts.incidents)
-    return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, unit="GPU-hours")
 
 
 def _filters(selection: Selection, names: Names) -> str:
@@ -225,6 +230,8 @@ def _filters(selection: Selection, names: Names) -> str:
     account = selection.account and names.account(selection.account)
     chosen = {"cluster": selection.cluster, "partition": selection.partition, "account": account}
     named = [f"{name} {value}" for name, value in chosen.items() if value is not None]
+    if selection.definition != DEFINITION:
+        named.append(f"failures by definition {selection.definition}")
     if selection.min_gpus:
         named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
     return ", ".join(named) or "all jobs"

@@ -39,8 +39,12 @@ MOST_ROWS = 100
 
 def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 - of all kinds
     """What happened on this node in the period, and what did it end?"""
-    name, selection = request.about, request.selection
-    answer, one = node.answer(ask, name, selection), ask(node.node, name, selection)
+    selection = request.selection
+    answer, one = (
+        node.answer(ask, request.about, selection),
+        ask(node.node, request.about, selection),
+    )
+    name = one.node
     failed = node.failed(one, ask(cause_titles)).first(MOST_ROWS)
     named = node.in_period(ask(node.named_in, one.cluster, name), selection)
     history = ask(said.history, f"node:{one.cluster}/{name}")
@@ -96,6 +100,6 @@ def _summary(one: Node, named: pd.DataFrame) -> tuple[str, ...]:
         sentences.append(
             f"{numbers.counted(len(named), 'incident')} of the period "
             f"{'names' if len(named) == 1 else 'name'} this node, with "
-            f"{least}{numbers.number(lost)} GPU-hours lost on all nodes hit."
+            f"{least}{numbers.number(lost)} GPU-hours by the 30-minute rule on all nodes hit."
         )
     return (*sentences, *(f"Its status is {status}." for status in one.status))

@@ -1,14 +1,18 @@
 """Starts the dashboard: Streamlit behind the gate, on a free port; one line says where it is."""
 
 import contextlib
+import copy
 import errno
 import ipaddress
+import logging
 import os
+import resource
 import secrets
 import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 import uvicorn
@@ -17,6 +21,7 @@ from streamlit import config
 
 from analytics.errors import AnalysisError, OutOfRangeError
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
+from app.server.front import Front
 
 PORTS_TO_TRY = 50
 
@@ -90,6 +95,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8501,
     auth: bool = True,
+    access_log: bool = False,
     script: Path = ROOT / "app" / "main.py",
 ) -> None:
     """Serve the dashboard of a store until Ctrl-C or SIGTERM.
@@ -107,6 +113,8 @@ def serve(
         Where it is taken, the next free one of 50 is used. 0 takes any free port.
     auth
         Whether the printed link, valid until the server stops, is needed to get in.
+    access_log
+        Whether each request is a line on standard error.
     script
         The Streamlit script.
     """
@@ -116,8 +124,12 @@ def serve(
         os.environ["FAULTLINE_STORE"] = str(store)
         _configure(host, listener.getsockname()[1])
         access = _access(listener, host, auth)
-        dashboard = st.App(script, middleware=[Middleware(Gate, access=access)])
-        server = _Server(dashboard, _url(host, access), _warning(listener, access))
+        before_it = [Middleware(Front, store=store), Middleware(Gate, access=access)]
+        dashboard = st.App(script, middleware=before_it)
+        _raise_file_limit()
+        server = _Server(
+            dashboard, _url(host, access), _warning(listener, access), access_log=access_log
+        )
         # uvicorn stops in good order, then raises the signal again: both end as Ctrl-C does.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
@@ -132,16 +144,50 @@ def _configure(host: str, port: int) -> None:
     config.get_config_options(force_reparse=True, options_from_flags=flags)
 
 
+class WithoutQuery(logging.Filter):
+    """Cuts queries from logged requests: the link's token is one, and filters name people."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keeps every line; of its arguments the third is the address."""
+        if isinstance(record.args, tuple) and len(record.args) > 2:
+            client, method, address, *rest = record.args
+            record.args = (client, method, str(address).partition("?")[0], *rest)
+        return True
+
+
+def _logged(*, access_log: bool) -> dict[str, Any]:
+    """uvicorn's own logging, warnings alone; requests too where they are asked for.
+
+    Standard output is for the link: all of it goes to standard error.
+    """
+    logged = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
+    logged["handlers"]["access"] |= {"stream": "ext://sys.stderr", "filters": ["no query"]}
+    logged["filters"] = {"no query": {"()": WithoutQuery}}
+    for name in ("uvicorn", "uvicorn.error"):
+        logged["loggers"][name]["level"] = "WARNING"
+    logged["loggers"]["uvicorn.access"]["level"] = "INFO" if access_log else "WARNING"
+    return logged
+
+
+def _raise_file_limit() -> None:
+    """As many open files as the system allows: each connection is one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):  # a system whose hard limit is no number
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 class _Server(uvicorn.Server):
     """A server that says where it is once it answers."""
 
-    def __init__(self, dashboard: st.App, url: str, warning: str | None) -> None:
+    def __init__(
+        self, dashboard: st.App, url: str, warning: str | None, *, access_log: bool
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 dashboard,
                 lifespan="on",
-                log_level="warning",
-                access_log=False,
+                log_config=_logged(access_log=access_log),
+                access_log=access_log,
                 ws="websockets-sansio",  # this and the times are what Streamlit's own server sets
                 ws_ping_interval=30,
                 ws_ping_timeout=30,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.frames import DEFINITION
 from app.words import numbers
 from app.words.cells import neutral_frame
 
@@ -50,6 +51,7 @@ class Scope:
             numbers.period(chosen.from_at, chosen.to_at, self.timezone),
             chosen.partition and f"partition {chosen.partition}",
             chosen.account and f"account {chosen.account}",
+            chosen.definition != DEFINITION and f"failures by definition {chosen.definition}",
             chosen.min_gpus and f"rate counts jobs of {chosen.min_gpus:,} GPUs and more",
         ]
         return " · ".join(part for part in parts if part)

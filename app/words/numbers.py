@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 DIGITS = 3
+NOISE = 1e-9
+"""What a share that adds up to all may lack by rounding."""
 UNITS = (
     # upper limit in hours, hours of one unit, name
     (1 / 60, 1 / 3600, "s"),
@@ -28,12 +30,14 @@ UNITS = (
 
 
 def count(value: float | None) -> str:
-    """A whole number, thousands separated.
+    """A whole number, thousands separated; what is not nothing is never written as 0.
 
-    >>> count(12345), count(None)
-    ('12,345', 'unknown')
+    >>> count(12345), count(0.2), count(None)
+    ('12,345', '0.200', 'unknown')
     """
-    return UNKNOWN if _is_unknown(value) else f"{value:,.0f}"
+    if value is None or _is_unknown(value):
+        return UNKNOWN
+    return number(value) if 0 < abs(value) <= 0.5 else f"{value:,.0f}"
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -83,11 +87,14 @@ def percent(ratio: float | None, *, signed: bool = False) -> str:
 
     >>> percent(0.9), percent(0.1234, signed=True), percent(0.99981), percent(1.0)
     ('90 %', '+12.3 %', '99.98 %', '100 %')
+    >>> percent(12.5), percent(1e-7), percent(1.0 - 1e-16)
+    ('1,250 %', '0.0000100 %', '100 %')
     """
     if ratio is None or _is_unknown(ratio):
         return UNKNOWN
-    text = f"{100 * ratio:.{DIGITS}g}"
-    if text == "100" and ratio < 1.0:
+    kept = rounded(100 * ratio)
+    text = f"{kept + 0.0:.{DIGITS}g}" if 1e-4 <= abs(kept) < 1000 else number(kept)
+    if kept == 100 and 1.0 - ratio > NOISE:
         text = f"{100 * ratio:.{math.ceil(-math.log10(100 * (1 - ratio)))}f}"
     return f"{'+' if signed and ratio > 0 else ''}{text} %"
 

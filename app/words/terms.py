@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.words import numbers
 
@@ -16,12 +16,23 @@ class Term:
     definition: str
 
 
+DEFINITIONS = {
+    "infrastructure": "hardware or system software by any evidence that survives the weighing, or "
+    "NODE_FAIL or another lost node; never what its user cancelled",
+    "paper": "NODE_FAIL, or FAILED with a critical check near its end, whatever the verdict "
+    "(Kokolis et al., arXiv 2410.21680)",
+    "hardware": "hardware by any evidence, or a lost node",
+    "scheduler": "NODE_FAIL and other lost nodes alone",
+    "infrastructure_and_unknowns": "infrastructure, and failed attempts without a known cause by "
+    "the probability that infrastructure ended them",
+}
+"""What counts as a failure by each definition."""
 FAILURE_RATE = Term(
     "Failures per 1,000 node-days",
     "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
-    "eight 1-GPU jobs are one node). A failure is an attempt whose verdict is hardware, or whose "
-    "node the scheduler lost, whatever the verdict. The interval is Garwood's exact one for a "
-    "Poisson count, widened by a bootstrap over days where failures come in clusters.",
+    f"eight 1-GPU jobs are one node). A failure: {DEFINITIONS['infrastructure']}. "
+    "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
+    "calendar weeks where failures come in clusters.",
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",
@@ -70,15 +81,15 @@ UNKNOWN_CAUSE = Term(
     "lost without any event is one of them. The interval is Clopper and Pearson's exact one.",
 )
 COUNTED_FAILURES = Term(
-    "Hardware or node lost",
-    "Attempts whose verdict is hardware, and attempts that the scheduler lost with a node whatever "
-    "the verdict; one can be both, and counts once. These are the failures that the failure rate "
-    "counts.",
+    "Infrastructure failures",
+    f"Attempts ended by infrastructure: {DEFINITIONS['infrastructure']}. These are the failures "
+    "that failure rate, MTTF, ETTR, ledger and incidents count.",
 )
 FAILED_GPU_HOURS = Term(
-    "GPU-hours of failed attempts",
-    "Running time x GPUs of all failed attempts. How much of it was lost depends on checkpoints: "
-    "this is the upper bound.",
+    "Held by failed jobs, GPU-h",
+    "Running time x GPUs of all failed attempts, whoever was at fault. It is not what failures "
+    "cost: that is what the ledger counts as lost, work since the last checkpoint of attempts that "
+    "infrastructure ended.",
 )
 CONFIDENCE = Term(
     "Confidence",
@@ -140,11 +151,11 @@ INCIDENTS_WITH_JOBS = Term(
     "with Garwood's exact interval for a Poisson count.",
 )
 LOST_GPU_HOURS = Term(
-    "GPU-hours lost",
+    "By the 30-minute rule, GPU-h",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
-    "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
-    "The second-order part is that of the preempted attempts. All failures of an incident count, "
-    "those of a crash loop whatever their verdict; the Ledger counts what infrastructure ended.",
+    "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
+    "with the preempted attempts as its second order. All failures of an incident count, those of "
+    "a crash loop whatever their verdict. What failures cost is what the ledger says.",
 )
 OPEN_INCIDENTS = Term(
     "Open incidents",
@@ -309,6 +320,12 @@ PROJECTION = Term(
     "MTTF of a job of N nodes if nodes fail independently at the measured rate r_f: "
     "24 / (N r_f) hours, after Kokolis et al., arXiv 2410.21680.",
 )
+
+
+def failure_rate(definition: str) -> Term:
+    """The failure rate by one definition."""
+    default, chosen = DEFINITIONS["infrastructure"], DEFINITIONS[definition]
+    return replace(FAILURE_RATE, definition=FAILURE_RATE.definition.replace(default, chosen))
 
 
 def largest_jobs(gpus_from: int, gpus_to: int) -> Term:

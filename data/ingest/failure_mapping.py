@@ -26,6 +26,8 @@ from typing import Any
 from data.errors import SourceError
 
 _SHIPPED = ("lanl", "pnnl")
+MAX_BYTES = 1_000_000
+"""Size of a mapping: it names a few columns."""
 
 _TEXTS = frozenset({"timezone", "cluster", "cluster_prefix", "delimiter"})
 _LISTS = frozenset({"time_format", "key"})
@@ -132,13 +134,40 @@ def named(wanted: str) -> Mapping:
             return mapping
     path = Path(wanted)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        content = _content(path)
+    except OSError:
+        content = None
+    if content is None:
         raise SourceError(
             f"{wanted}: no mapping of that name ({', '.join(_SHIPPED)}) and no TOML file that can "
             "be read: check --mapping"
-        ) from None
-    return parsed(text, path.stem, wanted)
+        )
+    return uploaded(wanted, content)
+
+
+def uploaded(name: str, content: bytes) -> Mapping:
+    """The mapping in a TOML file that somebody gave, called by its name without the ending.
+
+    Raises
+    ------
+    SourceError
+        Where it is too large, no UTF-8, or holds a mistake.
+    """
+    if len(content) > MAX_BYTES:
+        raise SourceError(f"{name}: is larger than {MAX_BYTES:,} bytes: a mapping names columns")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SourceError(f"{name}: is not UTF-8 text: save the mapping as UTF-8") from None
+    return parsed(text, Path(name).stem, name)
+
+
+def _content(path: Path) -> bytes | None:
+    """What a regular file holds, up to what a mapping may; None of a device, pipe or folder."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
 
 
 def parsed(text: str, name: str, origin: str) -> Mapping:

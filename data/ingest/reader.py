@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from data.ingest.failure_mapping import Mapping
+
 RAW_LIMIT = 2000
 """Characters of a rejected record that are kept."""
 
@@ -94,8 +96,8 @@ class Options:
     """When the host booted (UTC), for times counted from boot."""
     year: int | None = None
     """Year of times that carry none."""
-    mapping: str | None = None
-    """Name or path of a column mapping."""
+    mapping: str | Mapping | None = None
+    """Name or path of a column mapping, or one that was read."""
     pattern: str | None = None
     """Name of a job's log in the words of sbatch, e.g. `slurm-%j.out`."""
     first_lines: int | None = None

@@ -16,16 +16,20 @@ from data import stages
 from data.current import (
     SCHEMA_VERSION,
     Current,
-    damaged,
+    copy_published,
     read_current,
     refuse_newer,
     replace_file,
     sync,
 )
+from data.database_errors import told_of, told_of_writing
+from data.definitions import DEFAULT_SINCE_SCHEMA
+from data.errors import StoreError
 from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
+from data.publish.names import name_nodes, names_told
 from data.said import read_said
 from data.site import load_site
 from data.state import State
@@ -59,21 +63,22 @@ class StoreWriter:
         """Tables whose rows this writer changed."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
+        self.new_names: list[tuple[str, str, str, str]] = []
+        """What the publish found of names (`data.publish.names.names_told`)."""
         if current is not None and not fresh:
-            shutil.copyfile(root / current.file, self.building)
+            copy_published(root, current, self.building)
         else:
             self.building.write_bytes(schema.empty_snapshot())
-        try:
-            self.connection = duckdb.connect(
-                str(self.building),
-                config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)},
-            )
-        except duckdb.Error as error:
-            raise damaged(root / current.file if current else self.building, error) from None
+        self.connection = duckdb.connect(
+            str(self.building),
+            config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)},
+        )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
             schema.update(self.connection, from_version=current.schema_version)
             self.connection.execute("DELETE FROM stage_runs")
+            if current.schema_version < DEFAULT_SINCE_SCHEMA:
+                self.connection.execute("UPDATE store_meta SET recounted_at = now()")
 
     @property
     def workdir(self) -> Path:
@@ -86,10 +91,10 @@ class StoreWriter:
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
-                before = self._n_rows(table)
+                before = self.count(table)
                 merged = merge(self.connection, table, relation)
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
-                if any(merged.values()) or self._n_rows(table) != before:
+                if any(merged.values()) or self.count(table) != before:
                     self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
                 counts |= merged
         return counts
@@ -119,28 +124,43 @@ class StoreWriter:
     ) -> Current:
         """Derives what changed, and publishes it; the ledger too where it is asked for."""
         progress("deriving")
-        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        told = names_told(self.connection) if self.snapshot > 1 else set()
+        context = self._named(progress)
         stages.derive(self.connection, context, self.changed)
+        self.new_names = sorted(names_told(self.connection) - told)
         if ledger:
             stages.derive(self.connection, context, (), on_demand=True)
         return self._published(progress)
 
     def publish_ledger(self, progress: Callable[[str], None] = lambda message: None) -> Current:
         """Derives the ledger and the runs of the records as they are, and publishes them."""
-        context = stages.Context(self.root, load_site(self.root), read_said(self.root), progress)
+        context = self._named(progress)
         stages.derive(self.connection, context, self.changed, on_demand=True)
         return self._published(progress)
+
+    def _named(self, progress: Callable[[str], None]) -> stages.Context:
+        """What stages may use, once every node has one name."""
+        site = load_site(self.root)
+        self.changed |= name_nodes(self.connection, site.nodes)
+        return stages.Context(self.root, site, read_said(self.root), progress)
 
     def _published(self, progress: Callable[[str], None]) -> Current:
         """Checkpoints, hashes and publishes what was derived."""
         published_at = datetime.now(UTC).isoformat(timespec="seconds")
+        ((recounted_at,),) = self.connection.execute(
+            "SELECT max(recounted_at) FROM store_meta"
+        ).fetchall()
         self.connection.execute("DELETE FROM store_meta")
         ((synthetic,),) = self.connection.execute(
             "SELECT coalesce(bool_or(synthetic), false) FROM clusters"
         ).fetchall()
         self.connection.execute(
-            "INSERT INTO store_meta VALUES (?, ?, ?, ?, ?)",
-            [SCHEMA_VERSION, self.snapshot, _product_version(), published_at, synthetic],
+            """INSERT INTO store_meta (schema_version, snapshot, product_version, published_at,
+                 recounted_at, synthetic) VALUES (?, ?, ?, ?, ?, ?)""",
+            [
+                *(SCHEMA_VERSION, self.snapshot, _product_version()),
+                *(published_at, recounted_at, synthetic),
+            ],
         )
         remove_unnamed(self.connection, self.root)
         progress("publishing")
@@ -155,6 +175,7 @@ class StoreWriter:
             synthetic=synthetic,
         )
         sync(self.building)
+        _read_back(self.building, self.snapshot)
         State(self.root).create()
         self.building.rename(self.root / current.file)
         replace_file(self.root / "CURRENT", current.to_json())
@@ -162,7 +183,7 @@ class StoreWriter:
         _prune(self.root, current)
         return current
 
-    def _n_rows(self, table: str) -> int:
+    def count(self, table: str) -> int:
         """Rows of a table."""
         ((n_rows,),) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()
         return int(n_rows)
@@ -190,19 +211,28 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
     StoreError
         Where the folder cannot be written.
     """
-    with locked(root):
+    with locked(root), told_of_writing(root):
         current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
+        _clear(root)
         try:
-            _prune(root, current)
             building = StoreWriter(root, current, fresh=fresh)
             try:
+                State(root).refuse_lost(building.count("annotations"))
                 yield building
             finally:
                 building.connection.close()
                 _discard(building.new_files, root)
         finally:
-            _prune(root, read_current(root))
+            _clear(root)
+
+
+def _read_back(path: Path, snapshot: int) -> None:
+    """Refuses to publish a file that does not open as the snapshot it is."""
+    with told_of_writing(path.parent), duckdb.connect(str(path), read_only=True) as connection:
+        rows = connection.execute("SELECT snapshot FROM store_meta").fetchall()
+    if rows != [(snapshot,)]:
+        raise StoreError(f"{path}: does not read back as it was written: check the disk")
 
 
 def _adopted(root: Path) -> Current | None:
@@ -218,13 +248,10 @@ def _adopted(root: Path) -> Current | None:
     if not found:
         return None
     snapshot, path = found[-1]
-    try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            row = connection.execute(
-                "SELECT schema_version, CAST(published_at AS VARCHAR), synthetic FROM store_meta"
-            ).fetchone()
-    except duckdb.Error as error:
-        raise damaged(path, error) from None
+    with told_of(path), duckdb.connect(str(path), read_only=True) as connection:
+        row = connection.execute(
+            "SELECT schema_version, CAST(published_at AS VARCHAR), synthetic FROM store_meta"
+        ).fetchone()
     if row is None:
         return None
     current = Current(snapshot, path.name, _sha256(path), row[0], row[1], row[2])
@@ -238,15 +265,20 @@ def migrate(root: Path) -> Current:
         return building.publish()
 
 
-def _prune(root: Path, current: Current | None) -> None:
-    """Removes what a killed writer left behind and snapshots that nobody needs."""
+def _clear(root: Path) -> None:
+    """Removes what a writer left that published nothing."""
     shutil.rmtree(root / "scratch", ignore_errors=True)
     for path in (*root.glob("building-*"), *root.glob(".CURRENT-*.part")):
         path.unlink(missing_ok=True)
-    newest = current.snapshot if current else 0
+
+
+def _prune(root: Path, current: Current) -> None:
+    """Removes snapshots that nobody needs: all but the published one and those before it."""
     for path in root.glob("warehouse-*.duckdb"):
         number = path.stem.removeprefix("warehouse-")
-        if number.isdigit() and not newest - KEPT_SNAPSHOTS < int(number) <= newest:
+        if number.isdigit() and not (
+            current.snapshot - KEPT_SNAPSHOTS < int(number) <= current.snapshot
+        ):
             path.unlink(missing_ok=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from data.definitions import EXPOSED_HARDWARE_OR_LOST_NODE
+from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal
 from data.queries.exposure import node_failures_of
 from data.said import SAID, VERDICTS
@@ -81,7 +81,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
         f"""WITH {_chosen(selection)}
             SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
-              count(*) FILTER ({EXPOSED_HARDWARE_OR_LOST_NODE}) AS n_counted,
+              count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
@@ -100,7 +100,7 @@ def verdict_rows(
 ) -> pd.DataFrame:
     """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays.
 
-    `counted` keeps what the failure rate counts: hardware, or a lost node whatever the verdict.
+    `counted` keeps what the failure rate counts, by the selection's definition.
     """
     return store.frame(
         f"""WITH {_chosen(selection)}
@@ -108,7 +108,7 @@ def verdict_rows(
               symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
             FROM chosen WHERE {equal(cause=cause, domain=domain)}
-              AND {EXPOSED_HARDWARE_OR_LOST_NODE if counted else "true"}
+              AND {f"exposed AND {FAILED_BY[selection.definition]}" if counted else "true"}
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
         selection.parameters | {"cause": cause, "domain": domain},
     )
@@ -176,9 +176,13 @@ def log_lines(store: Store, cluster: str, attempt_key: str, limit: int = 2000) -
 
 
 def said_of(store: Store, kind: str, key: str) -> pd.DataFrame:
-    """What people said about a target and still holds: columns field, value."""
+    """What people said about a target and still holds, of a node under any of its names: columns
+    field, value.
+    """
     return store.frame(
-        f"WITH {SAID} SELECT field, value FROM said WHERE kind = $kind AND key = $key ORDER BY ALL",
+        f"""WITH {SAID} SELECT field, value FROM said WHERE kind = $kind AND (key = $key OR
+              kind = 'node' AND key IN (SELECT cluster || '/' || written FROM node_names
+                                        WHERE cluster || '/' || node = $key)) ORDER BY ALL""",
         {"kind": kind, "key": key},
     )
 
@@ -237,19 +241,14 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
                first_seen_at AS from_at, last_seen_at AS to_at
              FROM nodes WHERE cluster = $cluster AND node = $node
              UNION ALL
+             SELECT 'also written', string_agg(written, ', ' ORDER BY written), NULL, NULL
+             FROM node_names WHERE cluster = $cluster AND node = $node AND written <> node
+             UNION ALL
              SELECT key || coalesce(' of GPU ' || gpu, ''), value, from_at, to_at FROM node_facts
              WHERE cluster = $cluster AND node = $node)
            WHERE value IS NOT NULL ORDER BY from_at DESC, key""",
         {"cluster": cluster, "node": node},
     )
-
-
-def clusters_of_node(store: Store, node: str) -> list[str]:
-    """Clusters that have a node of this name."""
-    rows = store.rows(
-        "SELECT DISTINCT cluster FROM nodes WHERE node = $node ORDER BY cluster", {"node": node}
-    )
-    return [row[0] for row in rows]
 
 
 def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.fleet.node_identity import folded, short_name
 from data.filters import Filter, equal
 from data.queries import schema
 from data.tables import tables
@@ -57,6 +58,12 @@ def extent(store: Store) -> tuple[Any, Any]:
     return first, last
 
 
+def recounted_at(store: Store) -> Any:
+    """When failures were first counted by the present definition; None where they always were."""
+    ((found,),) = store.rows("SELECT max(recounted_at) FROM store_meta")
+    return found
+
+
 def is_synthetic(store: Store) -> bool:
     """Whether any cluster of the store was generated."""
     ((synthetic,),) = store.rows("SELECT coalesce(bool_or(synthetic), false) FROM clusters")
@@ -72,7 +79,8 @@ def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
                UNION ALL SELECT max(as_of_at) FROM clusters))
            SELECT cluster, node, state, start_at AS since_at, reason, planned
            FROM node_events, moment
-           WHERE start_at <= moment_at AND (end_at IS NULL OR end_at > moment_at)
+           WHERE node IS NOT NULL AND start_at <= moment_at
+             AND (end_at IS NULL OR end_at > moment_at)
              AND {equal(cluster=selection.cluster)}
            QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1
            ORDER BY since_at DESC, cluster, node""",
@@ -81,13 +89,57 @@ def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def node_count(store: Store, selection: Selection) -> int:
-    """Nodes known in the selected clusters: of an inventory, or named by records."""
+    """Nodes known in the selected clusters: of an inventory, or named by the scheduler or a
+    failure log; hosts that only logs name are none.
+    """
     ((count,),) = store.rows(
         f"""SELECT count(DISTINCT (cluster, node)) FROM nodes
-            WHERE {equal(cluster=selection.cluster)}""",
+            WHERE node IS NOT NULL AND role IS DISTINCT FROM 'unknown'
+              AND {equal(cluster=selection.cluster)}""",
         selection.parameters,
     )
     return int(count)
+
+
+def node_names(store: Store, selection: Selection) -> pd.DataFrame:
+    """Names of nodes other than their own, and names of which nobody can tell the node."""
+    return store.frame(
+        f"""SELECT * FROM node_names WHERE {equal(cluster=selection.cluster)}
+            ORDER BY cluster, node, written""",
+        selection.parameters,
+    )
+
+
+def hosts_in_logs_alone(store: Store, selection: Selection) -> pd.DataFrame:
+    """Hosts that only logs name: columns cluster, node, first_seen_at, last_seen_at."""
+    return store.frame(
+        f"""SELECT cluster, node, first_seen_at, last_seen_at FROM nodes
+            WHERE role = 'unknown' AND {equal(cluster=selection.cluster)} ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
+def nodes_called(store: Store, name: str) -> list[tuple[str, str]]:
+    """Cluster and node of every node of this name, its own or another; of one that no record writes
+    so, but for case and domain.
+    """
+    known = """SELECT cluster, node, node AS name FROM nodes
+               UNION SELECT cluster, node, written FROM node_names"""
+    text = folded(name)
+    for condition in ("name = $name", "lower(name) IN ($text, $short)"):
+        rows = store.rows(
+            f"SELECT DISTINCT cluster, node FROM ({known}) WHERE {condition} ORDER BY ALL",
+            {"name": name, "text": text, "short": short_name(text)},
+        )
+        if rows:
+            return rows
+    return []
+
+
+def own_names(store: Store, cluster: str) -> dict[str, str]:
+    """Names of a cluster's nodes other than their own -> the node."""
+    sql = "SELECT written, node FROM node_names WHERE cluster = $cluster"
+    return dict(store.rows(sql, {"cluster": cluster}))
 
 
 def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:

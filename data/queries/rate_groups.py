@@ -68,7 +68,7 @@ _SPELLS = f"""
 seen AS (SELECT *, epoch_us(first_seen_at) // {DAY_US} AS seen_day,
            row_number() OVER (
              PARTITION BY cluster, node ORDER BY first_seen_at NULLS FIRST) AS place
-         FROM nodes),
+         FROM nodes WHERE node IS NOT NULL),
 spell AS (SELECT cluster, node, rack, source,
             CASE WHEN source = 'inventory' THEN seen_day END AS installed_day,
             CASE WHEN place = 1 THEN -1000000 ELSE seen_day END AS from_day,

@@ -13,6 +13,7 @@ from data.queries.exposure import (
     chosen,
     failures_of,
     job_failures,
+    node_exposure,
     node_failure_days,
     node_failures,
     node_failures_of,
@@ -38,8 +39,8 @@ _SIZE_AND_DAY = [("n_gpus", "i8"), ("day", "M8[us]")]
 EXPOSURE = ("day", "exposure_node_days")
 
 
-def failure_counts(store: Store, selection: Selection) -> FailureCounts:
-    """Failures and exposure of a selection by day and by size, and single failures."""
+def failure_counts(store: Store, selection: Selection, *, by_node: bool = False) -> FailureCounts:
+    """Failures and exposure of a selection by day and size, single failures; by node if asked."""
     ran, failed = runs(store, selection), job_failures(store, selection)
     counted = of_size(failed, selection.min_gpus)
     singles = together(_SINGLE, counted, node_failures(store, selection))
@@ -50,9 +51,12 @@ def failure_counts(store: Store, selection: Selection) -> FailureCounts:
     return FailureCounts(
         by_day=_by_day(singles, exposure),
         by_size=_by_size(ran, failed, selection.by_size_min_gpus),
+        by_node=_by_node(store, selection, failed) if by_node else None,
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
+        definition=selection.definition,
         by_hardware=int(counted["by_hardware"].sum()) if has_attempts else None,
+        by_system_software=int(counted["by_system_software"].sum()) if has_attempts else None,
         by_lost_node=int(counted["by_lost_node"].sum()) if has_attempts else None,
         exposure_known=not np.isnan(exposure["exposure_node_days"]).any(),
         **_about(store, selection),
@@ -64,8 +68,8 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
     return store.frame(
         f"""WITH {failures_of(selection)}
             SELECT failure.cluster, failed_at, job_id, attempt, jobs.state, n_gpus, n_nodes,
-              jobs.partition, "user", account, verdict.node, cause, domain, confidence, method,
-              evidence, failure.attempt_key
+              jobs.partition, "user", account, verdict.node, cause, verdict.domain, confidence,
+              method, evidence, failure.attempt_key
             FROM failure JOIN jobs USING (cluster, attempt_key)
             JOIN verdict USING (cluster, attempt_key, failed_at)
             UNION ALL BY NAME
@@ -173,6 +177,18 @@ def _days_of_incidents(failures: Columns) -> NDArray[np.datetime64]:
         item = incident or (node or key, hour)
         days[cluster, item] = min(hour // 24, days.get((cluster, item), hour // 24))
     return np.array(list(days.values()), np.int64).astype("datetime64[D]").astype("datetime64[us]")
+
+
+def _by_node(store: Store, selection: Selection, failed: Columns) -> Columns:
+    """Failures of all sizes and exposure of each node that has any."""
+    held = node_exposure(store, selection)
+    singles = together(("cluster", "node"), failed, node_failures(store, selection))
+    place = {node: at for at, node in enumerate(zip(held["cluster"], held["node"], strict=True))}
+    failures = np.zeros(len(place), dtype=np.int64)
+    for node in zip(singles["cluster"], singles["node"], strict=True):
+        if node in place:
+            failures[place[node]] += 1
+    return {"failures": failures, "exposure_node_days": held["exposure_node_days"]}
 
 
 def _by_size(ran: Columns, failed: Columns, min_gpus: int) -> Columns:

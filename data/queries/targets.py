@@ -21,12 +21,15 @@ _SLIPS = 2
 """Letters wrong, left out or swapped in a key that still is taken for another."""
 
 
-def exists(store: Store, kind: TargetKind, key: str) -> bool:
-    """Whether the store holds it."""
+def known(store: Store, kind: TargetKind, key: str) -> str | None:
+    """The key under which the store holds it: of a node by its own name; None where it does not."""
     table, expression, _ = _KEYS[kind]
-    return bool(
-        store.rows(f"SELECT 1 FROM {table} WHERE {expression} = $key LIMIT 1", {"key": key})
-    )
+    sql = f"SELECT {expression} FROM {table} WHERE {expression} = $key"
+    if kind == "node":
+        sql += """ UNION ALL SELECT cluster || '/' || node FROM node_names
+                   WHERE cluster || '/' || written = $key"""
+    rows = store.rows(f"{sql} LIMIT 1", {"key": key})
+    return str(rows[0][0]) if rows else None
 
 
 def nearest(store: Store, kind: TargetKind, key: str, limit: int = 3) -> list[str]:

@@ -42,7 +42,7 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
         attempt_nodes,
         _bursts(connection, context),
         node_events=frame_of(connection, _NODE_EVENTS),
-        nodes=frame_of(connection, "SELECT cluster, node, rack, pod, last_seen_at FROM nodes"),
+        nodes=frame_of(connection, _NODES),
         preempted=frame_of(connection, _PREEMPTED),
         options=options,
     )
@@ -84,7 +84,7 @@ restart AS (
     PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
   FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
 SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
-  jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+  {INFRASTRUCTURE} AS counted, jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
 FROM chosen JOIN jobs USING (cluster, attempt_key)
 LEFT JOIN restart USING (cluster, attempt_key)
 ORDER BY failed_at, attempt_key
@@ -93,7 +93,11 @@ ORDER BY failed_at, attempt_key
 
 A run is all attempts of a job id: a requeue keeps it, while it begins a new SLUID.
 """
-_NODE_EVENTS = "SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events"
+_NODE_EVENTS = """
+SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events
+WHERE node IS NOT NULL
+"""
+_NODES = "SELECT cluster, node, rack, pod, last_seen_at FROM nodes WHERE node IS NOT NULL"
 _PREEMPTED = """
 SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus FROM jobs
 WHERE preempted_by IS NOT NULL AND end_at IS NOT NULL

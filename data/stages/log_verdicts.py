@@ -160,7 +160,7 @@ def _read_anew(
     fetched = connection.execute(
         """SELECT cluster, attempt_key, content, failed,
              cluster IN (SELECT cluster FROM logged WHERE NOT failed) AS compared,
-             file, line_no, node, text
+             file, line_no, coalesce(node_written, node) AS node, text
            FROM job_logs JOIN logged USING (cluster, attempt_key)
            WHERE (cluster, attempt_key) NOT IN (SELECT cluster, attempt_key FROM log_verdicts)
            ORDER BY cluster, attempt_key, file, line_no"""

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 _SPELLS = {
-    "job_nodes": "min(start_at), max(coalesce(end_at, start_at))",
-    "node_events": "min(start_at), max(coalesce(end_at, start_at))",
-    "node_failures": "min(start_at), max(coalesce(end_at, start_at))",
-    "health_events": "min(observed_at), max(observed_at)",
+    "job_nodes": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
+    "node_events": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
+    "node_failures": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
+    "health_events": ("min(observed_at), max(observed_at)", "unknown"),
 }
-"""When each table that names nodes saw one first and last."""
+"""When each table that names nodes saw one first and last, and what it says the host is."""
 READS = (*_SPELLS, "nodes")
 WRITES = ("nodes",)
 CARRIES = ("nodes",)
@@ -24,20 +24,24 @@ NEEDS = tuple(_SPELLS)
 
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
-    """Adds one spell for each such node, from its first record to its last."""
+    """Adds one spell for each such node, from its first record to its last.
+
+    One that the scheduler or a failure log names is a compute node; of a host that only health
+    events name nobody says that jobs can run there: its role is unknown.
+    """
     connection.execute("DELETE FROM nodes WHERE source = 'observed'")
     seen = " UNION ALL ".join(
-        f"SELECT cluster, node, {spell} FROM {table} GROUP BY ALL"
-        for table, spell in _SPELLS.items()
+        f"SELECT cluster, node, {spell}, '{role}' FROM {table} GROUP BY cluster, node"
+        for table, (spell, role) in _SPELLS.items()
         if table in context.filled
     )
     if not seen:
         return
     connection.execute(
-        f"""INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, source)
-            WITH seen (cluster, node, first_at, last_at) AS ({seen})
-            SELECT cluster, node, min(first_at), max(last_at), 'observed' FROM seen
+        f"""INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, role, source)
+            WITH seen (cluster, node, first_at, last_at, role) AS ({seen})
+            SELECT cluster, node, min(first_at), max(last_at), min(role), 'observed' FROM seen
             WHERE node IS NOT NULL AND (cluster, node) NOT IN (
               SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)
-            GROUP BY ALL ORDER BY ALL"""
+            GROUP BY cluster, node ORDER BY ALL"""
     )

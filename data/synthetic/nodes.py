@@ -129,14 +129,18 @@ def node_events_table(demo: Played) -> pa.Table:
     ]
     of_fault = np.full(len(faults) + 1, reasons.index("Not responding"))
     for number, fault in enumerate(faults):
-        if fault.evidence and not fault.node_fail:
-            first = fault.evidence[0]
-            text = f"{first.check}: {first.text}"
-            if text not in reasons:
-                reasons.append(text)
-            of_fault[number] = reasons.index(text)
+        if fault.node_fail:
+            continue
+        by_check = [f"{one.check}: {one.text}" for one in fault.evidence]
+        text = (*by_check, f"operator: {CAUSES[fault.cause].action}")[0]
+        if text not in reasons:
+            reasons.append(text)
+        of_fault[number] = reasons.index(text)
     fault_of = np.where(kind == REPAIR, reference, -1)
     lost = np.array([*(fault.node_fail for fault in faults), False])[fault_of]
+    by_hand = (kind == MAINTENANCE) | np.array([*(fault.unseen for fault in faults), False])[
+        fault_of
+    ]
     return pa.table(
         {
             "node": words(node, nodes.names),
@@ -145,7 +149,7 @@ def node_events_table(demo: Played) -> pa.Table:
             "state": words(np.where(lost, 2, np.where(kind == MAINTENANCE, 0, 1)), _STATES),
             "reason": words(np.where(kind == REPAIR, of_fault[fault_of], kind), reasons),
             "reason_user": words(
-                np.where(lost, 0, np.where(kind == MAINTENANCE, 1, 2)),
+                np.where(lost, 0, np.where(by_hand, 1, 2)),
                 ["slurm", "operator", "healthcheck"],
             ),
             "planned": pa.array(kind == MAINTENANCE),
@@ -167,7 +171,8 @@ def tickets_table(demo: Played) -> pa.Table:
         if kind[row] == REPAIR:
             fault = schedule.strikes[int(reference[row])][2]
             cause = CAUSES[fault.cause]
-            seen = fault.evidence[0].text if fault.evidence else "stopped responding"
+            silent = "no check failed" if fault.unseen else "stopped responding"
+            seen = fault.evidence[0].text if fault.evidence else silent
             component.append(cause.component)
             action.append(cause.action)
             text.append(f"{name}: {seen}")

@@ -13,6 +13,11 @@ FAILURES = Table(
         "node_lost": boolean(
             "the scheduler lost a node of it: state NODE_FAIL, or a filled FailedNode"
         ),
+        "ended_by_user": boolean("its user cancelled it: state CANCELLED, not by root"),
+        "critical_check": boolean(
+            "a critical or fatal health event on its nodes in the window of attribution, whatever "
+            "the verdict; NULL where no health event is known"
+        ),
         "symptom": varchar("what was seen"),
         "domain": varchar("user, system_software, hardware or unknown"),
         "cause": varchar("cause, by the taxonomy; unknown where nothing names one"),

@@ -1,6 +1,6 @@
 """Observations on nodes and GPUs."""
 
-from data.tables.table import Coverage, Records, integer, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Coverage, Records, integer, timestamptz, varchar
 
 HEALTH_EVENTS = Records(
     "health_events",
@@ -21,6 +21,7 @@ HEALTH_EVENTS = Records(
         "sxid": integer("NVSwitch SXid"),
         "message": varchar("the line or message", people="text"),
         "job_id": varchar("job the observer names"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "event_id"),
     time="observed_at",

@@ -1,6 +1,6 @@
 """Lines of the logs of jobs."""
 
-from data.tables.table import Coverage, Records, bigint, integer, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Coverage, Records, bigint, integer, timestamptz, varchar
 
 JOB_LOGS = Records(
     "job_logs",
@@ -20,6 +20,7 @@ JOB_LOGS = Records(
         "node": varchar("host that wrote it"),
         "rank": integer("rank that wrote it"),
         "text": varchar("the line", people="text"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "job_id", "file", "line_no"),
     time="logged_at",

@@ -1,6 +1,15 @@
 """Attempts of jobs, and the nodes of each."""
 
-from data.tables.table import Coverage, Records, Table, bigint, integer, timestamptz, varchar
+from data.tables.table import (
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    Table,
+    bigint,
+    integer,
+    timestamptz,
+    varchar,
+)
 
 STATES = frozenset(
     ("PENDING", "RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL",
@@ -85,6 +94,7 @@ JOB_NODES = Table(
         ),
         "start_at": timestamptz("start of the attempt"),
         "end_at": timestamptz("end of the attempt; NULL while it runs"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "attempt_key", "node"),
 )

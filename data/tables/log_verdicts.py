@@ -16,7 +16,7 @@ LOG_VERDICTS = Table(
         "method": varchar("log_rule, log_model or none"),
         "file": varchar("file of the line of the first cause", people="text"),
         "line_no": bigint("that line"),
-        "node": varchar("host that wrote it"),
+        "node": varchar("host that wrote it, by the name on the line"),
         "text": varchar("its text", people="text"),
         "evidence": varchar(
             "lines the verdict rests on, a JSON array: line, text", people="nested"

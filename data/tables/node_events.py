@@ -1,6 +1,6 @@
 """Intervals in which nodes were out of service."""
 
-from data.tables.table import Coverage, Records, boolean, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Coverage, Records, boolean, timestamptz, varchar
 
 NODE_EVENTS = Records(
     "node_events",
@@ -14,6 +14,7 @@ NODE_EVENTS = Records(
         "reason": varchar("reason given", people="text"),
         "reason_user": varchar("who gave it", people="user"),
         "planned": boolean("maintenance announced before; NULL where unknown"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "node", "start_at"),
     time="start_at",

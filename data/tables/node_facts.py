@@ -1,6 +1,6 @@
 """Facts about nodes and GPUs while they hold."""
 
-from data.tables.table import Records, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Records, timestamptz, varchar
 
 NODE_FACTS = Records(
     "node_facts",
@@ -13,6 +13,7 @@ NODE_FACTS = Records(
         "from_at": timestamptz("the fact holds from here"),
         "to_at": timestamptz("the fact holds until here; NULL while it still holds"),
         "value": varchar("the fact", people="text"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "node", "gpu", "key", "from_at"),
     later="to_at",

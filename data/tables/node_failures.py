@@ -1,6 +1,6 @@
 """Failures of nodes known without jobs."""
 
-from data.tables.table import Coverage, Records, double, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Coverage, Records, double, timestamptz, varchar
 
 NODE_FAILURES = Records(
     "node_failures",
@@ -18,6 +18,7 @@ NODE_FAILURES = Records(
         "subcause": varchar("finer cause as the source states it"),
         "text": varchar("description", people="text"),
         "source": varchar("name of the column mapping that read it"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "failure_key"),
     time="start_at",

@@ -1,6 +1,6 @@
 """Nodes: of an inventory, or named by records."""
 
-from data.tables.table import Records, integer, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Records, integer, timestamptz, varchar
 
 NODES = Records(
     "nodes",
@@ -14,12 +14,16 @@ NODES = Records(
         "rack": varchar("rack"),
         "pod": varchar("pod: group of racks behind one network tier"),
         "serial": varchar("serial number of the chassis"),
-        "role": varchar("compute, front end or service"),
+        "role": varchar(
+            "compute, front end or service, as the inventory says; of an observed node compute "
+            "where the scheduler or a failure log names it, unknown where only logs do"
+        ),
         "source": varchar(
             "inventory: stated by a source; observed: derived at publish from records that name "
             "the node"
         ),
+        "node_written": NODE_WRITTEN,
     },
-    key=("cluster", "node", "first_seen_at"),
+    key=("cluster", "node", "first_seen_at", "source"),
     later="last_seen_at",
 )

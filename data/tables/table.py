@@ -36,6 +36,16 @@ date = partial(Column, "DATE")
 timestamptz = partial(Column, "TIMESTAMPTZ")
 
 
+NODE_WRITTEN = varchar(
+    "host name as the source writes it, where that is another name of the node, or the same record "
+    "in another spelling counts and this one has no node; set at publish",
+    derived=True,
+)
+"""Column of a table whose `node` is set at publish to the one name of the node."""
+NODE_AS_WRITTEN = 'coalesce("node_written", "node")'
+"""What the source wrote, as SQL."""
+
+
 @dataclass(frozen=True)
 class Coverage:
     """How the rows of a table count in the coverage: by cluster, source and day."""
@@ -86,6 +96,8 @@ class Records(Table):
 
     def value(self, column: str) -> str:
         """What of a column tells rows apart, as SQL."""
+        if column == "node" and "node_written" in self.columns:
+            return NODE_AS_WRITTEN
         if self.derived_with is None or column != self.derived_with[0]:
             return f'"{column}"'
         return f'(CASE WHEN "{self.derived_with[1]}" IS NULL THEN "{column}" END)'

@@ -1,6 +1,6 @@
 """Repair tickets."""
 
-from data.tables.table import Coverage, Records, timestamptz, varchar
+from data.tables.table import NODE_WRITTEN, Coverage, Records, timestamptz, varchar
 
 TICKETS = Records(
     "tickets",
@@ -14,6 +14,7 @@ TICKETS = Records(
         "component": varchar("component repaired"),
         "action": varchar("what was done"),
         "text": varchar("description", people="text"),
+        "node_written": NODE_WRITTEN,
     },
     key=("cluster", "ticket_id"),
     time="opened_at",

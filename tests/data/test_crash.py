@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEADER = "JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList"
-DELAYS = (0.4, 0.6, 0.75, 0.9, 1.1, 1.4)
+DELAYS = (0.4, 0.7, 0.9, 1.2)
 """Seconds after which the writer is killed: from start-up to after the publish."""
 
 
@@ -61,6 +61,28 @@ def test_kill_9_anywhere_leaves_a_good_store(tmp_path: Path) -> None:
     ingest_files(root, "sacct", [more], Options())
     assert _count(root) == 61_000
     assert not list(root.glob("building-*"))
+
+
+def test_sigterm_ends_an_ingest_cleanly(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    ingest_files(root, "sacct", [_file(tmp_path / "a.txt", 0, 10)], Options())
+    before = {path.name: path.read_bytes() for path in root.glob("*.duckdb")}
+    more = _file(tmp_path / "b.txt", 10, 200_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "ingest", "sacct", more, "--store", str(root)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not list(root.glob("building-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (143, "")
+    assert err.splitlines()[-1] == "faultline ingest: ended by SIGTERM"
+    assert {path.name: path.read_bytes() for path in root.glob("*.duckdb")} == before
+    assert not list(root.glob("building-*"))
+    assert not (root / "scratch").exists()
+    assert _count(root) == 10
 
 
 def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:

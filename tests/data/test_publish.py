@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -70,7 +71,7 @@ def failing(building: StoreWriter) -> None:
 
 def test_what_is_not_published_is_thrown_away(tmp_path: Path) -> None:
     publish(tmp_path, "1")
-    with pytest.raises(duckdb.Error, match="no such table"), writer(tmp_path) as building:
+    with pytest.raises(StoreError, match="no such table"), writer(tmp_path) as building:
         failing(building)
     with writer(tmp_path) as building:
         building.merge({"jobs": job("3")})
@@ -107,6 +108,43 @@ def test_the_published_snapshot_and_the_one_before_stay(tmp_path: Path) -> None:
         "warehouse-3.duckdb",
         "warehouse-4.duckdb",
     ]
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """What is published: snapshots and CURRENT."""
+    return {path.name: path.read_bytes() for path in (*root.glob("*.duckdb"), root / "CURRENT")}
+
+
+def test_a_flipped_byte_is_never_copied_nor_stamped_as_sound(tmp_path: Path) -> None:
+    publish(tmp_path, "1")
+    publish(tmp_path, "2")
+    path = tmp_path / "warehouse-2.duckdb"
+    sound = path.read_bytes()
+    path.write_bytes(sound[:70_000] + bytes([sound[70_000] ^ 1]) + sound[70_001:])
+    before = contents(tmp_path)
+    way_back = "remove it and CURRENT to go back to snapshot 1, and ingest again what came since"
+    with pytest.raises(StoreError, match=rf"warehouse-2\.duckdb: is damaged .*{way_back}"):
+        publish(tmp_path, "3")
+    assert contents(tmp_path) == before
+    path.unlink()
+    (tmp_path / "CURRENT").unlink()
+    publish(tmp_path, "3")
+    assert ids(tmp_path) == ["1", "3"]
+
+
+def test_what_does_not_read_back_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(tmp_path, "1")
+    publish(tmp_path, "2")
+    before = contents(tmp_path)
+    module = import_module("data.publish.writer")
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "sync", lambda path: path.write_bytes(b"torn" * 4_000))
+        with pytest.raises(StoreError, match="the next snapshot cannot be made"):
+            publish(tmp_path, "3")
+    assert contents(tmp_path) == before
+    assert ids(tmp_path) == ["1", "2"]
 
 
 def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
@@ -235,10 +273,13 @@ def age(root: Path, *statements: str, schema_version: int = 0) -> None:
     """Makes the published snapshot look as an older version left it."""
     path = root / "CURRENT"
     current = json.loads(path.read_text())
-    with duckdb.connect(str(root / current["file"])) as connection:
+    snapshot = root / current["file"]
+    with duckdb.connect(str(snapshot)) as connection:
         for statement in statements:
             connection.execute(statement)
-    path.write_text(json.dumps(current | {"schema_version": schema_version}), encoding="utf-8")
+    current |= {"schema_version": schema_version}
+    current |= {"sha256": hashlib.sha256(snapshot.read_bytes()).hexdigest()}
+    path.write_text(json.dumps(current), encoding="utf-8")
 
 
 def test_an_older_store_is_migrated_when_it_is_opened(tmp_path: Path) -> None:
@@ -298,7 +339,7 @@ def test_statements_of_the_versions_passed_run_in_their_order() -> None:
 
 def test_where_nothing_was_published_nothing_is_left(tmp_path: Path) -> None:
     root = tmp_path / "new/store"
-    with pytest.raises(duckdb.Error, match="no such table"), writer(root) as building:
+    with pytest.raises(StoreError, match="no such table"), writer(root) as building:
         failing(building)
     assert not list(tmp_path.iterdir())
     with writer(root):

@@ -70,6 +70,25 @@ def test_records_without_a_cluster_belong_to_the_only_one(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (f"[cluster.a]\ngpu_model = '{'x' * 201}'\n", "gpu_model must be at most 200 characters"),
+        (f"[cluster.a]\ngpus_per_node = {'9' * 5000}\n", "is not TOML"),
+        (f"[cluster.a]\nx = {'[' * 5000}{']' * 5000}\n", "is nested too deeply"),
+        (f"# {'long' * 250_001}\n", "is larger than 1,000,000 bytes"),
+    ],
+    ids=["long name", "long number", "deep list", "large file"],
+)
+def test_what_is_huge_or_deep_is_refused_in_one_short_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(SiteError, match=message) as refused:
+        load_site(written(tmp_path, text))
+    assert len(str(refused.value).replace(str(tmp_path), "")) < 250
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("[cluter.a]\n", r"section \[cluter\] is unknown: did you mean 'cluster'\?"),
         ("[zzz]\n", r"section \[zzz\] is unknown: there are cluster, attribution"),
         ("[cluster.a]\ngpu_per_node = 8\n", r"a\.gpu_per_node is unknown: did you mean 'gpus_per"),
@@ -81,6 +100,8 @@ def test_records_without_a_cluster_belong_to_the_only_one(tmp_path: Path) -> Non
         ("[cluster.a]\ngpu_hour_price = -1\n", r"gpu_hour_price must be a number > 0"),
         ("[cluster.a]\ngpu_hour_price = nan\n", r"gpu_hour_price must be .*, got nan"),
         ("[cluster.a]\ngpu_hour_price = inf\n", r"gpu_hour_price must be .*, got inf"),
+        (f"[cluster.a]\ngpus_per_node = {10**30}\n", r"whole number > 0, at most 1,024, .*got 1000"),
+        ("[cluster.a]\ngpu_hour_price = 1e300\n", r"a number > 0, at most 1,000,000"),
         ("[cluster.a]\ncurrency = 5\n", r"cluster\.a\.currency must be text, got 5: quote it"),
         ("[cluster.a]\ntimezone = 5\n", r"cluster\.a\.timezone must be text, got 5: quote it"),
         (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.actions import restore_said
 from data.errors import DataError, StoreError
 from data.publish import writer
 from data.state import State
@@ -207,6 +208,44 @@ def test_annotations_that_hold_are_copied_into_the_snapshot(tmp_path: Path, stat
         copied = "SELECT target, author, field, value FROM annotations"
         assert store.rows(copied) == [(JOB, "ada", "cause", "nic")]
         store.close()
+
+
+@pytest.mark.parametrize("harm", ["emptied", "cut off", "gone"])
+def test_what_people_said_is_never_lost_without_a_word(
+    tmp_path: Path, state: State, harm: str
+) -> None:
+    state.annotate(JOB, "cause", "nic", author="ada")
+    with writer(tmp_path) as building:
+        building.publish()
+    file = tmp_path / "state.sqlite"
+    whole = file.read_bytes()
+    if harm == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(b"" if harm == "emptied" else whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match=r"state\.sqlite: .*annotate --restore"):
+        Store.open(tmp_path)
+    with (
+        pytest.raises(StoreError, match=r"state\.sqlite: .*annotate --restore"),
+        writer(tmp_path) as building,
+    ):
+        building.publish()
+    assert restore_said(tmp_path, author="grace") == 1
+    assert holding(state) == [(JOB, "cause", "nic")]
+    aside = [path.read_bytes() for path in tmp_path.glob("damaged-*-state.sqlite")]
+    assert aside == (
+        [] if harm == "gone" else [b"" if harm == "emptied" else whole[: len(whole) // 2]]
+    )
+    with pytest.raises(StoreError, match="is sound: there is nothing to restore"):
+        restore_said(tmp_path)
+
+
+def test_a_file_of_a_newer_version_is_not_written(tmp_path: Path, state: State) -> None:
+    state.create()
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match=r"written by a newer Faultline \(schema 99"):
+        state.record("ada", "ingest", {})
 
 
 def test_a_damaged_file_is_told_in_one_line(tmp_path: Path, state: State) -> None:

@@ -62,7 +62,7 @@ def test_a_damaged_current_is_told_in_one_line(root: Path, content: bytes) -> No
     [
         {"file": None}, {"file": ""}, {"file": "../other.duckdb"}, {"file": 3},
         {"snapshot": "1"}, {"snapshot": None}, {"schema_version": "1"}, {"schema_version": True},
-        {"snapshot": 7},
+        {"snapshot": 7}, {"sha256": None}, {"sha256": ""}, {"sha256": "0" * 63}, {"sha256": 5},
     ],
 )  # fmt: skip
 def test_a_current_with_impossible_values_is_refused(root: Path, values: dict[str, object]) -> None:
@@ -87,7 +87,7 @@ def test_a_missing_snapshot_is_told(root: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"no database" * 1000])
 def test_a_damaged_snapshot_is_told_in_one_line(root: Path, content: bytes) -> None:
     (root / "warehouse-1.duckdb").write_bytes(content)
-    message = r"warehouse-1\.duckdb: cannot be opened \(.*\): restore it from a backup"
+    message = r"warehouse-1\.duckdb: is damaged \(.*\): restore it from a backup"
     with pytest.raises(StoreError, match=message) as refused:
         Store.open(root)
     assert "\n" not in str(refused.value)

@@ -203,7 +203,10 @@ def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _infrastructure(failures: Columns) -> NDArray[np.bool_]:
-    """Failures of hardware or system software, and lost nodes whatever their verdict."""
+    """What the definition counts, where `counted` says so; else hardware, system software and lost
+    nodes whatever their verdict."""
+    if "counted" in failures:
+        return failures["counted"].astype(bool)
     lost = failures["state"] == "NODE_FAIL"
     if "node_lost" in failures:
         lost |= failures["node_lost"].astype(bool)

@@ -9,7 +9,7 @@ from analytics.efficiency.ettr import EttrReport, ettr_report, expected_curve_of
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate
-from analytics.frames import GPUS_PER_NODE
+from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
@@ -271,7 +271,8 @@ def _runs(report: EttrReport, selection: Selection) -> Part:
 def record(report: EttrReport) -> dict[str, Any]:
     """The JSON of the command."""
     runs = [_run(row, report.conf_level) for row in report.by_run.to_dict("records")]
-    return {name: getattr(report, name) for name in RECORDED} | {"by_run": runs}
+    recorded = {name: getattr(report, name) for name in RECORDED}
+    return recorded | {"definition": DEFINITION, "by_run": runs}
 
 
 def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:

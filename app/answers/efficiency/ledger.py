@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.efficiency.buckets import BUCKETS
 from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
 from analytics.estimate import CONF_LEVEL
+from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
@@ -41,6 +42,7 @@ JOBS_ALONE = (
     "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
     "queue and repairs belong to none of them."
 )
+LEDGER_NOT_BUILT = "the ledger is not built: `faultline ledger` builds it"
 WHOLE_DAYS = (
     "The ledger counts whole days of UTC: every day that the period touches counts in full."
 )
@@ -81,6 +83,43 @@ def measured(
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
         conf_level=conf_level,
+    )
+
+
+def if_built(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL
+) -> GoodputLedger | None:
+    """The same; None where the ledger of these records is not built."""
+    if not efficiency.has_ledger(store):
+        return None
+    return measured(store, selection, conf_level=conf_level)
+
+
+def lost_to_failures(ledger: GoodputLedger | None, selection: Selection) -> Number:
+    """What failures cost, on every page and report that says it."""
+    if ledger is None:
+        return Number(terms.LOST_TO_FAILURES, numbers.UNKNOWN, LEDGER_NOT_BUILT, unit="GPU-hours")
+    return _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection)
+
+
+def costliest_cause(ledger: GoodputLedger | None) -> str | None:
+    """The cause that lost most; None where nothing was lost, or the ledger is not built."""
+    losses = {} if ledger is None else ledger.failure_losses
+    return next((cause for cause, hours in losses.items() if hours.value), None)
+
+
+def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> str:
+    """What failures cost, and which cause most; empty where nothing was lost or known."""
+    first = costliest_cause(ledger)
+    bucket = None if ledger is None else ledger.bucket("lost_work")
+    if ledger is None or first is None or bucket is None:
+        return ""
+    hours, most = bucket.gpu_hours, ledger.failure_losses[first]
+    spread = numbers.spread(hours)
+    cause = WITHOUT_CAUSE["lost_work"] if first == "unknown" else titles.get(first, first)
+    return (
+        f"Failures lost {numbers.number(hours.value)} GPU-hours"
+        f"{f' ({spread})' if spread else ''}, most by {cause} ({numbers.number(most.value)})."
     )
 
 
@@ -319,6 +358,7 @@ def _bounds(estimate: Estimate) -> tuple[float | None, float | None]:
 def record(ledger: GoodputLedger) -> dict[str, Any]:
     """The JSON of the command."""
     return {
+        "definition": DEFINITION,
         "total_gpu_hours": ledger.total_gpu_hours,
         "total_gpu_seconds": ledger.total_gpu_seconds,
         "buckets": [_bucket(each) for each in ledger.buckets],
@@ -328,6 +368,7 @@ def record(ledger: GoodputLedger) -> dict[str, Any]:
             "first_order_gpu_hours": ledger.rule_first_order_gpu_hours,
             "second_order_gpu_hours": ledger.rule_second_order_gpu_hours,
         },
+        "costliest_cause": costliest_cause(ledger),
         "currency": ledger.currency,
         "notes": ledger.notes,
     }

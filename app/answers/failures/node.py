@@ -84,25 +84,30 @@ NO_HISTORY = Missing(
 
 
 def node(store: Store, name: str, selection: Selection) -> Node:
-    """What was recorded of a node in the period; the selection names its cluster where several
-    have it.
+    """What was recorded of a node in the period, whichever of its names is given; the selection
+    names its cluster where several have it.
 
     Raises
     ------
     DataError
         Where no cluster has such a node, or several have and none is named.
     """
-    clusters, cluster = failure_queries.clusters_of_node(store, name), selection.cluster
-    if cluster is None and len(clusters) > 1:
-        raise DataError(f"node {name!r} is in {', '.join(clusters)}: choose one cluster")
-    if not clusters or (cluster is not None and cluster not in clusters):
+    called, cluster = fleet_queries.nodes_called(store, name), selection.cluster
+    if cluster is None and len({of for of, _ in called}) > 1:
+        clusters = ", ".join(of for of, _ in called)
+        raise DataError(f"node {name!r} is in {clusters}: choose one cluster")
+    called = [(of, own) for of, own in called if cluster in (None, of)]
+    if len(called) > 1:
+        several = " or ".join(own for _, own in called)
+        raise DataError(f"node {name!r} is {several}: name one of them")
+    if not called:
         known = (cluster,) if cluster is not None else fleet_queries.clusters(store)["cluster"]
         near = [key for c in known for key in targets.nearest(store, "node", f"{c}/{name}")]
         raise DataError(
             f"node {name!r} is not in the store: "
             + (f"did you mean {near[0]}?" if near else "no record names it")
         )
-    cluster = cluster or clusters[0]
+    ((cluster, name),) = called
     return Node(
         cluster=cluster,
         node=name,
@@ -122,7 +127,7 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     """What happened on this node in the period, and what did it end?"""
     one = ask(node, name, selection)
     titles = ask(cause_titles)
-    named = in_period(ask(named_in, one.cluster, name), selection)
+    named = in_period(ask(named_in, one.cluster, one.node), selection)
     return Answer(
         sentence(one),
         headlines(one, named, selection),

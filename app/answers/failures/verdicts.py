@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-COLUMNS = columns(
+_COLUMNS = columns(
     "job_id", "attempt", "failed_at", "state", "cause", "domain", "confidence", "method", "node",
     "evidence", "n_gpus", "gpu_hours", "user", "account", "name", "partition", "cluster",
     "attempt_key", wide=("evidence", "gpu_hours", "user", "account", "name", "partition"),
 )  # fmt: skip
+COLUMNS = tuple(
+    replace(column, title="Held (GPU-h)") if column.key == "gpu_hours" else column
+    for column in _COLUMNS
+)
 
 
 def rows(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
+from app.answers.fleet import names
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.fleet.coverage import Coverage
+    from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
 
@@ -53,7 +55,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         sentence(shown),
         (number(shown, selection),),
         (chart(shown, selection), table(shown)),
-        tuple(_notes(shown)),
+        (*_notes(shown), *names.notes(ask(names.names, selection))),
         (terms.COVERAGE,),
         record=record(shown),
         sheet=shown.sources,
@@ -197,6 +199,7 @@ class Contents:
     tables: dict[str, int]
     """Rows of each table."""
     coverage: Coverage
+    names: Names
 
 
 def contents(store: Store) -> Contents:
@@ -211,6 +214,7 @@ def contents(store: Store) -> Contents:
         synthetic=fleet.is_synthetic(store),
         tables=fleet.table_counts(store),
         coverage=held(store, Selection()),
+        names=names.names(store, Selection()),
     )
 
 
@@ -222,9 +226,10 @@ def of_store(ask: Ask) -> Answer:
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{shown.published_at}, schema {shown.schema_version}"
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
-        blocks=(_tables(shown), table(shown.coverage)),
-        notes=() if shown.checksum_holds else (DAMAGED,),
-        record=vars(shown) | {"coverage": record(shown.coverage)},
+        blocks=(_tables(shown), table(shown.coverage), names.table(shown.names)),
+        notes=(*(() if shown.checksum_holds else (DAMAGED,)), *names.notes(shown.names)),
+        record={key: value for key, value in vars(shown).items() if key != "names"}
+        | {"coverage": record(shown.coverage), **names.record(shown.names)},
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )
 
@@ -245,6 +250,11 @@ def ingests(ask: Ask) -> Table | Missing:
     shown = rows[[column.key for column in INGESTS]]
     opens = Part("Rejected rows of an ingest", rejected_of, (), ("ingest_id",))
     return Table("ingests", "Ingests", INGESTS, shown, opens=opens)
+
+
+def node_names(ask: Ask, selection: Selection) -> Table:
+    """Names of nodes other than their own, and hosts that only logs name."""
+    return names.table(ask(names.names, selection))
 
 
 def rejected(ask: Ask) -> Table:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.reliability import sensitivity
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.terms import DEFINITIONS, Term
 from data.queries import reliability
 
 if TYPE_CHECKING:
@@ -59,9 +61,13 @@ def measured(
     conf_level: float = 0.90,
     seed: int = 0,
     gpus: Sequence[int] = PROJECTION_GPUS,
+    by_node: bool = True,
 ) -> MttfReport:
-    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection."""
-    counts = reliability.failure_counts(store, selection)
+    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection.
+
+    `by_node` is whether it is tested that nodes fail at one rate.
+    """
+    counts = reliability.failure_counts(store, selection, by_node=by_node)
     return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
 
 
@@ -75,7 +81,7 @@ def measured_before(
     if selection.from_at - EARLIEST < length:
         return None
     before = replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
-    report = measured(store, before, conf_level=conf_level, seed=seed)
+    report = measured(store, before, conf_level=conf_level, seed=seed, by_node=False)
     return report if report.rate.exposure else None
 
 
@@ -96,19 +102,27 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     `chance` holds conf_level, seed and gpus, as `measured` takes them.
     """
     report = ask(measured, selection, **chance)
-    before = ask(measured_before, selection, **{k: v for k, v in chance.items() if k != "gpus"})
+    of_rate = {name: value for name, value in chance.items() if name != "gpus"}
+    before = ask(measured_before, selection, **of_rate)
+    definitions = ask(sensitivity.measured, selection, **of_rate)
     shown = chart(report)
     without = isinstance(shown, Chart) and not report.rate.exposure
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
         sentence(report),
         Headlines(report, before, selection).all(),
-        (shown, by_size(report, selection), projected(report)),
-        notes=(*report.notes, *([large] if without else [])),
+        (shown, by_size(report, selection), projected(report), sensitivity.table(definitions)),
+        notes=(*_by_definition(report), *report.notes, *([large] if without else [])),
         terms=(*TERMS, *_counted(report, selection)),
-        record=record(report),
+        record=record(report) | {"sensitivity": sensitivity.record(definitions)},
         sheet=_sheet(report),
     )
+
+
+def _by_definition(report: MttfReport) -> Iterator[str]:
+    """Which definition was chosen, where it is not the default."""
+    if report.definition != DEFINITION:
+        yield f"Failures by definition {report.definition}: {DEFINITIONS[report.definition]}."
 
 
 def fleet_sentence(report: MttfReport) -> str:
@@ -187,6 +201,8 @@ class Headlines:
     def number(self, name: str) -> Number:
         """One of `ESTIMATES`; of repairs, less is better."""
         term, kind = ESTIMATES[name]
+        if name == RATE:
+            term = terms.failure_rate(self.now.definition)
         shown = estimated(
             term,
             kind,
@@ -275,12 +291,15 @@ def record(report: MttfReport) -> dict[str, Any]:
     """The JSON of the command."""
     rate, incident_rate, *hours = estimates(report).items()
     return {
+        "definition": report.definition,
         "failures": report.rate.failures,
         "exposure_node_days": report.rate.exposure,
         **dict([rate]),
         "incidents": report.incident_rate.failures,
         **dict([incident_rate, *hours]),
         "dispersion": report.rate.dispersion,
+        "dispersion_over_weeks": report.rate.dispersion_over_weeks,
+        "dispersion_over_nodes": report.dispersion_over_nodes,
         "by_size": [
             {
                 "gpus_from": size.gpus_from,
@@ -300,6 +319,7 @@ def record(report: MttfReport) -> dict[str, Any]:
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
         "failures_by_hardware": report.by_hardware,
+        "failures_by_system_software": report.by_system_software,
         "failures_by_a_lost_node": report.by_lost_node,
         "notes": report.notes,
     }
@@ -310,9 +330,11 @@ def _counted(report: MttfReport, selection: Selection) -> Iterator[Term]:
     if report.by_hardware is not None and report.by_lost_node is not None:
         yield Term(
             "Failures counted",
-            f"{numbers.counted(report.rate.failures, 'failure')}: "
-            f"{numbers.count(report.by_hardware)} with verdict hardware, "
-            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost; one can be both.",
+            f"{numbers.counted(report.rate.failures, 'failure')} by definition "
+            f"{report.definition}: {numbers.count(report.by_hardware)} with verdict hardware, "
+            f"{numbers.count(report.by_system_software)} with verdict system software, "
+            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost, whatever the "
+            "verdict.",
         )
     yield Term(
         "Sizes counted",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from data.hostlist import HostListError, expand
+from data.queries import fleet as fleet_queries
 from data.queries import stragglers as straggler_queries
 
 if TYPE_CHECKING:
@@ -51,11 +52,15 @@ def worker_nodes(store: Store, trace: Mapping[str, Any]) -> WorkerNodes:
     if ranks is None or not _are_places(ranks, n_gpus):
         why = f"the trace does not number its workers within 0 to {n_gpus - 1:,}"
         return WorkerNodes(f"nodes of {job} are unknown: {why}", attempt=attempt)
+    own_name = fleet_queries.own_names(store, trace["cluster"])
     per_node = n_gpus // len(hosts)
     return WorkerNodes(
         f"a worker's node is its rank divided by {per_node:,} GPUs a node, in the order of the "
         f"node list of {job}: right where ranks were laid out in that order, as is usual",
-        {worker: hosts[rank // per_node] for worker, rank in ranks.items()},
+        {
+            worker: own_name.get(hosts[rank // per_node], hosts[rank // per_node])
+            for worker, rank in ranks.items()
+        },
         attempt,
     )
 

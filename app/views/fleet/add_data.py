@@ -17,6 +17,8 @@ from app.widgets import export_help, notice
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streamlit.delta_generator import DeltaGenerator
 
     from app.show.scope import Scope
@@ -30,7 +32,6 @@ STATED = {
     "columns": ("Columns, if no header", "JobID,State,..."),
     "delimiter": ("Delimiter", "the format's own"),
     "node": ("Host, if none is named", "as the lines say"),
-    "mapping": ("Mapping of a failure log", "lanl, pnnl or a path"),
 }
 """What the reader can state about a file: label, and what holds otherwise."""
 
@@ -77,10 +78,20 @@ def _upload(scope: Scope) -> None:
             key="upload_source",
         )
         fields = [column for _ in range(3) for column in st.columns(2)]
+        mapping = fields.pop().selectbox(
+            "Mapping of a failure log",
+            actions.mappings(),
+            index=None,
+            placeholder="found out from its columns",
+            key="upload_mapping",
+        )
         stated = {
             name: field.text_input(label, placeholder=otherwise, key=f"upload_{name}") or None
             for field, (name, (label, otherwise)) in zip(fields, STATED.items(), strict=True)
         }
+        own_mapping = st.file_uploader(
+            "A mapping of your own (TOML), where none of those fits", key="upload_own_mapping"
+        )
         partial = st.checkbox(
             "Partial: of a cut-off archive read what came before the cut", key="upload_partial"
         )
@@ -89,10 +100,17 @@ def _upload(scope: Scope) -> None:
         st.warning("Choose a file first.", icon=":material/warning:")
     elif file is not None and sent:
         with notice.explained():
-            _ingest(file, source, stated, partial=partial)
+            options = replace(
+                _options(stated),
+                mapping=actions.uploaded(own_mapping.name, own_mapping.read())
+                if own_mapping
+                else mapping,
+                partial=partial,
+            )
+            _ingest(file, source, options)
 
 
-def _ingest(file: BinaryIO, source: str, stated: dict[str, str | None], *, partial: bool) -> None:
+def _ingest(file: BinaryIO, source: str, options: actions.Options) -> None:
     """Reads the file into the store; leaving or cancelling leaves the store as it was."""
     name = file.name
     with (
@@ -103,10 +121,10 @@ def _ingest(file: BinaryIO, source: str, stated: dict[str, str | None], *, parti
         cancel.button("Cancel", key="upload_cancel", help="The store stays as it was")
         path = Path(folder) / "upload"
         path.write_bytes(file.read())
-        options = replace(_options(stated, line), partial=partial)
+        told = replace(options, progress=_telling(line))
         try:
             results, _ = actions.ingest_files(
-                store_root(), source, [str(path)], options, called={str(path): name}
+                store_root(), source, [str(path)], told, called={str(path): name}
             )
         finally:
             cancel.empty()
@@ -114,20 +132,23 @@ def _ingest(file: BinaryIO, source: str, stated: dict[str, str | None], *, parti
     st.rerun()
 
 
-def _options(stated: dict[str, str | None], line: DeltaGenerator) -> actions.Options:
-    """What the reader stated, as readers of files take it; progress is told on a line."""
+def _telling(line: DeltaGenerator) -> Callable[[str], None]:
+    """Tells progress on a line of the page."""
 
     def progress(text: str) -> None:
         line.caption(text)
 
+    return progress
+
+
+def _options(stated: dict[str, str | None]) -> actions.Options:
+    """What the reader stated in words, as readers of files take it."""
     return actions.Options(
         cluster=stated["cluster"],
         delimiter=stated["delimiter"],
         node=stated["node"],
-        mapping=stated["mapping"],
         timezone=actions.checked_zone(stated["timezone"]),
         columns=_names(stated["columns"]),
-        progress=progress,
     )
 
 

@@ -22,6 +22,9 @@ page.notes(answer.notes)
 page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),
+        "Names of nodes": lambda: page.blocks(
+            [coverage.node_names(ask, scope.selection)], scope, titled=False
+        ),
         "Ingests": lambda: page.blocks([coverage.ingests(ask)], scope, titled=False),
         "Rejected rows": lambda: page.blocks([coverage.rejected(ask)], scope, titled=False),
         "Add data": lambda: add_data.show(scope),

@@ -1,21 +1,37 @@
 """How long until a job of N GPUs fails?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
-from analytics.frames import GPUS_PER_NODE
+from analytics.frames import DEFINITION, FAILURE_DEFINITIONS, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
-from app.answers.reliability import mttf, projection, rate_by_group
+from app.answers.reliability import mttf, projection, rate_by_group, sensitivity
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
+from app.words.terms import DEFINITIONS
 from data.filters import MTTF_MIN_GPUS
 
 scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
+head = st.container()
+definition = st.segmented_control(
+    "A failure, by definition",
+    FAILURE_DEFINITIONS,
+    default=DEFINITION,
+    required=True,
+    key="definition",
+    bind="query-params",
+    help=". ".join(f"{name}: {DEFINITIONS[name]}" for name in FAILURE_DEFINITIONS),
+)
+scope = replace(scope, selection=replace(scope.selection, definition=definition))
 answer = mttf.answer(ask, scope.selection)
-page_head.show(answer.sentence, scope)
-page.headlines(answer.numbers[:4], scope)
-page.notes(answer.notes)
+with head:
+    page_head.show(answer.sentence, scope)
+    page.headlines(answer.numbers[:4], scope)
+    page.notes(answer.notes)
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
+page.blocks([answer.table("sensitivity")], scope)
 by = st.segmented_control(
     "Failure rate by",
     rate_by_group.GROUPINGS,
@@ -37,7 +53,7 @@ per_node = columns[2].number_input(
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric("Projected MTTF", projected.printed[0][1])
-figures = projection.published()
+figures = projection.published(ask(sensitivity.measured, scope.selection))
 with page.method(answer.terms):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

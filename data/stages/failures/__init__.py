@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from data.stages import Context
 
 READS = ("jobs", "job_nodes", "health_events", "health_events.severity", "node_events",
-         "log_verdicts", "annotations")  # fmt: skip
+         "node_names", "log_verdicts", "annotations")  # fmt: skip
 WRITES = ("failures", "check_calibration")
 INPUTS = ("site.attribution", "site.taxonomy", "analytics.failures", "data.definitions")
 NEEDS = ("jobs",)

@@ -9,7 +9,7 @@ from analytics.failures.calibration import not_by_chance
 from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
 from data.columns import frame_of, registered
-from data.definitions import FAILED
+from data.definitions import ENDED_BY_USER, FAILED
 from data.stages.failures.calibration import calibrate
 
 if TYPE_CHECKING:
@@ -38,12 +38,19 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
         return
     connection.execute(
         f"""CREATE OR REPLACE TEMP VIEW failed AS
-            SELECT rowid AS attempt, cluster, attempt_key, job_id, job_id_raw, array_job_id, state,
-              end_at, CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END
-                AS exit_signal,
-              reason, n_nodes, failed_node, failed_node IS NOT NULL AS names_node,
-              CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[') THEN node_list END AS only_node
-            FROM jobs WHERE {FAILED}"""
+            SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
+              array_job_id, state, end_at,
+              CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END AS exit_signal,
+              reason, n_nodes, coalesce(lost.node, failed_node) AS failed_node,
+              failed_node IS NOT NULL AS names_node,
+              {ENDED_BY_USER} AS ended_by_user,
+              {_CRITICAL if near else "NULL::BOOLEAN"} AS critical_check,
+              CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[')
+                THEN coalesce(alone.node, node_list) END AS only_node
+            FROM jobs
+            LEFT JOIN node_names lost ON lost.cluster = jobs.cluster AND lost.written = failed_node
+            LEFT JOIN node_names alone ON alone.cluster = jobs.cluster AND alone.written = node_list
+            WHERE {FAILED}"""
     )
     table = weights(site.attribution.table, site.causes)
     kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
@@ -128,6 +135,9 @@ _CHANCES = """
   CASE WHEN failed_node = near.node THEN 1 ELSE greatest(failed.n_nodes, 1) END AS n_nodes,
   n_hits, node_days, rate_per_node_day, window_minutes, causal_ratio"""
 """What says how likely a piece of evidence is chance: a node that the scheduler names is one."""
+_CRITICAL = """jobs.rowid IN (
+  SELECT job FROM near WHERE kind = 'health_event' AND severity IN ('critical', 'fatal'))"""
+"""Whether an attempt has a critical check near its end."""
 _EVENTS = f"""
 SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
   offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
@@ -165,10 +175,13 @@ ORDER BY attempt
 """
 """The scheduler's reason, and the node whose failure it names."""
 _LOGS = """
-SELECT attempt, 'job_log' AS kind, file || ':' || line_no AS key, node, 0.0 AS offset_s,
+SELECT attempt, 'job_log' AS kind, file || ':' || line_no AS key,
+  coalesce(node_names.node, log_verdicts.node) AS node, 0.0 AS offset_s,
   'job_log' AS check_name, cause, confidence, method AS log_method, text,
   true AS job_named, 1.0 AS causal_ratio, 'node' AS scope
 FROM log_verdicts JOIN failed USING (cluster, attempt_key)
+LEFT JOIN node_names ON node_names.cluster = failed.cluster
+  AND node_names.written = log_verdicts.node
 WHERE method <> 'none' ORDER BY attempt
 """
 """What logs of failed attempts say: one row for each log whose first cause is known."""
@@ -250,7 +263,8 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     connection.execute(
         f"""INSERT INTO failures BY NAME
             SELECT cluster, attempt_key, end_at AS failed_at, failed.state,
-              failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, {chosen},
+              failed.state = 'NODE_FAIL' OR failed.names_node AS node_lost, ended_by_user,
+              critical_check, {chosen},
               CASE WHEN own.attempt IS NOT NULL THEN own.node
                 WHEN bare.cause = 'node_lost' THEN coalesce(failed_node, only_node)
                 ELSE failed_node END AS node

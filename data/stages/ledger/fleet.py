@@ -63,7 +63,8 @@ def _spells(connection: duckdb.DuckDBPyConnection) -> None:
            FROM nodes JOIN ledger_window USING (cluster)
            LEFT JOIN (SELECT DISTINCT cluster, node, true AS busy FROM job_nodes
                       WHERE end_at IS NULL) USING (cluster, node)
-           WHERE coalesce(role, 'compute') = 'compute' AND coalesce(gpus, gpus_per_node) > 0"""
+           WHERE node IS NOT NULL AND coalesce(role, 'compute') = 'compute'
+             AND coalesce(gpus, gpus_per_node) > 0"""
     )
 
 

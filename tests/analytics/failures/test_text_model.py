@@ -402,8 +402,10 @@ def precision_and_recall(truth: list[str], said: list[str]) -> tuple[float, floa
 
 @pytest.mark.parametrize(
     ("disjoint", "least"),
-    [(False, (0.95, 0.95)), (True, (0.95, 0.88))],
-    ids=["lines at random", "messages never seen in training"],
+    [
+        pytest.param(False, (0.95, 0.95), id="lines at random", marks=pytest.mark.slow),
+        pytest.param(True, (0.95, 0.88), id="messages never seen in training"),
+    ],
 )
 def test_alerts_of_a_supercomputer_are_found_by_line(
     disjoint: bool, least: tuple[float, float]

@@ -48,7 +48,10 @@ def test_the_list_as_csv_and_as_a_table(faultline: Callable[..., Any], store: Pa
         (("--note", "x"), "name a TARGET, e.g."),
         (("node:c/n2", "--undo", "x"), "--undo takes the id of an annotation alone"),
         (("--undo", "x"), "annotation 'x' is unknown"),
-        (("node:c/n2",), "one of the arguments --cause --note --status --undo --list is required"),
+        (
+            ("node:c/n2",),
+            "one of the arguments --cause --note --status --undo --restore --list is required",
+        ),
         (("node:c/n2", "--cause", "pcie", "--note", "x"), "not allowed with argument --cause"),
     ],
 )

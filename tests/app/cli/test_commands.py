@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,3 +149,8 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(demo_store: Path) -> None
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[\n", "")
+
+
+def test_the_version_is_that_of_the_package(faultline: Callable[..., Any]) -> None:
+    told = faultline("--version")
+    assert (told.code, told.out) == (0, f"faultline {version('faultline')}\n")

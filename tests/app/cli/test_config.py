@@ -25,6 +25,13 @@ MISTAKES = {
     "a key misspelt": ("[cluster.a]\ngpus_per_nodes = 8", "did you mean 'gpus_per_node'?"),
     "no number": ('[cluster.a]\ngpus_per_node = "8"', "must be a whole number > 0"),
     "a zone that is none": ('[cluster.a]\ntimezone = "Berlin"', "must be an IANA zone"),
+    "an alias that is no list": ('[nodes]\ngpu1 = "mgmt-1"', 'write e.g. "gpu1" = ["gpu1-mgmt"'),
+    "an alias without a name": (
+        '[nodes]\ngpu1 = [" "]',
+        "must be a list of the node's other names",
+    ),
+    "an alias of two nodes": ('[nodes]\na = ["X"]\nb = ["x"]', "'x' is a name of 'a' too"),
+    "an alias that is a node": ('[nodes]\na = ["b"]\nb = []', "'b' is a name of 'a' too"),
     "a window of years": ("[attribution]\nafter_minutes = 99999", "minutes from 0 to 1440"),
 }
 
@@ -37,6 +44,13 @@ def test_a_site_without_a_file_has_the_defaults(
     assert said.json["valid"] is True
     assert said.json["exists"] is False
     assert said.json["attribution_before_minutes"] == 10.0
+
+
+def test_other_names_of_nodes_are_told(faultline: Callable[..., Any], tmp_path: Path) -> None:
+    text = '[nodes]\ngpu1 = ["mgmt-1", "10.0.0.17"]\n"gpu2.b" = []\n'
+    (tmp_path / "site.toml").write_text(text, encoding="utf-8")
+    said = faultline("config", "check", "--store", tmp_path)
+    assert said.json["nodes"] == {"gpu1": ["mgmt-1", "10.0.0.17"], "gpu2.b": []}
 
 
 def test_a_good_file_is_told_in_every_form(faultline: Callable[..., Any], tmp_path: Path) -> None:

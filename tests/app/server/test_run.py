@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 import os
 import re
 import signal
@@ -134,6 +135,31 @@ def test_with_the_cookie_the_dashboard_is_served(server: Server) -> None:
     assert server.ask("/", Cookie=cookie, Host="rebound.example").status == 421
 
 
+def test_health_needs_no_link_and_says_nothing_else(server: Server) -> None:
+    answer = server.ask("/healthz", Host="10.0.0.7")
+    assert (answer.status, json.loads(answer.read())) == (200, {"up": True, "snapshot_age_s": None})
+    assert server.ask("/healthz", "POST").status == 401
+    assert server.ask("/healthz/x").status == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/_stcore/health", "/media/none"])
+def test_every_answer_forbids_guesses_frames_and_other_sites(server: Server, path: str) -> None:
+    for given in ({}, {"Cookie": cookie_of(server)}):
+        headers = server.ask(path, **given).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "SAMEORIGIN"
+        assert "default-src 'self'" in headers["content-security-policy"]
+
+
+def test_as_many_files_may_be_open_as_the_system_allows(server: Server) -> None:
+    limits = Path(f"/proc/{server.process.pid}/limits")
+    if not limits.exists():
+        pytest.skip("no /proc")
+    line = next(line for line in limits.read_text().splitlines() if "open files" in line)
+    soft, hard = line.split()[3:5]
+    assert soft == hard
+
+
 def test_a_websocket_opens_with_the_cookie_only(server: Server) -> None:
     assert handshake(server, cookie_of(server)).startswith("HTTP/1.1 101")
     assert handshake(server, "none=1").startswith("HTTP/1.1 403")
@@ -179,3 +205,15 @@ def test_the_other_protocol_works(tmp_path: Path) -> None:
     assert connection.getresponse().status == 401
     connection.close()
     assert server.stop() == (0, "", "")
+
+
+def test_the_access_log_holds_no_token_and_no_filter(tmp_path: Path) -> None:
+    running = start(tmp_path, access_log=True)
+    cookie = cookie_of(running)
+    running.ask("/mttf?account=physics", Cookie=cookie)
+    code, out, err = running.stop()
+    assert (code, out) == (0, "")
+    assert '"GET / HTTP/1.1" 303' in err
+    assert '"GET /mttf HTTP/1.1" 200' in err
+    assert "token" not in err
+    assert "physics" not in err

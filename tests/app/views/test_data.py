@@ -45,7 +45,9 @@ def test_the_page_says_what_is_there_and_what_is_missing(
     assert "jobs" in set(page.dataframe[0].value["source"])
 
 
-@pytest.mark.parametrize("tab", ["Sources", "Ingests", "Rejected rows", "Add data"])
+@pytest.mark.parametrize(
+    "tab", ["Sources", "Names of nodes", "Ingests", "Rejected rows", "Add data"]
+)
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
@@ -104,6 +106,24 @@ def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
         told = " ".join(each.value for each in (*page.error, *page.success, *page.warning))
         assert ("read what came before with --partial" in told) is not partial
         assert ("is in the store" in told) is partial
+
+
+def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    log = b"host,down\nn1,2024-05-01 10:00:00\n"
+    toml = b'cluster = "hal"\n[columns]\nnode = "host"\nstart = "down"\n'
+    page = open_page(tmp_path / "store", PAGE)
+    assert page.selectbox(key="upload_mapping").options == ["lanl", "pnnl"]
+    page.file_uploader(key="upload_file").set_value(("failures.csv", log, "text/csv"))
+    page.selectbox(key="upload_source").set_value("failure-log")
+    page.file_uploader(key="upload_own_mapping").set_value(("../own.toml", toml, "text/plain"))
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    assert not page.exception
+    assert page.success[0].value.startswith("failures.csv is in the store: 1 record read")
+    store = Store.open(tmp_path / "store")
+    assert store.rows("SELECT cluster, node, source FROM node_failures") == [("hal", "n1", "own")]
+    store.close()
 
 
 def test_an_upload_is_recorded_under_its_own_name(

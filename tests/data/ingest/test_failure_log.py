@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from data.errors import SourceError
 from data.ingest import failure_log
 from data.ingest.failure_log import month_of
-from data.ingest.failure_mapping import parsed
+from data.ingest.failure_mapping import named, parsed
 from data.ingest.reader import Batch, Options, Source
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -400,6 +401,17 @@ def test_the_pnnl_log_is_read_without_the_action_taken() -> None:
 
 
 @needs_shared
+def test_a_mapping_is_a_small_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name in ("/dev/zero", str(tmp_path / "pipe.toml"), str(tmp_path)):
+        with pytest.raises(SourceError, match="no TOML file that can be read"):
+            named(name)
+    large = tmp_path / "large.toml"
+    large.write_text("#" * 1_000_001)
+    with pytest.raises(SourceError, match="is larger than 1,000,000 bytes"):
+        named(str(large))
+
+
 def test_shipped_mappings_are_recognised_by_their_header() -> None:
     for path in (LANL, PNNL):
         assert failure_log.sniff(path.read_text(encoding="utf-8")[:4096])

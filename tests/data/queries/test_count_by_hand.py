@@ -186,7 +186,9 @@ def selections(seed: int) -> list[Selection]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
+)
 def test_a_random_store_counts_as_by_hand(
     seed: int, random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
 ) -> None:
@@ -194,10 +196,11 @@ def test_a_random_store_counts_as_by_hand(
     store = store_of(rows)
     for selection in selections(seed):
         hand = Hand(rows, selection)
-        counts = reliability.failure_counts(store, selection)
+        counts = reliability.failure_counts(store, selection, by_node=True)
         _compare_days(counts, hand, store)
         _compare_sizes(counts, hand)
         _compare_single_failures(counts, hand)
+        _compare_nodes(counts, Hand(rows, selection.rows))
         for by in RATE_GROUPS:
             _compare_groups(rate_groups.groups(store, selection, by), hand, by)
 
@@ -273,6 +276,21 @@ def _compare_single_failures(counts: Any, hand: Hand) -> None:
              or job["end_at"] > hand.selection.from_at)
     ]  # fmt: skip
     assert counts.attempts_without_gpus == len(left_out)
+
+
+def _compare_nodes(counts: Any, hand: Hand) -> None:
+    """Of jobs of all sizes, whatever the selection's smallest job is."""
+    exposure: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for cluster, node, _, _, part in hand.node_days():
+        if node is not None and part:
+            exposure[cluster, node] += part
+    failures = Counter((job["cluster"], node) for job, node in hand.failures(0))
+    failures.update(
+        ("log", row["node"]) for row in hand.logged() if hand.in_period(row["start_at"])
+    )
+    nodes = sorted(exposure)
+    assert counts.by_node["exposure_node_days"] == pytest.approx([exposure[n] for n in nodes])
+    assert counts.by_node["failures"].tolist() == [failures[node] for node in nodes]
 
 
 def _compare_groups(table: pd.DataFrame, hand: Hand, by: str) -> None:

@@ -32,12 +32,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 def test_a_key_names_cluster_and_attempt_or_node(store: Store) -> None:
-    assert targets.exists(store, "attempt", "a/s1XYZ0001")
-    assert targets.exists(store, "attempt", "b/c/f00d")
-    assert targets.exists(store, "node", "a/gpu0002")
-    assert not targets.exists(store, "node", "b/gpu0002")
-    assert not targets.exists(store, "attempt", "s1XYZ0001")
-    assert not targets.exists(store, "incident", "a' OR true")
+    assert targets.known(store, "attempt", "a/s1XYZ0001")
+    assert targets.known(store, "attempt", "b/c/f00d")
+    assert targets.known(store, "node", "a/gpu0002")
+    assert not targets.known(store, "node", "b/gpu0002")
+    assert not targets.known(store, "attempt", "s1XYZ0001")
+    assert not targets.known(store, "incident", "a' OR true")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,21 @@ BUCKETS = [
 
 
 def counted(demo: DemoCluster) -> pd.Series:
-    """Which attempts, by key, the rule counts as failures, from the tables alone.
+    """Which attempts, by key, infrastructure ended, from the tables alone.
+
+    Those of the paper's rule, and those FAILED as an operator drains one of their nodes.
+    """
+    found, jobs = counted_by_the_paper(demo), demo.tables["jobs"].to_pandas()
+    outages = demo.tables["node_events"].to_pandas().astype({"node": str, "reason": str})
+    by_hand = outages[outages["reason"].str.startswith("operator: ")]
+    held = demo.tables["job_nodes"].to_pandas().astype({"node": str})
+    held = held[held["attempt_key"].isin(set(jobs.loc[jobs["state"] == "FAILED", "attempt_key"]))]
+    ended = held.merge(by_hand, left_on=["node", "end_at"], right_on=["node", "start_at"])
+    return found | found.index.isin(ended["attempt_key"])
+
+
+def counted_by_the_paper(demo: DemoCluster) -> pd.Series:
+    """Which attempts, by key, the paper's rule counts as failures, from the tables alone.
 
     NODE_FAIL, or a filled failed_node, or FAILED with a critical or fatal health event on one of
     its nodes from 10 minutes before to 5 minutes after its end.
@@ -129,20 +143,34 @@ def test_every_cause_has_one_domain_and_user_failures_keep_their_state(
     assert by_cause["time_limit"] == {"TIMEOUT"}
     assert by_cause["host_oom"] == {"OUT_OF_MEMORY"}
     assert by_cause["requeued"] == {"REQUEUED"}
-    for cause in ("node_lost", "filesystem_mount", "gpu_driver"):
-        assert by_cause[cause] == {"NODE_FAIL"}
+    assert by_cause["node_lost"] == {"NODE_FAIL"}
+    for cause in ("filesystem_mount", "gpu_driver"):
+        assert by_cause[cause] == {"NODE_FAIL", "FAILED"}
     assert set(truth.loc[truth["domain"] == "user", "state"]) == {
         *("FAILED", "TIMEOUT", "OUT_OF_MEMORY"),
     }
 
 
-def test_a_lost_node_leaves_no_event_and_all_other_faults_leave_one(
+def test_definitions_of_a_failure_differ_on_the_faults_of_system_software(
+    default_demo: DemoCluster,
+) -> None:
+    truth = planted(default_demo).set_index("attempt_key")
+    software = truth.index[truth["domain"] == "system_software"]
+    states = default_demo.tables["jobs"].to_pandas().set_index("attempt_key")["state"].astype(str)
+    lost = states[software] == "NODE_FAIL"
+    by_the_paper = counted_by_the_paper(default_demo)[software]
+    assert 0 < lost.sum() < by_the_paper.sum() < len(software)
+    assert not truth.loc[software[~by_the_paper], "has_event"].any()
+
+
+def test_a_lost_node_and_some_lost_mounts_leave_no_event_and_all_other_faults_leave_one(
     default_demo: DemoCluster,
 ) -> None:
     truth = planted(default_demo)
     with_event = truth.groupby("cause")["has_event"].mean()
     assert with_event["node_lost"] == 0
-    for cause in ("ib_link", "gpu_memory", "filesystem_mount", "pcie", "nvlink", "gpu_driver"):
+    assert 0 < with_event["filesystem_mount"] < 1
+    for cause in ("ib_link", "gpu_memory", "pcie", "nvlink", "gpu_driver"):
         assert with_event[cause] == 1
     user = truth[truth["domain"] == "user"]
     assert set(user.loc[user["has_event"], "cause"]) == {"illegal_memory_access"}

@@ -31,7 +31,7 @@ SKEWS = {
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("verdicts") / "store"
-    build_demo(root, DemoSpec.of(60_000, 256, None, 0))
+    build_demo(root, DemoSpec.of(30_000, 256, None, 0))
     return root
 
 

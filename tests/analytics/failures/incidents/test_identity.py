@@ -16,7 +16,7 @@ from analytics.failures.incidents.identity import incident_id
 START = pd.Timestamp("2026-01-01", tz="UTC")
 NUMBERS = st.integers(0, 12)
 GROUPINGS = st.lists(
-    st.dictionaries(NUMBERS, st.integers(0, 4), min_size=0, max_size=10), min_size=1, max_size=6
+    st.dictionaries(NUMBERS, st.integers(0, 4), min_size=0, max_size=10), min_size=1, max_size=4
 )
 
 

@@ -1,0 +1,130 @@
+"""Under which names do the records know each node?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.answers.columns import columns
+from app.answers.content import Table
+from app.words import numbers
+from app.words.cells import Column
+from data.queries import fleet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import pandas as pd
+
+    from data.filters import Selection
+    from data.store import Store
+
+COLUMNS = (
+    *columns("node"),
+    Column("written", "Written as"),
+    Column("why", "Why"),
+    Column("n_records", "Records", "count", none="not counted"),
+    Column("sources", "Tables", none="not counted"),
+    *columns("cluster"),
+)
+IN_LOGS = "in_logs_alone"
+WHY = {
+    "case": "equal but for upper and lower case",
+    "domain": "equal without its domain",
+    "alias": "site.toml says so",
+    "ambiguous": "could be any of several nodes: left apart",
+    IN_LOGS: "no compute node: only logs name it",
+}
+"""By rule."""
+_TOLD = 3
+"""Names that a sentence tells."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the nodes of the selected clusters."""
+
+    named: pd.DataFrame
+    """Columns cluster, written, node, rule, sources, n_records: names other than a node's own."""
+    in_logs: pd.DataFrame
+    """Columns cluster, node, first_seen_at, last_seen_at: hosts that only logs name."""
+
+
+def names(store: Store, selection: Selection) -> Names:
+    """Under which names records know each node, and hosts that only logs name."""
+    return Names(fleet.node_names(store, selection), fleet.hosts_in_logs_alone(store, selection))
+
+
+def table(shown: Names) -> Table:
+    """Names of nodes other than their own, then hosts that only logs name."""
+    named = [
+        (
+            row["node"],
+            row["written"],
+            WHY[row["rule"]],
+            row["n_records"],
+            row["sources"],
+            row["cluster"],
+        )
+        for row in shown.named.to_dict("records")
+    ]
+    hosts = [
+        (row["node"], row["node"], WHY[IN_LOGS], None, None, row["cluster"])
+        for row in shown.in_logs.to_dict("records")
+    ]
+    return Table(
+        "node_names",
+        "Names of nodes",
+        COLUMNS,
+        (*named, *hosts),
+        "Every node is written under one name, and the scheduler or an inventory knows each.",
+    )
+
+
+def record(shown: Names) -> dict[str, object]:
+    """The JSON of the command."""
+    return {"node_names": shown.named, "hosts_in_logs_alone": shown.in_logs}
+
+
+def notes(shown: Names) -> Iterator[str]:
+    """What was merged, what was left apart, and which hosts are no compute nodes."""
+    named = zip(shown.named["written"], shown.named["node"], shown.named["rule"], strict=True)
+    hosts = [(node, node, IN_LOGS) for node in shown.in_logs["node"]]
+    return told([*named, *hosts])
+
+
+def told(found: Collection[tuple[str, str, str]]) -> Iterator[str]:
+    """Sentences about (name, node, rule)."""
+    merged = [f"{name} is {node}" for name, node, rule in found if name != node]
+    if merged:
+        noun, verb = (
+            ("name is another name", "counts")
+            if len(merged) == 1
+            else ("names are other names", "count")
+        )
+        yield f"{len(merged):,} {noun} of a node and {verb} for it: {_some(merged)}."
+    apart = [name for name, _, rule in found if rule == "ambiguous"]
+    if apart:
+        yield (
+            f"{numbers.counted(len(apart), 'name')} could mean any of several nodes and "
+            f"{_are(apart)} left apart: {_some(apart)}. [nodes] in site.toml says which."
+        )
+    hosts = [name for name, _, rule in found if rule == IN_LOGS]
+    if hosts:
+        yield (
+            f"{numbers.counted(len(hosts), 'host')} {_are(hosts)} named by logs alone and "
+            f"{'counts' if len(hosts) == 1 else 'count'} as no compute node (no GPU-hours, no idle "
+            f"time): {_some(hosts)}. Where one is a node under another name, [nodes] in site.toml "
+            "says so."
+        )
+
+
+def _are(things: Collection[str]) -> str:
+    return "is" if len(things) == 1 else "are"
+
+
+def _some(things: Collection[str]) -> str:
+    """The first of them, and how many more."""
+    first = sorted(things)[:_TOLD]
+    more = len(things) - len(first)
+    return ", ".join(first) + (f" and {more:,} more" if more else "")

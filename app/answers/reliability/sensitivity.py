@@ -1,0 +1,123 @@
+"""How much does the failure rate depend on what counts as a failure?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.frames import DEFINITION
+from analytics.reliability.mttf import mttf_report
+from analytics.reliability.sensitivity import WITH_UNKNOWNS, Sensitivity, sensitivity
+from app.answers.content import Table
+from app.words import numbers, terms
+from app.words.cells import Column
+from data.queries import fleet, reliability
+from data.queries import sensitivity as queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.frames import FailureDefinition
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+KEY = "sensitivity"
+FORMER: FailureDefinition = "hardware"
+"""By which the rate was counted before schema 6."""
+TITLE = "Failure rate by definition"
+COLUMNS = (
+    Column("definition", "Definition"),
+    Column("counts", "What counts as a failure", wide=True),
+    Column("failures", "Failures", "count"),
+    Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
+)
+
+
+def measured(
+    store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
+) -> Sensitivity:
+    """The rate of a selection by every definition; by its own it is that of the page."""
+    counts = reliability.failure_counts(store, selection)
+    own = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=())
+    return sensitivity(
+        queries.judged_days(store, selection),
+        queries.exposure_days(store, selection),
+        known={selection.definition: own.rate},
+        conf_level=conf_level,
+        seed=seed,
+    )
+
+
+def changed(ask: Ask, selection: Selection, found: Sensitivity) -> str:
+    """That another definition held before this version; empty where the period is later."""
+    since = ask(fleet.recounted_at)
+    if since is None or (selection.from_at is not None and selection.from_at >= since):
+        return ""
+    now, before = (numbers.count(found.of(name).failures) for name in (DEFINITION, FORMER))
+    return (
+        f"Until {since:%Y-%m-%d} the failure rate counted by definition {FORMER}, since then by "
+        f"{DEFINITION}, as ledger, ETTR and incidents do. This period has {now} failures by "
+        f"{DEFINITION} and {before} by {FORMER}; the period before is counted anew by the same "
+        "definition as this one."
+    )
+
+
+def table(found: Sensitivity) -> Table:
+    """One row a definition; the last counts unknowns by their probability."""
+    return Table(
+        KEY,
+        TITLE,
+        COLUMNS,
+        tuple(
+            (
+                title(row.definition),
+                terms.DEFINITIONS[row.definition],
+                row.failures,
+                row.rate_per_1000_node_days,
+            )
+            for row in found.rows
+            if found.counted
+        ),
+        "Nothing ran and nothing failed in this selection.",
+        " ".join(_note(found)) if found.counted else "",
+    )
+
+
+def title(definition: str) -> str:
+    """A definition as a table names it."""
+    return "infrastructure and unknowns" if definition == WITH_UNKNOWNS else definition
+
+
+def record(found: Sensitivity) -> list[dict[str, Any]]:
+    """The JSON of the command; the last row says how probable an unknown is."""
+    *named, last = (vars(row) for row in found.rows)
+    return [
+        *named,
+        {
+            **last,
+            "unexplained": found.unexplained.unexplained,
+            "probability": found.probability,
+        },
+    ]
+
+
+def _note(found: Sensitivity) -> Iterator[str]:
+    """What the last row rests on."""
+    unknowns = found.unexplained
+    if not unknowns.unexplained:
+        yield "No failed attempt is without a known cause."
+        return
+    attempts = numbers.counted(unknowns.unexplained, "failed attempt")
+    if found.probability.value is None:
+        yield (
+            f"{attempts} without a known cause: how many of them infrastructure ended is unknown "
+            "(no lost node tells how often evidence is found), so the last row goes from none to "
+            "all."
+        )
+        return
+    share = numbers.percent(unknowns.lost_explained / unknowns.lost)
+    yield (
+        f"{attempts} without a known cause count in the last row with the probability "
+        f"{numbers.percent(found.probability.value)}: evidence of a cause was found for {share} of "
+        f"{numbers.counted(unknowns.lost, 'lost node')}, and is taken to be as likely elsewhere."
+    )

@@ -1,0 +1,83 @@
+"""What stands before the gate: /healthz, which needs no link, and the headers of every answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import JSONResponse
+
+from data.current import read_current
+from data.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEALTH = "/healthz"
+_POLICY = {
+    "default-src": "'self'",
+    # Streamlit's own page starts by a script within it, and its charts and editor compile code.
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' ws: wss: data: blob:",
+    "worker-src": "'self' blob:",
+    "frame-src": "'self' data: blob:",
+    "frame-ancestors": "'self'",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "same-origin",
+    "content-security-policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+}
+"""Of every answer: a browser guesses no type, puts no other site's frame around the dashboard, and
+loads nothing from elsewhere."""
+
+
+class Front:
+    """ASGI middleware around the gate."""
+
+    def __init__(self, app: ASGIApp, store: Path) -> None:
+        self.app = app
+        self.store = store
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers /healthz; passes on all else, and adds the headers to what comes back."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        asked = scope["path"] == HEALTH and scope["method"] in {"GET", "HEAD"}
+        await (health(self.store) if asked else self.app)(scope, receive, sent)
+
+
+def health(store: Path) -> JSONResponse:
+    """Whether the dashboard answers, and how old its data are: nothing else.
+
+    `snapshot_age_s` is null where nothing was published yet; a store that cannot be read is 503.
+    """
+    try:
+        current = read_current(store)
+    except StoreError:
+        return JSONResponse({"up": False, "snapshot_age_s": None}, 503)
+    age = None
+    if current is not None:
+        age = round(
+            (datetime.now(UTC) - datetime.fromisoformat(current.published_at)).total_seconds()
+        )
+    return JSONResponse({"up": True, "snapshot_age_s": age}, headers={"cache-control": "no-store"})

@@ -1,0 +1,74 @@
+"""What DuckDB refuses, as the one line of an error: where, what, and what to do."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from data.current import damaged
+from data.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_OF_THE_FILE = (
+    duckdb.FatalException,
+    duckdb.InternalException,
+    duckdb.IOException,
+    duckdb.SerializationException,
+)
+"""What a snapshot that is damaged, or cut off, ends in."""
+
+
+@contextmanager
+def told_of(snapshot: Path) -> Iterator[None]:
+    """Tells errors of reading a published snapshot.
+
+    Raises
+    ------
+    StoreError
+        Where the file is damaged, memory does not do, or a query is at fault.
+    """
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise StoreError(
+            f"{snapshot}: memory does not do ({_first_line(error)}): ask for a shorter period"
+        ) from error
+    except _OF_THE_FILE as error:
+        raise damaged(snapshot, _first_line(error)) from error
+    except duckdb.Error as error:
+        raise StoreError(
+            f"{snapshot}: a query is at fault ({_first_line(error)}): report it as a bug"
+        ) from error
+
+
+@contextmanager
+def told_of_writing(root: Path) -> Iterator[None]:
+    """Tells errors of building the next snapshot of a store.
+
+    Raises
+    ------
+    StoreError
+        Where it cannot be written or derived: the published snapshot is as it was.
+    """
+    try:
+        yield
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.OutOfMemoryException):
+            advice = "ingest less at once"
+        elif isinstance(error, _OF_THE_FILE):
+            advice = "check room on the disk and access"
+        else:
+            advice = "report it as a bug"
+        raise StoreError(
+            f"{root}: the next snapshot cannot be made ({_first_line(error)}): the store is as it "
+            f"was; {advice}"
+        ) from error
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).split("\n", 1)[0]

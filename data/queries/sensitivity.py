@@ -1,0 +1,59 @@
+"""What each definition counts as a failure, day by day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.frames import FAILURE_DEFINITIONS
+from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
+from data.queries.exposure import in_the_rate, midnight, node_failures, of_size, runs
+from data.queries.exposure import node_failure_days as node_days
+from data.queries.reliability import EXPOSURE, together
+from data.said import VERDICTS
+
+if TYPE_CHECKING:
+    from analytics.frames import Columns
+    from data.filters import Selection
+    from data.store import Store
+
+_COUNTS: dict[str, str] = {
+    **{name: FAILED_BY[name] for name in FAILURE_DEFINITIONS},
+    "lost": f"{INFRASTRUCTURE} AND node_lost",
+    "lost_explained": f"{INFRASTRUCTURE} AND node_lost AND domain <> 'unknown'",
+    "found": f"{INFRASTRUCTURE} AND NOT node_lost",
+    "unexplained": UNEXPLAINED,
+}
+"""What is counted, each under its condition on a verdict."""
+
+
+def judged_days(store: Store, selection: Selection) -> Columns:
+    """Failed attempts of a selection that each definition counts, and those it could not explain.
+
+    Columns day, one for each definition under its name, lost, lost_explained, found, unexplained
+    (see `analytics.reliability.sensitivity`). Failures of nodes known without jobs count by every
+    definition: their source names them so.
+    """
+    counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
+    flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())
+    judged = store.columns(
+        f"""WITH {VERDICTS},
+            judged AS (SELECT cluster, attempt_key, {flags} FROM verdict
+                       WHERE {" OR ".join(_COUNTS.values())})
+            SELECT CAST(end_at AS DATE) - DATE '1970-01-01' AS day, {counts}
+            FROM judged JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
+            WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
+        selection.parameters,
+    )
+    day, n_logged = np.unique(node_failures(store, selection)["day"], return_counts=True)
+    none = np.zeros(len(day), dtype=np.int64)
+    logged = {name: n_logged if name in FAILURE_DEFINITIONS else none for name in _COUNTS}
+    names = ("day", *_COUNTS)
+    return together(names, {**judged, "day": midnight(judged["day"])}, {**logged, "day": day})
+
+
+def exposure_days(store: Store, selection: Selection) -> Columns:
+    """Exposure of a selection: columns day, exposure_node_days; several rows a day."""
+    ran = of_size(runs(store, selection), selection.min_gpus)
+    return together(EXPOSURE, ran, node_days(store, selection))

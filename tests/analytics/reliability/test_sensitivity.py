@@ -1,0 +1,68 @@
+"""Unknown failures count by a probability that lost nodes tell, or from none to all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.frames import FAILURE_DEFINITIONS
+from analytics.reliability.failure_rate import poisson_rate
+from analytics.reliability.sensitivity import Unexplained, sensitivity
+
+DAYS = np.array(["2026-01-05", "2026-01-06"], dtype="datetime64[us]")
+
+
+def judged(**counts: tuple[int, int]) -> dict[str, np.ndarray]:
+    names = (*FAILURE_DEFINITIONS, "lost", "lost_explained", "found", "unexplained")
+    return {"day": DAYS} | {name: np.array(counts.get(name, (0, 0))) for name in names}
+
+
+def exposure(*node_days: float) -> dict[str, np.ndarray]:
+    return {"day": DAYS[: len(node_days)], "exposure_node_days": np.array(node_days)}
+
+
+def test_where_half_the_evidence_was_never_collected_as_many_again_are_expected() -> None:
+    whole = Unexplained(lost=40, lost_explained=40, found=60, unexplained=500)
+    half = Unexplained(lost=40, lost_explained=20, found=30, unexplained=530)
+    assert whole.infrastructure().value == 0.0
+    assert half.infrastructure().value == pytest.approx(30.0)
+    assert half.probability().value == pytest.approx(30 / 530)
+
+
+def test_bounds_hold_the_truth_of_drawn_clusters() -> None:
+    draw = np.random.default_rng(7)
+    inside = 0
+    for _ in range(200):
+        share = draw.uniform(0.3, 0.95)
+        lost, others = draw.poisson(30), draw.poisson(60)
+        found = draw.binomial(others, share)
+        one = Unexplained(lost, draw.binomial(lost, share), found, others - found + 400)
+        bounds = one.infrastructure()
+        inside += bool(bounds.lower <= others - found <= bounds.upper)
+    assert inside >= 180
+
+
+def test_never_more_than_all_unexplained_failures_count() -> None:
+    few = Unexplained(lost=10, lost_explained=1, found=50, unexplained=3).infrastructure()
+    assert (few.value, few.upper) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize(("lost", "explained"), [(0, 0), (5, 0)])
+def test_without_a_lost_node_that_was_explained_it_goes_from_none_to_all(
+    lost: int, explained: int
+) -> None:
+    found = Unexplained(lost, explained, found=2, unexplained=9)
+    one = found.infrastructure()
+    assert (one.value, one.lower, one.upper) == (None, 0.0, 9.0)
+    assert found.probability().value is None
+
+
+def test_an_exposure_that_is_unknown_leaves_every_rate_unknown() -> None:
+    found = sensitivity(judged(infrastructure=(2, 1)), exposure(10.0, np.nan), known={})
+    assert [row.failures for row in found.rows] == [3, 0, 0, 0, 3]
+    assert all(row.rate_per_1000_node_days.value is None for row in found.rows)
+
+
+def test_failures_on_a_day_without_exposure_count() -> None:
+    found = sensitivity(judged(infrastructure=(0, 3)), exposure(100.0), known={})
+    assert found.rows[0].rate_per_1000_node_days == poisson_rate(3, 100.0).scaled(1000.0)
