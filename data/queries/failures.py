@@ -127,6 +127,16 @@ def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
     )
 
 
+def failed_sizes(store: Store, selection: Selection) -> pd.DataFrame:
+    """Failed attempts by the nodes they ran on: columns cluster, n_nodes, n_attempts."""
+    return store.frame(
+        f"""WITH {_chosen(selection)}
+            SELECT cluster, n_nodes, count(*) AS n_attempts FROM chosen
+            WHERE n_nodes >= 1 GROUP BY ALL ORDER BY ALL""",
+        selection.parameters,
+    )
+
+
 def confusion(store: Store, selection: Selection) -> pd.DataFrame:
     """Causes that the evidence names beside the right ones: columns basis, actual, found, n.
 
