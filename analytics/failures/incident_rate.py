@@ -26,6 +26,9 @@ class IncidentCause:
     n_incidents: int
     n_jobs: int
     lost_gpu_hours: float
+    """By the 30-minute rule."""
+    ledger_gpu_hours: float | None = None
+    """That failures of this cause lost, by the ledger; None where it is not built."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +44,20 @@ class IncidentSummary:
     rate_per_1000_node_days: Estimate
     """Of incidents that hit a job."""
     lost_gpu_hours: float
+    """By the 30-minute rule."""
     second_order_gpu_hours: float
     """The part of it lost by attempts that requeued jobs preempted."""
     n_unmeasured: int
     """Attempts whose loss is not known."""
     by_cause: tuple[IncidentCause, ...]
-    """What cost most first."""
+    """What cost most by the ledger first; where it is not built, by the rule."""
+    ledger_gpu_hours: float | None = None
+    """That failures of these causes lost, by the ledger; None where it does not say."""
 
     @property
-    def costliest_ratio(self) -> float | None:
-        """Share of the GPU-hours lost that the costliest cause took; None where none was lost."""
-        if not self.by_cause or not self.lost_gpu_hours:
-            return None
-        return self.by_cause[0].lost_gpu_hours / self.lost_gpu_hours
+    def costliest(self) -> IncidentCause | None:
+        """The cause that lost most by the ledger; None where none lost anything."""
+        return self.by_cause[0] if self.ledger_gpu_hours else None
 
 
 def incident_summary(
@@ -61,13 +65,14 @@ def incident_summary(
     exposure_node_days: float | None,
     *,
     causes: Mapping[str, Cause],
+    losses: Mapping[str, float] | None = None,
     conf_level: float = 0.90,
 ) -> IncidentSummary:
     """Number, rate and cost of incidents.
 
     The rate counts incidents that hit a job, per 1,000 node-days of running time, with Garwood's
-    interval. The loss is sum of min(running time, 30 min) x GPUs over the attempts hit, which
-    takes checkpoints as hourly.
+    interval. What failures cost is what the ledger says; beside it stands the 30-minute rule, sum
+    of min(running time, 30 min) x GPUs over the attempts hit, which takes checkpoints as hourly.
 
     Parameters
     ----------
@@ -77,6 +82,8 @@ def incident_summary(
         Running time of the selection; None where it is not known.
     causes : mapping
         The site's taxonomy: name -> cause.
+    losses : mapping, optional
+        GPU-hours that failures of each cause lost, by the ledger; None where it does not say.
     conf_level : float
         In (0, 1).
 
@@ -86,11 +93,9 @@ def incident_summary(
     """
     with_jobs = int(rows["n_jobs"].gt(0).sum())
     groups = rows.groupby(["cause", "domain"], sort=True)[["n_jobs", "lost_gpu_seconds"]]
-    sums = (
-        groups.sum()
-        .join(groups.size().rename("n"))
-        .sort_values(["lost_gpu_seconds", "n"], ascending=False, kind="stable")
-    )
+    sums = groups.sum().join(groups.size().rename("n"))
+    sums = _with_ledger(sums, losses, causes)
+    sums = sums.sort_values(["ledger", "lost_gpu_seconds", "n"], ascending=False, kind="stable")
     rate = poisson_rate(with_jobs, exposure_node_days or 0.0, conf_level).scaled(1000.0)
     return IncidentSummary(
         n_incidents=len(rows),
@@ -109,9 +114,27 @@ def incident_summary(
                 n_incidents=int(n),
                 n_jobs=int(jobs),
                 lost_gpu_hours=float(seconds) / 3600.0,
+                ledger_gpu_hours=None if losses is None else float(ledger),
             )
-            for (cause, domain), jobs, seconds, n in zip(
-                sums.index, sums["n_jobs"], sums["lost_gpu_seconds"], sums["n"], strict=True
-            )
+            for (cause, domain), jobs, seconds, n, ledger in sums.itertuples(name=None)
         ),
+        ledger_gpu_hours=None if losses is None else sum(losses.values()),
     )
+
+
+def _with_ledger(
+    sums: pd.DataFrame, losses: Mapping[str, float] | None, causes: Mapping[str, Cause]
+) -> pd.DataFrame:
+    """The sums by cause and domain with a column `ledger`; every cause of the ledger has a row.
+
+    A cause in several domains carries its loss once, where it has most incidents.
+    """
+    sums = sums.assign(ledger=0.0).sort_values("n", ascending=False, kind="stable")
+    rows = {str(cause): (cause, domain) for cause, domain in reversed(sums.index.tolist())}
+    for cause, hours in (losses or {}).items():
+        domain = causes[cause].domain if cause in causes else "unknown"
+        row = rows.get(cause, (cause, domain))
+        if row not in sums.index:
+            sums.loc[row, :] = 0
+        sums.loc[row, "ledger"] = hours
+    return sums

@@ -75,10 +75,11 @@ class FailureSummary:
     n_logged: int
     """Failures of nodes that a failure log tells: no attempt is known of them."""
     n_hardware: int
+    n_system_software: int
     n_node_lost: int
     """The scheduler lost a node, whatever the verdict."""
     n_counted: int
-    """Either of these, of attempts with exposure: what the failure rate counts."""
+    """Those with exposure that the failure rate counts, by the definition asked for."""
     by_state: tuple[StateCount, ...]
     by_cause: tuple[CauseCount, ...]
     by_domain: tuple[DomainCount, ...]
@@ -162,6 +163,9 @@ def failure_summary(
         n_failed=failed,
         n_logged=int(verdicts["n_logged"].sum()) if "n_logged" in verdicts.columns else 0,
         n_hardware=n_hardware,
+        n_system_software=int(
+            verdicts.loc[verdicts["domain"].eq("system_software"), "n_attempts"].sum()
+        ),
         n_node_lost=int(verdicts["n_lost"].sum()),
         n_counted=int(verdicts["n_counted"].sum()),
         by_state=_by_state(states, conf_level),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from analytics.reliability.failure_rate import projection_of_rate
 
+if TYPE_CHECKING:
+    from analytics.frames import FailureDefinition
+
+PUBLISHED_BY: FailureDefinition = "paper"
+"""Definition of a failure by which the published fleets were counted, and another is compared."""
 SOURCE = "Kokolis et al., arXiv 2410.21680, cluster RSC-1: r_f = 6.50 per 1,000 node-days"
 RSC1_RATE, RSC2_RATE = 6.50, 2.34
 """Failures per 1,000 node-days of the paper's two clusters."""

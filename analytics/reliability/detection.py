@@ -243,7 +243,7 @@ def by_day_rate(
     sums = (
         sums_by_group(place, np.asarray(each, float), len(days)) for each in (failures, exposure)
     )
-    return failure_rate(*sums, **chance)
+    return failure_rate(*sums, days=days, **chance)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,31 +11,24 @@ from scipy import special
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import GPUS_PER_NODE
+from analytics.reliability.dispersion import (
+    FEWEST_WEEKS,
+    Dispersion,
+    dispersion,
+    scattered_bounds,
+    weeks_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
+
+    from analytics.reliability.dispersion import ResampledBy
 
 HOURS_PER_DAY = 24.0
-DISPERSION_MIN_FAILURES = 10
-"""Failures from which on the dispersion test is made."""
-DISPERSION_LEVEL = 0.05
-"""Level of the dispersion test."""
-BOOTSTRAP_RESAMPLES = 2000
 PROJECTION_GPUS = tuple(2**k for k in range(3, 18))
 """Job sizes of the default projection: 8, 16, ..., 131,072 GPUs."""
-
-
-@dataclass(frozen=True)
-class Dispersion:
-    """Whether failures scatter over days as a Poisson process would."""
-
-    statistic: float
-    df: int
-    p_value: float
-    widened: bool
-    """The Poisson model was rejected and the interval widened by a bootstrap over days."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,9 @@ class RateEstimate:
     rate: Estimate
     """Failures per unit of exposure."""
     dispersion: Dispersion | None
-    """None with fewer than 10 failures or no more than one day of exposure."""
+    """Over days; None with fewer than 10 failures or no more than one day of exposure."""
+    dispersion_over_weeks: Dispersion | None = None
+    """The same over calendar weeks; None also where the days are not known."""
 
     @property
     def rate_per_1000_node_days(self) -> Estimate:
@@ -125,28 +120,30 @@ def failure_rate(
     failures_by_day: ArrayLike,
     exposure_by_day: ArrayLike,
     *,
+    days: ArrayLike | None = None,
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> RateEstimate:
     """Failure rate over a period, its interval widened where failures come in clusters.
 
-    .. math:: \\hat r = \\sum_d n_d / \\sum_d e_d, \\quad
-        X^2 = \\sum_{d: e_d > 0} (n_d - \\hat r e_d)^2 / (\\hat r e_d)
+    .. math:: \\hat r = \\sum_d n_d / \\sum_d e_d
 
-    with n_d failures and exposure e_d on day d. X^2 is compared with chi-squared of (days with
-    exposure - 1) degrees of freedom at level 0.05, from 10 failures on. Where it rejects the
-    Poisson model, days are resampled with replacement (2,000 times) and on each side the wider of
-    Garwood's bound and the bootstrap percentile is reported.
+    with n_d failures and exposure e_d on day d, and Garwood's interval. From 10 failures on,
+    dispersion over days and over calendar weeks is tested (`analytics.reliability.dispersion`).
+    Where one of the two rejects, the bounds are on each side the wider of Garwood's and those of
+    `scattered_bounds` over calendar weeks, or over days where fewer than five weeks have exposure.
 
     Parameters
     ----------
     failures_by_day, exposure_by_day : array_like, shape (n_days,)
         Counts and exposure, >= 0, in one order, which does not matter; the exposure's unit
         becomes the rate's.
+    days : array_like of datetime64 or int, shape (n_days,), optional
+        The days: times, or whole days since 1970; without them no week is known.
     conf_level : float
         Confidence level in (0, 1).
     seed : int
-        Seed of the bootstrap.
+        Seed of tests and bootstrap.
 
     Raises
     ------
@@ -156,9 +153,8 @@ def failure_rate(
 
     Notes
     -----
-    Days are taken as independent: bursts that span days still make the interval too narrow. With
-    few days the bootstrap itself is rough. References: Garwood (1936); Cox and Lewis (1966), The
-    Statistical Analysis of Series of Events, chapter 6.
+    What lasts longer than a week still makes the interval too narrow, and so do rare storms: of
+    those that the period lacks no interval knows. Reference: Garwood (1936).
 
     Examples
     --------
@@ -170,15 +166,33 @@ def failure_rate(
     counts = validate.count_array("failures_by_day", failures_by_day)
     exposure = validate.nonnegative_array("exposure_by_day", exposure_by_day)
     validate.same_length(failures_by_day=counts, exposure_by_day=exposure)
-    order = np.lexsort((exposure, counts))  # or sums and resamples would depend on the days' order
-    counts, exposure = counts[order], exposure[order]
+    weeks = np.zeros(len(counts)) if days is None else weeks_of(days).astype(np.float64)
+    validate.same_length(days=weeks, exposure_by_day=exposure)
+    order = np.lexsort((exposure, counts, weeks))  # or sums would depend on the days' order
+    counts, exposure, weeks = counts[order], exposure[order], weeks[order]
     n, total = int(counts.sum()), float(exposure.sum())
     garwood = poisson_rate(n, total, conf_level)
-    dispersion = _dispersion(counts, exposure)
-    if dispersion is None or not dispersion.widened:
-        return RateEstimate(n, total, garwood, dispersion)
-    low, high = _bootstrap_over_days(counts, exposure, conf_level=conf_level, seed=seed)
-    return RateEstimate(n, total, garwood.widened(low, high), dispersion)
+    _, of_week = np.unique(weeks, return_inverse=True)
+    weekly, held = (
+        np.bincount(of_week, weights=values).astype(np.float64) for values in (counts, exposure)
+    )
+    over_days = dispersion(counts, exposure, seed=seed)
+    over_weeks = dispersion(weekly, held, seed=seed)
+    if not any(test is not None and test.rejects for test in (over_days, over_weeks)):
+        return RateEstimate(n, total, garwood, over_days, over_weeks)
+    by: ResampledBy = "week" if (held > 0).sum() >= FEWEST_WEEKS else "day"
+    cells = (weekly, held) if by == "week" else (counts, exposure)
+    ran = cells[1] > 0
+    low, high = scattered_bounds(*(each[ran] for each in cells), conf_level=conf_level, seed=seed)
+    return RateEstimate(
+        n,
+        total,
+        garwood.widened(low, high),
+        *(
+            replace(test, widened=True, resampled_by=by) if test and test.rejects else test
+            for test in (over_days, over_weeks)
+        ),
+    )
 
 
 def unknown_exposure(failures: int, conf_level: float = CONF_LEVEL) -> RateEstimate:
@@ -267,28 +281,3 @@ def size_label(gpus: int) -> str:
     """
     first, last = size_class(gpus)
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _dispersion(counts: NDArray[np.float64], exposure: NDArray[np.float64]) -> Dispersion | None:
-    """Chi-squared test of equal rates over the days with exposure; None where it says nothing."""
-    days = exposure > 0
-    n, total, df = counts.sum(), exposure.sum(), int(days.sum()) - 1
-    if n < DISPERSION_MIN_FAILURES or df < 1:
-        return None
-    expected = exposure[days] * (n / total)
-    statistic = float(((counts[days] - expected) ** 2 / expected).sum())
-    p_value = float(special.chdtrc(df, statistic))
-    return Dispersion(statistic, df, p_value, widened=p_value < DISPERSION_LEVEL)
-
-
-def _bootstrap_over_days(
-    counts: NDArray[np.float64], exposure: NDArray[np.float64], *, conf_level: float, seed: int
-) -> tuple[float, float]:
-    """Percentile bounds of the rate over days drawn with replacement."""
-    generator = np.random.default_rng(seed)
-    days = np.flatnonzero(exposure > 0)
-    drawn = days[generator.integers(0, len(days), (BOOTSTRAP_RESAMPLES, len(days)))]
-    rates = counts[drawn].sum(axis=1) / exposure[drawn].sum(axis=1)
-    tail = 100.0 * (1.0 - conf_level) / 2.0
-    low, high = np.percentile(rates, [tail, 100.0 - tail])
-    return float(low), float(high)

@@ -22,6 +22,7 @@ from analytics.reliability.detection import (
     sources_collected,
     with_detection,
 )
+from analytics.reliability.dispersion import Dispersion, dispersion
 from analytics.reliability.failure_rate import (
     PROJECTION_GPUS,
     Projection,
@@ -32,7 +33,7 @@ from analytics.reliability.failure_rate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -78,6 +79,11 @@ class MttfReport:
     from_at: datetime | None
     to_at: datetime | None
     attempts_without_gpus: int
+    dispersion_over_nodes: Dispersion | None = None
+    """Whether nodes fail at one rate, over jobs of all sizes; None where too few failures name one.
+
+    It widens nothing: failures of nodes that differ still add up to a Poisson count.
+    """
     definition: FailureDefinition = DEFINITION
     """By which attempts count as failed."""
     by_hardware: int | None = None
@@ -107,13 +113,8 @@ class MttfReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know, in plain words."""
-        notes = []
-        if self.rate.dispersion is not None and self.rate.dispersion.widened:
-            notes.append(
-                "Failures come in clusters (dispersion test, p "
-                f"{_p_value(self.rate.dispersion.p_value)}): the interval is widened by a "
-                "bootstrap over days."
-            )
+        notes: list[str] = []
+        notes.extend(self._scatter())
         if self.node_time:
             notes.append(
                 f"No job of {', '.join(self.node_time)} states GPUs: time is counted in node-hours "
@@ -134,6 +135,25 @@ class MttfReport:
                 "they count neither as exposure nor as failures."
             )
         return tuple(notes)
+
+    def _scatter(self) -> Iterator[str]:
+        """Which tests of dispersion reject chance, and what follows."""
+        rate = self.rate
+        over = {"days": rate.dispersion, "weeks": rate.dispersion_over_weeks}
+        clustered = {name: test for name, test in over.items() if test and test.rejects}
+        if clustered:
+            by = next(iter(clustered.values())).resampled_by
+            cells = "calendar weeks" if by == "week" else "days"
+            yield (
+                f"Failures come in clusters ({_tested(clustered)}): the interval is widened by a "
+                f"bootstrap over {cells}."
+            )
+        nodes = self.dispersion_over_nodes
+        if nodes is not None and nodes.rejects:
+            yield (
+                f"Nodes fail at different rates ({_tested({'nodes': nodes})}): a few nodes can "
+                "make a rack or an age of nodes look worse than the others."
+            )
 
 
 def mttf_report(
@@ -184,6 +204,11 @@ def mttf_report(
         from_at=counts.from_at,
         to_at=counts.to_at,
         attempts_without_gpus=counts.attempts_without_gpus,
+        dispersion_over_nodes=None
+        if counts.by_node is None
+        else dispersion(
+            counts.by_node["failures"], counts.by_node["exposure_node_days"], seed=seed
+        ),
         definition=counts.definition,
         by_hardware=counts.by_hardware,
         by_system_software=counts.by_system_software,
@@ -319,9 +344,16 @@ def mean_estimate(values: ArrayLike, *, conf_level: float = CONF_LEVEL) -> Estim
     return Estimate(mean, max(0.0, mean - half_width), mean + half_width, conf_level, n)
 
 
-def _p_value(p: float) -> str:
-    """A p-value as it is read aloud."""
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+def _tested(tests: Mapping[str, Dispersion]) -> str:
+    """Tests by what they were made over, with their p-values and how often chance fails them."""
+    named = [
+        f"over {name} p {'< 0.005' if test.p_value < 0.005 else f'= {test.p_value:.3f}'}"
+        for name, test in tests.items()
+    ]
+    return (
+        f"dispersion test {' and '.join(named)}; one in twenty such tests says so of failures that "
+        "are chance alone"
+    )
 
 
 def _by_size(sizes: Columns, **chance: Any) -> tuple[SizeClass, ...]:

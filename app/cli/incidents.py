@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first",
         choices=("latest", "largest"),
         default="latest",
-        help="order of the list: largest is by GPU-hours lost (default latest)",
+        help="order of the list: largest is by the 30-minute rule (default latest)",
     )
     parser.add_argument(
         "--limit", type=options.whole, default=LISTED, metavar="N", help="list at most N"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.frames import DEFINITION
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
-from app.answers.failures import incidents, summary, verdicts
+from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group, sensitivity
 from app.reports.report import Report, Section, defined, rests_on, section
@@ -17,7 +17,9 @@ from app.words import numbers, terms
 if TYPE_CHECKING:
     import pandas as pd
 
+    from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.incident_rate import IncidentSummary
+    from analytics.failures.misattribution import SizeChance
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
     from app.answers.content import Answer, Missing
@@ -52,7 +54,7 @@ METHOD = (
     "A change on the preceding period is named only where the two intervals do not overlap.",
 )
 INCIDENTS = 20
-"""Incidents listed, the costliest."""
+"""Incidents listed, the largest."""
 NODES = 40
 """Nodes out of service that are listed, the latest."""
 
@@ -69,6 +71,9 @@ class _Parts:
     rate: Answer
     weeks: Answer
     failures: FailureSummary
+    chance: tuple[SizeChance, ...]
+    cost: GoodputLedger | None
+    """What failures cost; None where the ledger is not built."""
     incidents: IncidentSummary
     not_derived: str
     """That failures are known of which no incident is derived."""
@@ -117,6 +122,8 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
+        chance=ask(trust.by_chance, selection, conf_level=conf_level),
+        cost=ask(ledger.if_built, selection, conf_level=conf_level),
         incidents=counted,
         not_derived=incidents.not_derived(ask, selection),
         costliest=_costliest(rows, counted.n_incidents),
@@ -139,7 +146,7 @@ def _gpu_hours(ask: Ask, selection: Selection, *, conf_level: float) -> Section:
 
 def _costliest(rows: pd.DataFrame, total: int) -> Table:
     """Incidents with the largest loss; `total`: how many there are."""
-    title = "Incidents with the largest loss"
+    title = "Largest incidents by the 30-minute rule"
     note = f"{len(rows):,} of {numbers.counted(total, 'incident')}." if len(rows) < total else ""
     return replace(incidents.brief(rows, title, "No incident touches the period."), note=note)
 
@@ -150,7 +157,7 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
         mttf.change_in_words(parts.mttf, parts.before),
         parts.recounted,
         summary.sentence(parts.failures),
-        *summary.details(parts.failures),
+        *summary.details(parts.failures, parts.cost),
         _incidents(parts),
         nodes.sentence(parts.fleet),
     ]
@@ -158,13 +165,13 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 
 
 def _incidents(parts: _Parts) -> str:
-    """How many incidents, at what cost, and which cost most."""
+    """How many incidents, at what cost, and which is the largest."""
     sentence = incidents.sentence(parts.incidents)
     if parts.not_derived and not parts.incidents.n_incidents:
         return parts.not_derived
     if not len(parts.costliest):
         return sentence
-    return f"{sentence} The costliest: {parts.costliest.values[0][2]}."
+    return f"{sentence} The largest by the 30-minute rule: {parts.costliest.values[0][2]}."
 
 
 def _sections(parts: _Parts) -> tuple[Section, ...]:
@@ -174,7 +181,7 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
         section("Failure rate", (chart if several else None, by_week, definitions)),
-        _causes(parts.failures, parts.selection),
+        _causes(parts),
         _of_incidents(parts),
         section("Time to failure by job size", by_size),
         parts.gpu_hours,
@@ -191,15 +198,17 @@ def _of_incidents(parts: _Parts) -> Section:
     return Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents)))
 
 
-def _causes(failures: FailureSummary, selection: Selection) -> Section:
-    """What failed, and whose fault it was."""
+def _causes(parts: _Parts) -> Section:
+    """What failed, whose fault it was, and how often chance would say so."""
+    failures = parts.failures
     return section(
         "Causes",
         (
             *summary.ranking(failures),
             summary.by_domain(failures),
-            summary.by_cause(failures, selection),
+            summary.by_cause(failures, parts.selection, parts.cost),
             summary.by_state(failures),
+            trust.by_size(parts.chance),
         ),
     )
 
@@ -223,16 +232,9 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
-        _lost(parts),
+        ledger.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )
-
-
-def _lost(parts: _Parts) -> Number:
-    """GPU-hours lost in incidents; unknown where nothing is."""
-    if parts.failures.n_ended or parts.incidents.n_incidents:
-        return incidents.lost(parts.incidents)
-    return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, unit="GPU-hours")
 
 
 def _filters(selection: Selection, names: Names) -> str:

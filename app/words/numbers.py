@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 DIGITS = 3
+NOISE = 1e-9
+"""What a share that adds up to all may lack by rounding."""
 UNITS = (
     # upper limit in hours, hours of one unit, name
     (1 / 60, 1 / 3600, "s"),
@@ -28,12 +30,14 @@ UNITS = (
 
 
 def count(value: float | None) -> str:
-    """A whole number, thousands separated.
+    """A whole number, thousands separated; what is not nothing is never written as 0.
 
-    >>> count(12345), count(None)
-    ('12,345', 'unknown')
+    >>> count(12345), count(0.2), count(None)
+    ('12,345', '0.200', 'unknown')
     """
-    return UNKNOWN if _is_unknown(value) else f"{value:,.0f}"
+    if value is None or _is_unknown(value):
+        return UNKNOWN
+    return number(value) if 0 < abs(value) <= 0.5 else f"{value:,.0f}"
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -83,11 +87,14 @@ def percent(ratio: float | None, *, signed: bool = False) -> str:
 
     >>> percent(0.9), percent(0.1234, signed=True), percent(0.99981), percent(1.0)
     ('90 %', '+12.3 %', '99.98 %', '100 %')
+    >>> percent(12.5), percent(1e-7), percent(1.0 - 1e-16)
+    ('1,250 %', '0.0000100 %', '100 %')
     """
     if ratio is None or _is_unknown(ratio):
         return UNKNOWN
-    text = f"{100 * ratio:.{DIGITS}g}"
-    if text == "100" and ratio < 1.0:
+    kept = rounded(100 * ratio)
+    text = f"{kept + 0.0:.{DIGITS}g}" if 1e-4 <= abs(kept) < 1000 else number(kept)
+    if kept == 100 and 1.0 - ratio > NOISE:
         text = f"{100 * ratio:.{math.ceil(-math.log10(100 * (1 - ratio)))}f}"
     return f"{'+' if signed and ratio > 0 else ''}{text} %"
 
@@ -219,13 +226,28 @@ def gpus(gpus_from: int, gpus_to: int) -> str:
     return "1 GPU" if gpus_to == 1 else f"{gpus_from:,} to {gpus_to:,} GPUs"
 
 
+def nodes(nodes_from: int, nodes_to: int) -> str:
+    """A class of sizes in nodes.
+
+    >>> nodes(1, 1), nodes(2, 2), nodes(1025, 2048)
+    ('1 node', '2 nodes', '1,025 to 2,048 nodes')
+    """
+    if nodes_from == nodes_to:
+        return counted(nodes_to, "node")
+    return f"{nodes_from:,} to {nodes_to:,} nodes"
+
+
 def level(estimate: Estimate) -> str:
-    """The level of an interval; with no event its one bound is one-sided.
+    """The level of an interval; with no event its one bound is one-sided. A range may be assumed.
 
     >>> from analytics.estimate import Estimate
     >>> level(Estimate(6.5, 5.8, 7.3, 0.9, 100)), level(Estimate(0.0, 0.0, 2.996, 0.9, 0))
     ('90 %', 'one-sided 95 %')
+    >>> level(Estimate(6.5, 1.0, 9.0, None, 100))
+    'assumed range'
     """
+    if estimate.conf_level is None:
+        return "assumed range"
     if estimate.n:
         return percent(estimate.conf_level)
     return f"one-sided {percent((1.0 + estimate.conf_level) / 2.0)}"

@@ -31,8 +31,8 @@ FAILURE_RATE = Term(
     "Failures per 1,000 node-days",
     "Attempts that failed, per 1,000 node-days they ran (GPUs / GPUs per node x running time: "
     f"eight 1-GPU jobs are one node). A failure: {DEFINITIONS['infrastructure']}. "
-    "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over days "
-    "where failures come in clusters.",
+    "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
+    "calendar weeks where failures come in clusters.",
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",
@@ -86,9 +86,10 @@ COUNTED_FAILURES = Term(
     "that failure rate, MTTF, ETTR, ledger and incidents count.",
 )
 FAILED_GPU_HOURS = Term(
-    "GPU-hours of failed attempts",
-    "Running time x GPUs of all failed attempts. How much of it was lost depends on checkpoints: "
-    "this is the upper bound.",
+    "Held by failed jobs, GPU-h",
+    "Running time x GPUs of all failed attempts, whoever was at fault. It is not what failures "
+    "cost: that is what the ledger counts as lost, work since the last checkpoint of attempts that "
+    "infrastructure ended.",
 )
 CONFIDENCE = Term(
     "Confidence",
@@ -97,9 +98,22 @@ CONFIDENCE = Term(
 )
 CAUSAL_RATIO = Term(
     "Causal ratio",
-    "Share of a check's hits around failed attempts that is not chance: 1 - f / h, with h hits per "
-    "node of failed attempts and f, the lower 90 % bound of hits per node of completed ones. 1: it "
-    "never fires around success; 0: as often as around failure. Evidence counts by this share.",
+    "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
+    "and 1 - m / K. h: hits per node of failed attempts; f: the lower 90 % bound of hits per node "
+    "of completed ones; m: the hits that its rate beside attempts that ran on would give; K: the "
+    "lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
+    "Evidence counts by this share, and the less the more nodes an attempt has.",
+)
+HIT_BY_CHANCE = Term(
+    "Hit by chance",
+    "Expected share of failed attempts near whose end a check fires that has nothing to do with "
+    "it: 1 - exp(-N W r), for N nodes, the window W of attribution and the rate r of all checks by "
+    "chance.",
+)
+MISATTRIBUTED = Term(
+    "Misattributed by chance",
+    "The same of those checks that count as evidence at that size: expected share of failures "
+    "whose cause no record shows that get a wrong one.",
 )
 NODE_OUTAGES = Term(
     "Times out of service",
@@ -137,11 +151,11 @@ INCIDENTS_WITH_JOBS = Term(
     "with Garwood's exact interval for a Poisson count.",
 )
 LOST_GPU_HOURS = Term(
-    "GPU-hours lost",
+    "By the 30-minute rule, GPU-h",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
-    "x GPUs: the mean loss with hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8). "
-    "The second-order part is that of the preempted attempts. All failures of an incident count, "
-    "those of a crash loop whatever their verdict; the Ledger counts what infrastructure ended.",
+    "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
+    "with the preempted attempts as its second order. All failures of an incident count, those of "
+    "a crash loop whatever their verdict. What failures cost is what the ledger says.",
 )
 OPEN_INCIDENTS = Term(
     "Open incidents",
@@ -217,8 +231,14 @@ ETTR = Term(
     "Effective training time ratio: productive time over the time that a run waited (eligible and "
     "queued) and ran, all runs together, weighted by GPUs. Start-up, checkpoints and work lost at "
     "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
-    "2410.21680). The interval joins what is assumed of checkpoints and start-up with the chance "
-    "of when interruptions struck; n counts interruptions.",
+    "2410.21680). The interval is that of runs like these: it holds how much runs differ, what is "
+    "not known of their checkpoints and start-up, and when interruptions struck. n counts runs.",
+)
+EXPECTED_ETTR = Term(
+    "Expected ETTR",
+    "The exact form of a run as long as these in the mean, at the rate at which they were "
+    "interrupted themselves (failures of infrastructure, preemptions, requeues) and at their mean "
+    "wait before a start. n counts interruptions; the interval is Garwood's of their rate.",
 )
 ETTR_MEDIAN = Term(
     "ETTR, median run",
@@ -237,9 +257,9 @@ FAILURES_PER_RUN = Term(
     "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
 )
 RUN_WAIT = Term(
-    "Median wait to start",
-    "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
-    "distribution-free interval.",
+    "Mean wait to start",
+    "Time eligible and queued before a start, mean over all attempts of the runs; what a start "
+    "costs in the long run. The interval is by the sampling of runs.",
 )
 SLOWDOWN = Term(
     "Slowdown S",

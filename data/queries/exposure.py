@@ -61,6 +61,11 @@ DAY_US = 86_400_000_000
 
 _RAN = Filter(overlaps=("start_at", "end_at"), of="jobs")
 _FAILED = Filter(within="end_at", of="jobs")
+_RUN_US = (
+    """greatest(0, epoch_us(least(end_at, $to_at)) - epoch_us(greatest(start_at, $from_at)))"""
+)
+_CHOSEN = Filter(of="jobs")
+_HELD = Filter(columns=("cluster",), overlaps=("start_at", "end_at"))
 _OF_NODES = Filter(columns=("cluster",), lacking=("partition", "account"))
 _NODES_FAILED = replace(_OF_NODES, within="start_at")
 _WITHOUT_JOBS = """start_at IS NOT NULL
@@ -234,6 +239,51 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
         selection.parameters,
     )
     return {**columns, "day": midnight(columns["day"])}
+
+
+def node_exposure(store: Store, selection: Selection) -> Columns:
+    """Exposure of each named node in jobs of all sizes, and in the period where failures are known
+    without jobs: columns cluster, node, exposure_node_days.
+
+    The time of a node stands beside its name. Clusters and attempts are joined only to what needs
+    them: running attempts, GPUs that do not divide evenly, one partition or account. On nine
+    million nodes of attempts joins cost four times the sum.
+    """
+    some = selection.partition is not None or selection.account is not None
+    chosen = "SEMI JOIN chosen USING (cluster, attempt_key)" if some else ""
+    return store.columns(
+        f"""WITH {node_days_of(selection)},
+            chosen AS (SELECT cluster, attempt_key FROM jobs WHERE {_CHOSEN.where(selection)}),
+            held AS NOT MATERIALIZED (
+              FROM job_nodes {chosen} WHERE start_at IS NOT NULL AND {_HELD.where(selection)}),
+            rest AS (
+              SELECT held.* REPLACE (coalesce(end_at, as_of_at) AS end_at), end_at IS NULL AS runs
+              FROM held JOIN clusters USING (cluster)
+              WHERE end_at IS NULL OR (held.n_gpus IS NULL AND basis = 'gpu_time')),
+            part AS (
+              SELECT cluster, node, sum(n_gpus * {_RUN_US}) AS gpu_us, sum({_RUN_US}) AS node_us
+              FROM held WHERE end_at IS NOT NULL GROUP BY cluster, node
+              UNION ALL
+              SELECT cluster, node,
+                coalesce(rest.n_gpus * run_us, jobs.n_gpus * run_us // nullif(n_nodes, 0)),
+                CASE WHEN runs THEN run_us END
+              FROM (SELECT *, {_RUN_US} AS run_us FROM rest) rest
+              JOIN jobs USING (cluster, attempt_key)
+              UNION ALL
+              SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
+              FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
+                                    WHERE source = 'inventory' AND node IS NOT NULL)
+              USING (cluster)),
+            whole AS (
+              SELECT cluster, node, sum(gpu_us) AS gpu_us, sum(node_us) AS node_us
+              FROM part GROUP BY cluster, node)
+            SELECT cluster, node, CAST(CASE WHEN basis = 'gpu_time' THEN gpu_us ELSE node_us END
+                AS DOUBLE) / {DAY_US} / CASE WHEN basis = 'gpu_time' THEN gpus_per_node ELSE 1 END
+                AS exposure_node_days
+            FROM whole JOIN clusters USING (cluster) WHERE exposure_node_days > 0
+            ORDER BY cluster, node""",
+        selection.rows.parameters,
+    )
 
 
 def repair_minutes(store: Store, selection: Selection) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from data.queries.exposure import (
     chosen,
     failures_of,
     job_failures,
+    node_exposure,
     node_failure_days,
     node_failures,
     node_failures_of,
@@ -53,8 +54,8 @@ def counted(store: Store, selection: Selection) -> Selection:
     return replace(selection, min_gpus=selection.by_size_min_gpus)
 
 
-def failure_counts(store: Store, selection: Selection) -> FailureCounts:
-    """Failures and exposure of a selection by day and by size, and single failures."""
+def failure_counts(store: Store, selection: Selection, *, by_node: bool = False) -> FailureCounts:
+    """Failures and exposure of a selection by day and size, single failures; by node if asked."""
     selection = counted(store, selection)
     ran, failed, open_ = (query(store, selection) for query in (runs, job_failures, unexplained))
     failed_here, open_here = (of_size(rows, selection.min_gpus) for rows in (failed, open_))
@@ -68,6 +69,7 @@ def failure_counts(store: Store, selection: Selection) -> FailureCounts:
     return FailureCounts(
         by_day=by_day,
         by_size=_by_size(ran, failed, open_, min_gpus=selection.by_size_min_gpus),
+        by_node=_by_node(store, selection, failed) if by_node else None,
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
         definition=selection.definition,
@@ -218,6 +220,18 @@ def _first_days_of_incidents(failures: Columns) -> Columns:
         "cluster": np.array([cluster for cluster, _ in days], dtype=object),
         "day": first.astype("datetime64[us]"),
     }
+
+
+def _by_node(store: Store, selection: Selection, failed: Columns) -> Columns:
+    """Failures of all sizes and exposure of each node that has any."""
+    held = node_exposure(store, selection)
+    singles = together(("cluster", "node"), failed, node_failures(store, selection))
+    place = {node: at for at, node in enumerate(zip(held["cluster"], held["node"], strict=True))}
+    failures = np.zeros(len(place), dtype=np.int64)
+    for node in zip(singles["cluster"], singles["node"], strict=True):
+        if node in place:
+            failures[place[node]] += 1
+    return {"failures": failures, "exposure_node_days": held["exposure_node_days"]}
 
 
 def _ordinals(values: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:

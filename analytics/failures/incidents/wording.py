@@ -43,7 +43,7 @@ def summary(incident: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     ...     "n_failed_gpus": 384, "n_preempted_jobs": 0, "n_preempted_gpus": 0, "n_failures": 3,
     ...     "lost_gpu_seconds": 345_600, "n_unmeasured": 0, "loop_failures": 0},
     ...     {"nvlink": "NVLink errors"})
-    'NVLink errors on node a17: 3 jobs (384 GPUs) ended; 96 GPU-hours lost'
+    'NVLink errors on node a17: 3 jobs (384 GPUs) ended; 96 GPU-hours by the 30-minute rule'
     """
     parts = [f"{_what(incident, titles)}: {_ended(incident)}"]
     if incident["n_preempted_jobs"]:
@@ -104,13 +104,13 @@ def _jobs(n: int, gpus: Any) -> str:
 
 
 def _lost(gpu_seconds: Any, unmeasured: int) -> str:
-    """GPU-hours lost."""
+    """GPU-hours by the 30-minute rule."""
     if pd.isna(gpu_seconds):
-        return "GPU-hours lost not known"
+        return "GPU-hours by the 30-minute rule not known"
     hours = gpu_seconds / 3600
     least = "at least " if unmeasured else ""
     amount = f"{hours:,.0f}" if hours >= 10 or hours == int(hours) else f"{hours:.1f}"
-    return f"{least}{amount} GPU-hour{'' if amount == '1' else 's'} lost"
+    return f"{least}{amount} GPU-hour{'' if amount == '1' else 's'} by the 30-minute rule"
 
 
 def signals(bursts: Columns) -> list[str]:

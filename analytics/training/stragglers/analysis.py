@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from analytics.estimate import Estimate
 from analytics.training.stragglers.alignment import DroppedStep
 from analytics.training.stragglers.causes import (
     Concentration,
@@ -16,6 +17,8 @@ from analytics.training.stragglers.causes import (
     causes,
     patterns,
 )
+from analytics.training.stragglers.clocks import ClockOffset
+from analytics.training.stragglers.fixes import slowdown_estimate, wasted_estimate
 from analytics.training.stragglers.launch import LaunchSlowdowns
 from analytics.training.stragglers.slowdown import (
     Contribution,
@@ -44,6 +47,8 @@ class StragglerAnalysis:
     """Strongest first; None where a store keeps a result of before they were looked for."""
     patterns: StragglerPatterns | None
     """None where a store keeps a result of before they were looked for."""
+    clock_offsets: tuple[ClockOffset, ...] = ()
+    """Clocks of workers that were set right, strongest first."""
 
     @property
     def strongest(self) -> StragglerCause | None:
@@ -76,7 +81,7 @@ def analyse_trace(
     slow = slowdowns(model)
     if on_slowdowns is not None:
         on_slowdowns()
-    return StragglerAnalysis(slow, causes(model, slow), patterns(slow))
+    return StragglerAnalysis(slow, causes(model, slow), patterns(slow), model.clock_offsets)
 
 
 def analysis_record(analysis: StragglerAnalysis) -> dict[str, Any]:
@@ -85,13 +90,17 @@ def analysis_record(analysis: StragglerAnalysis) -> dict[str, Any]:
     Keys as in the artifact of arXiv 2505.05713 (`S`, `S_t`, `S_dp`, `S_pp`, `S_w` by rank and
     stage, `M_W`, `M_S`, step times by step), those of parts for healthy jobs as well; and
     `S_w_exact`, `M_stages`, `M_W_curve` by number of workers, `slowest_workers`,
-    `simulation_error_ratio`, `launch_S`, `dropped_steps`, `gpu_hours_wasted_ratio`, `causes`
-    and `patterns`, the last two only where they are known.
+    `simulation_error_ratio`, `launch_S`, `dropped_steps`, `gpu_hours_wasted_ratio`,
+    `clock_offsets_ms`, `causes` and `patterns`, the last two only where they are known. With
+    intervals over the traced steps: `S_estimate`, `gpu_hours_wasted_ratio_estimate` and, of each
+    cause, `gain_estimate`.
     """
     slow = analysis.slowdowns
+    estimate = slowdown_estimate(slow.original_seconds, slow.ideal_seconds)
     last_stage, slowest = slow.stages[-1], slow.slowest
     record = {
         "S": slow.slowdown,
+        "S_estimate": vars(estimate),
         "launch_slowdown": slow.launch_slowdown,
         "T_ideal": slow.ideal_seconds,
         "T_ideal_spread": slow.ideal_spread_seconds,
@@ -113,9 +122,11 @@ def analysis_record(analysis: StragglerAnalysis) -> dict[str, Any]:
         "launch_S": None if slow.launch is None else _launch_record(slow.launch),
         "dropped_steps": [vars(dropped) for dropped in slow.dropped_steps],
         "gpu_hours_wasted_ratio": slow.wasted_ratio,
+        "gpu_hours_wasted_ratio_estimate": vars(wasted_estimate(estimate)),
+        "clock_offsets_ms": [vars(offset) for offset in analysis.clock_offsets],
     }
     if analysis.causes is not None:
-        record["causes"] = [vars(cause) for cause in analysis.causes]
+        record["causes"] = [_cause_record(cause) for cause in analysis.causes]
     if analysis.patterns is not None:
         record["patterns"] = _patterns_record(analysis.patterns)
     return record
@@ -149,9 +160,20 @@ def analysis_of_record(record: Record) -> StragglerAnalysis:
     causes, stored = record.get("causes"), record.get("patterns")
     return StragglerAnalysis(
         slow,
-        None if causes is None else tuple(StragglerCause(**cause) for cause in causes),
+        None if causes is None else tuple(map(_cause, causes)),
         None if stored is None else _patterns(stored, slow),
+        tuple(ClockOffset(**offset) for offset in record.get("clock_offsets_ms", ())),
     )
+
+
+def _cause_record(cause: StragglerCause) -> dict[str, Any]:
+    gain = cause.gain_estimate
+    return vars(cause) | {"gain_estimate": None if gain is None else vars(gain)}
+
+
+def _cause(record: Record) -> StragglerCause:
+    gain = record.get("gain_estimate")
+    return StragglerCause(**{**record, "gain_estimate": None if gain is None else Estimate(**gain)})
 
 
 def _by_step(slow: Slowdowns, values: Times) -> dict[str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.arrays import median
 from analytics.training.stragglers.compute_causes import compute_causes
-from analytics.training.stragglers.fixes import Part
+from analytics.training.stragglers.fixes import Part, saved_estimate
 from analytics.training.stragglers.launch import delayed_seconds, first_delays
 from analytics.training.stragglers.slowdown import STRAGGLING
 from analytics.training.stragglers.transfer_causes import dp_links, optimizers, pp_links
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.estimate import Estimate
     from analytics.training.stragglers.arrays import Times
     from analytics.training.stragglers.slowdown import Slowdowns
     from analytics.training.stragglers.what_if import Candidate, Cause, Number, Target, WhatIf
@@ -54,6 +55,9 @@ class StragglerCause:
     fixing the strongest gives nearly as much as fixing all, and nothing can be hidden behind it."""
     evidence: Mapping[str, Number]
     """Numbers by which it was recognised."""
+    gain_estimate: Estimate | None = None
+    """The gain with its interval over the traced steps; None of `none`, and where a store keeps a
+    result of before there were any."""
 
     @property
     def dp(self) -> int | None:
@@ -152,7 +156,8 @@ def _weighed(model: WhatIf, slow: Slowdowns, candidates: list[Candidate]) -> lis
         return []
     changes = [one.change for one in candidates]
     scenarios = [[change] for change in changes] + ([changes] if len(changes) > 1 else [])
-    seconds = changed_seconds(model, scenarios).mean(axis=1)
+    by_step = changed_seconds(model, scenarios)
+    seconds = by_step.mean(axis=1)
     gains, all_gain = 1.0 - seconds[: len(changes)] / original, 1.0 - float(seconds[-1]) / original
     costs: list[float | None] = [None] * len(changes)
     if all_gain - gains.max() >= LEAST_ALONE:  # else nothing of that size is hidden
@@ -160,8 +165,17 @@ def _weighed(model: WhatIf, slow: Slowdowns, candidates: list[Candidate]) -> lis
         left = changed_seconds(model, others).mean(axis=1) - seconds[-1]
         costs = (left / original).tolist()
     return [
-        StragglerCause(one.cause, one.target, gain, cost, one.evidence)
-        for one, gain, cost in zip(candidates, gains.tolist(), costs, strict=True)
+        StragglerCause(
+            one.cause,
+            one.target,
+            gain,
+            cost,
+            one.evidence,
+            saved_estimate(slow.original_seconds, after),
+        )
+        for one, gain, cost, after in zip(
+            candidates, gains.tolist(), costs, by_step[: len(changes)], strict=True
+        )
         if _counts(gain, cost)
     ]
 
@@ -193,7 +207,8 @@ def _data_loading(model: WhatIf, slow: Slowdowns) -> list[StragglerCause]:
         "slowest_dp_rank": int(by_rank.argmax()),
         "slowest_over_median_rank_ratio": _ratio(by_rank.max(), float(median(by_rank))),
     }
-    return [StragglerCause("data_loading", None, gain, None, evidence)]
+    saved = saved_estimate(seconds, slow.original_seconds)
+    return [StragglerCause("data_loading", None, gain, None, evidence, saved)]
 
 
 def _ratio(one: float, other: float) -> float | None:

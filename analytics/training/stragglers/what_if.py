@@ -11,6 +11,7 @@ import numpy as np
 from analytics.errors import AnalysisError, ShapeError
 from analytics.training.stragglers import operations as kind
 from analytics.training.stragglers.arrays import distinct, median
+from analytics.training.stragglers.clocks import ClockOffset, synchronised
 from analytics.training.stragglers.graph import Graph, graph_of
 from analytics.training.stragglers.simulation import Batch, Kept, Plan, plan_of, simulate
 from analytics.training.stragglers.trace import Trace
@@ -136,19 +137,23 @@ class WhatIf:
     graph: Graph
     costs: Costs
     plan: Plan
+    clock_offsets: tuple[ClockOffset, ...] = ()
+    """Clocks of workers that were set right in `trace`, strongest first."""
 
     @classmethod
     def of(cls, trace: Trace) -> WhatIf:
-        """The model that a trace makes.
+        """The model that a trace makes, its clocks set right.
 
         Raises
         ------
         AnalysisError
-            Where the operations do not form a step (`graph.graph_of`).
+            Where the operations do not form a step (`graph.graph_of`), or clocks contradict each
+            other in a way that no offsets mend (`clocks.synchronised`).
         """
         graph = graph_of(trace)
+        trace, offsets = synchronised(trace, graph)
         costs = costs_of(trace, graph)
-        return cls(trace, graph, costs, plan_of(trace, graph, costs))
+        return cls(trace, graph, costs, plan_of(trace, graph, costs), offsets)
 
     @classmethod
     def of_rows(cls, rows: TraceRows, *, dsp_size: int = 1) -> WhatIf:

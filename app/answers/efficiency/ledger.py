@@ -46,6 +46,7 @@ JOBS_ALONE = (
     "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
     "queue and repairs belong to none of them."
 )
+LEDGER_NOT_BUILT = "the ledger is not built: `faultline ledger` builds it"
 WHOLE_DAYS = (
     "The ledger counts whole days of UTC: every day that the period touches counts in full."
 )
@@ -86,6 +87,43 @@ def measured(
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
         conf_level=conf_level,
+    )
+
+
+def if_built(
+    store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL
+) -> GoodputLedger | None:
+    """The same; None where the ledger of these records is not built."""
+    if not efficiency.has_ledger(store):
+        return None
+    return measured(store, selection, conf_level=conf_level)
+
+
+def lost_to_failures(ledger: GoodputLedger | None, selection: Selection) -> Number:
+    """What failures cost, on every page and report that says it."""
+    if ledger is None:
+        return Number(terms.LOST_TO_FAILURES, numbers.UNKNOWN, LEDGER_NOT_BUILT, unit="GPU-hours")
+    return _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection)
+
+
+def costliest_cause(ledger: GoodputLedger | None) -> str | None:
+    """The cause that lost most; None where nothing was lost, or the ledger is not built."""
+    losses = {} if ledger is None else ledger.failure_losses
+    return next((cause for cause, hours in losses.items() if hours.value), None)
+
+
+def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> str:
+    """What failures cost, and which cause most; empty where nothing was lost or known."""
+    first = costliest_cause(ledger)
+    bucket = None if ledger is None else ledger.bucket("lost_work")
+    if ledger is None or first is None or bucket is None:
+        return ""
+    hours, most = bucket.gpu_hours, ledger.failure_losses[first]
+    spread = numbers.spread(hours)
+    cause = WITHOUT_CAUSE["lost_work"] if first == "unknown" else titles.get(first, first)
+    return (
+        f"Failures lost {numbers.number(hours.value)} GPU-hours"
+        f"{f' ({spread})' if spread else ''}, most by {cause} ({numbers.number(most.value)})."
     )
 
 
@@ -160,7 +198,7 @@ def _productive(ledger: GoodputLedger, selection: Selection) -> Number:
     return Number(
         terms.PRODUCTIVE_SHARE,
         numbers.percent(share.value),
-        f"{interval} ({numbers.percent(share.conf_level)})"
+        f"{interval} ({_level(share)})"
         + (f"; {of_jobs} of what jobs held" if ledger.covers_fleet else ""),
         interval,
         numbers.count(share.n),
@@ -196,7 +234,12 @@ def _basis(bucket: Bucket) -> str:
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
-    return f"{spread} ({numbers.percent(hours.conf_level)}){n}"
+    return f"{spread} ({_level(hours)}){n}"
+
+
+def _level(estimate: Estimate) -> str:
+    """The level of an interval, or that it is assumed."""
+    return "assumed range" if estimate.assumed else numbers.percent(estimate.conf_level)
 
 
 def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
@@ -334,6 +377,7 @@ def record(ledger: GoodputLedger) -> dict[str, Any]:
             "first_order_gpu_hours": ledger.rule_first_order_gpu_hours,
             "second_order_gpu_hours": ledger.rule_second_order_gpu_hours,
         },
+        "costliest_cause": costliest_cause(ledger),
         "currency": ledger.currency,
         "notes": ledger.notes,
     }
@@ -348,12 +392,20 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
         "lower": bucket.gpu_hours.lower,
         "upper": bucket.gpu_hours.upper,
         "conf_level": bucket.gpu_hours.conf_level,
+        "basis": _rests_on(bucket),
         "n": bucket.gpu_hours.n,
         "gpu_seconds": bucket.gpu_seconds,
         "estimated": bucket.kind.estimated,
         "cost": bucket.cost,
         "goodput_term": bucket.kind.goodput_term,
     }
+
+
+def _rests_on(bucket: Bucket) -> str:
+    """What the bounds of a bucket are: recorded (none), estimated, or assumed."""
+    if bucket.gpu_hours.assumed:
+        return "assumed"
+    return "estimated" if bucket.gpu_hours.has_width else "recorded"
 
 
 def _sheet(ledger: GoodputLedger) -> Sheet:

@@ -207,7 +207,7 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
 
 
 def _lost(one: Incident, opens: Part) -> Number:
-    """GPU-hours lost; a lower bound where some attempts were not measured."""
+    """The 30-minute rule; a lower bound where some attempts were not measured."""
     unmeasured, total = one.row["n_unmeasured"], one.lost_gpu_hours
     least = "at least " if unmeasured and total is not None else ""
     parts = f"{numbers.number(one.second_order_gpu_hours)} of it second order"

@@ -23,11 +23,12 @@ from app.answers.content import (
     composed,
     estimated,
 )
+from app.answers.efficiency import ledger
 from app.answers.failures.taxonomy import taxonomy
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
-from app.words.numbers import number
+from app.words.numbers import number, percent
 from data.queries import detection as detection_queries
 from data.queries import fleet as fleet_queries
 from data.queries import incidents as incident_queries
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from analytics.efficiency.goodput import GoodputLedger
     from analytics.estimate import Estimate
+    from analytics.failures.taxonomy import Cause
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
 
 
+NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status"
 CARRIERS = ("health_events.", "node_events")
 """Sources without which an incident is a failure alone."""
 _SUMMARY, *_COST = columns("summary", "lost_gpu_hours")
@@ -115,7 +119,22 @@ def summarised(
     exposure = float(counts.by_day["exposure_node_days"].sum()) if counts.exposure_known else None
     causes = taxonomy(store).causes
     frame = rows(store, selection, kind, limit=EVERYTHING)
-    return incident_summary(frame, exposure, causes=causes, conf_level=conf_level)
+    losses = _losses(ledger.if_built(store, selection), kind, causes)
+    return incident_summary(frame, exposure, causes=causes, losses=losses, conf_level=conf_level)
+
+
+def _losses(
+    cost: GoodputLedger | None, kind: Kind, causes: Mapping[str, Cause]
+) -> dict[str, float] | None:
+    """GPU-hours lost by cause, of the causes chosen; None where the ledger does not say."""
+    if cost is None or kind.status is not None:
+        return None
+    return {
+        cause: hours.value or 0.0
+        for cause, hours in cost.failure_losses.items()
+        if kind.cause in (None, cause)
+        and kind.domain in (None, causes[cause].domain if cause in causes else "unknown")
+    }
 
 
 def rows(
@@ -160,10 +179,11 @@ def answer(
             table(ask, choice, limit=FEW),
             by_cause(summary),
         )
-    record = {"definition": DEFINITION} | vars(summary)
+    first = summary.costliest
+    record = {"definition": DEFINITION, **vars(summary), "costliest_cause": first and first.cause}
     return Answer(
         said,
-        headlines(summary, choice),
+        headlines(summary, choice, ask(ledger.if_built, selection, conf_level=conf_level)),
         blocks,
         (logged,) if logged else (),
         record=record,
@@ -193,20 +213,19 @@ def sentence(summary: IncidentSummary) -> str:
             f"{numbers.counted(summary.n_incidents, 'incident')}, none of which hit a job; "
             f"{_open(summary)}."
         )
-    least = "at least " if summary.n_unmeasured else ""
-    return (
-        f"{numbers.counted(n, 'incident')} hit jobs and cost "
-        f"{least}{numbers.count(summary.lost_gpu_hours)} GPU-hours{_most(summary)}; "
-        f"{_open(summary)}."
-    )
+    return f"{numbers.counted(n, 'incident')} hit jobs{_cost(summary)}; {_open(summary)}."
 
 
-def _most(summary: IncidentSummary) -> str:
-    """The cause that cost most, where there are several."""
-    if len(summary.by_cause) == 1 or summary.costliest_ratio is None:
+def _cost(summary: IncidentSummary) -> str:
+    """What failures lost by the ledger, and the cause that lost most where there are several."""
+    total, first = summary.ledger_gpu_hours, summary.costliest
+    if not total or first is None:
         return ""
-    title = summary.by_cause[0].title.partition(" (")[0]
-    return f", {numbers.percent(summary.costliest_ratio)} of them by {_lowered(title)}"
+    lost = f", failures lost {numbers.number(total)} GPU-hours"
+    if len(summary.by_cause) == 1:
+        return lost
+    title, share = first.title.partition(" (")[0], (first.ledger_gpu_hours or 0.0) / total
+    return f"{lost}, {numbers.percent(share)} of them by {_lowered(title)}"
 
 
 def _lowered(title: str) -> str:
@@ -227,8 +246,10 @@ def _open(summary: IncidentSummary) -> str:
     return f"{summary.n_open:,} of {summary.n_incidents:,} {verb} open"
 
 
-def headlines(summary: IncidentSummary, choice: Choice) -> tuple[Number, ...]:
-    """How often, at what cost, how many need somebody, how many are loops."""
+def headlines(
+    summary: IncidentSummary, choice: Choice, cost: GoodputLedger | None
+) -> tuple[Number, ...]:
+    """How often, at what cost, how many need somebody, how many are loops; last the rule."""
     n, n_open, status = summary.n_incidents, summary.n_open, choice.kind.status
     opens = Part("Incidents", _behind, (choice,), total=n)
     waiting = replace(choice, kind=replace(choice.kind, status="open"))
@@ -236,7 +257,9 @@ def headlines(summary: IncidentSummary, choice: Choice) -> tuple[Number, ...]:
     of = f"of {numbers.counted(n, 'incident')}"
     return (
         estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
-        lost(summary, opens),
+        ledger.lost_to_failures(cost, choice.selection)
+        if choice.kind == Kind()
+        else _lost_of_kind(summary),
         composed(
             terms.OPEN_INCIDENTS,
             numbers.count(n_open),
@@ -255,11 +278,23 @@ def headlines(summary: IncidentSummary, choice: Choice) -> tuple[Number, ...]:
             unit="incidents",
             opens=Part("Incidents", _behind, (loops,), total=summary.n_crash_loops),
         ),
+        by_rule(summary, opens),
     )
 
 
-def lost(summary: IncidentSummary, opens: Part | None = None) -> Number:
-    """GPU-hours lost: a sum, so without an interval; a lower bound where some are not measured."""
+def _lost_of_kind(summary: IncidentSummary) -> Number:
+    """GPU-hours that failures of the chosen causes lost, by the ledger; a sum of its estimates."""
+    return composed(
+        terms.LOST_TO_FAILURES,
+        numbers.number(summary.ledger_gpu_hours),
+        NO_COST if summary.ledger_gpu_hours is None else "of the causes chosen",
+        exact=summary.ledger_gpu_hours,
+        unit="GPU-hours",
+    )
+
+
+def by_rule(summary: IncidentSummary, opens: Part | None = None) -> Number:
+    """The 30-minute rule: a sum without an interval, a lower bound where some are not measured."""
     least = "at least " if summary.n_unmeasured else ""
     parts = f"{numbers.number(summary.second_order_gpu_hours)} of it second order"
     if summary.n_unmeasured:
@@ -279,8 +314,9 @@ def chart(drawn: pd.DataFrame, summary: IncidentSummary, kind: Kind) -> Chart:
     return Chart(
         "failures.incidents_by_cause",
         "When was there which incident, and which causes cost most?",
-        "Incidents of each cause along time, larger where they cost more, and the GPU-hours lost "
-        "by each cause. The tables have the values.",
+        "Incidents of each cause along time, larger where the 30-minute rule gives more, and the "
+        "GPU-hours of each cause: lost, by the ledger, where it is built. The tables have the "
+        "values.",
         (drawn, summary.by_cause),
         options={"total": summary.n_incidents, "chosen": kind.words},
         zoned=True,
@@ -345,12 +381,13 @@ def by_cause(summary: IncidentSummary) -> Table:
             Column("domain", "Domain"),
             Column("incidents", "Incidents", "count"),
             Column("jobs", "Jobs hit", "count"),
-            Column("lost_gpu_hours", "GPU-hours lost", "number"),
+            Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
+            Column("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
             Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
         ),
         tuple(
             (one.title, domains.title(one.domain), one.n_incidents, one.n_jobs,
-             one.lost_gpu_hours, one.cause)
+             one.ledger_gpu_hours, one.lost_gpu_hours, one.cause)
             for one in summary.by_cause
         ),
         "No incident touches the period.",
@@ -482,4 +519,4 @@ def of_signals(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float 
 def _in_one_cell(share: Estimate) -> str:
     """A share with its interval, its level and n, in one cell."""
     bounds = f"{number(share.lower)} to {number(share.upper)}"
-    return f"{number(share.value)} ({bounds}, {100 * share.conf_level:g} %, n {share.n:,})"
+    return f"{number(share.value)} ({bounds}, {percent(share.conf_level)}, n {share.n:,})"

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
-from app.answers.failures import verdicts
+from app.answers.efficiency import ledger
+from app.answers.failures import trust, verdicts
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.summary import CauseCount, DomainCount, FailureSummary
     from app.ask import Ask
     from data.filters import Selection
@@ -49,22 +51,27 @@ def answer(
     `shown` are the domains that the charts draw; tables and numbers hold all.
     """
     summary = ask(verdicts.summarised, selection, conf_level=conf_level)
+    chance = ask(trust.by_chance, selection, conf_level=conf_level)
+    cost = ask(ledger.if_built, selection, conf_level=conf_level)
     if not summary.n_ended and not summary.n_failed:
         blocks: tuple[Block, ...] = (NOTHING_ENDED,)
     else:
         blocks = (
             by_week(summary, selection, shown),
-            *causes(summary, selection, shown),
+            *causes(summary, selection, shown, cost=cost),
             by_domain(summary),
             states_chart(summary),
             by_state(summary),
+            trust.by_size(chance),
         )
     return Answer(
         sentence(summary),
-        headlines(summary, selection) if summary.n_ended else (),
+        headlines(summary, selection, cost) if summary.n_ended else (),
         blocks,
-        record={"definition": selection.definition} | record(summary),
-        sheet=_sheet(summary),
+        record={"definition": selection.definition}
+        | record(summary, cost)
+        | {"misattribution_by_size": chance},
+        sheet=_sheet(summary, cost),
     )
 
 
@@ -88,8 +95,9 @@ def sentence(summary: FailureSummary) -> str:
     )
 
 
-def details(summary: FailureSummary) -> Iterator[str]:
-    """What failed most, what hardware failed most, and what stays unknown."""
+def details(summary: FailureSummary, cost: GoodputLedger | None) -> Iterator[str]:
+    """What cost most, what failed most, what hardware failed most, and what stays unknown."""
+    yield ledger.cost_in_words(cost, summary.titles)
     known = [c for c in summary.by_cause if c.n_attempts and c.domain != "unknown"]
     if known:
         most = ", ".join(_frequency(cause) for cause in known[:NAMED])
@@ -108,8 +116,13 @@ def _frequency(cause: CauseCount) -> str:
     return f"{cause.title} ({numbers.counted(cause.n_attempts, 'attempt')})"
 
 
-def headlines(summary: FailureSummary, selection: Selection) -> tuple[Number, ...]:
-    """How many failed, how many for an unknown reason, by hardware, and what they took."""
+def headlines(
+    summary: FailureSummary, selection: Selection, cost: GoodputLedger | None
+) -> tuple[Number, ...]:
+    """How many failed, how many for an unknown reason, by infrastructure, and what they cost.
+
+    `cost` is the ledger, None where it is not built; what failed jobs held is no cost and is last.
+    """
     failed, ended = summary.n_failed_attempts, summary.n_ended
     ratio = failed / ended if ended else None
     logged = f"; {summary.n_logged:,} more failures of nodes" if summary.n_logged else ""
@@ -126,11 +139,13 @@ def headlines(summary: FailureSummary, selection: Selection) -> tuple[Number, ..
         Number(
             terms.COUNTED_FAILURES,
             numbers.count(summary.n_counted),
-            f"{summary.n_hardware:,} by hardware, {summary.n_node_lost:,} with a lost node",
+            f"{summary.n_hardware:,} by hardware, {summary.n_system_software:,} by system "
+            f"software, {summary.n_node_lost:,} with a lost node",
             exact=summary.n_counted,
             unit="attempts",
             opens=_behind(selection, counted=True),
         ),
+        ledger.lost_to_failures(cost, selection),
         _gpu_hours(summary, selection),
     )
 
@@ -152,7 +167,7 @@ def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
     share = failed / ended if ended and failed is not None else None
     return Number(
         terms.FAILED_GPU_HOURS,
-        numbers.count(failed),
+        numbers.number(failed),
         f"{numbers.percent(share)} of all GPU-time",
         exact=failed,
         unit="GPU-hours",
@@ -208,10 +223,14 @@ def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
 
 
 def causes(
-    summary: FailureSummary, selection: Selection, shown: Collection[str]
+    summary: FailureSummary,
+    selection: Selection,
+    shown: Collection[str],
+    *,
+    cost: GoodputLedger | None,
 ) -> tuple[Block, ...]:
     """The ranking of some domains, then the table of all causes."""
-    return (*ranking(summary, shown), by_cause(summary, selection))
+    return (*ranking(summary, shown), by_cause(summary, selection, cost))
 
 
 def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITLES)) -> list[Chart]:
@@ -232,11 +251,13 @@ def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITL
     ]
 
 
-def by_cause(summary: FailureSummary, selection: Selection) -> Table:
-    """Failed attempts of each cause, the most frequent first, and who does what.
+def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger | None) -> Table:
+    """Failed attempts of each cause, what cost most first, then the most frequent; who does what.
 
     A row opens its attempts.
     """
+    lost = _lost(cost)
+    rows = sorted(summary.by_cause, key=lambda one: -(lost.get(one.cause) or 0.0))
     return Table(
         "causes",
         "All causes",
@@ -244,16 +265,18 @@ def by_cause(summary: FailureSummary, selection: Selection) -> Table:
             Column("title", "Cause"),
             Column("domain", "Domain"),
             Column("attempts", "Failed attempts", "count"),
-            Column("gpu_hours", "GPU-hours", "number"),
+            Column("lost_gpu_hours", "Lost, by the ledger (GPU-h)", "number",
+                   none=ledger.LEDGER_NOT_BUILT if cost is None else "none"),
+            Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
             Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
             Column("who_acts", "Who acts"),
             Column("action", "What to do", wide=True),
             Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
         ),
         tuple(
-            (one.title, domains.title(one.domain), one.n_attempts, one.gpu_hours,
-             one.rate_per_1000_node_days, one.owner, one.action, one.cause)
-            for one in summary.by_cause
+            (one.title, domains.title(one.domain), one.n_attempts, lost.get(one.cause),
+             one.gpu_hours, one.rate_per_1000_node_days, one.owner, one.action, one.cause)
+            for one in rows
         ),
         "No attempt failed.",
         opens=Part("Failed attempts", verdicts.behind, (selection,), ("cause",))
@@ -271,7 +294,7 @@ def by_domain(summary: FailureSummary) -> Table:
             Column("domain", "Domain"),
             Column("attempts", "Failed attempts", "count"),
             Column("share", "Share of failed", "share"),
-            Column("gpu_hours", "GPU-hours", "number"),
+            Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
             Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
         ),
         tuple(
@@ -304,7 +327,7 @@ def by_state(summary: FailureSummary) -> Table:
             Column("state", "State"),
             Column("attempts", "Attempts", "count"),
             Column("share", "Share of ended", "share"),
-            Column("gpu_hours", "GPU-hours", "number"),
+            Column("gpu_hours", "Held (GPU-h)", "number"),
             Column("gpu_time_share", "Share of GPU-time", "ratio"),
         ),
         tuple(
@@ -315,8 +338,15 @@ def by_state(summary: FailureSummary) -> Table:
     )
 
 
-def record(summary: FailureSummary) -> dict[str, Any]:
+def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
+    """GPU-hours that the ledger says failures of each cause lost."""
+    losses = {} if cost is None else cost.failure_losses
+    return {cause: hours.value for cause, hours in losses.items()}
+
+
+def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any]:
     """The JSON of the command."""
+    bucket, lost = None if cost is None else cost.bucket("lost_work"), _lost(cost)
     return {
         "ended": summary.n_ended,
         "failed": summary.n_failed,
@@ -326,30 +356,37 @@ def record(summary: FailureSummary) -> dict[str, Any]:
         "counted_in_the_failure_rate": summary.n_counted,
         "exposure_node_days": summary.exposure_node_days,
         "by_state": summary.by_state,
-        "by_cause": summary.by_cause,
+        "lost_to_failures_gpu_hours": bucket and bucket.gpu_hours,
+        "costliest_cause": ledger.costliest_cause(cost),
+        "by_cause": [
+            {**vars(one), "lost_gpu_hours": lost.get(one.cause)} for one in summary.by_cause
+        ],
         "by_domain": summary.by_domain,
         "unknown_ratio": summary.unknown_ratio,
     }
 
 
-def _sheet(summary: FailureSummary) -> Sheet:
-    """Every count as a row."""
+def _sheet(summary: FailureSummary, cost: GoodputLedger | None) -> Sheet:
+    """Every count as a row; `gpu_hours` is what attempts held, `lost_gpu_hours` what was lost."""
+    lost = _lost(cost)
     groups: list[tuple[str, str, CauseCount | DomainCount]] = [
         *(("cause", each.cause, each) for each in summary.by_cause),
         *(("domain", each.domain, each) for each in summary.by_domain),
     ]
     return Sheet(
-        ("by", "name", "domain", "attempts", "gpu_hours", "value", "lower", "upper", "quantity"),
+        ("by", "name", "domain", "attempts", "gpu_hours", "value", "lower", "upper", "quantity",
+         "lost_gpu_hours"),
         [
             *(
                 ("state", s.state, None, s.n_attempts, s.gpu_hours, s.share.value, s.share.lower,
-                 s.share.upper, "share of ended attempts")
+                 s.share.upper, "share of ended attempts", None)
                 for s in summary.by_state
             ),
             *(
                 (by, name, each.domain, each.n_attempts, each.gpu_hours,
                  each.rate_per_1000_node_days.value, each.rate_per_1000_node_days.lower,
-                 each.rate_per_1000_node_days.upper, "per 1,000 node-days")
+                 each.rate_per_1000_node_days.upper, "per 1,000 node-days",
+                 lost.get(name) if by == "cause" else None)
                 for by, name, each in groups
             ),
         ],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.answers.content import Answer
-from app.answers.efficiency import ettr
+from app.answers.content import Answer, Number
+from app.answers.efficiency import ettr, ledger
+from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group
 
@@ -26,6 +28,7 @@ def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
             headlines.number(mttf.RATE),
             headlines.largest_jobs(),
             *ettr.large_runs(ask, selection),
+            _lost(ask, selection),
             nodes.number(fleet, selection, timezone=timezone),
             coverage.number(ask(coverage.held, selection), selection),
         ),
@@ -35,3 +38,12 @@ def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
         ),
         mttf.notes(report, selection),
     )
+
+
+def _lost(ask: Ask, selection: Selection) -> Number:
+    """What failures cost, and the cause that cost most."""
+    cost = ask(ledger.if_built, selection)
+    number, first = ledger.lost_to_failures(cost, selection), ledger.costliest_cause(cost)
+    if first is None:
+        return number
+    return replace(number, basis=f"{number.basis}; most by {ask(cause_titles).get(first, first)}")

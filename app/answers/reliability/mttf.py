@@ -65,9 +65,13 @@ def measured(
     conf_level: float = 0.90,
     seed: int = 0,
     gpus: Sequence[int] = PROJECTION_GPUS,
+    by_node: bool = True,
 ) -> MttfReport:
-    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection."""
-    counts = reliability.failure_counts(store, selection)
+    """Failure rate and MTTF of a selection; `gpus` are the job sizes of the projection.
+
+    `by_node` is whether it is tested that nodes fail at one rate.
+    """
+    counts = reliability.failure_counts(store, selection, by_node=by_node)
     return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
 
 
@@ -82,7 +86,7 @@ def measured_before(
         return None
     now = reliability.counted(store, selection)
     before = replace(now, from_at=selection.from_at - length, to_at=selection.from_at)
-    report = measured(store, before, conf_level=conf_level, seed=seed)
+    report = measured(store, before, conf_level=conf_level, seed=seed, by_node=False)
     return report if report.rate.exposure and report.min_gpus == now.min_gpus else None
 
 
@@ -110,21 +114,20 @@ def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
     without = isinstance(shown, Chart) and not report.rate.exposure
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
-        sentence(report) + _by_definition(report),
+        sentence(report),
         Headlines(report, before, selection).all(),
         (shown, by_size(report, selection), projected(report), sensitivity.table(definitions)),
-        notes=(*notes(report, selection), *([large] if without else [])),
+        notes=(*_by_definition(report), *notes(report, selection), *([large] if without else [])),
         terms=(*TERMS, *_counted(report)),
         record=record(report, selection) | {"sensitivity": sensitivity.record(definitions)},
         sheet=_sheet(report),
     )
 
 
-def _by_definition(report: MttfReport) -> str:
+def _by_definition(report: MttfReport) -> Iterator[str]:
     """Which definition was chosen, where it is not the default."""
-    if report.definition == DEFINITION:
-        return ""
-    return f" Failures by definition `{report.definition}`: {DEFINITIONS[report.definition]}."
+    if report.definition != DEFINITION:
+        yield f"Failures by definition {report.definition}: {DEFINITIONS[report.definition]}."
 
 
 def fleet_sentence(report: MttfReport) -> str:
@@ -321,6 +324,8 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "incidents": report.incident_rate.failures,
         **dict([incident_rate, *hours]),
         "dispersion": report.rate.dispersion,
+        "dispersion_over_weeks": report.rate.dispersion_over_weeks,
+        "dispersion_over_nodes": report.dispersion_over_nodes,
         "by_size": [
             {
                 "gpus_from": size.gpus_from,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analytics.reliability.comparisons import PUBLISHED_MTTF, SOURCE
+from analytics.reliability.comparisons import PUBLISHED_BY, PUBLISHED_MTTF, SOURCE
 from analytics.reliability.failure_rate import projection_of_rate
 from app.answers.content import Answer, Sheet, Table
 from app.words import numbers
@@ -12,6 +12,8 @@ from app.words.cells import Column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from analytics.reliability.sensitivity import Sensitivity
 
 
 def answer(rate_per_1000_node_days: float, gpus: Sequence[int], *, gpus_per_node: float) -> Answer:
@@ -44,8 +46,8 @@ PUBLISHED = (
 )  # fmt: skip
 
 
-def published() -> Answer:
-    """The published figures beside what the published rate gives."""
+def published(own: Sensitivity | None = None) -> Answer:
+    """The published figures beside what the published rate gives, and `own` rates by definition."""
     rows = tuple(
         (
             each.gpus,
@@ -57,6 +59,12 @@ def published() -> Answer:
         for each in PUBLISHED_MTTF
     )
     note = f"{SOURCE}. Implied r_f: the rate at which the published MTTF would follow."
+    if own is not None:
+        rate = own.of(PUBLISHED_BY).rate_per_1000_node_days
+        note += (
+            f" The paper counts failures by definition {PUBLISHED_BY}: by it this selection has "
+            f"{numbers.number(rate.value)} per 1,000 node-days ({numbers.interval(rate)})."
+        )
     return Answer(
         "Published figures beside the published rate. Two of the paper's measured values do not "
         "follow from its own rate; nothing here is tuned to hide that.",

@@ -42,7 +42,7 @@ COLUMNS = (
 def measured(
     store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
 ) -> Sensitivity:
-    """The rate of a selection by every definition; by its own it is that of the page."""
+    """The rate of a selection by every definition, over the exposure that its own is given over."""
     selection = reliability.counted(store, selection)
     counts = reliability.failure_counts(store, selection)
     own = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=())
@@ -53,7 +53,6 @@ def measured(
     return sensitivity(
         judged,
         exposure,
-        known={selection.definition: own.rate},
         conf_level=conf_level,
         seed=seed,
     )
@@ -122,8 +121,13 @@ def record(found: Sensitivity) -> list[dict[str, Any]]:
 
 
 def _note(found: Sensitivity) -> Iterator[str]:
-    """What the last row rests on."""
+    """What `paper` and the last row rest on."""
     unknowns = found.unexplained
+    if found.unchecked:
+        yield (
+            f"No health event is known: of {numbers.counted(found.unchecked, 'attempt')} that "
+            "ended FAILED, paper can count none."
+        )
     if not unknowns.unexplained:
         yield "No failed attempt is without a known cause."
         return

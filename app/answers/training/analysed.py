@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Answer, Sheet, Table
 from app.answers.training import causes
+from app.answers.training.doubts import doubts
 from app.words import numbers
 from app.words.cells import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from analytics.training.stragglers.analysis import StragglerAnalysis
     from analytics.training.stragglers.causes import StragglerCause
@@ -117,14 +118,17 @@ def answer(traces: Sequence[AnalysedTrace], *, one: bool) -> Answer:
     return Answer(
         causes.sentence(traces[0].analysis, {}) if one else many,
         blocks=tuple(blocks),
-        notes=tuple(
-            f"{trace.name}: step {dropped.step} left out: {dropped.reason}"
-            for trace in traces
-            for dropped in trace.analysis.slowdowns.dropped_steps
-        ),
+        notes=tuple(f"{trace.name}: {note}" for trace in traces for note in _notes(trace)),
         record=traces[0].record if one else [trace.record for trace in traces],
         sheet=Sheet(tuple(column.key for column in blocks[-1].columns), blocks[-1].values),
     )
+
+
+def _notes(trace: AnalysedTrace) -> Iterator[str]:
+    """What is to be known of the results of a trace."""
+    yield from doubts(trace.analysis)
+    for dropped in trace.analysis.slowdowns.dropped_steps:
+        yield f"step {dropped.step} left out: {dropped.reason}"
 
 
 def _row(trace: AnalysedTrace) -> tuple[Any, ...]:
@@ -161,7 +165,7 @@ def _cause(cause: StragglerCause) -> str:
     places = (("dp", cause.dp), ("stage", cause.stage), ("stages", list(cause.stages) or None))
     where = [f"{word} {place}" for word, place in places if place is not None]
     place = f" ({', '.join(where)})" if where else ""
-    return f"{cause.cause}{place} {100 * cause.gain_ratio:.1f} %"
+    return f"{cause.cause}{place} {numbers.percent(cause.gain_ratio)}"
 
 
 def _facts(facts: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from analytics.training.stragglers.slowdown import ranked
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Number, Part, Table, composed, estimated
 from app.answers.training import causes
+from app.answers.training.doubts import doubts
 from app.answers.training.worker_nodes import worker_nodes
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -124,7 +125,7 @@ def answer(found: StragglerTrace) -> Answer:
             _chart("step_slowdown", "How slow was each traced step?", slow),
             _chart("worker_curve", "What does fixing the slowest workers recover?", slow.slowest),
         ),
-        notes=tuple(_left_out(found)),
+        notes=(*doubts(found.analysis), *_left_out(found)),
         about=_about(found),
     )
 

@@ -43,7 +43,8 @@ def figure(
 ) -> go.Figure:
     """When was there which incident, and which causes cost most?
 
-    Left one mark an incident, its area the GPU-hours lost; right the sum of each cause.
+    Left one mark an incident, its area what the 30-minute rule gives; right what each cause lost by
+    the ledger or, where it is not built, the sum of the rule.
 
     Parameters
     ----------
@@ -136,29 +137,40 @@ def wrapped(text: str, width: int = 70) -> str:
 def _add_cost(times: TimeChart, cause: IncidentCause, place: int) -> None:
     """GPU-hours that a cause lost, with the number at the bar's end."""
     said = (
-        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(cause.lost_gpu_hours)} GPU-hours "
-        f"lost in {numbers.counted(cause.n_incidents, 'incident')}, "
+        f"<b>{html.escape(cause.title)}</b><br>{numbers.number(_hours(cause))} GPU-hours "
+        f"{_unit(cause)}; {numbers.counted(cause.n_incidents, 'incident')}, "
         f"{numbers.counted(cause.n_jobs, 'job')} hit"
     )
     times.figure.add_bar(
         orientation="h",
-        x=[cause.lost_gpu_hours],
+        x=[_hours(cause)],
         y=[place],
         xaxis="x2",
         width=0.62,
         marker=domains.fill(cause.domain, times.mode),
-        text=f"{numbers.count(cause.lost_gpu_hours)} in {cause.n_incidents:,}",
+        text=f"{numbers.count(_hours(cause))} in {cause.n_incidents:,}",
         textposition="outside",
         cliponaxis=False,
         customdata=[[None, said]],
         hovertemplate="%{customdata[1]}<extra></extra>",
-        name="GPU-hours lost",
+        name=f"GPU-hours {_unit(cause)}",
     )
+
+
+def _hours(cause: IncidentCause) -> float:
+    """What a bar draws."""
+    return cause.lost_gpu_hours if cause.ledger_gpu_hours is None else cause.ledger_gpu_hours
+
+
+def _unit(cause: IncidentCause) -> str:
+    """What it is called."""
+    return "by the 30-minute rule" if cause.ledger_gpu_hours is None else "lost"
 
 
 def _axes(times: TimeChart, drawn: Sequence[IncidentCause]) -> None:
     """Time at the left, GPU-hours at the right, causes for both."""
-    longest = max((cause.lost_gpu_hours for cause in drawn), default=0.0)
+    longest = max(map(_hours, drawn), default=0.0)
+    unit = _unit(drawn[0]) if drawn else "lost"
     times.figure.update_layout(
         xaxis={
             "domain": [0, SPLIT - GAP],
@@ -168,7 +180,7 @@ def _axes(times: TimeChart, drawn: Sequence[IncidentCause]) -> None:
         },
         xaxis2={
             "domain": [SPLIT, 1],
-            "title": "GPU-hours lost (in n incidents)",
+            "title": f"GPU-hours {unit} (n incidents)",
             "tickformat": ",",
             "showgrid": True,
             "range": [0, 1.35 * longest or 1.0],

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app.answers.efficiency import ledger
 from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
 from app.ask.cached import ask
@@ -11,12 +12,13 @@ from app.words import domains, terms
 
 scope = filter_bar.of_store()
 counts = ask(verdicts.summarised, scope.selection)
+cost = ask(ledger.if_built, scope.selection)
 page_head.show(summary.sentence(counts), scope)
 if not counts.n_ended and not counts.n_failed:
     page.missing(summary.NOTHING_ENDED)
     st.stop()
 if counts.n_ended:
-    page.headlines(summary.headlines(counts, scope.selection), scope)
+    page.headlines(summary.headlines(counts, scope.selection, cost), scope)
 chosen = st.pills(
     "Domains shown",
     list(domains.TITLES),
@@ -28,7 +30,7 @@ chosen = st.pills(
     help="\n\n".join(f"**{term.label}.** {term.definition}" for term in terms.DOMAINS),
 )
 shown = [domain for domain in domains.TITLES if domain in chosen]
-by_cause = summary.causes(counts, scope.selection, shown)
+by_cause = summary.causes(counts, scope.selection, shown, cost=cost)
 page.blocks([summary.by_week(counts, scope.selection, shown)], scope)
 if not counts.n_ended:
     page.blocks((*by_cause, summary.NO_JOBS), scope)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
-from app.answers.reliability import mttf, projection, rate_by_group
+from app.answers.reliability import mttf, projection, rate_by_group, sensitivity
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
@@ -53,7 +53,7 @@ per_node = columns[2].number_input(
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric("Projected MTTF", projected.printed[0][1])
-figures = projection.published()
+figures = projection.published(ask(sensitivity.measured, scope.selection))
 with page.method(answer.terms):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -25,9 +25,11 @@ def incident(**given: Any) -> dict[str, Any]:
     return base | given
 
 
-def summed(*rows: dict[str, Any], exposure: float | None = 500.0) -> IncidentSummary:
+def summed(
+    *rows: dict[str, Any], exposure: float | None = 500.0, losses: dict[str, float] | None = None
+) -> IncidentSummary:
     table = pd.DataFrame(list(rows), columns=list(COLUMNS)).astype(COLUMNS)
-    return incident_summary(table, exposure, causes=taxonomy().causes)
+    return incident_summary(table, exposure, causes=taxonomy().causes, losses=losses)
 
 
 def test_the_rate_counts_incidents_that_hit_a_job_with_garwoods_interval() -> None:
@@ -74,8 +76,27 @@ def test_no_incident_costs_nothing() -> None:
     assert found.rate_per_1000_node_days.value == 0.0
 
 
-def test_the_costliest_cause_has_a_share_where_anything_was_lost() -> None:
+def test_the_ledger_says_which_cause_cost_most_and_the_rule_does_not() -> None:
     dear = incident(cause="nvlink", lost_gpu_seconds=10_800)
-    assert summed(incident(), dear).costliest_ratio == 0.75
-    assert summed(incident(lost_gpu_seconds=0)).costliest_ratio is None
-    assert summed().costliest_ratio is None
+    losses = {"pcie": 7.0, "nvlink": 2.0, "power": 1.0}
+    found = summed(incident(), dear, losses=losses)
+    assert [(one.cause, one.n_incidents, one.ledger_gpu_hours) for one in found.by_cause] == [
+        ("pcie", 1, 7.0), ("nvlink", 1, 2.0), ("power", 0, 1.0),
+    ]  # fmt: skip
+    assert found.costliest is not None
+    assert (found.costliest.cause, found.ledger_gpu_hours) == ("pcie", 10.0)
+    assert sum(one.lost_gpu_hours for one in found.by_cause) == found.lost_gpu_hours == 4.0
+
+
+def test_without_a_ledger_no_cause_is_the_costliest() -> None:
+    found = summed(incident(), incident(cause="nvlink", lost_gpu_seconds=10_800))
+    assert (found.costliest, found.ledger_gpu_hours) == (None, None)
+    assert [one.cause for one in found.by_cause] == ["nvlink", "pcie"]
+    assert summed(losses={}).costliest is None
+
+
+def test_a_cause_in_two_domains_carries_its_loss_once() -> None:
+    found = summed(incident(), incident(domain="user"), incident(), losses={"pcie": 3.0})
+    assert [(one.domain, one.ledger_gpu_hours) for one in found.by_cause] == [
+        ("hardware", 3.0), ("user", 0.0),
+    ]  # fmt: skip

@@ -87,7 +87,7 @@ def rows(seen: list[bool], failures: list[int], unexplained: list[int]) -> dict[
 def test_where_all_could_be_seen_the_rate_is_that_of_failures_over_exposure() -> None:
     found = seen_rate(rows([True] * 10, [1] * 10, [9] * 10))
     assert found.scope == "all"
-    assert found.estimate == failure_rate([1] * 10, [100.0] * 10)
+    assert found.estimate == failure_rate([1] * 10, [100.0] * 10, days=days_of(*range(10)))
 
 
 def test_days_that_hide_nothing_count_although_nothing_was_collected() -> None:

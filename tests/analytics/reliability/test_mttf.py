@@ -55,8 +55,10 @@ def test_the_report_holds_each_estimate_as_its_own_function_gives_it() -> None:
     report = mttf_report(BURSTS, conf_level=0.8, seed=5, gpus=[8, 64])
     days = BURSTS.by_day
     exposure = days["exposure_node_days"]
-    assert report.rate == failure_rate(days["failures"], exposure, conf_level=0.8, seed=5)
-    assert report.incident_rate == failure_rate(days["incidents"], exposure, conf_level=0.8, seed=5)
+    for found, counted in ((report.rate, "failures"), (report.incident_rate, "incidents")):
+        assert found == failure_rate(
+            days[counted], exposure, days=days["day"], conf_level=0.8, seed=5
+        )
     assert report.projection == projected_mttf(report.rate.rate, [8, 64])
     assert report.mean_time_between_failures_hours == mean_gap_hours(
         BURSTS.starts_hours, conf_level=0.8
@@ -70,10 +72,26 @@ def test_clustered_failures_are_told_and_widen_the_rate_but_not_the_incidents() 
     assert report.rate.dispersion.widened
     assert report.incident_rate.dispersion is None
     (note,) = report.notes
-    assert note.startswith("Failures come in clusters (dispersion test, p < 0.001)")
+    assert note.startswith(
+        "Failures come in clusters (dispersion test over days p < 0.005 and over weeks p < 0.005; "
+        "one in twenty such tests says so of failures that are chance alone): the interval is"
+    )
     # on each side the wider bound, so the projection is widened with the rate
     one = report.projection[0].mttf_hours
     assert one.lower == pytest.approx(24.0 / report.rate.rate.upper)
+
+
+def test_nodes_that_differ_are_told_with_how_often_chance_says_so_and_widen_nothing() -> None:
+    lemon = {"failures": [12, 0, 1, 1], "exposure_node_days": [50.0, 50.0, 60.0, 40.0]}
+    even = replace(BURSTS, by_day=BURSTS.by_day.assign(failures=[1, 2] * 5))
+    report, without = mttf_report(replace(even, by_node=lemon)), mttf_report(even)
+    assert report.dispersion_over_nodes.p_value < 0.01
+    assert not report.dispersion_over_nodes.widened
+    assert report.rate == without.rate
+    (note,) = report.notes
+    assert note.startswith("Nodes fail at different rates (dispersion test over nodes p < 0.005; ")
+    assert "one in twenty such tests says so of failures that are chance alone" in note
+    assert (without.dispersion_over_nodes, without.notes) == (None, ())
 
 
 def test_a_class_of_sizes_has_its_running_hours_over_its_failures() -> None:
@@ -87,7 +105,7 @@ def test_a_class_of_sizes_has_its_running_hours_over_its_failures() -> None:
     assert largest is report.by_size[-1]
     assert largest.mttf_hours.value == pytest.approx(240.0 / 16)
     # sizes of one class are added up by day before anything is tested over days
-    assert largest.mttf_hours == failure_rate([14, 2], [9.0, 1.0]).mttf_hours
+    assert largest.mttf_hours == failure_rate([14, 2], [9.0, 1.0], days=[2, 5]).mttf_hours
 
 
 def test_the_default_projection_runs_to_131072_gpus() -> None:

@@ -16,6 +16,7 @@ import pytest
 from analytics.estimate import Estimate, unknown
 from analytics.reliability.failure_rate import RateEstimate
 from analytics.reliability.mttf import MttfReport
+from app.answers.efficiency import ledger
 from app.answers.failures import incidents, verdicts
 from app.answers.reliability import mttf
 from app.reports import kinds
@@ -44,12 +45,14 @@ def test_its_numbers_are_those_of_the_questions(
         measured = mttf.measured(store, Selection())
         failures = verdicts.summarised(store, Selection())
         counted = incidents.summarised(store, Selection(), incidents.Kind())
+        lost = ledger.measured(store, Selection()).bucket("lost_work")
     shown = {headline.term.label: headline for headline in report.headlines}
     rate = shown["Failures per 1,000 node-days"]
     assert rate.exact == measured.rate.rate_per_1000_node_days
     assert rate.value == numbers.number(measured.rate.rate_per_1000_node_days.value)
     assert shown["Cause unknown"].exact == failures.unknown_ratio
-    assert shown["GPU-hours lost"].exact == counted.lost_gpu_hours
+    assert shown["Lost: failures, GPU-h"].exact == lost.gpu_hours
+    assert counted.ledger_gpu_hours == pytest.approx(lost.gpu_hours.value)
     tables = {table.key: table for table in report.tables}
     assert sum(row[2] for row in tables["causes"].rows) == failures.n_failed
     assert sum(row[1] for row in tables["rate_by_week"].rows) == measured.rate.failures

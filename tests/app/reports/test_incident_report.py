@@ -142,7 +142,13 @@ def test_a_loss_that_is_not_wholly_known_is_a_lower_bound(tmp_path: Path) -> Non
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     with closing(Store.open(tmp_path / "store")) as store:
         said = " ".join(kinds.report(store, "node", about="n1").summary)
-        assert "2 incidents of the period name this node, with at least 4.00 GPU-hours lost" in said
+        assert (
+            "2 incidents of the period name this node, with at least 4.00 GPU-hours by the 30-minute rule"
+            in said
+        )
         later = Selection(from_at=datetime(2026, 1, 8, tzinfo=UTC))
         said = " ".join(kinds.report(store, "node", later, about="n1").summary)
-        assert "1 incident of the period names this node, with unknown GPU-hours lost" in said
+        assert (
+            "1 incident of the period names this node, with unknown GPU-hours by the 30-minute rule"
+            in said
+        )

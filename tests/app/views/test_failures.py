@@ -68,8 +68,9 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert [metric.label for metric in page.metric] == [
         "Failed attempts",
         "Cause unknown",
-        "Hardware or node lost",
-        "GPU-hours of failed attempts",
+        "Infrastructure failures",
+        "Lost: failures, GPU-h",
+        "Held by failed jobs, GPU-h",
     ]
     assert page.metric[2].value == f"{summary.n_counted:,}"
     assert len(page.get("plotly_chart")) == 2

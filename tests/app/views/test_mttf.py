@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.actions import Options, ingest_files
+from app.answers.reliability import sensitivity
+from app.words import numbers
+from data.filters import Selection
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,3 +126,21 @@ def test_an_empty_store_says_which_commands_fill_it(
     page = open_page(empty_store, PAGE)
     assert not page.exception
     assert "faultline ingest" in page.code[0].value
+
+
+def test_the_definition_lives_in_the_address_and_changes_the_rate(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    with closing(Store.open(demo_store)) as store:
+        found = sensitivity.measured(store, Selection(min_gpus=129))
+    for chosen in ("infrastructure", "scheduler"):
+        page = open_page(demo_store, PAGE, period="all", definition=chosen)
+        assert not page.exception
+        row = found.of(chosen)
+        shown = {metric.label: metric.value for metric in page.metric}
+        assert shown["Failures per 1,000 node-days"] == numbers.number(
+            row.rate_per_1000_node_days.value
+        )
+        (table,) = (one.value for one in page.dataframe if "definition" in one.value.columns)
+        assert len(table) == 5
+    assert any("by definition scheduler" in caption.value for caption in page.caption)

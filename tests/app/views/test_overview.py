@@ -36,6 +36,7 @@ def test_the_first_sentence_answers_and_the_numbers_follow(
     assert page.title[0].value.startswith("The fleet fails ")
     assert [metric.label for metric in page.metric][2:] == [
         "ETTR, 129 GPUs and more",
+        "Lost: failures, GPU-h",
         "Nodes out of service",
         "Sources with records",
     ]

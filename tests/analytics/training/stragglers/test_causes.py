@@ -334,4 +334,6 @@ def test_the_result_holds_correlations_and_goes_into_json(trace_of) -> None:
     assert parts is not None
     assert correlations(model, parts)["raw"] > 0.95
     (record,) = analysis_record(analyse_trace(model))["causes"]
-    assert list(record) == ["cause", "target", "gain_ratio", "alone_ratio", "evidence"]
+    assert list(record) == [
+        "cause", "target", "gain_ratio", "alone_ratio", "evidence", "gain_estimate",
+    ]  # fmt: skip
