@@ -138,7 +138,7 @@ def test_the_definition_lives_in_the_address_and_changes_the_rate(
         assert not page.exception
         row = found.of(chosen)
         shown = {metric.label: metric.value for metric in page.metric}
-        assert shown["Failures per 1,000 node-days"] == numbers.number(
+        assert shown["Failures per 1,000 node-days, 129+ GPUs"] == numbers.number(
             row.rate_per_1000_node_days.value
         )
         (table,) = (one.value for one in page.dataframe if "definition" in one.value.columns)
