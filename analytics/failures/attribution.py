@@ -43,10 +43,12 @@ class Verdicts:
 def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) -> Verdicts:
     """The most likely cause of each failed attempt.
 
-    Evidence k of attempt i speaks for a cause c with odds w_k times the share of its check that
-    is not chance (`causal_ratio`). Within one kind of source the strongest counts, over kinds
-    odds add: o_ic = sum over kinds of max_k w_k. The share of a cause is
-    p_ic = o_ic / (1 + sum_c o_ic), and 1 / (1 + sum_c o_ic) is the share of "none of these".
+    Evidence k of attempt i speaks for a cause c with odds w_k, unless it is a coincidence: it is
+    none with probability a_k (`causal_ratio`). It then names the cause with probability
+    a_k w_k / (1 + w_k), which is odds of w_ik = a_k w_k / (1 + (1 - a_k) w_k). Within one kind of
+    source the strongest counts, over kinds odds add: o_ic = sum over kinds of max_k w_ik. The share
+    of a cause is p_ic = o_ic / (1 + sum_c o_ic), and 1 / (1 + sum_c o_ic) is that of "none of
+    these".
     A domain is named where its causes together hold at least half; the cause is the strongest of
     that domain, its `confidence` p_ic. Otherwise the verdict is unknown.
 
@@ -141,7 +143,8 @@ def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.D
     """Odds that remain after chance, claims and differential diagnosis, with the reason."""
     domain = table.taxonomy.causes
     rows["domain"] = rows["cause"].map(lambda name: domain[name].domain if name in domain else None)
-    rows["weight"] = rows["odds"].fillna(0.0) * rows["causal_ratio"].fillna(1.0)
+    odds, ratio = rows["odds"].fillna(0.0), rows["causal_ratio"].fillna(1.0)
+    rows["weight"] = odds * ratio / (1.0 + odds * (1.0 - ratio))
     rows["role"], rows["why"] = "cause", ""
     _dismiss(rows, rows["cause"].isna(), "context", "names no cause")
     _dismiss(rows, rows["odds"].fillna(0.0).le(0), "context", "too mild to be the cause")

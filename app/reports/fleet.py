@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.frames import DEFINITION
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
-from app.answers.failures import incidents, summary, verdicts
+from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group, sensitivity
 from app.reports.report import Report, Section, defined, rests_on, section
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.incident_rate import IncidentSummary
+    from analytics.failures.misattribution import SizeChance
     from analytics.failures.summary import FailureSummary
     from analytics.reliability.mttf import MttfReport
     from app.answers.content import Answer, Missing
@@ -70,6 +71,7 @@ class _Parts:
     rate: Answer
     weeks: Answer
     failures: FailureSummary
+    chance: tuple[SizeChance, ...]
     cost: GoodputLedger | None
     """What failures cost; None where the ledger is not built."""
     incidents: IncidentSummary
@@ -118,6 +120,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
         rate=mttf.answer(ask, selection, **chance),
         weeks=rate_by_group.answer(ask, selection, "week", **chance),
         failures=ask(verdicts.summarised, selection, conf_level=conf_level),
+        chance=ask(trust.by_chance, selection, conf_level=conf_level),
         cost=ask(ledger.if_built, selection, conf_level=conf_level),
         incidents=counted,
         costliest=_costliest(rows, counted.n_incidents),
@@ -184,7 +187,7 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
 
 
 def _causes(parts: _Parts) -> Section:
-    """What failed, and whose fault it was."""
+    """What failed, whose fault it was, and how often chance would say so."""
     failures = parts.failures
     return section(
         "Causes",
@@ -193,6 +196,7 @@ def _causes(parts: _Parts) -> Section:
             summary.by_domain(failures),
             summary.by_cause(failures, parts.selection, parts.cost),
             summary.by_state(failures),
+            trust.by_size(parts.chance),
         ),
     )
 

@@ -226,6 +226,17 @@ def gpus(gpus_from: int, gpus_to: int) -> str:
     return "1 GPU" if gpus_to == 1 else f"{gpus_from:,} to {gpus_to:,} GPUs"
 
 
+def nodes(nodes_from: int, nodes_to: int) -> str:
+    """A class of sizes in nodes.
+
+    >>> nodes(1, 1), nodes(2, 2), nodes(1025, 2048)
+    ('1 node', '2 nodes', '1,025 to 2,048 nodes')
+    """
+    if nodes_from == nodes_to:
+        return counted(nodes_to, "node")
+    return f"{nodes_from:,} to {nodes_to:,} nodes"
+
+
 def level(estimate: Estimate) -> str:
     """The level of an interval; with no event its one bound is one-sided. A range may be assumed.
 

@@ -98,9 +98,22 @@ CONFIDENCE = Term(
 )
 CAUSAL_RATIO = Term(
     "Causal ratio",
-    "Share of a check's hits around failed attempts that is not chance: 1 - f / h, with h hits per "
-    "node of failed attempts and f, the lower 90 % bound of hits per node of completed ones. 1: it "
-    "never fires around success; 0: as often as around failure. Evidence counts by this share.",
+    "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
+    "and 1 - m / K. h: hits per node of failed attempts; f: the lower 90 % bound of hits per node "
+    "of completed ones; m: the hits that its rate beside attempts that ran on would give; K: the "
+    "lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
+    "Evidence counts by this share, and the less the more nodes an attempt has.",
+)
+HIT_BY_CHANCE = Term(
+    "Hit by chance",
+    "Expected share of failed attempts near whose end a check fires that has nothing to do with "
+    "it: 1 - exp(-N W r), for N nodes, the window W of attribution and the rate r of all checks by "
+    "chance.",
+)
+MISATTRIBUTED = Term(
+    "Misattributed by chance",
+    "The same of those checks that count as evidence at that size: expected share of failures "
+    "whose cause no record shows that get a wrong one.",
 )
 NODE_OUTAGES = Term(
     "Times out of service",

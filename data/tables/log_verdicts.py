@@ -4,7 +4,8 @@ from data.tables.table import Table, bigint, double, varchar
 
 LOG_VERDICTS = Table(
     "log_verdicts",
-    "The first cause found in the log of an attempt. Derived at a publish that brings new lines.",
+    "The first cause found in the log of a failed attempt, and the lines that say something in it "
+    "and in logs of completed ones. Derived at a publish that brings new lines.",
     {
         "cluster": varchar("name of the cluster"),
         "attempt_key": varchar("the attempt"),
@@ -19,6 +20,11 @@ LOG_VERDICTS = Table(
         "text": varchar("its text", people="text"),
         "evidence": varchar(
             "lines the verdict rests on, a JSON array: line, text", people="nested"
+        ),
+        "lines": varchar("hashes of its lines that say something, a JSON array"),
+        "discounts": varchar(
+            "share of such a line's presence in logs of failed attempts that is not chance, a JSON "
+            "object by hash; only of lines that logs of completed attempts hold too"
         ),
     },
     key=("cluster", "attempt_key"),

@@ -106,7 +106,7 @@ def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -
     store = Store.open(demo_store)
     rows = store.frame(
         """SELECT * FROM job_runs WHERE scheduled_s > 0 AND n_nodes > 1
-           ORDER BY n_attempts DESC, n_gpus DESC, run_id LIMIT 25"""
+           ORDER BY n_attempts DESC, n_gpus DESC, run_id LIMIT 12"""
     )
     for run in rows.to_dict("records"):
         found = run_answer.measured(store, run["run_id"])

@@ -13,13 +13,14 @@ from analytics.failures.log_classifier.signals import Signal, signals
 from analytics.failures.taxonomy import taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 RULES_VERSION = rules_version()
 """Hash of the rules: a verdict of another version is out of date."""
 _MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
 _MESSAGE_LINES = 4
 _DOUBTED = 0.5
+_MOSTLY_CHANCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,12 @@ class LogVerdict:
 _UNKNOWN = LogVerdict("unknown", "unknown", 0.0, "none")
 
 
-def classify_log(lines: Sequence[str], *, starts: Sequence[int] = (0,)) -> LogVerdict:
+def classify_log(
+    lines: Sequence[str],
+    *,
+    starts: Sequence[int] = (0,),
+    ratios: Mapping[str, float] | None = None,
+) -> LogVerdict:
     """First cause of the failure that a job's log shows.
 
     The line of the strongest initiating kind that came first, never one that another failure
@@ -79,6 +85,10 @@ def classify_log(lines: Sequence[str], *, starts: Sequence[int] = (0,)) -> LogVe
     starts : sequence of int
         Where the log is several files one after another: index of the first line of each. The
         progress that one file shows says nothing of what another one ended with.
+    ratios : mapping, optional
+        What a line is known by (`Signal.known_by`) -> share of its presence in logs of failed jobs
+        that is not chance (`background.line_ratios`): its confidence is multiplied by it, and from
+        less than half on it says nothing. Lines that are not named count in full.
 
     Returns
     -------
@@ -108,7 +118,11 @@ def classify_log(lines: Sequence[str], *, starts: Sequence[int] = (0,)) -> LogVe
     >>> verdict.cause, verdict.domain, verdict.evidence[0].line, verdict.symptom
     ('gpu_memory', 'hardware', 3, 'nccl_timeout')
     """
-    found = signals(lines, starts)
+    found = [
+        replace(one, meaning=replace(one.meaning, confidence=one.meaning.confidence * ratio))
+        for one in signals(lines, starts)
+        if (ratio := (ratios or {}).get(one.known_by, 1.0)) >= _MOSTLY_CHANCE
+    ]
     finding = first_cause(found)
     if finding is None:
         return _UNKNOWN

@@ -6,6 +6,7 @@ import re
 import string
 from collections import Counter
 from dataclasses import dataclass, replace
+from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
@@ -78,6 +79,13 @@ class Signal:
         return self.meaning.role
 
     @property
+    def known_by(self) -> str:
+        """Hash of its cause and first letters: the same line of another log has the same."""
+        beginning = self.line.text.lower().translate(NO_DIGITS)[:_ALIKE_SPAN]
+        letters = beginning.translate(_NO_SIGNS)[:_ALIKE_LETTERS]
+        return blake2s(f"{self.cause} {letters}".encode(), digest_size=6).hexdigest()
+
+    @property
     def passed(self) -> bool:
         """Whether the job made progress for long after it."""
         return self.n_progress_after >= ENOUGH_PROGRESS
@@ -98,15 +106,8 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     starts : sequence of int
         Index of the first line of each file: what a file says later passes over its own lines.
     """
-    templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
-    if len(templates) != len(lines):  # a line break inside a line
-        templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
-    shown = shown_texts(lines, templates)
-    indexes = [index for index in _worth_a_look(templates) if index not in shown]
-    headers = [index for index in indexes if _HEADER in templates[index]]
-    reading = _Reading(lines, chains(lines, headers))
-    looked_at = sorted({*indexes, *reading.chosen})
-    found = [signal for index in looked_at for signal in reading.at(index)]
+    templates = _templates(lines)
+    found = _found(lines, templates)
     if not found:
         return []
     speaking = {one.index for one in found}
@@ -121,6 +122,36 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
         for one in found
         if not course.completed_after(one.index)
     ]
+
+
+def telling_lines(lines: Sequence[str]) -> frozenset[str]:
+    """What the lines of a log are known by that say something, also those of a job that completed.
+
+    Examples
+    --------
+    >>> lines = ["step 1", "RuntimeError: NCCL error: unhandled system error"]
+    >>> telling_lines(lines) == telling_lines(lines[1:]) and len(telling_lines(lines))
+    1
+    """
+    return frozenset(one.known_by for one in _found(lines, _templates(lines)))
+
+
+def _templates(lines: Sequence[str]) -> list[str]:
+    """Lines in lower case without digits."""
+    templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
+    if len(templates) != len(lines):  # a line break inside a line
+        templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
+    return templates
+
+
+def _found(lines: Sequence[str], templates: Sequence[str]) -> list[Signal]:
+    """What lines say by themselves, in their order."""
+    shown = shown_texts(lines, templates)
+    indexes = [index for index in _worth_a_look(templates) if index not in shown]
+    headers = [index for index in indexes if _HEADER in templates[index]]
+    reading = _Reading(lines, chains(lines, headers))
+    looked_at = sorted({*indexes, *reading.chosen})
+    return [signal for index in looked_at for signal in reading.at(index)]
 
 
 def _ends_a_program(one: Signal) -> bool:

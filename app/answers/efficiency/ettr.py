@@ -167,7 +167,7 @@ def sentence(report: EttrReport, min_gpus: int) -> str:
     """What did the runs get out of their time?"""
     of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
     if report.ettr.value is None:
-        return f"No run{of} on several nodes ran in this selection."
+        return f"No run{of} on several nodes is known in this selection."
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
     whose = "its" if report.n_runs == 1 else "their"
     text = f"{runs} trained {in_words(report.ettr, whose)}"
@@ -361,7 +361,7 @@ def _missing() -> Missing:
     """No run on several nodes in the selection."""
     return Missing(
         "ettr_runs",
-        "No run on several nodes in this selection.",
+        "No run on several nodes is known in this selection.",
         "Lower the smallest job, choose a longer period, or reset the filters. Runs come from the "
         "scheduler's records of jobs with their GPUs:",
         ("sacct -a -P --duplicates --format=...,NNodes,AllocTRES,... > sacct.txt",),

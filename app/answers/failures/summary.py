@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.efficiency import ledger
-from app.answers.failures import verdicts
+from app.answers.failures import trust, verdicts
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 
@@ -51,6 +51,7 @@ def answer(
     `shown` are the domains that the charts draw; tables and numbers hold all.
     """
     summary = ask(verdicts.summarised, selection, conf_level=conf_level)
+    chance = ask(trust.by_chance, selection, conf_level=conf_level)
     cost = ask(ledger.if_built, selection, conf_level=conf_level)
     if not summary.n_ended and not summary.n_failed:
         blocks: tuple[Block, ...] = (NOTHING_ENDED,)
@@ -61,12 +62,15 @@ def answer(
             by_domain(summary),
             states_chart(summary),
             by_state(summary),
+            trust.by_size(chance),
         )
     return Answer(
         sentence(summary),
         headlines(summary, selection, cost) if summary.n_ended else (),
         blocks,
-        record={"definition": selection.definition} | record(summary, cost),
+        record={"definition": selection.definition}
+        | record(summary, cost)
+        | {"misattribution_by_size": chance},
         sheet=_sheet(summary, cost),
     )
 
@@ -163,7 +167,7 @@ def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
     share = failed / ended if ended and failed is not None else None
     return Number(
         terms.FAILED_GPU_HOURS,
-        numbers.count(failed),
+        numbers.number(failed),
         f"{numbers.percent(share)} of all GPU-time",
         exact=failed,
         unit="GPU-hours",

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from analytics.failures import calibration
 from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
+from analytics.failures.misattribution import SizeChance, misattribution
 from app.answers.content import Answer, Chart, Missing, Table
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.queries import failures as failure_queries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analytics.estimate import Estimate
     from analytics.failures.calibration import CheckTrust
     from app.ask import Ask
@@ -52,11 +55,43 @@ def hits(store: Store, selection: Selection) -> CheckTrust:
     return calibration.check_trust(failure_queries.check_calibration(store, selection))
 
 
+def by_chance(
+    store: Store, selection: Selection, *, conf_level: float = 0.90
+) -> tuple[SizeChance, ...]:
+    """What chance makes of failed attempts, by size."""
+    checks = failure_queries.check_calibration(store, selection)
+    sizes = failure_queries.failed_sizes(store, selection)
+    return misattribution(checks[checks["speaks"].eq(True)], sizes, conf_level=conf_level)
+
+
+def by_size(sizes: Sequence[SizeChance]) -> Table:
+    """How often does chance hit failed attempts of each size, and how often does it name them?"""
+    return Table(
+        "misattribution_by_size",
+        "What chance would make of failed attempts, by size",
+        (
+            Column("nodes", "Nodes"),
+            Column("attempts", "Failed attempts", "count"),
+            Column("hit_by_chance", terms.HIT_BY_CHANCE.label, "share",
+                   help=terms.HIT_BY_CHANCE.definition),
+            Column("misattributed", terms.MISATTRIBUTED.label, "share",
+                   help=terms.MISATTRIBUTED.definition),
+        ),
+        tuple(
+            (numbers.nodes(size.nodes_from, size.nodes_to), size.n_attempts, size.hit_by_chance,
+             size.misattributed)
+            for size in sizes
+        ),
+        "No check or outage near a failed attempt is known: none can be misled by one.",
+    )  # fmt: skip
+
+
 def of_checks(ask: Ask, selection: Selection) -> Answer:
     """How far can each check be trusted?"""
     trusted = ask(hits, selection)
     if trusted.checks.empty:
         return Answer("", blocks=(NO_CHECKS,))
+    sizes = by_size(ask(by_chance, selection))
     over, discounted = trusted.n_over, trusted.n_discounted
     note = (
         "Whole store as of the last publish, whatever the period. The paper asks that under 1 % of "
@@ -67,7 +102,7 @@ def of_checks(ask: Ask, selection: Selection) -> Answer:
         f"{numbers.counted(over, 'check')} of {len(trusted.checks):,} "
         f"{'fires' if over == 1 else 'fire'} around the end of more than 1 % of completed "
         f"attempts; {discounted:,} {'is' if discounted == 1 else 'are'} discounted as evidence.",
-        blocks=(Table("check_calibration", "Checks", CHECKS, trusted.checks),),
+        blocks=(Table("check_calibration", "Checks", CHECKS, trusted.checks), sizes),
         notes=(note,),
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.failures.attribution import CRASH_SIGNALS, Verdicts, attribute
-from analytics.failures.calibration import causal_ratio
+from analytics.failures.calibration import not_by_chance
 from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
 from data.columns import frame_of, registered
 from data.definitions import ENDED_BY_USER, FAILED
+from data.stages.failures.calibration import calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,7 +32,8 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
         attribution = site.attribution
         near = find_nearby(connection, attribution.before_minutes, attribution.after_minutes)
     if near:
-        _calibrate(connection)
+        window = attribution.before_minutes + attribution.after_minutes
+        calibrate(connection, max(int(window * 60e6), 1))
     if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
         return
     connection.execute(
@@ -39,10 +41,11 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
             SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
               array_job_id, state, end_at,
               CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END AS exit_signal,
-              reason, coalesce(lost.node, failed_node) AS failed_node,
+              reason, n_nodes, coalesce(lost.node, failed_node) AS failed_node,
               failed_node IS NOT NULL AS names_node,
               {ENDED_BY_USER} AS ended_by_user,
-              {_CRITICAL if near else "NULL::BOOLEAN"} AS critical_check,
+              {_CRITICAL if "health_events" in context.filled else "NULL::BOOLEAN"}
+                AS critical_check,
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[')
                 THEN coalesce(alone.node, node_list) END AS only_node
             FROM jobs
@@ -67,29 +70,20 @@ def find_nearby(
     Each observation is put into the buckets of time that its window touches (a bucket is as long
     as the window, so two at most); ends and observations are joined by node and bucket, then
     compared to the microsecond. Columns job (rowid of jobs), state, cluster, node, kind
-    (health_event or node_event), id (rowid there), signal, severity, offset_us.
+    (health_event or node_event), id (rowid there), signal, severity, at_us, offset_us. All
+    observations stand in the temporary table `observation`.
     """
     before, after = (int(minutes * 60e6) for minutes in (before_minutes, after_minutes))
     width = max(before + after, 60_000_000)
+    connection.execute(_OBSERVATIONS)
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE near AS
-            WITH observation AS (
-              SELECT 'health_event' AS kind, rowid AS id, cluster, node,
-                epoch_us(observed_at) AS at_us, severity, CASE
-                  WHEN xid IS NOT NULL THEN 'xid ' || xid
-                  WHEN sxid IS NOT NULL THEN 'sxid ' || sxid
-                  ELSE coalesce(check_name, source) END AS signal
-              FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
-              UNION ALL
-              SELECT 'node_event', rowid, cluster, node, epoch_us(start_at), NULL,
-                'node ' || coalesce(state, 'event')
-              FROM node_events WHERE planned IS NOT TRUE),
-            placed AS (
+            WITH placed AS (
               SELECT *, unnest(range((at_us - {after}) // {width},
                 (at_us + {before}) // {width} + 1)) AS bucket FROM observation),
             hit AS (
               SELECT job_nodes.cluster, attempt_key, job_nodes.node, kind, id, signal, severity,
-                at_us - epoch_us(end_at) AS offset_us
+                at_us, at_us - epoch_us(end_at) AS offset_us
               FROM job_nodes JOIN placed ON job_nodes.node = placed.node
                 AND job_nodes.cluster = placed.cluster
                 AND epoch_us(end_at) // {width} = bucket
@@ -99,31 +93,6 @@ def find_nearby(
             FROM hit JOIN jobs USING (cluster, attempt_key)"""
     )
     return {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM near").fetchall()}
-
-
-def _calibrate(connection: duckdb.DuckDBPyConnection) -> None:
-    """How often each check fires around the end of successful and of failed attempts."""
-    counts = frame_of(
-        connection,
-        """WITH ends AS (
-             SELECT cluster, count(*) FILTER (state = 'COMPLETED') AS n_completed_attempts,
-               CAST(coalesce(sum(n_nodes) FILTER (state = 'COMPLETED'), 0) AS BIGINT)
-                 AS n_completed,
-               CAST(coalesce(sum(n_nodes) FILTER (state IN ('FAILED', 'NODE_FAIL')), 0) AS BIGINT)
-                 AS n_failed
-             FROM jobs WHERE end_at IS NOT NULL GROUP BY cluster),
-           hit AS (
-             SELECT cluster, signal, severity,
-               count(DISTINCT (job, node)) FILTER (state = 'COMPLETED') AS n_completed_hits,
-               count(DISTINCT job) FILTER (state = 'COMPLETED') AS n_completed_attempts_hit,
-               count(DISTINCT (job, node)) FILTER (state IN ('FAILED', 'NODE_FAIL'))
-                 AS n_failed_hits
-             FROM near GROUP BY ALL)
-           SELECT * FROM hit JOIN ends USING (cluster) ORDER BY cluster, signal, severity""",
-    )
-    counts["causal_ratio"] = causal_ratio(counts)
-    with registered(connection, counts=counts):
-        connection.execute("INSERT INTO check_calibration BY NAME FROM counts")
 
 
 def _evidence(
@@ -139,35 +108,59 @@ def _evidence(
     return evidence_frame([shaped(rows, table) for rows, shaped in found if len(rows)])
 
 
+_OBSERVATIONS = """
+CREATE OR REPLACE TEMP TABLE observation AS
+SELECT 'health_event' AS kind, rowid AS id, cluster, node, epoch_us(observed_at) AS at_us,
+  severity, source, CASE WHEN xid IS NOT NULL THEN 'xid ' || xid
+    WHEN sxid IS NOT NULL THEN 'sxid ' || sxid ELSE coalesce(check_name, source) END AS signal
+FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+UNION ALL
+SELECT 'node_event', rowid, cluster, node, epoch_us(start_at), NULL, 'node_event',
+  'node ' || coalesce(state, 'event')
+FROM node_events WHERE planned IS NOT TRUE
+"""
+"""What was observed of nodes: health events, and outages that nobody planned."""
+_CHANCE = """
+LEFT JOIN check_calibration calibration ON calibration.cluster = near.cluster
+  AND calibration.signal = near.signal
+  AND calibration.severity IS NOT DISTINCT FROM near.severity
+LEFT JOIN background ON background.cluster = near.cluster AND background.node = near.node
+  AND background.signal = near.signal
+  AND background.severity IS NOT DISTINCT FROM near.severity
+LEFT JOIN reach ON reach.cluster = near.cluster AND reach.signal = near.signal
+  AND reach.severity IS NOT DISTINCT FROM near.severity
+LEFT JOIN held ON held.cluster = near.cluster AND held.node = near.node
+  AND held.from_us = reach.from_us AND held.to_us = reach.to_us
+"""
+_CHANCES = """
+  CASE WHEN failed_node = near.node THEN 1 ELSE greatest(failed.n_nodes, 1) END AS n_nodes,
+  n_hits, node_days, rate_per_node_day, window_minutes, causal_ratio"""
+"""What says how likely a piece of evidence is chance: a node that the scheduler names is one."""
 _CRITICAL = """jobs.rowid IN (
   SELECT job FROM near WHERE kind = 'health_event' AND severity IN ('critical', 'fatal'))"""
 """Whether an attempt has a critical check near its end."""
-_EVENTS = """
+_EVENTS = f"""
 SELECT attempt, near.cluster, 'health_event' AS kind, event_id AS key, near.node,
   offset_us / 1e6 AS offset_s, check_name, event.severity, xid, sxid, event.source,
   message, message AS text,
   CASE WHEN event.job_id IS NULL THEN NULL
     ELSE list_contains([failed.job_id, job_id_raw, array_job_id], event.job_id) END
-    AS job_named, causal_ratio
+    AS job_named, {_CHANCES}
 FROM near JOIN failed ON near.job = failed.attempt
 JOIN health_events event ON near.kind = 'health_event' AND event.rowid = near.id
-LEFT JOIN check_calibration calibration ON calibration.cluster = near.cluster
-  AND calibration.signal = near.signal
-  AND calibration.severity IS NOT DISTINCT FROM near.severity
+{_CHANCE}
 ORDER BY attempt, observed_at, event_id
 """
 """Health events near the end of failed attempts."""
-_OUTAGES = """
+_OUTAGES = f"""
 SELECT attempt, 'node_event' AS kind,
   event.node || ' ' || strftime(event.start_at, '%Y-%m-%dT%H:%M:%SZ') AS key,
   near.node, offset_us / 1e6 AS offset_s, 'node_event' AS check_name,
   concat_ws(': ', event.state, event.reason) AS text,
-  coalesce(event.reason, '') AS reason, causal_ratio
+  coalesce(event.reason, '') AS reason, {_CHANCES}
 FROM near JOIN failed ON near.job = failed.attempt
 JOIN node_events event ON near.kind = 'node_event' AND event.rowid = near.id
-LEFT JOIN check_calibration calibration ON calibration.cluster = near.cluster
-  AND calibration.signal = near.signal
-  AND calibration.severity IS NOT DISTINCT FROM near.severity
+{_CHANCE}
 ORDER BY attempt, event.start_at, near.node
 """
 """Unplanned outages of nodes that begin near the end of failed attempts."""
@@ -197,9 +190,14 @@ WHERE method <> 'none' ORDER BY attempt
 
 def _of_events(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Health events with what they speak for."""
-    rows = rows.join(of_events(rows, table))
+    rows = rows.join(of_events(rows, table)).assign(causal_ratio=not_by_chance(rows))
     rows.loc[rows["scope"].eq("process"), "causal_ratio"] = 1.0  # one attempt claims it
     return rows
+
+
+def _of_outages(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
+    """Outages with the cause and odds of their reason."""
+    return _of_reasons(rows.assign(causal_ratio=not_by_chance(rows)), table)
 
 
 def _of_reasons(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
@@ -218,7 +216,7 @@ def _of_logs(rows: pd.DataFrame, table: Weights) -> pd.DataFrame:
 
 _KINDS = {
     "health_event": (_EVENTS, _of_events),
-    "node_event": (_OUTAGES, _of_reasons),
+    "node_event": (_OUTAGES, _of_outages),
     "scheduler": (_SCHEDULER, _of_reasons),
     "job_log": (_LOGS, _of_logs),
 }

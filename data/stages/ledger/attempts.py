@@ -50,8 +50,8 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     """Divides the running time of every attempt with GPUs."""
     _windows(connection)
     _losses(connection, said)
-    arrays = _attempts(connection)
     progress, observed = _progress(connection)
+    arrays = _attempts(connection, by_run=not observed.empty)
     shown = progress.set_index("id")[list(SHOWN.values())].astype(float).dropna(how="all")
     by_metrics = pd.Index(arrays["id"]).isin(shown.index)
     wasted = _wasted(connection, arrays["id"])
@@ -158,8 +158,10 @@ def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
     )
 
 
-def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
-    """Attempts with GPUs that ran, as arrays."""
+def _attempts(connection: duckdb.DuckDBPyConnection, *, by_run: bool) -> Arrays:
+    """Attempts with GPUs that ran, as arrays; on demand with codes of their runs and losses."""
+    codes = """, hash(jobs.cluster, coalesce(run_id, attempt_key)) AS run,
+               coalesce(attempt_loss.lost_to, -1) AS lost_to"""
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE ledger_group AS
            SELECT row_number() OVER () - 1 AS code, * FROM (
@@ -178,9 +180,8 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
         f"""SELECT jobs.rowid AS id, epoch_us(start_at) // 1000000 AS start_s, {RAN_S} AS ran_s,
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
-             {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run,
-             hash(jobs.cluster, coalesce(run_id, attempt_key)) AS run,
-             coalesce(attempt_loss.lost_to, -1) AS lost_to
+             {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run
+             {codes if by_run else ""}
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
              AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition

@@ -7,17 +7,28 @@ import math
 import pandas as pd
 import pytest
 
-from analytics.failures.calibration import causal_ratio, check_trust
+from analytics.failures.calibration import causal_ratio, check_trust, not_by_chance
 
 
-def ratio(hits: int, completed: int, failed_hits: int, failed: int) -> float:
+def ratio(hits: int, completed: int, failed_hits: int, failed: int, **more: float) -> float:
     counts = {
-        "n_completed_hits": [hits],
-        "n_completed": [completed],
-        "n_failed_hits": [failed_hits],
-        "n_failed": [failed],
+        "n_completed_hits": hits,
+        "n_completed": completed,
+        "n_failed_hits": failed_hits,
+        "n_failed": failed,
+        "n_failed_node_days": failed_hits,
+        "n_background_hits": 0,
+        "background_node_days": 0.0,
+        "window_minutes": 15.0,
     }
-    return float(causal_ratio(pd.DataFrame(counts)).iloc[0])
+    return float(causal_ratio(pd.DataFrame([counts | more])).iloc[0])
+
+
+def left(**more: float) -> float:
+    """What is left of a piece of evidence of which nothing speaks for chance but what is given."""
+    piece = {"n_nodes": 1, "n_hits": 0, "node_days": 60.0, "rate_per_node_day": 1e-5,
+             "window_minutes": 15.0, "causal_ratio": 1.0}  # fmt: skip
+    return float(not_by_chance(pd.DataFrame([piece | more])).iloc[0])
 
 
 @pytest.mark.parametrize("completed", [0, 1, 1000])
@@ -41,8 +52,51 @@ def test_what_cannot_be_said_is_unknown(counts: tuple[int, int, int, int]) -> No
     assert math.isnan(ratio(*counts))
 
 
+def test_a_check_that_fires_as_often_where_attempts_run_on_is_chance() -> None:
+    # 960 node-days around failures at 0.02 a node-day meet 20 hits by chance
+    elsewhere = {"n_background_hits": 200, "background_node_days": 10_000.0}
+    assert ratio(0, 0, 20, 96_000, **elsewhere) == 0.0
+    assert ratio(0, 0, 200, 96_000, **elsewhere) == pytest.approx(0.89, abs=0.005)
+
+
+def test_one_hit_of_a_check_that_fires_elsewhere_is_no_evidence_yet() -> None:
+    rare = {"n_background_hits": 10, "background_node_days": 10_000.0}  # 0.1 hits by chance
+    assert ratio(0, 0, 1, 9_600, **rare) < 0.5
+    assert ratio(0, 0, 4, 9_600, **rare) > 0.9
+    assert ratio(0, 0, 1, 9_600, n_background_hits=0, background_node_days=10_000.0) == 1.0
+
+
+def test_a_state_that_lasts_is_one_coincidence_however_many_attempts_fail_in_it() -> None:
+    rare = {"n_background_hits": 10, "background_node_days": 10_000.0}
+    assert ratio(0, 0, 50, 9_600, n_failed_node_days=1, **rare) < 0.5
+    assert ratio(0, 0, 50, 9_600, n_failed_node_days=50, **rare) > 0.9
+
+
+def test_the_more_nodes_an_attempt_has_the_more_of_its_evidence_is_chance() -> None:
+    shares = [left(n_nodes=n, rate_per_node_day=0.02) for n in (1, 8, 64, 512)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.9
+    assert shares[-1] < 0.5
+
+
+def test_a_check_that_hardly_ever_fires_by_chance_counts_at_any_size() -> None:
+    assert left(n_nodes=512, rate_per_node_day=1e-6) > 0.99
+
+
+def test_a_noisy_node_says_less_than_a_quiet_one() -> None:
+    assert left(n_hits=180, rate_per_node_day=0.02) < 0.5
+    assert left(n_hits=0, rate_per_node_day=0.001) > 0.99
+
+
+def test_a_site_of_a_few_hours_trusts_its_checks() -> None:
+    barely_known = 0.5 / 1_000
+    assert left(n_nodes=512, node_days=0.1, rate_per_node_day=barely_known) > 0.7
+    assert left(n_hits=math.nan, node_days=math.nan, causal_ratio=math.nan) > 0.999
+
+
 def test_no_checks_have_no_ratios() -> None:
-    columns = ["n_completed_hits", "n_completed", "n_failed_hits", "n_failed"]
+    columns = ["n_completed_hits", "n_completed", "n_failed_hits", "n_failed", "n_failed_node_days",
+               "n_background_hits", "background_node_days", "window_minutes"]  # fmt: skip
     assert causal_ratio(pd.DataFrame(columns=columns, dtype="int64")).empty
 
 
