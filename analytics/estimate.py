@@ -13,14 +13,26 @@ class Estimate:
     """A value with its confidence interval and the number of events it rests on.
 
     None means unknown: too few events for a value, or a bound that does not exist (the upper
-    bound of a mean time to failure when nothing has failed).
+    bound of a mean time to failure when nothing has failed). A `conf_level` of None says that the
+    bounds hold a range that is assumed: nobody knows how often the truth lies in it.
     """
 
     value: float | None
     lower: float | None
     upper: float | None
-    conf_level: float
+    conf_level: float | None
     n: int
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the bounds hold an assumed range.
+
+        Examples
+        --------
+        >>> Estimate(2.0, 1.0, 4.0, None, 7).assumed, Estimate(2.0, 1.0, 4.0, 0.9, 7).assumed
+        (True, False)
+        """
+        return self.conf_level is None
 
     def apart_from(self, other: Estimate) -> bool:
         """Whether the two intervals do not overlap; one that lacks a bound overlaps all."""

@@ -43,8 +43,9 @@ INFRASTRUCTURE: Final = FAILED_BY[DEFINITION]
 DEFAULT_SINCE_SCHEMA: Final = 6
 """Schema version from which on the rate counts by it; before, by `hardware`."""
 
-UNEXPLAINED: Final = f"({NOT_BY_ITS_USER} AND cause = 'unknown' AND NOT node_lost)"
-"""Failed, the node was not lost, and no record says why."""
+UNEXPLAINED: Final = f"""({NOT_BY_ITS_USER} AND domain = 'unknown' AND cause <> 'requeued'
+  AND NOT node_lost)"""
+"""Failed, the node was not lost, and no record says whose fault it was."""
 
 FAILED: Final = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
   WHEN 'TIMEOUT' THEN true WHEN 'OUT_OF_MEMORY' THEN true WHEN 'BOOT_FAIL' THEN true

@@ -1,19 +1,22 @@
-"""Where the running time of attempts went: its parts, and their GPU-seconds day by day."""
+"""Where the running time of attempts went: its parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from analytics.efficiency.habit_cases import cases
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from analytics.efficiency.habits import Habit, Habits
+    from analytics.efficiency.habit_cases import Cases, Times
+    from analytics.efficiency.habits import Habits
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -31,28 +34,39 @@ class AttemptTime:
     Attributes
     ----------
     value
-        Part -> seconds; the parts sum to the running time exactly.
+        Part -> seconds, the mean over what is not known; the parts sum to the running time exactly.
     lower, upper
-        Part -> least and greatest seconds under what is assumed of checkpoints and start-up.
+        Part -> least and greatest seconds under what is stated or assumed of checkpoints and
+        start-up. They are wrong in all attempts alike and add up.
+    shared
+        Part -> standard deviation by the parameters that unobserved runs have in common
+        (`habit_model`), seconds. It adds up over attempts and runs.
+    own
+        Part -> standard deviation by the habit of the run, seconds. It adds up over attempts of
+        one run; over runs its square does.
     variance_s2
         Variance of `lost` (and so of `productive`) by chance, square seconds: an interruption
-        strikes at any time between two checkpoints.
+        strikes at any time between two checkpoints. It adds up over attempts.
     """
 
     value: Mapping[str, Ints]
     lower: Mapping[str, Ints]
     upper: Mapping[str, Ints]
+    shared: Mapping[str, Floats]
+    own: Mapping[str, Floats]
     variance_s2: Floats
 
     def per_attempt(self) -> pd.DataFrame:
-        """One row an attempt: seconds of each part, bounds of the productive one, variance.
+        """One row an attempt: seconds of each part, what is not known of the productive one.
 
         What stragglers waste is productive here: ETTR asks whether the run made headway, not how
         fast.
         """
         columns = {f"{part}_s": self.value[part] for part in SHOWN}
-        for side, seconds in (("", self.value), ("lower_", self.lower), ("upper_", self.upper)):
-            columns[f"{side}productive_s"] = seconds["productive"] + seconds["straggler"]
+        for side in ("value", "lower", "upper", "shared", "own"):
+            seconds = getattr(self, side)
+            name = "productive_s" if side == "value" else f"{side}_productive_s"
+            columns[name] = seconds["productive"] + seconds["straggler"]
         return pd.DataFrame(columns).assign(variance_s2=self.variance_s2)
 
 
@@ -62,6 +76,7 @@ def attempt_time(
     habits: Habits,
     measured: Mapping[str, Floats] | None = None,
     wasted_ratio: Floats | None = None,
+    n_gpus: Ints | None = None,
 ) -> AttemptTime:
     """Running time of attempts of one class by part.
 
@@ -78,6 +93,9 @@ def attempt_time(
     What is not interrupted loses nothing: errors of the user's own program do not count
     (papers.md A6).
 
+    Where the habits of other runs have a model, u, D and w are those of a run of the attempt's size
+    and every part is the mean over them: by quadrature over u and D, in proportion to w.
+
     Parameters
     ----------
     ran_s : ndarray of int64, shape (n,)
@@ -93,6 +111,8 @@ def attempt_time(
     wasted_ratio
         Share of working time that stragglers waste, 1 - 1 / S, of attempts of runs with traces,
         shape (n,), in [0, 1); 0 where there is no trace. It is taken from the productive part.
+    n_gpus : ndarray of int64, shape (n,)
+        GPUs of each attempt; needed where habits have models.
 
     Examples
     --------
@@ -107,93 +127,90 @@ def attempt_time(
     calm = not interrupted.any() and measured is None and wasted_ratio is None
     if calm and habits.costless:
         return _undisturbed(ran_s)
-    central = _parts(ran_s, habits.central)
-    phase, of_phase = _phase(central, habits)
-    known = of_phase < central.variance
-    variance = np.where(known, of_phase, central.variance)
-    every = []
-    for habit in (habits.central, *habits.corners):
-        parts = _parts(ran_s, habit)
-        scale = _mean_unsaved(habit)[0] / _mean_unsaved(habits.central)[0]
-        lost = np.where(known, np.rint(phase * scale), parts.lost).astype(np.int64)
-        lost = np.where(interrupted, np.minimum(lost, parts.worked), 0)
+    under = cases(habits, n_gpus)
+    every, chances = [], []
+    for times in (*under.nodes, *under.others):
+        parts = _parts(ran_s, times)
+        lost, chance = _unsaved(parts, under.mean, habits.cycle_spread)
+        lost = np.where(interrupted, np.minimum(lost, parts.worked), 0.0)
         every.append({"startup": parts.startup, "checkpoint": parts.checkpoint, "lost": lost})
+        chances.append(chance)
+    variance = under.average(chances)
     if measured is not None:
         variance = _measured(every, ran_s, interrupted, shown=measured, variance=variance)
-    for parts_s in every:
-        kept = ran_s - parts_s["startup"] - parts_s["checkpoint"] - parts_s["lost"]
-        waste = np.zeros(len(kept)) if wasted_ratio is None else np.rint(kept * wasted_ratio)
-        parts_s["straggler"] = waste.astype(np.int64)
-        parts_s["productive"] = kept - parts_s["straggler"]
-    return AttemptTime(
-        value={part: every[0][part] for part in PARTS},
-        lower={part: np.minimum.reduce([parts_s[part] for parts_s in every]) for part in PARTS},
-        upper={part: np.maximum.reduce([parts_s[part] for parts_s in every]) for part in PARTS},
-        variance_s2=np.where(interrupted, variance, 0.0),
-    )
+    wasted = np.zeros(len(ran_s)) if wasted_ratio is None else wasted_ratio
+    for seconds in every:
+        kept = ran_s - seconds["startup"] - seconds["checkpoint"] - seconds["lost"]
+        seconds["straggler"] = kept * wasted
+        seconds["productive"] = kept - seconds["straggler"]
+    value = _whole(under, every, ran_s, wasted)
+    lower, upper = _bounds(under, every, value, ran_s)
+    shared, own = _spreads(under, every, wasted, measured)
+    return AttemptTime(value, lower, upper, shared, own, np.where(interrupted, variance, 0.0))
 
 
 def _undisturbed(ran_s: Ints) -> AttemptTime:
     """Attempts of which nothing is spent or lost."""
     nothing = np.zeros(len(ran_s), dtype=np.int64)
     time = dict.fromkeys(PARTS, nothing) | {"productive": ran_s}
-    return AttemptTime(value=time, lower=time, upper=time, variance_s2=nothing.astype(float))
+    sure = nothing.astype(float)
+    spread = dict.fromkeys(PARTS, sure)
+    return AttemptTime(time, time, time, spread, spread, sure)
 
 
 @dataclass(frozen=True)
 class _Parts:
     """Running time under one habit, as if every attempt were interrupted at its end."""
 
-    startup: Ints
-    checkpoint: Ints
-    worked: Ints
-    lost: Ints
+    startup: Floats
+    checkpoint: Floats
+    worked: Floats
+    lost: Floats
     """Expected where the phase is uniform."""
     variance: Floats
-    turns: Ints
+    turns: Floats
     """Complete checkpoints."""
-    rest: Ints
-    """Time since the last of them."""
+    since: Floats
+    """Work since the last of them by the clock of the habit."""
 
 
-def _parts(ran_s: Ints, habit: Habit) -> _Parts:
-    startup = np.minimum(ran_s, habit.restart_s)
+def _parts(ran_s: Ints, times: Times) -> _Parts:
+    interval, write = times.interval_s, times.write_s
+    cycle = interval + write
+    startup = np.minimum(ran_s, times.restart_s)
     after = ran_s - startup
-    turns, rest = np.divmod(after, habit.interval_s + habit.write_s)
-    checkpoint = turns * habit.write_s + np.maximum(rest - habit.interval_s, 0)
-    mean, variance = _mean_unsaved(habit)
-    unsaved = after < habit.interval_s
+    turns = np.floor(after / cycle)
+    rest = after - turns * cycle
+    checkpoint = turns * write + np.maximum(rest - interval, 0.0)
+    mean = (interval**2 / 2 + interval * write) / cycle
+    saved = after >= interval
     return _Parts(
         startup=startup,
         checkpoint=checkpoint,
         worked=after - checkpoint,
-        lost=np.where(unsaved, after, round(mean)),
-        variance=np.where(unsaved, 0.0, variance),
+        lost=np.where(saved, mean, after),
+        variance=np.where(saved, (interval**3 / 3 + interval**2 * write) / cycle - mean**2, 0.0),
         turns=turns,
-        rest=rest,
+        since=np.minimum(rest, interval),
     )
 
 
-def _mean_unsaved(habit: Habit) -> tuple[float, float]:
-    """Mean and variance of the work since the last checkpoint at a uniform phase."""
-    interval, write = habit.interval_s, habit.write_s
-    cycle = interval + write
-    mean = (interval**2 / 2 + interval * write) / cycle
-    return mean, (interval**3 / 3 + interval**2 * write) / cycle - mean**2
+def _unsaved(parts: _Parts, mean: Times, cycle_spread: float | None) -> tuple[Floats, Floats]:
+    """Work since the last checkpoint, and its variance by chance.
 
-
-def _phase(central: _Parts, habits: Habits) -> tuple[Ints, Floats]:
-    """Work since the last checkpoint by the clock of the habit, and its variance."""
-    habit = habits.central
-    unsaved = np.minimum(central.rest, habit.interval_s)
-    if habits.cycle_spread is None:
-        return unsaved, np.full(len(unsaved), np.inf)
-    drift = central.turns * habits.cycle_spread * (habit.interval_s + habit.write_s)
-    return unsaved, np.asarray(drift, dtype=float) ** 2
+    By the clock of the habit while the spread between runs leaves it known, else at a uniform
+    phase.
+    """
+    if cycle_spread is None:
+        return parts.lost, parts.variance
+    drift = parts.turns * cycle_spread * (mean.interval_s + mean.write_s)
+    known = drift**2 < parts.variance
+    lost = np.where(known, parts.since, parts.lost)
+    return lost, np.where(known, drift**2, parts.variance)
 
 
 def _measured(
-    every: list[dict[str, Ints]],
+    every: list[dict[str, Floats]],
     ran_s: Ints,
     interrupted: NDArray[np.bool_],
     *,
@@ -202,151 +219,85 @@ def _measured(
 ) -> Floats:
     """Lays what an attempt's own metrics show over its habit; the variance that remains."""
     for parts_s in every:
-        left = ran_s.copy()
+        left = ran_s.astype(float)
         for part, column in SHOWN.items():
             own = shown[column]
             seconds = np.where(np.isnan(own), parts_s[part], np.rint(np.nan_to_num(own)))
-            seconds = np.clip(seconds.astype(np.int64), 0, left)
-            parts_s[part] = np.where(interrupted, seconds, 0) if part == "lost" else seconds
-            left -= parts_s[part]
+            seconds = np.clip(seconds, 0.0, left)
+            parts_s[part] = np.where(interrupted, seconds, 0.0) if part == "lost" else seconds
+            left = left - parts_s[part]
     return np.where(np.isnan(shown["unsaved_s"]), variance, 0.0)
 
 
-DAY_S = 86_400
-RULE_S = 1_800
-"""Work that the RSC paper takes an interrupted attempt to lose at most: half of an hourly
-checkpoint interval (papers.md A7)."""
-
-COUNTS = (
-    *("gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds", "variance_gpu_s2"),
-    *("n_attempts", "rule_gpu_seconds"),
-)
-COLUMNS = ["group", "day", "loss", "part", *COUNTS]
-"""Columns of the rows."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """Attempts that held GPUs; arrays of one length."""
-
-    start_s: Ints
-    """Start, seconds since the epoch."""
-    ran_s: Ints
-    """Running time, seconds."""
-    n_gpus: Ints
-    group: Ints
-    """Code of what rows are told apart by, beside the day; >= 0."""
-    loss: Ints
-    """Code of the bucket and cause of what it lost; -1 where nothing interrupted it."""
-    counted_from_s: Ints
-    """Time from which records are complete, seconds since the epoch: what is before is left out."""
+def _whole(
+    under: Cases, every: Sequence[Mapping[str, Floats]], ran_s: Ints, wasted: Floats
+) -> dict[str, Ints]:
+    """Parts as whole seconds that sum to the running time: means over the nodes."""
+    value, left = {}, ran_s
+    for part in SHOWN:
+        seconds = np.rint(under.average([each[part] for each in every])).astype(np.int64)
+        value[part] = np.minimum(seconds, left)
+        left = left - value[part]
+    value["straggler"] = np.rint(left * wasted).astype(np.int64)
+    value["productive"] = left - value["straggler"]
+    return value
 
 
-def daily_rows(held: Held, time: AttemptTime) -> pd.DataFrame:
-    """GPU-seconds by group, day and part of the running time.
-
-    An attempt's parts lie in time as they happen: start-up first, checkpoints spread evenly over
-    the rest, lost work at the end; so the parts of all days sum to those of the attempt, to the
-    second. Bounds are spread evenly.
-
-    Returns
-    -------
-    DataFrame
-        One row for each `group`, `day` (days since the epoch), `part` and `loss` (-1 but for
-        lost work): `gpu_seconds`, `lower_gpu_seconds`, `upper_gpu_seconds`, `variance_gpu_s2`;
-        `n_attempts` on the day on which they end; of lost work `rule_gpu_seconds` on that day.
-    """
-    first = held.start_s // DAY_S
-    end_s = held.start_s + held.ran_s
-    n_days = np.maximum(end_s - 1, held.start_s) // DAY_S - first + 1
-    row = np.repeat(np.arange(len(first)), n_days)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(n_days) - n_days, n_days)
-    day = first[row] + place
-    start = held.start_s[row]
-    since = np.maximum(start, held.counted_from_s[row])
-    until = np.minimum((day + 1) * DAY_S, end_s[row]) - start
-    begin = np.minimum(np.maximum(day * DAY_S, since) - start, until)
-    last = place == n_days[row] - 1
-    if not (held.loss >= 0).any() and not any(
-        time.upper[part].any() for part in PARTS if part != "productive"
-    ):
-        return _undisturbed_days(held, row, {"day": day, "seconds": until - begin, "last": last})
-    ran = held.ran_s[row]
-    counted = (until > begin) | ((ran == 0) & (since == start))
-    value = {part: seconds[row] for part, seconds in time.value.items()}
-    done, before = (_so_far(at, value, ran) for at in (until, begin))
-    share = (until - begin) / np.maximum(ran, 1) * held.n_gpus[row]
-    frames = []
+def _bounds(
+    under: Cases,
+    every: Sequence[Mapping[str, Floats]],
+    value: Mapping[str, Ints],
+    ran_s: Ints,
+) -> tuple[Mapping[str, Ints], Mapping[str, Ints]]:
+    """Least and greatest seconds of each part under what is stated or assumed."""
+    if not under.others:
+        return value, value
+    central = every[len(under.nodes)] if under.modelled else every[0]
+    others = every[len(under.nodes) :]
+    lower, upper = {}, {}
     for part in PARTS:
-        struck = part == "lost"
-        of_part = held.loss[row] >= 0 if struck else time.upper[part][row] > 0
-        kept = np.flatnonzero(of_part & counted)
-        chosen = row[kept]
-        counts = {
-            "gpu_seconds": (done[part] - before[part])[kept] * held.n_gpus[chosen],
-            "lower_gpu_seconds": time.lower[part][chosen] * share[kept],
-            "upper_gpu_seconds": time.upper[part][chosen] * share[kept],
-        }
-        if part in ("productive", "lost"):
-            by_chance = time.variance_s2[chosen] * held.n_gpus[chosen].astype(float) ** 2
-            counts["variance_gpu_s2"] = np.where(last[kept], by_chance, 0.0)
-        counts["n_attempts"] = last[kept]
-        if struck:
-            by_rule = np.minimum(ran[kept], RULE_S) * held.n_gpus[chosen]
-            counts["rule_gpu_seconds"] = np.where(last[kept], by_rule, 0)
-        keys = {
-            "group": held.group[chosen],
-            "day": day[kept],
-            "loss": held.loss[chosen] if struck else np.full(len(kept), -1),
-        }
-        frames.append(_sums(keys, counts).assign(part=part))
-    return pd.concat(frames, ignore_index=True).reindex(columns=COLUMNS)
+        seconds = [central[part], *(each[part] for each in others)]
+        least = np.rint(np.minimum.reduce(seconds) - central[part]).astype(np.int64)
+        most = np.rint(np.maximum.reduce(seconds) - central[part]).astype(np.int64)
+        lower[part] = np.maximum(value[part] + least, 0)
+        upper[part] = np.minimum(value[part] + most, ran_s)
+    return lower, upper
 
 
-def _undisturbed_days(held: Held, row: Ints, pieces: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """Rows of attempts that were productive throughout."""
-    keys = {"group": held.group[row], "day": pieces["day"], "loss": np.full(len(row), -1)}
-    counts = {
-        "gpu_seconds": pieces["seconds"] * held.n_gpus[row],
-        "n_attempts": pieces["last"] & (pieces["seconds"] > 0),
+def _spreads(
+    under: Cases,
+    every: Sequence[Mapping[str, Floats]],
+    wasted: Floats,
+    measured: Mapping[str, Floats] | None,
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Standard deviations of each part: by the shared parameters, and by the run's own habit.
+
+    Interval, write and start-up are independent of each other; the variance of each divides by its
+    `shared`.
+    """
+    if not under.modelled:
+        sure = dict.fromkeys(PARTS, np.zeros(len(wasted)))
+        return sure, sure
+    saving = [each["checkpoint"] for each in every]
+    losing = [each["lost"] for each in every]
+    written = under.average(saving)
+    if measured is not None:
+        written = np.where(np.isnan(measured["checkpoint_s"]), written, 0.0)
+    of_write = ("write_s", written**2 * under.write_cv2)
+    of_restart = ("restart_s", under.variance([each["startup"] for each in every]))
+    both = [saved + lost for saved, lost in zip(saving, losing, strict=True)]
+    variances = {
+        "startup": (of_restart,),
+        "checkpoint": (("interval_s", under.variance(saving)), of_write),
+        "lost": (("interval_s", under.variance(losing)),),
+        "kept": (("interval_s", under.variance(both)), of_write, of_restart),
     }
-    rows = _sums(keys, counts).assign(part="productive")
-    bounds = {f"{side}_gpu_seconds": rows["gpu_seconds"] for side in ("lower", "upper")}
-    return rows.assign(**bounds, variance_gpu_s2=0.0).reindex(columns=COLUMNS)
-
-
-def _so_far(at: Ints, value: Mapping[str, Ints], ran_s: Ints) -> dict[str, Ints]:
-    """Seconds of each part up to a time since the start."""
-    startup = np.minimum(at, value["startup"])
-    after, in_all = at - startup, ran_s - value["startup"]
-    checkpoint = value["checkpoint"] * after // np.maximum(in_all, 1)
-    worked = after - checkpoint
-    in_kept = value["productive"] + value["straggler"]
-    kept = np.minimum(worked, in_kept)
-    straggler = value["straggler"] * kept // np.maximum(in_kept, 1)
-    return {
-        "startup": startup,
-        "checkpoint": checkpoint,
-        "straggler": straggler,
-        "productive": kept - straggler,
-        "lost": worked - kept,
-    }
-
-
-def _sums(keys: Mapping[str, Ints], counts: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """Sums of counts by key; whole numbers below 2^53 stay exact."""
-    joint = np.zeros(len(keys["group"]), dtype=np.int64)
-    sizes = {}
-    for name, values in keys.items():
-        least = int(values.min(initial=0))
-        sizes[name] = (least, int(values.max(initial=0)) - least + 1)
-        joint = joint * sizes[name][1] + (values - least)
-    code, distinct = pd.factorize(joint)
-    columns: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
-    for name in reversed(list(keys)):
-        least, size = sizes[name]
-        distinct, rest = np.divmod(np.asarray(distinct), size)
-        columns[name] = rest + least
-    for name, values in counts.items():
-        columns[name] = np.bincount(code, weights=values, minlength=len(columns["group"]))
-    return pd.DataFrame(columns)
+    shared, own = {}, {}
+    for part, of in variances.items():
+        common = sum(variance * under.shared[quantity] for quantity, variance in of)
+        shared[part] = np.sqrt(common)
+        own[part] = np.sqrt(np.maximum(sum(variance for _, variance in of) - common, 0.0))
+    for spread in (shared, own):
+        kept = spread.pop("kept")
+        spread.update(productive=kept * (1 - wasted), straggler=kept * wasted)
+    return shared, own

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from scipy import special
 
 from analytics import validate
 from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
 from analytics.efficiency.fleet_time import OUT_OF_SERVICE
+from analytics.efficiency.habit_model import positive_bounds
 from analytics.efficiency.habits import habit_sentences
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
@@ -238,13 +239,17 @@ def goodput_ledger(
     """The ledger of GPU-hours.
 
     Every GPU-second is in one bucket; buckets are whole numbers of GPU-seconds, so they sum to the
-    total exactly. The interval of an estimated bucket joins what is assumed and chance:
+    total exactly. The interval of an estimated bucket of value v joins two distances on each side,
 
-        [sum lower - z sqrt(sum variance), sum upper + z sqrt(sum variance)] within [0, total]
+        sqrt(distance by habits^2 + distance by chance^2),
 
-    with lower and upper at the bounds of the habits of checkpointing (`habits.habits`), all
-    attempts at the same bound, and the variance of when interruptions struck, which adds up over
-    attempts.
+    by habits to the log-normal bound (`positive_bounds`) of variance (sum shared)^2 + sum habit:
+    shared is the standard deviation by the parameters of the habits of unobserved runs, which are
+    wrong in all runs alike, habit the variance by the habit of each run; by chance z sqrt(sum
+    variance), of when interruptions struck. Where habits are stated or assumed it goes from the
+    lower bound of sum lower to the upper bound of sum upper, all attempts at the same bound of the
+    range; its level is then None. Source: Zou and Donner, Construction of confidence limits about
+    effect measures, Statistics in Medicine 27 (2008), 1693.
 
     Of a cluster without records of nodes' states time out of service counts as free: it is 0 to all
     free time of the cluster, and what is free is 0 to what was counted.
@@ -328,6 +333,7 @@ def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
     else:
         upper += sum(open_s.values())
     level, n = bucket.gpu_hours.conf_level, bucket.gpu_hours.n
+    level = level if lower == upper else None
     hours, ratio = (
         Estimate(bucket.gpu_seconds / unit, lower / unit, upper / unit, level, n)
         for unit in (HOUR_S, total)
@@ -390,14 +396,17 @@ def _by_rule(rows: pd.DataFrame, chosen: pd.Series) -> float | None:
 
 
 def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
-    """GPU-hours of rows with their interval."""
-    sums: Any = rows[["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]].sum()
-    chance = float(special.ndtri((1 + conf_level) / 2)) * math.sqrt(rows["variance_gpu_s2"].sum())
-    value = int(sums["gpu_seconds"])
-    lower = max(0.0, min(float(value), float(sums["lower_gpu_seconds"]) - chance))
-    upper = min(float(total), max(float(value), float(sums["upper_gpu_seconds"]) + chance))
+    """GPU-hours of rows with their interval, as `goodput_ledger` says."""
+    names = ["gpu_seconds", "lower_gpu_seconds", "upper_gpu_seconds"]
+    value, least, most = (int(rows[name].sum()) for name in names)
+    habits = float(rows["shared_gpu_seconds"].sum()) ** 2 + float(rows["habit_gpu_s2"].sum())
+    chance = special.ndtri((1 + conf_level) / 2) * float(rows["variance_gpu_s2"].sum()) ** 0.5
+    below = np.hypot(least - positive_bounds(least, habits, conf_level)[0], chance)
+    above = np.hypot(positive_bounds(most, habits, conf_level)[1] - most, chance)
+    lower, upper = max(0.0, float(least - below)), min(float(total), float(most + above))
     n = int(rows["n_attempts"].astype(float).sum())
-    return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, conf_level, n)
+    level = conf_level if least == most else None
+    return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)
 
 
 def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:

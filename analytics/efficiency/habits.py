@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
+
+from analytics.efficiency.habit_model import HabitModel, habit_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
+    from numpy.typing import NDArray
 
 Range: TypeAlias = tuple[float, float]
 Basis: TypeAlias = Literal["observed_runs", "configured", "assumed"]
@@ -21,6 +24,12 @@ QUANTITIES: Final = {
     "restart_s": "restart_s",
 }
 """Field of a habit -> the column of `run_habits` in which training metrics show it."""
+_COUNTS: Final = {
+    "interval_s": ("n_intervals", "sd_interval_s"),
+    "write_s": ("n_writes", "sd_write_s"),
+    "restart_s": ("n_restarts", "sd_restart_s"),
+}
+"""Field of a habit -> the columns with how many values a run shows, and their deviation."""
 
 SEVERAL_NODES: Final = {
     "interval_s": (3_600.0, (900.0, 14_400.0)),
@@ -38,10 +47,15 @@ ONE_NODE: Final = {
     "restart_s": (0.0, (0.0, 0.0)),
 }
 """The same of jobs on one node: what they take to start and to save is not counted."""
-
+OBSERVED: Final = (
+    "n_gpus",
+    *QUANTITIES.values(),
+    *(column for columns in _COUNTS.values() for column in columns),
+)
+"""Columns of runs whose training metrics are stored, as `habits` takes them."""
 
 _BASES: Final = {
-    "observed_runs": "as training metrics of {n} show",
+    "observed_runs": "as training metrics of {n} show (in brackets: nine in ten of further runs)",
     "configured": "as [runs] of site.toml states",
     "assumed": "assumed after published habits: training metrics or [runs] of site.toml say better",
 }
@@ -67,10 +81,11 @@ class Habits:
     Attributes
     ----------
     central
-        The habit that estimates take.
+        The habit that estimates take; of a quantity that runs show, its mean at their mean size.
     corners
-        Habits at the bounds: every combination of the least and the greatest interval, and of
-        the two least and the two greatest costs.
+        Habits at the bounds of what is stated or assumed: every combination of the least and the
+        greatest interval, and of the two least and the two greatest costs. What runs show is the
+        central value there: its spread is that of the model.
     basis
         What they rest on, the weakest of the three quantities: `observed_runs` (training metrics
         of other runs), `configured` (site.toml), `assumed` (published habits).
@@ -79,6 +94,8 @@ class Habits:
     cycle_spread
         Standard deviation of interval + write over its mean, between those runs; None where
         fewer than two show it: then nothing is known of when a run saves.
+    models
+        Quantity -> the model of those that runs show.
     """
 
     central: Habit
@@ -86,23 +103,34 @@ class Habits:
     basis: Basis
     n_runs: int
     cycle_spread: float | None
+    models: Mapping[str, HabitModel] = field(default_factory=dict)
 
     @property
     def record(self) -> dict[str, Any]:
-        """As values of JSON: of each time the value, its least and its greatest."""
+        """As values of JSON: of each time the value, its least and its greatest; the models.
+
+        The bounds of what runs show are those of one further run of their mean size, at 90 %.
+        """
         return {
             "basis": self.basis,
             "n_runs": self.n_runs,
             "cycle_spread": self.cycle_spread,
-            **{
-                name: [
-                    getattr(self.central, name),
-                    min(getattr(corner, name) for corner in self.corners),
-                    max(getattr(corner, name) for corner in self.corners),
-                ]
-                for name in QUANTITIES
-            },
+            **{name: [getattr(self.central, name), *self._range(name)] for name in QUANTITIES},
+            "models": {name: model.record for name, model in self.models.items()},
         }
+
+    def _range(self, name: str) -> tuple[int, int]:
+        """Bounds of a quantity, whole seconds."""
+        if name in self.models:
+            lower, upper = self.models[name].bounds(np.array([2.0 ** self.models[name].centre]))
+            return round(float(lower[0])), round(float(upper[0]))
+        each = [getattr(corner, name) for corner in self.corners]
+        return min(each), max(each)
+
+    @property
+    def assumes(self) -> bool:
+        """Whether a range is stated or assumed: the corners differ."""
+        return len(set(self.corners)) > 1
 
     @property
     def costless(self) -> bool:
@@ -115,42 +143,52 @@ def habits(
     *,
     stated: Mapping[str, Range | None],
     assumed: Mapping[str, tuple[float, Range]],
+    intervals: pd.DataFrame | None = None,
 ) -> Habits:
     """Habits of a class of jobs: what other runs show, else what is stated, else assumed.
 
-    Of each quantity the value is the median over the runs observed, else the middle of what is
-    stated, else what is assumed. With n runs observed a further run is unlike all of them with
-    probability 1 / (n + 1) (Laplace), so its bounds are
-
-        (n x bound of the runs observed + bound stated or assumed) / (n + 1)
+    A quantity that runs show has the hierarchical model of those runs (`habit_model`), whose prior
+    is centred on what is stated or assumed. Of the others the value is the middle of what is
+    stated, else what is assumed, and the bounds are an assumption.
 
     Parameters
     ----------
     observed : DataFrame
-        One row a run of the class: `checkpoint_interval_s`, `checkpoint_write_s`, `restart_s`,
-        seconds; NaN where a run's metrics do not show it.
+        One row a run of the class, as `training_log.run_habits` gives it, with `n_gpus`: the GPUs
+        of the run.
     stated
         Field of a habit -> least and greatest value that site.toml states, seconds; None where
         it states nothing.
     assumed
         Field -> value and range otherwise, as `SEVERAL_NODES`.
+    intervals : DataFrame, optional
+        Runs whose checkpoint intervals count, where they are not those of the class alone.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> runs = pd.DataFrame(columns=["checkpoint_interval_s", "checkpoint_write_s", "restart_s"])
-    >>> habits(runs, stated={}, assumed=SEVERAL_NODES).central
+    >>> habits(pd.DataFrame(columns=OBSERVED), stated={}, assumed=SEVERAL_NODES).central
     Habit(interval_s=3600, write_s=60, restart_s=300)
     """
-    times, bases = {}, set()
-    for name, column in QUANTITIES.items():
-        times[name], basis = _quantity(observed[column], stated.get(name), assumed[name])
-        bases.add(basis)
-    weakest: Basis = next(b for b in ("assumed", "configured", "observed_runs") if b in bases)
-    shown = observed[["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
-    cycle = shown.sum(axis=1).to_numpy(dtype=float)
+    shown = {"interval_s": observed if intervals is None else intervals}
+    times: dict[str, Sequence[float]] = {}
+    bases: dict[str, Basis] = {}
+    models = {}
+    for name in QUANTITIES:
+        times[name], bases[name] = _range(stated.get(name), assumed[name])
+        model = habit_model(_arrays(shown.get(name, observed), name), assumed_s=times[name][0])
+        if model is not None:
+            models[name], bases[name] = model, "observed_runs"
+        elif not any(times[name]):
+            del bases[name]  # not counted at all
+    weakest: Basis = next(
+        b for b in ("assumed", "configured", "observed_runs") if b in bases.values()
+    )
+    saved = shown["interval_s"][["checkpoint_interval_s", "checkpoint_write_s"]].dropna()
+    cycle = saved.sum(axis=1).to_numpy(dtype=float)
     spread = float(cycle.std(ddof=1) / cycle.mean()) if len(cycle) > 1 else None
-    return _habits(times, basis=weakest, n_runs=len(cycle), cycle_spread=spread)
+    n_runs = models["interval_s"].n_runs if "interval_s" in models else 0
+    return _habits(times, models, basis=weakest, n_runs=n_runs, cycle_spread=spread)
 
 
 def recorded_habits(record: Mapping[str, Any]) -> Habits:
@@ -165,37 +203,46 @@ def recorded_habits(record: Mapping[str, Any]) -> Habits:
     True
     """
     known = {name: record[name] for name in ("basis", "n_runs", "cycle_spread")}
-    return _habits({name: record[name] for name in QUANTITIES}, **known)
+    models = {name: HabitModel(**model) for name, model in record.get("models", {}).items()}
+    return _habits({name: record[name] for name in QUANTITIES}, models, **known)
 
 
-def _habits(times: Mapping[str, Sequence[float]], **known: Any) -> Habits:
+def _habits(
+    times: Mapping[str, Sequence[float]], models: Mapping[str, HabitModel], **known: Any
+) -> Habits:
     """Habits of the value, the least and the greatest of each time, in whole seconds."""
-    central, low, high = ({name: of[at] for name, of in times.items()} for at in range(3))
+    fixed = {
+        name: (float(model.mean(np.array([2.0**model.centre]))[0]),) * 3
+        for name, model in models.items()
+    }
+    central, low, high = (
+        {name: of[at] for name, of in {**times, **fixed}.items()} for at in range(3)
+    )
     corners = [
         cost | {"interval_s": interval["interval_s"]}
         for cost in (low, high)
         for interval in (low, high)
     ]
-    return Habits(_habit(central), tuple(_habit(corner) for corner in corners), **known)
+    return Habits(
+        _habit(central), tuple(_habit(corner) for corner in corners), models=models, **known
+    )
 
 
-def _quantity(
-    shown: pd.Series, stated: Range | None, assumed: tuple[float, Range]
-) -> tuple[tuple[float, float, float], Basis]:
-    """Value, bounds and basis of one quantity."""
+def _range(stated: Range | None, assumed: tuple[float, Range]) -> tuple[tuple[float, ...], Basis]:
+    """Value, bounds and basis of a quantity that no run shows."""
     value, (low, high) = assumed
-    basis: Basis = "assumed"
-    if stated is not None:
-        low, high = stated
-        # The middle by ratio; by difference where the range begins at 0.
-        value = float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
-        basis = "configured"
-    seen = shown.dropna().to_numpy(dtype=float)
-    if not len(seen):
-        return (value, low, high), basis
-    n, centre = len(seen), float(np.median(seen))
-    lower, upper = (n * seen.min() + low) / (n + 1), (n * seen.max() + high) / (n + 1)
-    return (centre, min(lower, centre), max(upper, centre)), "observed_runs"
+    if stated is None:
+        return (value, low, high), "assumed"
+    low, high = stated
+    # The middle by ratio; by difference where the range begins at 0.
+    return (float(np.sqrt(low * high)) if low > 0 else (low + high) / 2, low, high), "configured"
+
+
+def _arrays(observed: pd.DataFrame, name: str) -> dict[str, NDArray[np.float64]]:
+    """What the runs show of a quantity, as `habit_model` takes it."""
+    count, spread = _COUNTS[name]
+    columns = {"seconds": QUANTITIES[name], "n_gpus": "n_gpus", "count": count, "sd": spread}
+    return {key: observed[column].to_numpy(dtype=float) for key, column in columns.items()}
 
 
 def _habit(times: Mapping[str, float]) -> Habit:

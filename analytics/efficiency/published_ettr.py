@@ -45,6 +45,20 @@ PUBLISHED_INCONSISTENCIES = (
         "measured; it implies 21.0 failures per 1,000 node-days instead of 6.50",
     ),
     PublishedInconsistency(
+        "MTTF of a job of 4,096 GPUs (about 10 h, Observation 8)",
+        10.0,
+        _job(4096, RSC1_RATE).mttf_hours or 0.0,
+        "h",
+        "it takes 4.69 failures per 1,000 node-days: RSC-1's 6.50 give 7.21 h, RSC-2's 2.34 20.0 h",
+    ),
+    PublishedInconsistency(
+        "MTTF of a job of 100,000 GPUs, RSC-1",
+        15.0,
+        60.0 * (_job(100_000, RSC1_RATE).mttf_hours or 0.0),
+        "min",
+        "it takes 7.68 failures per 1,000 node-days instead of 6.50, or 118,000 GPUs",
+    ),
+    PublishedInconsistency(
         "expected ETTR of 100,000 GPUs at the rate of RSC-2, checkpoints every 21 min (v1)",
         0.5,
         float(ettr_v1(RSC2_AT_100K.failures_per_min, 5.0, 21.0)),

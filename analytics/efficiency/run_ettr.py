@@ -10,7 +10,8 @@ import pandas as pd
 
 from analytics import validate
 from analytics.efficiency.attempt_time import SHOWN, attempt_time
-from analytics.efficiency.ettr import together
+from analytics.efficiency.beside_expected import expected_at_own_rate
+from analytics.efficiency.group_ettr import RunTotals, ettr_of_each
 from analytics.efficiency.habits import habit_sentences, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.failures.columns import require
@@ -22,14 +23,21 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_COLUMNS = ("cluster", "attempt_key", "start_s", "ran_s", "waited_s", "several", "interrupted")
+_COLUMNS = (
+    *("cluster", "attempt_key", "n_gpus", "start_s", "ran_s", "waited_s", "several"),
+    "interrupted",
+)
 _AS_RUN = {
     "waited_s": "queued_s",
     "ran_s": "scheduled_s",
+    "productive_s": "productive_s",
+    "lower_productive_s": "lower_productive_s",
+    "upper_productive_s": "upper_productive_s",
+    "shared_productive_s": "shared_productive_s",
+    "own_productive_s": "own_productive_s",
     "variance_s2": "variance_productive_s2",
-    "interrupted": "n_interruptions",
 }
-"""Column of an attempt -> what it is called of a run."""
+"""Column of an attempt -> what its sum is called of a run."""
 _CLASSES = (("several_nodes", True), ("one_node", False))
 """Habits by class, and whether an attempt of it is on several nodes."""
 IN_TIME = ("queued", "startup", "productive", "checkpoint", "lost")
@@ -71,7 +79,8 @@ def run_attempts(
     -------
     DataFrame
         The attempts with `startup_s`, `checkpoint_s`, `lost_s`, `productive_s`,
-        `lower_productive_s`, `upper_productive_s`, `variance_s2`, and `basis` of each:
+        `lower_productive_s`, `upper_productive_s`, `shared_productive_s`, `own_productive_s`,
+        `variance_s2` (as `AttemptTime.per_attempt` tells), and `basis` of each:
         training_metrics, or that of its class.
     """
     require("attempts", attempts, _COLUMNS)
@@ -92,6 +101,7 @@ def run_attempts(
             rows["interrupted"].to_numpy(dtype=bool),
             known,
             measured if by_metrics[at].any() else None,
+            n_gpus=rows["n_gpus"].astype(float).fillna(0).to_numpy().astype(np.int64),
         )
         basis = np.where(by_metrics[at], "training_metrics", known.basis)
         parts.append(time.per_attempt().assign(basis=basis).set_axis(at))
@@ -101,14 +111,37 @@ def run_attempts(
 def run_ettr(attempts: pd.DataFrame, *, conf_level: float = CONF_LEVEL) -> Estimate:
     """ETTR of a run from its attempts, as `run_attempts` returns them.
 
-    Unknown where none ran, or where it is not known how long one waited.
+    Unknown where none ran, or where it is not known how long one waited. One run is no sample: the
+    interval is what is not known of this one; n = interruptions.
     """
-    if attempts["waited_s"].isna().any():
-        return unknown(conf_level, int(attempts["interrupted"].sum()))
-    if not attempts["ran_s"].sum():
-        return unknown(conf_level, 0)
     validate.conf_level(conf_level)
-    return together(attempts.rename(columns=_AS_RUN).assign(n_gpus=1), conf_level)
+    n = int(attempts["interrupted"].sum())
+    if attempts["waited_s"].isna().any() or not attempts["ran_s"].sum():
+        return unknown(conf_level, n)
+    run = attempts[list(_AS_RUN)].astype(float).sum().rename(_AS_RUN).to_frame().T
+    run["variance_productive_s2"] += run["own_productive_s"] ** 2  # one habit in all attempts
+    (found,) = ettr_of_each(run, conf_level).to_dict("records")
+    assumed = bool((run["lower_productive_s"] < run["upper_productive_s"]).any())
+    level = None if assumed else conf_level
+    return Estimate(found["ettr"], found["lower"], found["upper"], level, n)
+
+
+def expected_of_run(
+    attempts: pd.DataFrame, notes: Mapping[str, Any], *, conf_level: float = CONF_LEVEL
+) -> Estimate:
+    """ETTR to expect of this run at the rate at which it was interrupted itself.
+
+    `expected_at_own_rate` with the habits of its class; unknown where the ETTR is.
+    """
+    n = int(attempts["interrupted"].sum())
+    if attempts["waited_s"].isna().any():
+        return unknown(conf_level, n)
+    several = bool(attempts["several"].any())
+    name = next(habits for habits, of_several in _CLASSES if of_several == several)
+    totals = RunTotals(1, len(attempts), n, *(
+        float(attempts[column].sum()) for column in ("waited_s", "ran_s", "productive_s")
+    ))  # fmt: skip
+    return expected_at_own_rate(totals, recorded_habits(notes[name]).central, conf_level=conf_level)
 
 
 def run_notes(attempts: pd.DataFrame, notes: Mapping[str, Any]) -> tuple[str, ...]:
@@ -159,6 +192,8 @@ class RunEttr:
     run_id: str
     ettr: Estimate
     """n = interruptions."""
+    expected: Estimate
+    """At the rate of its own interruptions."""
     attempts: pd.DataFrame
     """One row an attempt, oldest first: what the scheduler recorded, the seconds of each part,
     verdict and incident."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from analytics import validate
 from analytics.errors import OutOfRangeError
+from analytics.estimate import CONF_LEVEL
 from analytics.failures.columns import require
 from analytics.proportion import proportion
 
@@ -170,7 +171,7 @@ def companions(sets: Sequence[SignalSet]) -> tuple[Companion, ...]:
         Companion(
             signal,
             tuple(other for other in one.signals if other != signal),
-            proportion(counts[one.signals], counts[(signal,)], one.share.conf_level),
+            proportion(counts[one.signals], counts[(signal,)], one.share.conf_level or CONF_LEVEL),
             counts[one.signals],
             one.lift,
         )

@@ -106,12 +106,25 @@ def _p_value(counts: NDArray[np.float64], expected: NDArray[np.float64], seed: i
     observed = float(counts**2 @ inverse) * (1.0 - 1e-12)
     reached = draws = 0
     while draws < MOST_DRAWS:
-        drawn = generator.multinomial(int(counts.sum()), shares, size=DRAWS_AT_ONCE)
+        drawn = _drawn(generator, int(counts.sum()), shares)
         reached += int(((drawn**2) @ inverse >= observed).sum())
         draws += DRAWS_AT_ONCE
         if abs(reached - LEVEL * draws) > CLEAR * (LEVEL * (1.0 - LEVEL) * draws) ** 0.5:
             break
     return (1 + reached) / (1 + draws)
+
+
+def _drawn(
+    generator: np.random.Generator, n: int, shares: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Multinomial counts, (draws, cells); few failures among many cells are placed one by one."""
+    k = len(shares)
+    if n > k / 3:
+        return generator.multinomial(n, shares, size=DRAWS_AT_ONCE)
+    uniform = generator.random((DRAWS_AT_ONCE, n))
+    cell = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
+    cell += k * np.arange(DRAWS_AT_ONCE)[:, None]
+    return np.bincount(cell.ravel(), minlength=k * DRAWS_AT_ONCE).reshape(DRAWS_AT_ONCE, k)
 
 
 def weeks_of(days: ArrayLike) -> NDArray[np.int64]:

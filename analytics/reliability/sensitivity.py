@@ -13,9 +13,7 @@ from analytics.proportion import proportion
 from analytics.reliability.failure_rate import failure_rate, poisson_rate, unknown_exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from analytics.frames import Columns, FailureDefinition
+    from analytics.frames import Columns
     from analytics.reliability.failure_rate import RateEstimate
 
 WITH_UNKNOWNS: Final = "infrastructure_and_unknowns"
@@ -95,6 +93,8 @@ class Sensitivity:
     unexplained: Unexplained
     probability: Estimate
     """That infrastructure ended an attempt whose cause is unknown."""
+    unchecked: int
+    """FAILED attempts of which nobody knows whether a check fired: `paper` leaves them out."""
 
     @property
     def counted(self) -> bool:
@@ -110,7 +110,6 @@ def sensitivity(
     judged: Columns,
     exposure: Columns,
     *,
-    known: Mapping[FailureDefinition, RateEstimate],
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> Sensitivity:
@@ -124,11 +123,9 @@ def sensitivity(
     ----------
     judged : Columns
         A row for each day with failures: day, the counts of each definition under its name, and
-        lost, lost_explained, found, unexplained.
+        lost, lost_explained, found, unexplained, unchecked.
     exposure : Columns
         day, exposure_node_days; NaN where it is not known: then no rate is.
-    known : mapping
-        Rates that are known already, by definition.
 
     Raises
     ------
@@ -142,7 +139,7 @@ def sensitivity(
     evidence as often as lost nodes do cannot be tested from the same records.
     """
     rates = {
-        name: known.get(name) or _rate(judged, exposure, name, conf_level=conf_level, seed=seed)
+        name: _rate(judged, exposure, name, conf_level=conf_level, seed=seed)
         for name in FAILURE_DEFINITIONS
     }
     names = ("lost", "lost_explained", "found", "unexplained")
@@ -155,6 +152,7 @@ def sensitivity(
         (*rows, _with_unknowns(rates[DEFINITION], unexplained, conf_level)),
         unexplained,
         unexplained.probability(conf_level),
+        int(judged["unchecked"].sum()),
     )
 
 
@@ -169,6 +167,7 @@ def _rate(
     return failure_rate(
         np.bincount(failed, judged[name], minlength=len(days)),
         sums_by_group(ran, exposure["exposure_node_days"], len(days)),
+        days=days,
         conf_level=conf_level,
         seed=seed,
     )

@@ -120,7 +120,8 @@ def print_printed(table: Table) -> None:
 def plain(value: Any) -> Any:
     """A value as JSON holds it: estimates as objects, times as ISO, unknown as null."""
     if isinstance(value, Estimate):
-        return {key: plain(found) for key, found in dataclasses.asdict(value).items()}
+        basis = {"basis": "assumed"} if value.assumed else {}
+        return {key: plain(found) for key, found in dataclasses.asdict(value).items()} | basis
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
@@ -219,10 +220,8 @@ def estimate(value: Estimate, unit: str = "") -> str:
         return f"over {number(value.lower)}{suffix} (n {value.n:,}, one-sided)"
     low = number(value.lower) if value.lower is not None else "unknown"
     high = number(value.upper) if value.upper is not None else "unknown"
-    return (
-        f"{number(value.value)}{suffix} "
-        f"({low} to {high}, {100 * value.conf_level:g} %, n {value.n:,})"
-    )
+    level = "assumed" if value.conf_level is None else f"{100 * value.conf_level:g} %"
+    return f"{number(value.value)}{suffix} ({low} to {high}, {level}, n {value.n:,})"
 
 
 def _is_na(value: Any) -> bool:

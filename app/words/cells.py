@@ -125,7 +125,8 @@ def basis(kind: Kind, value: Estimate) -> str:
         return n
     if value.value is None:
         return f"{numbers.level(value)}, {n}"
-    level = numbers.percent(value.conf_level) if kind == "ettr" else numbers.level(value)
+    of_ratio = kind == "ettr" and not value.assumed
+    level = numbers.percent(value.conf_level) if of_ratio else numbers.level(value)
     return f"{estimate(kind, value)[1]} ({level}), {n}"
 
 

@@ -238,12 +238,16 @@ def nodes(nodes_from: int, nodes_to: int) -> str:
 
 
 def level(estimate: Estimate) -> str:
-    """The level of an interval; with no event its one bound is one-sided.
+    """The level of an interval; with no event its one bound is one-sided. A range may be assumed.
 
     >>> from analytics.estimate import Estimate
     >>> level(Estimate(6.5, 5.8, 7.3, 0.9, 100)), level(Estimate(0.0, 0.0, 2.996, 0.9, 0))
     ('90 %', 'one-sided 95 %')
+    >>> level(Estimate(6.5, 1.0, 9.0, None, 100))
+    'assumed range'
     """
+    if estimate.conf_level is None:
+        return "assumed range"
     if estimate.n:
         return percent(estimate.conf_level)
     return f"one-sided {percent((1.0 + estimate.conf_level) / 2.0)}"

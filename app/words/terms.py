@@ -231,8 +231,14 @@ ETTR = Term(
     "Effective training time ratio: productive time over the time that a run waited (eligible and "
     "queued) and ran, all runs together, weighted by GPUs. Start-up, checkpoints and work lost at "
     "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
-    "2410.21680). The interval joins what is assumed of checkpoints and start-up with the chance "
-    "of when interruptions struck; n counts interruptions.",
+    "2410.21680). The interval is that of runs like these: it holds how much runs differ, what is "
+    "not known of their checkpoints and start-up, and when interruptions struck. n counts runs.",
+)
+EXPECTED_ETTR = Term(
+    "Expected ETTR",
+    "The exact form of a run as long as these in the mean, at the rate at which they were "
+    "interrupted themselves (failures of infrastructure, preemptions, requeues) and at their mean "
+    "wait before a start. n counts interruptions; the interval is Garwood's of their rate.",
 )
 ETTR_MEDIAN = Term(
     "ETTR, median run",
@@ -251,9 +257,9 @@ FAILURES_PER_RUN = Term(
     "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
 )
 RUN_WAIT = Term(
-    "Median wait to start",
-    "Time eligible and queued, mean over the attempts of a run; the median of the runs, with its "
-    "distribution-free interval.",
+    "Mean wait to start",
+    "Time eligible and queued before a start, mean over all attempts of the runs; what a start "
+    "costs in the long run. The interval is by the sampling of runs.",
 )
 SLOWDOWN = Term(
     "Slowdown S",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _COUNTS = """CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds,
   CAST(sum(lower_gpu_seconds) AS BIGINT) AS lower_gpu_seconds,
   CAST(sum(upper_gpu_seconds) AS BIGINT) AS upper_gpu_seconds,
+  coalesce(sum(shared_gpu_seconds), 0.0) AS shared_gpu_seconds,
+  coalesce(sum(habit_gpu_s2), 0.0) AS habit_gpu_s2,
   coalesce(sum(variance_gpu_s2), 0.0) AS variance_gpu_s2,
   CAST(sum(n_attempts) AS BIGINT) AS n_attempts,
   CAST(sum(rule_gpu_seconds) AS BIGINT) AS rule_gpu_seconds"""

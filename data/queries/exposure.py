@@ -272,7 +272,8 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
               UNION ALL
               SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
               FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
-                                    WHERE source = 'inventory') USING (cluster)),
+                                    WHERE source = 'inventory' AND node IS NOT NULL)
+              USING (cluster)),
             whole AS (
               SELECT cluster, node, sum(gpu_us) AS gpu_us, sum(node_us) AS node_us
               FROM part GROUP BY cluster, node)

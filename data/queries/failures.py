@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
@@ -98,11 +99,11 @@ def verdict_rows(
     counted: bool = False,
     limit: int = 10_000,
 ) -> pd.DataFrame:
-    """One verdict an attempt, the latest first; evidence and alternatives as JSON arrays.
+    """One verdict an attempt, the latest first; evidence and alternatives as lists.
 
     `counted` keeps what the failure rate counts, by the selection's definition.
     """
-    return store.frame(
+    attempts = store.frame(
         f"""WITH {_chosen(selection)}
             SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
               symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
@@ -112,6 +113,9 @@ def verdict_rows(
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
         selection.parameters | {"cause": cause, "domain": domain},
     )
+    for column in ("evidence", "alternatives"):
+        attempts[column] = attempts[column].map(json.loads)
+    return attempts
 
 
 def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:

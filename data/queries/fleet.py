@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.fleet.node_identity import folded, short_name
 from data.filters import Filter, equal
 from data.queries import schema
 from data.tables import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from data.filters import Selection
@@ -119,17 +120,16 @@ def hosts_in_logs_alone(store: Store, selection: Selection) -> pd.DataFrame:
     )
 
 
-def nodes_called(store: Store, name: str) -> list[tuple[str, str]]:
-    """Cluster and node of every node of this name, its own or another; of one that no record writes
-    so, but for case and domain.
+def nodes_called(store: Store, name: str, like: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Cluster and node of every node of this name, its own or another; where there is none, of
+    those whose name in lower case is one of `like`.
     """
     known = """SELECT cluster, node, node AS name FROM nodes
                UNION SELECT cluster, node, written FROM node_names"""
-    text = folded(name)
-    for condition in ("name = $name", "lower(name) IN ($text, $short)"):
+    for condition in ("name = $name", "list_contains($like, lower(name))"):
         rows = store.rows(
             f"SELECT DISTINCT cluster, node FROM ({known}) WHERE {condition} ORDER BY ALL",
-            {"name": name, "text": text, "short": short_name(text)},
+            {"name": name, "like": list(like)},
         )
         if rows:
             return rows

@@ -24,6 +24,7 @@ _COUNTS: dict[str, str] = {
     "lost_explained": f"{INFRASTRUCTURE} AND node_lost AND domain <> 'unknown'",
     "found": f"{INFRASTRUCTURE} AND NOT node_lost",
     "unexplained": UNEXPLAINED,
+    "unchecked": "(state = 'FAILED' AND critical_check IS NULL)",
 }
 """What is counted, each under its condition on a verdict."""
 
@@ -31,9 +32,9 @@ _COUNTS: dict[str, str] = {
 def judged_days(store: Store, selection: Selection) -> Columns:
     """Failed attempts of a selection that each definition counts, and those it could not explain.
 
-    Columns day, one for each definition under its name, lost, lost_explained, found, unexplained
-    (see `analytics.reliability.sensitivity`). Failures of nodes known without jobs count by every
-    definition: their source names them so.
+    Columns day, one for each definition under its name, lost, lost_explained, found, unexplained,
+    unchecked (see `analytics.reliability.sensitivity`). Failures of nodes known without jobs count
+    by every definition: their source names them so.
     """
     counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
     flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())

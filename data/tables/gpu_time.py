@@ -15,8 +15,17 @@ GPU_TIME = Table(
         "bucket": varchar("bucket of the ledger"),
         "cause": varchar("cause of a loss; NULL where the bucket has none or it is unknown"),
         "gpu_seconds": bigint("GPU-seconds; of estimated buckets the central value"),
-        "lower_gpu_seconds": bigint("least under what is assumed of checkpoints and start-up"),
+        "lower_gpu_seconds": bigint(
+            "least under what is stated or assumed of checkpoints and start-up; adds up over rows"
+        ),
         "upper_gpu_seconds": bigint("greatest"),
+        "shared_gpu_seconds": double(
+            "standard deviation by what is known of the habits of runs that nobody observed; adds "
+            "up over rows"
+        ),
+        "habit_gpu_s2": double(
+            "variance by the own habits of such runs, square GPU-seconds; adds up over rows"
+        ),
         "variance_gpu_s2": double("variance by chance, square GPU-seconds; adds up over rows"),
         "n_attempts": bigint(
             "attempts whose time it is, on the day on which they end; NULL for time that no job "

@@ -37,12 +37,16 @@ JOB_RUNS = Table(
         "lost_s": bigint("of scheduled_s: worked since the last checkpoint before an interruption"),
         "productive_s": bigint("the rest of scheduled_s"),
         "lower_productive_s": bigint(
-            "least productive_s under what is assumed of checkpoints and start-up"
+            "least productive_s under what is stated or assumed of checkpoints and start-up"
         ),
         "upper_productive_s": bigint("greatest"),
+        "shared_productive_s": double(
+            "standard deviation of productive_s by what is known of the habits of runs that nobody "
+            "observed; adds up over runs"
+        ),
         "variance_productive_s2": double(
-            "variance of productive_s by chance: when in its interval an interruption struck; "
-            "square seconds"
+            "variance of productive_s by the habit of this run and by chance: when in its interval "
+            "an interruption struck; square seconds; adds up over runs"
         ),
         "basis": varchar(
             "what startup_s, checkpoint_s and lost_s rest on: training_metrics, observed_runs, "

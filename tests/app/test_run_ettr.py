@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analytics.efficiency.ettr import expected_curve_of_runs
+from analytics.efficiency.beside_expected import expected_curve_of_runs
 from app.actions import Options, annotate, build_ledger, ingest_files
 from app.answers.efficiency import ettr
 from app.answers.efficiency import run as run_answer
-from app.answers.reliability import mttf
 from app.ask import of_store
 from data.errors import DataError
 from data.filters import Selection
@@ -107,7 +106,7 @@ def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -
     store = Store.open(demo_store)
     rows = store.frame(
         """SELECT * FROM job_runs WHERE scheduled_s > 0 AND n_nodes > 1
-           ORDER BY n_attempts DESC, n_gpus DESC, run_id LIMIT 25"""
+           ORDER BY n_attempts DESC, n_gpus DESC, run_id LIMIT 12"""
     )
     for run in rows.to_dict("records"):
         found = run_answer.measured(store, run["run_id"])
@@ -139,10 +138,37 @@ def test_the_list_of_the_largest_runs_is_the_head_of_all(demo_store: Path) -> No
 
 def test_the_curve_is_expected_of_runs_like_these(demo_store: Path) -> None:
     store, selection = Store.open(demo_store), Selection(min_gpus=129)
-    runs, failures = ettr.measured(store, selection), mttf.measured(store, selection)
-    curve = expected_curve_of_runs(runs, failures, ettr.habits(store))
+    runs, gpus_per_node = ettr.measured(store, selection), 8
+    curve = expected_curve_of_runs(runs, ettr.habits(store), gpus_per_node)
     assert curve is not None
     assert curve.gpus[0] == pytest.approx(runs.gpus[0])
-    assert curve.settings.run_days * 24 == pytest.approx(runs.productive_hours)
+    assert curve.settings.run_days * 86_400 == pytest.approx(runs.by_run["productive_s"].mean())
+    assert curve.settings.queue_min == pytest.approx(60 * runs.mean_wait_hours.value)
+    node_days = (runs.by_run["n_gpus"] * runs.by_run["scheduled_s"]).sum() / 8 / 86_400
+    ended = runs.by_run["n_interruptions"].sum()
+    assert curve.rate_per_1000_node_days.n == ended
+    assert curve.settings.rate_per_1000_node_days == pytest.approx(1000 * ended / node_days)
     nobody = ettr.measured(store, Selection(min_gpus=10**6))
-    assert expected_curve_of_runs(nobody, failures, ettr.habits(store)) is None
+    assert expected_curve_of_runs(nobody, ettr.habits(store), gpus_per_node) is None
+
+
+def test_every_interval_of_the_answer_follows_the_level_asked_for(demo_store: Path) -> None:
+    """20 runs of the demo have training metrics: what is not known of the others is estimated."""
+    store = Store.open(demo_store)
+    half, most = (
+        ettr.answer(of_store(store), Selection(), conf_level=level).record for level in (0.5, 0.99)
+    )
+    pairs = [(half[name], most[name]) for name in ("ettr", "of_these_runs", "mean_wait_hours")]
+    for groups in ("by_size", "by_week"):
+        for narrow, wide in zip(half[groups], most[groups], strict=True):
+            names = ["of_these_runs", *(["ettr"] if narrow["n_runs"] > 1 else [])]
+            pairs += [(narrow[name], wide[name]) for name in names]
+    for narrow, wide in pairs:
+        assert (narrow.conf_level, wide.conf_level) == (0.5, 0.99)
+        assert wide.lower <= narrow.lower <= narrow.value <= narrow.upper <= wide.upper
+    assert most["ettr"].upper - most["ettr"].lower > 2 * (half["ettr"].upper - half["ettr"].lower)
+    named = {run["run_id"]: run["ettr"] for run in most["by_run"]}
+    assert all(
+        named[run["run_id"]].lower <= run["ettr"].lower <= run["ettr"].upper
+        for run in half["by_run"]
+    )

@@ -17,7 +17,7 @@ from app.ask import of_store
 from data.filters import Selection
 from data.ingest import ingest
 from data.publish import writer
-from data.queries import fleet
+from data.queries import fleet, targets
 from data.store import Store
 from data.tables import records
 
@@ -150,6 +150,13 @@ def test_the_page_of_a_node_opens_under_any_of_its_names(mixed: Path, name: str)
         answer = node_answers.answer(of_store(store), name, Selection())
     assert (one.node, len(one.attempts), len(one.outages)) == ("gpu2", 10, 1)
     assert answer.sentence.startswith("gpu2 was out of service 1 time")
+
+
+def test_what_is_said_of_a_node_under_another_name_is_said_of_the_node(mixed: Path) -> None:
+    with closing(Store.open(mixed)) as store:
+        assert targets.known(store, "node", "a/GPU2") == "a/gpu2"
+        assert targets.known(store, "node", "a/gpu2") == "a/gpu2"
+        assert targets.known(store, "node", "a/gpu22") is None
 
 
 # Small tables through the merge.

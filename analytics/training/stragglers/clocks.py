@@ -26,6 +26,8 @@ TOLERANCE: Final = 0.25
 """Share of an offset by which what shows it may differ, or half of `LEAST_S`."""
 EARLIEST_S, MOST_IMPOSSIBLE = 10e-3, 0.25
 """A receive may end so long before its send began, and longer in such a share of the steps."""
+FEWEST_STEPS: Final = 5
+"""Steps from which on a drift is looked for."""
 PAIRS: Final = 8
 """Sends and receives of two stages and one direction that are looked at."""
 COLLECTIVES: Final = (kind.ALL_GATHER, kind.REDUCE_SCATTER, kind.SEPARATE)
@@ -42,6 +44,9 @@ class ClockOffset:
     rank: int | None
     """Label of the worker; None where the trace has none."""
     offset_ms: float
+    """In the middle of the traced steps."""
+    drift_ms: float = 0.0
+    """By how much more at the last step than at the first."""
 
 
 def synchronised(trace: Trace, graph: Graph) -> tuple[Trace, tuple[ClockOffset, ...]]:
@@ -69,34 +74,64 @@ def synchronised(trace: Trace, graph: Graph) -> tuple[Trace, tuple[ClockOffset, 
     Raises
     ------
     AnalysisError
-        Where, so corrected, receives still end before their sends began: the clocks jump, or
-        drift within the trace.
+        Where, so corrected, receives still end before their sends began: the clocks jump.
 
     Notes
     -----
-    An offset is taken as constant over the traced steps. With one kind of transfer, or none, no
-    clock can be told from a slow link, and none is corrected.
+    An offset that grows by 1 ms or more over the traced steps, by the median slope between steps
+    (Theil and Sen), is taken as a line, others as constant. With one kind of transfer, or none,
+    no clock can be told from a slow link, and none is corrected.
     """
     sees = _Ends.of(trace, graph)
     offsets = sees.offsets()
     wrong = (np.abs(offsets) >= LEAST_S) & sees.agree(offsets)
-    if wrong.any():
-        offsets = np.where(wrong, offsets, 0.0)
-        trace = _set_back(trace, offsets)
+    workers = np.argwhere(wrong).tolist()
+    lines = _lines(trace, graph, offsets, workers) if workers else {}
+    if workers:
+        by_step = np.zeros((len(trace.steps), *offsets.shape))
+        for dp, stage in workers:
+            by_step[:, dp, stage] = lines[dp, stage]
+        trace = _set_back(trace, by_step)
     _refuse_the_impossible(trace, sees.pairs)
-    found = [_offset(trace, dp, stage, offsets) for dp, stage in np.argwhere(wrong).tolist()]
+    found = [_offset(trace, dp, stage, lines[dp, stage]) for dp, stage in workers]
     return trace, tuple(sorted(found, key=lambda each: -abs(each.offset_ms)))
 
 
-def _offset(trace: Trace, dp: int, stage: int, offsets: Times) -> ClockOffset:
+def _offset(trace: Trace, dp: int, stage: int, by_step: Times) -> ClockOffset:
     """The offset of one worker."""
     rank = None if trace.ranks is None else int(trace.ranks[dp, stage])
-    return ClockOffset(dp, stage, rank, round(1e3 * float(offsets[dp, stage]), 3))
+    middle, drift = float(by_step.mean()), float(by_step[-1] - by_step[0])
+    return ClockOffset(dp, stage, rank, round(1e3 * middle, 3), round(1e3 * drift, 3))
+
+
+def _lines(
+    trace: Trace, graph: Graph, offsets: Times, workers: Sequence[Sequence[int]]
+) -> dict[tuple[int, int], Times]:
+    """Offsets of workers step by step: constant, or the line along which one drifts."""
+    steps = trace.steps.astype(np.float64)
+    series = np.stack([_Ends.of(_one_step(trace, at), graph).offsets() for at in range(len(steps))])
+    first, second = np.triu_indices(len(steps), 1)
+    lines = {}
+    for dp, stage in workers:
+        shown, line = series[:, dp, stage], np.full(len(steps), offsets[dp, stage])
+        if len(steps) >= FEWEST_STEPS:
+            slope = median((shown[second] - shown[first]) / (steps[second] - steps[first]))
+            if abs(slope) * (steps[-1] - steps[0]) >= LEAST_S:
+                line = slope * steps + median(shown - slope * steps)
+        lines[dp, stage] = line
+    return lines
+
+
+def _one_step(trace: Trace, at: int) -> Trace:
+    """The trace of one of its steps."""
+    one = slice(at, at + 1)
+    start, duration = trace.start[:, one], trace.duration[:, one]
+    return replace(trace, steps=trace.steps[one], start=start, duration=duration)
 
 
 def _set_back(trace: Trace, offsets: Times) -> Trace:
-    """The trace with offsets (ranks, stages) taken off all starts, from the begin of each step."""
-    of_op = offsets.T[trace.operations.stage][:, None].astype(trace.start.dtype)
+    """The trace with offsets (steps, ranks, stages) taken off all starts, each step from 0."""
+    of_op = offsets.transpose(2, 0, 1)[trace.operations.stage].astype(trace.start.dtype)
     start = trace.start - of_op
     return replace(trace, start=start - start.min(axis=(0, 2))[:, None])
 

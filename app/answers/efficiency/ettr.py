@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.efficiency.ettr import EttrReport, ettr_report, expected_curve_of_runs, in_hours
+from analytics.efficiency.beside_expected import expected_at_own_rate, expected_curve_of_runs
+from analytics.efficiency.ettr import EttrReport, ettr_report, in_hours
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.efficiency.ettr import ExpectedCurve, GroupEttr
+    from analytics.efficiency.beside_expected import ExpectedCurve
+    from analytics.efficiency.group_ettr import GroupEttr
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 COUNTED = (
     *("cluster", "run_id", "n_gpus", "n_attempts", "n_interruptions", "n_failures"),
     *("first_start_at", "queued_s", "scheduled_s", "startup_s", "checkpoint_s", "lost_s"),
-    *("productive_s", "lower_productive_s", "upper_productive_s", "variance_productive_s2"),
+    *("productive_s", "lower_productive_s", "upper_productive_s", "shared_productive_s"),
+    "variance_productive_s2",
 )
 """Columns of runs that an ETTR is computed from."""
 HOURS = ("queued", "scheduled", "startup", "checkpoint", "lost", "productive")
@@ -58,8 +61,8 @@ RUNS = (
     Column("joined_by", "Joined by", help="What makes its attempts and jobs one run.", wide=True),
     *columns("cluster", wide=("cluster",)),
 )  # fmt: skip
-RECORDED = ("ettr", "median", "wait_hours", "failures_per_run", "shares", "n_runs", "by_run",
-            "by_size", "by_week", "notes")  # fmt: skip
+RECORDED = ("ettr", "of_these_runs", "median", "wait_hours", "mean_wait_hours",
+            "failures_per_run", "shares", "n_runs", "notes")  # fmt: skip
 """Keys of the JSON."""
 GPUS = 16_384
 """Size of a job where no run is known."""
@@ -88,13 +91,12 @@ def measured(
     notes = efficiency.ledger_notes(store)
     runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
     of_several = {"several_nodes": notes["several_nodes"]}
-    report = ettr_report(runs, notes=of_several, conf_level=conf_level)
+    report = ettr_report(runs, notes=of_several, conf_level=conf_level, limit=limit)
     if limit is None:
         return report
-    largest = report.by_run.head(limit)
-    named = efficiency.runs_named(store, largest)
+    named = efficiency.runs_named(store, report.by_run)
     kept = ["cluster", "run_id", "ettr", "lower", "upper"]
-    return replace(report, by_run=largest[kept].merge(named, on=kept[:2], how="left"))
+    return replace(report, by_run=report.by_run[kept].merge(named, on=kept[:2], how="left"))
 
 
 def habits(store: Store) -> Habits:
@@ -102,31 +104,39 @@ def habits(store: Store) -> Habits:
     return recorded_habits(efficiency.ledger_notes(store)["several_nodes"])
 
 
+def failure_rate(ask: Ask, selection: Selection) -> Estimate:
+    """Failures of infrastructure per 1,000 node-days of a selection, with its interval."""
+    return ask(mttf.measured, selection).rate.rate_per_1000_node_days
+
+
 def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
-    """A job as large as the largest run, with the failure rate and the habits measured."""
+    """A job as large as the largest run, with the failure rate and the habits measured.
+
+    Where no failure was seen the rate is its upper bound; where it is unknown, RSC-1's.
+    """
     report, habit = ask(measured, selection, limit=FEW), ask(habits).central
-    failures = ask(mttf.measured, selection)
-    rate = failures.rate.rate_per_1000_node_days.value
+    rate = failure_rate(ask, selection)
     return EttrSettings(
         gpus=float(report.gpus[1] or GPUS),
-        rate_per_1000_node_days=RSC1_RATE if rate is None else rate,
+        rate_per_1000_node_days=rate.value or rate.upper or RSC1_RATE,
         restart_min=habit.restart_s / 60,
-        gpus_per_node=failures.gpus_per_node or GPUS_PER_NODE,
+        gpus_per_node=ask(mttf.measured, selection).gpus_per_node or GPUS_PER_NODE,
         write_min=habit.write_s / 60,
         interval_min=habit.interval_s / 60,
-        queue_min=(report.wait_hours.value or 0.0) * 60,
+        queue_min=(report.mean_wait_hours.value or 0.0) * 60,
     )
 
 
 def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
     """ETTR of all runs and of the median one, by size and week, and of each."""
     report = ask(measured, selection, conf_level=conf_level)
+    expected = expected_by_size(report, ask(habits))
     return Answer(
         sentence(report, selection.min_gpus),
         headlines(report, selection) if report.n_runs else (),
-        (by_size(report), by_week(report), _listed(report.by_run.head(LISTED))),
+        (by_size(report, expected), by_week(report), _listed(report.by_run.head(LISTED))),
         report.notes,
-        record=record(report),
+        record=record(report, expected),
         sheet=report.by_run,
     )
 
@@ -137,13 +147,15 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     if not report.n_runs:
         return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
-    curve = expected_curve_of_runs(report, ask(mttf.measured, selection), ask(habits))
+    taken = ask(habits)
+    gpus_per_node = ask(mttf.measured, selection).gpus_per_node
+    curve = expected_curve_of_runs(report, taken, gpus_per_node)
     return Answer(
         sentence(report, selection.min_gpus),
         headlines(report, selection),
         (
             chart(report, curve),
-            by_size(report),
+            by_size(report, expected_by_size(report, taken)),
             by_week(report),
             _listed(report.by_run, everything=everything),
         ),
@@ -155,7 +167,7 @@ def sentence(report: EttrReport, min_gpus: int) -> str:
     """What did the runs get out of their time?"""
     of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
     if report.ettr.value is None:
-        return f"No run{of} on several nodes ran in this selection."
+        return f"No run{of} on several nodes is known in this selection."
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"
     whose = "its" if report.n_runs == 1 else "their"
     text = f"{runs} trained {in_words(report.ettr, whose)}"
@@ -167,7 +179,8 @@ def in_words(ettr: Estimate, whose: str) -> str:
     """A share of time, with its interval where that has a width that shows."""
     low, high = ettr.lower, ettr.upper
     wide = low is not None and high is not None and high - low >= LEAST_WIDTH
-    bounds = f" ({numbers.percent_interval(ettr)})" if wide else ""
+    assumed = ", assumed" if ettr.assumed else ""
+    bounds = f" ({numbers.percent_interval(ettr)}{assumed})" if wide else ""
     return f"{numbers.percent(ettr.value)} of {whose} time{bounds}"
 
 
@@ -186,7 +199,7 @@ def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
             opens=opens,
         ),
         estimated(terms.FAILURES_PER_RUN, "rate", report.failures_per_run, opens=opens),
-        estimated(terms.RUN_WAIT, "mttf", report.wait_hours, opens=opens),
+        estimated(terms.RUN_WAIT, "mttf", report.mean_wait_hours, opens=opens),
     )
 
 
@@ -219,9 +232,18 @@ def chart(report: EttrReport, curve: ExpectedCurve | None) -> Chart:
     )
 
 
-def by_size(report: EttrReport) -> Table:
-    """ETTR by class of GPUs."""
-    return _groups(report.by_size, Column("gpus", "GPUs"), "By size")
+def expected_by_size(report: EttrReport, taken: Habits) -> tuple[Estimate, ...]:
+    """ETTR to expect of each class of GPUs, at the rate of its own interruptions."""
+    return tuple(
+        expected_at_own_rate(group.totals, taken.central, conf_level=report.conf_level)
+        for group in report.by_size
+    )
+
+
+def by_size(report: EttrReport, expected: tuple[Estimate, ...]) -> Table:
+    """ETTR by class of GPUs, beside what its own interruptions let expect."""
+    beside = Column("expected", "Expected", "ettr", help=terms.EXPECTED_ETTR.definition)
+    return _groups(report.by_size, Column("gpus", "GPUs"), "By size", (beside, expected))
 
 
 def by_week(report: EttrReport) -> Table:
@@ -229,21 +251,30 @@ def by_week(report: EttrReport) -> Table:
     return _groups(report.by_week, Column("week", "Week"), "By week of the first start")
 
 
-def _groups(groups: Sequence[GroupEttr], by: Column, title: str) -> Table:
-    """ETTR of groups of runs."""
-    return Table(
-        f"ettr_by_{by.key}",
-        title,
-        (
-            by,
-            Column("runs", "Runs", "count"),
-            Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time."),
-            Column("interruptions", "Interruptions", "count"),
-            Column("gpu_hours", "GPU-hours", "number"),
-        ),
-        tuple((g.group, g.n_runs, g.ettr, g.ettr.n, g.gpu_hours) for g in groups),
-        "No run.",
-    )
+def _groups(
+    groups: Sequence[GroupEttr],
+    by: Column,
+    title: str,
+    beside: tuple[Column, tuple[Estimate, ...]] | None = None,
+) -> Table:
+    """ETTR of groups of runs, with another estimate of each."""
+    values = beside[1] if beside else [None] * len(groups)
+    rows = [
+        (g.group, g.totals.n_runs, g.ettr, g.of_these_runs, *([value] if beside else []),
+         g.totals.n_interruptions, g.gpu_hours)
+        for g, value in zip(groups, values, strict=True)
+    ]  # fmt: skip
+    columns_of = (
+        by,
+        Column("runs", "Runs", "count"),
+        Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time; of runs like these."),
+        Column("of_these_runs", "Of these runs", "ettr", wide=True,
+               help="The same without the sampling of runs: what these very runs got."),
+        *([beside[0]] if beside else []),
+        Column("interruptions", "Interruptions", "count"),
+        Column("gpu_hours", "GPU-hours", "number"),
+    )  # fmt: skip
+    return Table(f"ettr_by_{by.key}", title, columns_of, tuple(rows), "No run.")
 
 
 def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
@@ -268,36 +299,61 @@ def _runs(report: EttrReport, selection: Selection) -> Part:
     return Part("Runs behind the number", _behind, (selection,), total=report.n_runs)
 
 
-def record(report: EttrReport) -> dict[str, Any]:
+def record(report: EttrReport, expected: tuple[Estimate, ...]) -> dict[str, Any]:
     """The JSON of the command."""
-    runs = [_run(row, report.conf_level) for row in report.by_run.to_dict("records")]
-    recorded = {name: getattr(report, name) for name in RECORDED}
-    return recorded | {"definition": DEFINITION, "by_run": runs}
+    by_size = [
+        _group(group) | {"expected": value}
+        for group, value in zip(report.by_size, expected, strict=True)
+    ]
+    return {name: getattr(report, name) for name in RECORDED} | {
+        "definition": DEFINITION,
+        "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
+        "by_size": by_size,
+        "by_week": [_group(group) for group in report.by_week],
+    }
+
+
+def _group(group: GroupEttr) -> dict[str, Any]:
+    """A class of sizes or a week."""
+    return {
+        "group": group.group,
+        "n_runs": group.totals.n_runs,
+        "n_interruptions": group.totals.n_interruptions,
+        "gpu_hours": group.gpu_hours,
+        "ettr": group.ettr,
+        "of_these_runs": group.of_these_runs,
+    }
 
 
 def _run(row: dict[Any, Any], conf_level: float) -> dict[str, Any]:
     """One run: its ETTR is an estimate."""
     value, lower, upper = (row.pop(name) for name in ("ettr", "lower", "upper"))
-    ettr = Estimate(value, lower, upper, conf_level, row["n_interruptions"])
+    assumed = row["lower_productive_s"] < row["upper_productive_s"]
+    level = None if assumed else conf_level
+    ettr = Estimate(value, lower, upper, level, row["n_interruptions"])
     return {"run_id": row.pop("run_id"), "ettr": ettr} | row
 
 
 def expectation(curve: ExpectedCurve | None) -> str:
     """What the expected ETTR takes for granted."""
     if curve is None:
-        return (
-            "No expected ETTR: the failure rate of this selection is unknown. "
-            "Lower the smallest job, or choose a longer period."
-        )
+        return "No expected ETTR: no run of this selection got work done."
     rate, taken = curve.rate_per_1000_node_days, curve.settings
+    how_often = (
+        f"{numbers.number(rate.value)} per 1,000 node-days ({numbers.interval(rate)}, the band; "
+        f"{numbers.counted(rate.n, 'interruption')})"
+        if rate.n
+        else f"none was seen: {numbers.interval(rate)} per 1,000 node-days, down to which the band "
+        "reaches"
+    )
     return (
-        f"Expected: exact form at the measured failure rate, {numbers.number(rate.value)} per "
-        f"1,000 node-days ({numbers.interval(rate)}, the band), a start-up of "
+        "Expected: exact form at the rate of these runs' own interruptions (failures of "
+        f"infrastructure, preemptions, requeues), {how_often}; a start-up of "
         f"{numbers.number(taken.restart_min)} min, a checkpoint every "
         f"{numbers.number(taken.checkpoint_min)} min that takes {numbers.number(taken.write_min)} "
-        f"min, and a wait of {numbers.duration(taken.queue_min / 60)} before each start (the "
-        "median). A long run pays its first wait and start-up once; short ones lie on the dotted "
-        "line. Preemptions are not in the rate."
+        f"min, and a wait of {numbers.duration(taken.queue_min / 60)} before each start (the mean "
+        "of these runs). A long run pays its first wait and start-up once; those on the dotted "
+        "line are as long as these runs in the mean."
     )
 
 
@@ -305,7 +361,7 @@ def _missing() -> Missing:
     """No run on several nodes in the selection."""
     return Missing(
         "ettr_runs",
-        "No run on several nodes in this selection.",
+        "No run on several nodes is known in this selection.",
         "Lower the smallest job, choose a longer period, or reset the filters. Runs come from the "
         "scheduler's records of jobs with their GPUs:",
         ("sacct -a -P --duplicates --format=...,NNodes,AllocTRES,... > sacct.txt",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.efficiency.ettr_range import ettr_range
 from analytics.efficiency.expected_ettr import ExpectedEttr, expected_ettr
 from analytics.efficiency.published_ettr import PUBLISHED_INCONSISTENCIES, PUBLISHED_WHAT_IFS
 from analytics.estimate import CONF_LEVEL
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.efficiency.expected_ettr import EttrSettings
+    from analytics.estimate import Estimate
 
 PLAIN = ("v1", "v2", "full", "exact", "exact_of_run", "interval_min", "daly_young_interval_min",
          "optimal_interval_min", "optimal_interval_first_order_min", "exact_at_optimum",
@@ -28,7 +30,7 @@ LEFT_OUT = {
     "v1": "as full, and what writing a checkpoint takes",
 }
 """What each form leaves out."""
-NOTHING_FAILS = "Without failures no input changes the expected ETTR."
+NOTHING_FAILS = "At a rate of 0 no input changes the expected ETTR."
 INTERVAL = Term("Checkpoint interval", "Training between two checkpoints, which all values are of.")
 DALY_YOUNG = Term("Daly-Young interval", "The interval that Daly's and Young's rule says.")
 BEST = Term("Best interval", "The interval that is best for the exact form.")
@@ -58,15 +60,24 @@ PUBLISHED = (
 
 
 def answer(
-    settings: EttrSettings, *, simulations: int = 0, seed: int = 0, conf_level: float = CONF_LEVEL
+    settings: EttrSettings,
+    *,
+    rate_per_1000_node_days: Estimate | None = None,
+    simulations: int = 0,
+    seed: int = 0,
+    conf_level: float = CONF_LEVEL,
 ) -> Answer:
-    """Expected ETTR by every form, the best intervals, and what 1 % more of each input changes."""
+    """Expected ETTR by every form, the best intervals, and what 1 % more of each input changes.
+
+    Where the failure rate was measured, `rate_per_1000_node_days` is that: a note says what its
+    interval leaves open.
+    """
     expected = expected_ettr(settings, simulations=simulations, seed=seed, conf_level=conf_level)
     return Answer(
         sentence(expected),
         tuple(_numbers(expected)),
         (forms(expected), chart(expected), _sensitivities(expected)),
-        expected.notes,
+        (*_open(settings, rate_per_1000_node_days), *expected.notes),
         record=record(expected),
         sheet=_sheet(expected),
     )
@@ -83,6 +94,39 @@ def sentence(expected: ExpectedEttr) -> str:
         f"{numbers.number(daly_young)} min. Mean time to failure of the job: "
         f"{numbers.duration(expected.mttf_hours)}."
     )
+
+
+def _open(settings: EttrSettings, rate: Estimate | None) -> Iterator[str]:
+    """What the interval of a measured rate leaves open, or that there is none."""
+    if rate is None:
+        return
+    found = ettr_range(settings, rate)
+    of_rate, ettr = found.rate_per_1000_node_days, found.ettr
+    between = f"{numbers.interval(of_rate)} per 1,000 node-days"
+    if rate.upper is None:
+        known = (
+            "The failure rate of this selection is unknown: the values are of RSC-1's. Between the "
+            f"rates of two published fleets ({between}, assumed)"
+        )
+    elif rate.value is None:
+        known = f"The failure rate of this selection lies anywhere from {between}. Within that"
+    elif not rate.value:
+        known = (
+            f"No failure was seen in this selection: {between} ({numbers.level(rate)}), of which "
+            "the values are. Down to a rate of 0"
+        )
+    else:
+        known = f"Over the interval of the measured rate ({between})"
+    shortest, longest = found.interval_min
+    best = "no interval is best" if shortest is None else _best_between(shortest, longest)
+    yield f"{known} the exact form gives {numbers.decimals_interval(ettr)}, and {best}."
+
+
+def _best_between(shortest: float, longest: float | None) -> str:
+    """The best interval at the bounds of a rate."""
+    if longest is None:
+        return f"the best interval is {numbers.number(shortest)} min or longer"
+    return f"the best interval is {numbers.number(shortest)} to {numbers.number(longest)} min"
 
 
 def forms(expected: ExpectedEttr) -> Table:
@@ -102,7 +146,7 @@ def forms(expected: ExpectedEttr) -> Table:
 def chart(expected: ExpectedEttr) -> Chart | Missing:
     """Which of the inputs moves the ETTR most."""
     if not expected.sensitivities:
-        return Missing("sensitivities", "Nothing fails.", NOTHING_FAILS)
+        return Missing("sensitivities", "At a rate of 0 nothing fails.", NOTHING_FAILS)
     return Chart(
         "efficiency.sensitivity_bars",
         "What moves the expected ETTR most?",

@@ -194,7 +194,7 @@ def _productive(ledger: GoodputLedger, selection: Selection) -> Number:
     return Number(
         terms.PRODUCTIVE_SHARE,
         numbers.percent(share.value),
-        f"{interval} ({numbers.percent(share.conf_level)})"
+        f"{interval} ({_level(share)})"
         + (f"; {of_jobs} of what jobs held" if ledger.covers_fleet else ""),
         interval,
         numbers.count(share.n),
@@ -230,7 +230,12 @@ def _basis(bucket: Bucket) -> str:
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
-    return f"{spread} ({numbers.percent(hours.conf_level)}){n}"
+    return f"{spread} ({_level(hours)}){n}"
+
+
+def _level(estimate: Estimate) -> str:
+    """The level of an interval, or that it is assumed."""
+    return "assumed range" if estimate.assumed else numbers.percent(estimate.conf_level)
 
 
 def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
@@ -383,12 +388,20 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
         "lower": bucket.gpu_hours.lower,
         "upper": bucket.gpu_hours.upper,
         "conf_level": bucket.gpu_hours.conf_level,
+        "basis": _rests_on(bucket),
         "n": bucket.gpu_hours.n,
         "gpu_seconds": bucket.gpu_seconds,
         "estimated": bucket.kind.estimated,
         "cost": bucket.cost,
         "goodput_term": bucket.kind.goodput_term,
     }
+
+
+def _rests_on(bucket: Bucket) -> str:
+    """What the bounds of a bucket are: recorded (none), estimated, or assumed."""
+    if bucket.gpu_hours.assumed:
+        return "assumed"
+    return "estimated" if bucket.gpu_hours.has_width else "recorded"
 
 
 def _sheet(ledger: GoodputLedger) -> Sheet:

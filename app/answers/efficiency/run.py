@@ -9,6 +9,7 @@ from analytics.efficiency.run_ettr import (
     WINDOW_S,
     RunEttr,
     ettr_over_time,
+    expected_of_run,
     run_attempts,
     run_ettr,
     run_notes,
@@ -93,6 +94,7 @@ def measured(
         cluster=name,
         run_id=run_id,
         ettr=run_ettr(attempts, conf_level=conf_level),
+        expected=expected_of_run(attempts, notes, conf_level=conf_level),
         attempts=attempts,
         over_time=ettr_over_time(attempts, window_s=window_s),
         notes=run_notes(attempts, notes),
@@ -109,6 +111,7 @@ def answer(
         sentence(run),
         (
             estimated(OF_RUN, "ettr", run.ettr),
+            estimated(terms.EXPECTED_ETTR, "ettr", run.expected),
             Number(OVER_ELAPSED, numbers.decimals(run.elapsed_ratio), exact=run.elapsed_ratio,
                    unit="ratio"),
         ),
@@ -192,6 +195,7 @@ def record(run: RunEttr) -> dict[str, Any]:
         "run_id": run.run_id,
         "cluster": run.cluster,
         "ettr": run.ettr,
+        "expected": run.expected,
         "attempts": run.attempts,
         "window_s": over_time.window_s,
         "over_time": [

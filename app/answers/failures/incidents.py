@@ -28,7 +28,7 @@ from app.answers.failures.taxonomy import taxonomy
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
-from app.words.numbers import number
+from app.words.numbers import number, percent
 from data.queries import fleet as fleet_queries
 from data.queries import incidents as incident_queries
 from data.queries import reliability as reliability_queries
@@ -486,4 +486,4 @@ def of_signals(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float 
 def _in_one_cell(share: Estimate) -> str:
     """A share with its interval, its level and n, in one cell."""
     bounds = f"{number(share.lower)} to {number(share.upper)}"
-    return f"{number(share.value)} ({bounds}, {100 * share.conf_level:g} %, n {share.n:,})"
+    return f"{number(share.value)} ({bounds}, {percent(share.conf_level)}, n {share.n:,})"

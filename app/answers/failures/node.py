@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from analytics.failures.node_history import Node
+from analytics.fleet.node_identity import folded, short_name
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
 from app.answers.failures import incidents
@@ -92,7 +93,8 @@ def node(store: Store, name: str, selection: Selection) -> Node:
     DataError
         Where no cluster has such a node, or several have and none is named.
     """
-    called, cluster = fleet_queries.nodes_called(store, name), selection.cluster
+    text, cluster = folded(name), selection.cluster
+    called = fleet_queries.nodes_called(store, name, like=(text, short_name(text)))
     if cluster is None and len({of for of, _ in called}) > 1:
         clusters = ", ".join(of for of, _ in called)
         raise DataError(f"node {name!r} is in {clusters}: choose one cluster")

@@ -167,7 +167,7 @@ def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
     share = failed / ended if ended and failed is not None else None
     return Number(
         terms.FAILED_GPU_HOURS,
-        numbers.count(failed),
+        numbers.number(failed),
         f"{numbers.percent(share)} of all GPU-time",
         exact=failed,
         unit="GPU-hours",

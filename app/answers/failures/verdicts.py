@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,24 +33,6 @@ COLUMNS = tuple(
 )
 
 
-def rows(
-    store: Store,
-    selection: Selection,
-    *,
-    cause: str | None = None,
-    domain: str | None = None,
-    counted: bool = False,
-    limit: int = 10_000,
-) -> pd.DataFrame:
-    """Failed attempts with their verdicts; `counted`: those that the failure rate counts."""
-    attempts = failure_queries.verdict_rows(
-        store, selection, cause=cause, domain=domain, counted=counted, limit=limit
-    )
-    for column in ("evidence", "alternatives"):
-        attempts[column] = attempts[column].map(json.loads)
-    return attempts
-
-
 def summarised(store: Store, selection: Selection, *, conf_level: float = 0.90) -> FailureSummary:
     """Counts, shares and rates of failures by state, cause and domain."""
     counts = reliability_queries.failure_counts(store, selection)
@@ -79,7 +60,7 @@ def answer(
     limit: int = EVERYTHING,
 ) -> Answer:
     """One verdict an attempt, the latest first."""
-    listed = ask(rows, selection, cause=cause, domain=domain, limit=limit)
+    listed = ask(failure_queries.verdict_rows, selection, cause=cause, domain=domain, limit=limit)
     logged = ask(summarised, selection).n_logged
     known = "failure of nodes is" if logged == 1 else "failures of nodes are"
     note = f"{logged:,} {known} known without an attempt, and not listed"
@@ -102,7 +83,14 @@ def attempts(
     limit: int = EVERYTHING,
 ) -> Table:
     """The latest failed attempts, of one cause or domain or of those that the rate counts."""
-    listed = ask(rows, selection, cause=cause, domain=domain, counted=counted, limit=limit)
+    listed = ask(
+        failure_queries.verdict_rows,
+        selection,
+        cause=cause,
+        domain=domain,
+        counted=counted,
+        limit=limit,
+    )
     n = _counted(ask(summarised, selection), cause, domain, counted=counted)
     whole = Part("Failed attempts", attempts, (selection, cause, domain, counted), total=n)
     return replace(_table(listed), everything=whole)

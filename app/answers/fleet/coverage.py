@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import names
+from app.answers.fleet import clocks, names
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.fleet.coverage import Coverage
+    from app.answers.fleet.clocks import Contradiction
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -55,7 +56,11 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         sentence(shown),
         (number(shown, selection),),
         (chart(shown, selection), table(shown)),
-        (*_notes(shown), *names.notes(ask(names.names, selection))),
+        (
+            *_notes(shown),
+            *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
+            *names.notes(ask(names.names, selection)),
+        ),
         (terms.COVERAGE,),
         record=record(shown),
         sheet=shown.sources,
@@ -154,6 +159,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
+_TOLD_APART = ("names", "contradictions")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 _NO_TIMES = "no record of the file has a time"
 INGESTS = (
@@ -200,6 +206,8 @@ class Contents:
     """Rows of each table."""
     coverage: Coverage
     names: Names
+    contradictions: list[Contradiction]
+    """Sources whose clock or zone contradicts another's."""
 
 
 def contents(store: Store) -> Contents:
@@ -215,6 +223,7 @@ def contents(store: Store) -> Contents:
         tables=fleet.table_counts(store),
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
+        contradictions=clocks.contradictions(store, Selection()),
     )
 
 
@@ -227,9 +236,17 @@ def of_store(ask: Ask) -> Answer:
         f"{shown.published_at}, schema {shown.schema_version}"
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
         blocks=(_tables(shown), table(shown.coverage), names.table(shown.names)),
-        notes=(*(() if shown.checksum_holds else (DAMAGED,)), *names.notes(shown.names)),
-        record={key: value for key, value in vars(shown).items() if key != "names"}
-        | {"coverage": record(shown.coverage), **names.record(shown.names)},
+        notes=(
+            *(() if shown.checksum_holds else (DAMAGED,)),
+            *clocks.notes(shown.contradictions),
+            *names.notes(shown.names),
+        ),
+        record={
+            **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
+            "coverage": record(shown.coverage),
+            "clock_offsets": clocks.record(shown.contradictions),
+            **names.record(shown.names),
+        },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )
 

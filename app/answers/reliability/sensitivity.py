@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.frames import DEFINITION
-from analytics.reliability.mttf import mttf_report
 from analytics.reliability.sensitivity import WITH_UNKNOWNS, Sensitivity, sensitivity
 from app.answers.content import Table
 from app.words import numbers, terms
 from app.words.cells import Column
-from data.queries import fleet, reliability
+from data.queries import fleet
 from data.queries import sensitivity as queries
 
 if TYPE_CHECKING:
@@ -36,13 +35,10 @@ COLUMNS = (
 def measured(
     store: Store, selection: Selection, *, conf_level: float = 0.90, seed: int = 0
 ) -> Sensitivity:
-    """The rate of a selection by every definition; by its own it is that of the page."""
-    counts = reliability.failure_counts(store, selection)
-    own = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=())
+    """The rate of a selection by every definition."""
     return sensitivity(
         queries.judged_days(store, selection),
         queries.exposure_days(store, selection),
-        known={selection.definition: own.rate},
         conf_level=conf_level,
         seed=seed,
     )
@@ -102,8 +98,13 @@ def record(found: Sensitivity) -> list[dict[str, Any]]:
 
 
 def _note(found: Sensitivity) -> Iterator[str]:
-    """What the last row rests on."""
+    """What `paper` and the last row rest on."""
     unknowns = found.unexplained
+    if found.unchecked:
+        yield (
+            f"No health event is known: of {numbers.counted(found.unchecked, 'attempt')} that "
+            "ended FAILED, paper can count none."
+        )
     if not unknowns.unexplained:
         yield "No failed attempt is without a known cause."
         return

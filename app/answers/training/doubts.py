@@ -25,9 +25,10 @@ def doubts(analysis: StragglerAnalysis) -> Iterator[str]:
     for one in offsets[:MOST_NAMED]:
         label = "" if one.rank is None else f" (rank {one.rank})"
         side = "ahead of" if one.offset_ms > 0 else "behind"
+        drift = f", drifting by {numbers.number(one.drift_ms)} ms," if one.drift_ms else ""
         yield (
             f"The clock of dp rank {one.dp_rank}, stage {one.stage}{label} was "
-            f"{numbers.number(abs(one.offset_ms))} ms {side} the others and was set right: "
+            f"{numbers.number(abs(one.offset_ms))} ms {side} the others{drift} and was set right: "
             "transfers end on all their members at once."
         )
     if len(offsets) > MOST_NAMED:

@@ -160,10 +160,9 @@ def _add_notes(
     """GPU-hours with their interval, and the share, right of each bar."""
     text, muted = template.PALETTES[mode].text, template.PALETTES[mode].muted
     share = {"xanchor": "right", "xshift": 64}
-    level = numbers.percent(ledger.conf_level)
     notes = [
         buckets.note("share", -0.5, muted, yanchor="bottom", **share),
-        buckets.note(f"GPU-hours ({level} interval)", -0.5, muted, xshift=76, yanchor="bottom"),
+        buckets.note(f"GPU-hours ({_levels(ledger)})", -0.5, muted, xshift=76, yanchor="bottom"),
     ]
     for y, row in enumerate(rows):
         ratio = abs(row.to_ratio - row.from_ratio)
@@ -175,14 +174,21 @@ def _add_notes(
     chart.update_layout(annotations=notes)
 
 
+def _levels(ledger: GoodputLedger) -> str:
+    """What the bounds beside the bars are."""
+    wide = [each.gpu_hours for each in ledger.buckets if each.gpu_hours.has_width]
+    if any(hours.assumed for hours in wide):
+        return "assumed range" if all(hours.assumed for hours in wide) else "interval or range"
+    return f"{numbers.percent(ledger.conf_level)} interval"
+
+
 def _says(row: Step) -> str:
     """What a bar says on hover."""
     if row.bucket is None:
         return f"<b>{row.title}</b>: {numbers.percent(row.to_ratio)}"
     bucket = row.bucket
     spread = numbers.spread(bucket.gpu_hours)
-    level = numbers.percent(bucket.gpu_hours.conf_level)
-    basis = f"{spread} ({level})" if spread else "as recorded"
+    basis = f"{spread} ({numbers.level(bucket.gpu_hours)})" if spread else "as recorded"
     return (
         f"<b>{row.title}</b>: {numbers.number(bucket.gpu_hours.value)} GPU-hours, {basis}<br>"
         f"{numbers.percent(bucket.ratio.value)} · click for its rows"

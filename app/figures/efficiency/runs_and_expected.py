@@ -1,4 +1,4 @@
-"""What did runs get out of their time, beside what their failure rate lets expect?"""
+"""What did runs get out of their time, beside what their interruptions let expect?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.ettr import measured_and_expected, run_gpu_hours
+from analytics.efficiency.beside_expected import measured_and_expected
+from analytics.efficiency.ettr import run_gpu_hours
 from app.figures import template
 from app.words import numbers
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from analytics.efficiency.ettr import EttrReport, ExpectedCurve
+    from analytics.efficiency.beside_expected import ExpectedCurve
+    from analytics.efficiency.ettr import EttrReport
     from app.figures.template import Mode, Palette
 
 HEIGHT = 430
@@ -71,7 +73,7 @@ def frame(report: EttrReport, curve: ExpectedCurve | None) -> pd.DataFrame:
 
 
 def _add_curve(chart: go.Figure, curve: ExpectedCurve, palette: Palette) -> None:
-    """The expected ETTR of a long run and of one as long as the median, each with its band."""
+    """The expected ETTR of a long run and of one as long as the mean, each with its band."""
     hours = (curve.settings.run_days or 0.0) * 24
     names = ("expected, long run", f"expected, run of<br>{numbers.duration(hours)} of training")
     looks = (("solid", "bottom"), ("dot", "top"))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 HELP = {
     "gpus": "Size of the job: that of the largest run here.",
-    "rate": "Failures per 1,000 node-days: as measured here where it is known, else RSC-1's 6.5.",
+    "rate": "Failures per 1,000 node-days: as measured here; its upper bound where none was "
+    "seen, RSC-1's 6.5 where it is unknown.",
     "restart": "From a start to the first step, each time.",
     "write": "How long training stands still for one checkpoint.",
     "interval": "Training between two checkpoints. Empty: as runs here do, or are taken to.",
@@ -30,7 +31,13 @@ def show(scope: Scope) -> None:
     """Inputs with the store's values, the forms side by side, what moves them."""
     st.header("What would change it", anchor=False)
     with notice.explained():
-        answer = expected.answer(_settings(ettr.job_like_runs(ask, scope.selection)))
+        usual = ettr.job_like_runs(ask, scope.selection)
+        asked = _settings(usual)
+        of_store = round(usual.rate_per_1000_node_days, 3) == asked.rate_per_1000_node_days
+        answer = expected.answer(
+            asked,
+            rate_per_1000_node_days=ettr.failure_rate(ask, scope.selection) if of_store else None,
+        )
         forms, slopes = st.columns(2, gap="large")
         with forms:
             page.blocks([answer.table("ettr_by_form")], scope, titled=False)

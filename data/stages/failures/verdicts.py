@@ -44,7 +44,8 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
               reason, n_nodes, coalesce(lost.node, failed_node) AS failed_node,
               failed_node IS NOT NULL AS names_node,
               {ENDED_BY_USER} AS ended_by_user,
-              {_CRITICAL if near else "NULL::BOOLEAN"} AS critical_check,
+              {_CRITICAL if "health_events" in context.filled else "NULL::BOOLEAN"}
+                AS critical_check,
               CASE WHEN n_nodes = 1 AND NOT contains(node_list, '[')
                 THEN coalesce(alone.node, node_list) END AS only_node
             FROM jobs

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.efficiency.attempt_time import SHOWN, Held, attempt_time, daily_rows
+from analytics.efficiency.attempt_days import Held, daily_rows, own_of_run
+from analytics.efficiency.attempt_time import SHOWN, attempt_time
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from analytics.reliability.failure_rate import size_label
@@ -49,22 +50,27 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     """Divides the running time of every attempt with GPUs."""
     _windows(connection)
     _losses(connection, said)
-    arrays = _attempts(connection)
     progress, observed = _progress(connection)
+    arrays = _attempts(connection, by_run=not observed.empty)
     shown = progress.set_index("id")[list(SHOWN.values())].astype(float).dropna(how="all")
     by_metrics = pd.Index(arrays["id"]).isin(shown.index)
     wasted = _wasted(connection, arrays["id"])
     parts, daily, notes = [], [], {}
     for name, assumed in (("several_nodes", SEVERAL_NODES), ("one_node", ONE_NODE)):
         several, stated = name == "several_nodes", getattr(runs, name)
+        of_class = observed[observed["several"].eq(several)]
         known = habits(
-            observed[observed["several"].eq(several)],
+            of_class,
             stated={quantity: getattr(stated, quantity) for quantity in QUANTITIES},
             assumed=assumed,
+            # How often jobs on one node save follows all runs observed, by their size.
+            intervals=of_class if several else observed,
         )
         notes[name] = known.record
+        together = known.models and not known.costless
+        apart = together or (arrays["loss"] >= 0) | by_metrics | (wasted > 0)
         for chosen in _chunks(
-            arrays["several"] == several, (arrays["loss"] >= 0) | by_metrics | (wasted > 0)
+            arrays["several"] == several, apart, arrays["run"] if known.models else None
         ):
             held = Held(**{each.name: arrays[each.name][chosen] for each in fields(Held)})
             waste = wasted[chosen] if wasted[chosen].any() else None
@@ -72,8 +78,15 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
             if by_metrics[chosen].any():
                 own = shown.reindex(arrays["id"][chosen])
                 measured = {column: own[column].to_numpy() for column in SHOWN.values()}
-            time = attempt_time(held.ran_s, held.loss >= 0, known, measured, waste)
-            daily.append(daily_rows(held, time))
+            time = attempt_time(
+                held.ran_s, held.loss >= 0, known, measured, waste, n_gpus=held.n_gpus
+            )
+            of_run = None
+            if known.models:
+                of_run = own_of_run(
+                    arrays["run"][chosen], arrays["lost_to"][chosen], held.n_gpus, time
+                )
+            daily.append(daily_rows(held, time, of_run))
             rows = time.per_attempt().assign(
                 id=arrays["id"][chosen], ran_s=held.ran_s, basis=known.basis,
                 measured=by_metrics[chosen],
@@ -87,11 +100,21 @@ def attempt_rows(connection: duckdb.DuckDBPyConnection, runs: Runs, said: Said) 
     )
 
 
-def _chunks(of_class: NDArray[np.bool_], apart: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-    """Places of a class, those set apart first; a stretch of either at a time, at least one."""
-    for rows in (np.flatnonzero(of_class & apart), np.flatnonzero(of_class & ~apart)):
-        for first in range(0, max(len(rows), 1), CHUNK):
-            yield rows[first : first + CHUNK]
+def _chunks(
+    of_class: NDArray[np.bool_],
+    apart: NDArray[np.bool_] | bool,
+    runs: NDArray[np.uint64] | None,
+) -> Iterator[NDArray[np.int64]]:
+    """Places of a class, those set apart first; a stretch of either at a time, at least one.
+
+    Where codes of runs are given, no stretch cuts a run.
+    """
+    for rows in (np.flatnonzero(of_class & apart), np.flatnonzero(of_class & ~np.asarray(apart))):
+        cuts = np.arange(CHUNK, len(rows), CHUNK)
+        if runs is not None and len(cuts):
+            rows = rows[np.argsort(runs[rows], kind="stable")]
+            cuts = np.unique(np.searchsorted(runs[rows], runs[rows][cuts]))
+        yield from np.split(rows, cuts)
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> None:
@@ -122,19 +145,23 @@ def _losses(connection: duckdb.DuckDBPyConnection, said: Said) -> None:
     )
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE ledger_loss AS
-           SELECT row_number() OVER (ORDER BY bucket, cause) - 1 AS code, * FROM (
+           SELECT row_number() OVER (ORDER BY bucket, cause) - 1 AS code,
+             dense_rank() OVER (ORDER BY bucket) - 1 AS lost_to, * FROM (
              SELECT DISTINCT bucket, cause FROM interrupted)"""
     )
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE attempt_loss AS
-           SELECT id, min(code) AS code FROM interrupted JOIN ledger_loss
+           SELECT id, min(code) AS code, arg_min(lost_to, code) AS lost_to
+           FROM interrupted JOIN ledger_loss
              ON ledger_loss.bucket = interrupted.bucket
              AND ledger_loss.cause IS NOT DISTINCT FROM interrupted.cause GROUP BY id"""
     )
 
 
-def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
-    """Attempts with GPUs that ran, as arrays."""
+def _attempts(connection: duckdb.DuckDBPyConnection, *, by_run: bool) -> Arrays:
+    """Attempts with GPUs that ran, as arrays; on demand with codes of their runs and losses."""
+    codes = """, hash(jobs.cluster, coalesce(run_id, attempt_key)) AS run,
+               coalesce(attempt_loss.lost_to, -1) AS lost_to"""
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE ledger_group AS
            SELECT row_number() OVER () - 1 AS code, * FROM (
@@ -154,6 +181,7 @@ def _attempts(connection: duckdb.DuckDBPyConnection) -> Arrays:
              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, ledger_group.code AS "group",
              coalesce(attempt_loss.code, -1) AS loss, begin_s AS counted_from_s,
              {SEVERAL} AS several, several OR jobs.rowid IN (FROM small_of_run) AS of_run
+             {codes if by_run else ""}
            FROM jobs JOIN ledger_window USING (cluster)
            JOIN ledger_group ON ledger_group.cluster = jobs.cluster
              AND ledger_group.partition IS NOT DISTINCT FROM jobs.partition
@@ -172,7 +200,7 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
              checkpoint_s FROM training_metrics WHERE attempt_key IS NOT NULL"""
     ).df()
     attempts = connection.execute(
-        f"""SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at,
+        f"""SELECT jobs.rowid AS id, cluster, attempt_key, run_id, start_at, end_at, n_gpus,
              coalesce({SEVERAL}, false) AS several
            FROM jobs JOIN (SELECT cluster, gpus_per_node FROM clusters) USING (cluster)
            SEMI JOIN (
@@ -181,10 +209,9 @@ def _progress(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, pd.D
            WHERE start_at IS NOT NULL"""
     ).df()
     progress = attempt_progress(steps, attempts)
-    several = attempts.groupby(["cluster", "run_id"], dropna=False)["several"].any()
-    observed = run_habits(progress).merge(
-        several.reset_index(), on=["cluster", "run_id"], how="left"
-    )
+    of_run = attempts.groupby(["cluster", "run_id"], dropna=False)
+    sizes = of_run.agg(several=("several", "any"), n_gpus=("n_gpus", "max"))
+    observed = run_habits(progress).merge(sizes.reset_index(), on=["cluster", "run_id"], how="left")
     keys = ["cluster", "attempt_key"]
     return progress.merge(attempts[["id", *keys]], on=keys), observed
 
@@ -241,27 +268,31 @@ def write_ledger(
              SELECT day, "group", loss, part, sum(gpu_seconds) AS gpu_seconds,
                sum(lower_gpu_seconds) AS lower_gpu_seconds,
                sum(upper_gpu_seconds) AS upper_gpu_seconds,
+               sum(shared_gpu_seconds) AS shared_gpu_seconds,
+               sum(habit_gpu_s2) AS habit_gpu_s2,
                sum(variance_gpu_s2) AS variance_gpu_s2, sum(n_attempts) AS n_attempts,
                sum(rule_gpu_seconds) AS rule_gpu_seconds
              FROM attempt_time GROUP BY ALL)
            SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, partition, account,
              size_class, n_gpus, coalesce(ledger_loss.bucket, part) AS bucket, cause,
              CAST(gpu_seconds AS BIGINT) AS gpu_seconds,
-             CAST(least(floor(lower_gpu_seconds), gpu_seconds) AS BIGINT) AS lower_gpu_seconds,
-             CAST(greatest(ceil(upper_gpu_seconds), gpu_seconds) AS BIGINT) AS upper_gpu_seconds,
-             variance_gpu_s2, CAST(n_attempts AS BIGINT) AS n_attempts,
+             CAST(lower_gpu_seconds AS BIGINT) AS lower_gpu_seconds,
+             CAST(upper_gpu_seconds AS BIGINT) AS upper_gpu_seconds,
+             shared_gpu_seconds, habit_gpu_s2, variance_gpu_s2,
+             CAST(n_attempts AS BIGINT) AS n_attempts,
              CAST(rule_gpu_seconds AS BIGINT) AS rule_gpu_seconds
            FROM summed JOIN ledger_group ON ledger_group.code = summed.group
            JOIN ledger_size USING (n_gpus)
            LEFT JOIN ledger_loss ON ledger_loss.code = summed.loss
-           WHERE gpu_seconds > 0 OR upper_gpu_seconds > 0 OR rule_gpu_seconds IS NOT NULL
+           WHERE gpu_seconds > 0 OR upper_gpu_seconds > 0 OR n_attempts > 0
+             OR rule_gpu_seconds IS NOT NULL
            ORDER BY day, cluster"""
     )
     connection.execute(
         """INSERT INTO gpu_time BY NAME
            SELECT DATE '1970-01-01' + CAST(day AS INTEGER) AS day, cluster, bucket, gpu_seconds,
              gpu_seconds AS lower_gpu_seconds, gpu_seconds AS upper_gpu_seconds,
-             0.0 AS variance_gpu_s2
+             0.0 AS shared_gpu_seconds, 0.0 AS habit_gpu_s2, 0.0 AS variance_gpu_s2
            FROM fleet_time WHERE gpu_seconds > 0 ORDER BY day, cluster, bucket"""
     )
     for name in ("ledger_size", "attempt_time", "fleet_time"):
@@ -308,7 +339,8 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
                CASE WHEN count(*) = count(waited_s) THEN CAST(sum(waited_s) AS BIGINT) END
                  AS queued_s,
                CAST(sum(ran_s) AS BIGINT) AS scheduled_s, {seconds},
-               sum(variance_s2) AS variance_productive_s2,
+               sum(shared_productive_s) AS shared_productive_s,
+               sum(variance_s2) + pow(sum(own_productive_s), 2) AS variance_productive_s2,
                CASE WHEN bool_and(measured) FILTER (ran_s > 0) THEN 'training_metrics'
                  ELSE any_value(basis) END AS basis
              FROM attempt GROUP BY cluster, run_id)

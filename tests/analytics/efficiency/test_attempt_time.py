@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.efficiency.attempt_time import PARTS, attempt_time
-from analytics.efficiency.habits import Habit, Habits
+from analytics.efficiency.habits import OBSERVED, SEVERAL_NODES, Habit, Habits, habits
 
 HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
 
@@ -133,3 +134,53 @@ def test_what_stragglers_waste_is_taken_from_productive_time_alone() -> None:
     kept = 10_000 - 300 - 120 - 1830
     assert found.value["straggler"][0] == round(kept / 4)
     assert found.value["productive"][0] == kept - round(kept / 4)
+
+
+def observed_habits(n: int, *, seed: int = 0) -> Habits:
+    """What n runs that differ show."""
+    rng = np.random.default_rng(seed)
+    columns = {"checkpoint_interval_s": 7.5, "checkpoint_write_s": 4.0, "restart_s": 6.0}
+    shown = pd.DataFrame({name: rng.lognormal(at, 0.5, n) for name, at in columns.items()})
+    others = dict.fromkeys(set(OBSERVED) - set(columns), 5.0) | {"n_gpus": 64}
+    return habits(shown.assign(**others), stated={}, assumed=SEVERAL_NODES)
+
+
+def test_parts_are_means_over_the_habits_of_a_further_run() -> None:
+    known = observed_habits(200)
+    size = np.array([64])
+    found = attempt_time(np.array([2_000_000]), np.array([True]), known, n_gpus=size)
+    rng = np.random.default_rng(1)
+    drawn = [
+        np.exp(
+            model.location(size)[0]
+            + rng.normal(size=4000) * (model.shared_var(size)[0] + model.own_var) ** 0.5
+        )
+        for model in (known.models[name] for name in ("interval_s", "write_s", "restart_s"))
+    ]
+    interval, write, restart = drawn
+    wanted = {
+        "startup": restart,
+        "checkpoint": 2_000_000 * write / (interval + write),
+        "lost": (interval**2 / 2 + interval * write) / (interval + write),
+    }
+    for part, seconds in wanted.items():
+        assert found.value[part][0] == pytest.approx(seconds.mean(), rel=0.05), part
+        spread = np.hypot(found.shared[part][0], found.own[part][0])
+        assert spread == pytest.approx(seconds.std(), rel=0.15), part
+        assert found.lower[part][0] == found.value[part][0] == found.upper[part][0]
+
+
+def test_what_no_run_shows_stays_an_assumption_beside_what_runs_show() -> None:
+    shown = pd.DataFrame({name: [np.nan] * 3 for name in OBSERVED}).assign(
+        n_gpus=64, restart_s=[200.0, 400.0, 300.0], n_restarts=4, sd_restart_s=20.0
+    )
+    known = habits(shown, stated={}, assumed=SEVERAL_NODES)
+    found = attempt_time(np.array([50_000]), np.array([True]), known, n_gpus=np.array([64]))
+    assert found.lower["startup"][0] == found.value["startup"][0] == found.upper["startup"][0]
+    assert found.own["startup"][0] > 0
+    assert found.lower["lost"][0] < found.value["lost"][0] < found.upper["lost"][0]
+
+
+def test_sizes_are_asked_for_where_habits_have_models() -> None:
+    with pytest.raises(ValueError, match="n_gpus"):
+        attempt_time(np.array([10]), np.array([True]), observed_habits(3))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.efficiency.attempt_time import Held, attempt_time, daily_rows
-from analytics.efficiency.habits import Habit, Habits
+from analytics.efficiency.attempt_days import Held, daily_rows, own_of_run
+from analytics.efficiency.attempt_time import attempt_time
+from analytics.efficiency.habits import OBSERVED, SEVERAL_NODES, Habit, Habits, habits
 
 DAY = 86_400
 HABIT = Habit(3600, 60, 300)
@@ -45,6 +47,10 @@ def test_days_sum_to_the_attempts_to_the_second(rows: list[tuple[int, int, int, 
     for part in ("productive", "checkpoint", "startup", "lost"):
         in_days = daily.loc[daily["part"].eq(part), "gpu_seconds"].sum()
         assert in_days == (time.value[part] * found.n_gpus).sum()
+        for side, bound in (("lower", time.lower), ("upper", time.upper)):
+            of_part = daily.loc[daily["part"].eq(part), f"{side}_gpu_seconds"].sum()
+            struck = found.loss >= 0 if part == "lost" else True
+            assert of_part == (bound[part] * found.n_gpus * struck).sum()
     assert daily["gpu_seconds"].ge(0).all()
     lost = daily[daily["part"].eq("lost")]
     assert lost["n_attempts"].sum() == (found.loss >= 0).sum()
@@ -87,6 +93,38 @@ def test_the_paper_counts_half_an_hour_at_most() -> None:
     found = held((0, 1000, 8, 0, 0), (0, 9000, 4, 0, 0))
     daily = daily_rows(found, attempt_time(found.ran_s, np.array([True, True]), KNOWN))
     assert daily["rule_gpu_seconds"].sum() == 1000 * 8 + 1800 * 4
+
+
+def test_bounds_of_a_loss_lie_on_the_day_on_which_it_was_lost() -> None:
+    """Two thousand seconds lost at the end of three days are bounded there, not on all days."""
+    found = held((100, 2 * DAY + 50_000, 8, 0, 0))
+    narrow = Habits(HABIT, (Habit(3400, 60, 300), Habit(3800, 60, 300)) * 2, "configured", 0, None)
+    time = attempt_time(found.ran_s, np.array([True]), narrow)
+    lost = daily_rows(found, time).query("part == 'lost'").set_index("day")
+    names = ["lower_gpu_seconds", "gpu_seconds", "upper_gpu_seconds"]
+    whole = [int(of["lost"][0]) * 8 for of in (time.lower, time.value, time.upper)]
+    assert lost.loc[2, names].tolist() == lost[names].sum().tolist() == whole
+    assert whole[2] - whole[0] < 0.15 * whole[1]
+
+
+def test_the_variance_of_a_run_by_its_habit_adds_up_over_its_days_and_attempts() -> None:
+    rng = np.random.default_rng(0)
+    shown = pd.DataFrame({name: rng.lognormal(7, 0.5, 9) for name in OBSERVED[1:4]}).assign(
+        n_gpus=64, **dict.fromkeys(OBSERVED[4:], 5.0)
+    )
+    known = habits(shown, stated={}, assumed=SEVERAL_NODES)
+    found = held((0, 2 * DAY, 64, 0, 0), (3 * DAY, 5000, 64, 0, 1), (4 * DAY, DAY, 64, 0, -1))
+    time = attempt_time(found.ran_s, found.loss >= 0, known, n_gpus=found.n_gpus)
+    runs = np.array([7, 7, 8])
+    daily = daily_rows(found, time, own_of_run(runs, found.loss, found.n_gpus, time))
+    sums = daily.groupby("part")[["habit_gpu_s2", "shared_gpu_seconds"]].sum()
+    own = time.own["startup"] * 64
+    wanted = (own[0] + own[1]) ** 2 + own[2] ** 2
+    assert sums.loc["startup", "habit_gpu_s2"] == pytest.approx(wanted)
+    lost = time.own["lost"] * 64  # to two buckets: each adds up by itself
+    assert sums.loc["lost", "habit_gpu_s2"] == pytest.approx(lost[0] ** 2 + lost[1] ** 2)
+    shared = (time.shared["checkpoint"] * 64).sum()
+    assert sums.loc["checkpoint", "shared_gpu_seconds"] == pytest.approx(shared)
 
 
 def test_variance_grows_with_the_square_of_gpus() -> None:

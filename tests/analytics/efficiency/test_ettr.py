@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def run(run_id: str = "1", **more: Any) -> dict[str, Any]:
         "n_jobs": 1, "n_attempts": 1, "n_interruptions": 0, "n_failures": 0, "first_submit_at": AT,
         "first_start_at": AT, "last_end_at": AT, "queued_s": 1000, "scheduled_s": 9000,
         "productive_s": 8000, "startup_s": 300, "checkpoint_s": 100, "lost_s": 600,
-        "variance_productive_s2": 0.0, "basis": "assumed",
+        "variance_productive_s2": 0.0, "shared_productive_s": 0.0, "basis": "assumed",
     } | more  # fmt: skip
     bounds = {f"{side}_productive_s": found["productive_s"] for side in ("lower", "upper")}
     return bounds | found
@@ -53,9 +54,10 @@ def test_bounds_join_what_is_assumed_and_chance_and_stay_possible() -> None:
 def test_chance_averages_out_over_runs() -> None:
     one = report(run("0", variance_productive_s2=500.0**2))
     many = report(*(run(str(i), variance_productive_s2=500.0**2) for i in range(100)))
-    assert one.ettr.lower is not None
-    assert many.ettr.lower is not None
-    assert (0.8 - many.ettr.lower) == pytest.approx((0.8 - one.ettr.lower) / 10)
+    assert one.of_these_runs.lower is not None
+    assert many.of_these_runs.lower is not None
+    reach = 0.8 - one.of_these_runs.lower
+    assert (0.8 - many.of_these_runs.lower) == pytest.approx(reach / 10)
 
 
 def test_sizes_and_weeks_stand_in_their_order() -> None:
@@ -64,7 +66,7 @@ def test_sizes_and_weeks_stand_in_their_order() -> None:
         run("3", n_gpus=200, first_start_at=AT + pd.Timedelta(days=7)),
     )  # fmt: skip
     assert [each.group for each in found.by_size] == ["9-16", "129-256", "513-1024"]
-    assert [(each.group, each.n_runs) for each in found.by_week] == [
+    assert [(each.group, each.totals.n_runs) for each in found.by_week] == [
         ("2026-W02", 2),
         ("2026-W03", 1),
     ]
@@ -105,3 +107,81 @@ def test_a_run_without_a_known_wait_is_left_out_and_counted() -> None:
     found = report(run("1"), run("2", queued_s=None))
     assert (found.n_runs, found.ettr.value) == (1, 0.8)
     assert any("1 run is left out" in note for note in found.notes)
+
+
+def drawn(n: int, seed: int = 1) -> list[dict[str, Any]]:
+    """Runs whose ETTR and GPU-time differ, all parts as records fix them."""
+    rng = np.random.default_rng(seed)
+    hours = rng.lognormal(2.5, 1.0, n)
+    return [
+        run(str(i), n_gpus=8 * int(g), queued_s=3600 * h * q, scheduled_s=3600 * h,
+            productive_s=3600 * h * r, first_start_at=AT + pd.Timedelta(days=i % 20))
+        for i, (h, g, q, r) in enumerate(
+            zip(hours, rng.integers(65, 129, n), rng.exponential(0.2, n), rng.beta(20, 2, n),
+                strict=True)
+        )
+    ]  # fmt: skip
+
+
+def test_the_interval_holds_the_sampling_of_runs() -> None:
+    """39 runs of 513 to 1,024 GPUs: about the interval that resampling the runs gives."""
+    rows = pd.DataFrame(drawn(39))
+    found = report(*rows.to_dict("records")).by_size[0]
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, 39, (2000, 39))
+    weight = rows["n_gpus"].to_numpy()[places]
+    productive = (weight * rows["productive_s"].to_numpy()[places]).sum(axis=1)
+    available = (rows["queued_s"] + rows["scheduled_s"]).to_numpy()[places]
+    low, high = np.quantile(productive / (weight * available).sum(axis=1), [0.05, 0.95])
+    assert found.ettr.n == 39
+    assert found.ettr.upper - found.ettr.lower == pytest.approx(high - low, rel=0.3)
+    assert found.of_these_runs.upper - found.of_these_runs.lower == pytest.approx(0.0, abs=1e-12)
+
+
+def test_intervals_of_every_level_nest_wherever_an_ettr_stands() -> None:
+    wide = {"lower_productive_s": 7000, "upper_productive_s": 8900}
+    rows = [row | {"variance_productive_s2": 900.0**2} for row in drawn(12)] + [run("w", **wide)]
+    levels = [report(*rows, conf_level=level) for level in (0.5, 0.9, 0.99)]
+    for narrow, wider in pairwise(levels):
+        pairs = [
+            (narrow.ettr, wider.ettr),
+            (narrow.of_these_runs, wider.of_these_runs),
+            (narrow.mean_wait_hours, wider.mean_wait_hours),
+            *((a.ettr, b.ettr) for groups in ("by_size", "by_week")
+              for a, b in zip(getattr(narrow, groups), getattr(wider, groups), strict=True)
+              if a.totals.n_runs > 1),
+        ]  # fmt: skip
+        for inner, outer in pairs:
+            assert outer.lower < inner.lower <= inner.value <= inner.upper < outer.upper
+        assert (wider.by_run["lower"] <= narrow.by_run["lower"]).all()
+        assert (wider.by_run["lower"] < narrow.by_run["lower"]).any()
+
+
+def test_what_is_assumed_has_no_level_and_says_so() -> None:
+    wide = {"lower_productive_s": 7000, "upper_productive_s": 8900}
+    found = report(run("1", **wide), run("2", n_gpus=512), run("3", n_gpus=600))
+    assert (found.ettr.conf_level, found.ettr.assumed) == (None, True)
+    assert [each.ettr.conf_level for each in found.by_size] == [None, 0.9, 0.9]
+    assert found.median.conf_level is None
+    assert any("has no probability" in note for note in found.notes)
+    assert not any("no probability" in note for note in report(run("1"), run("2")).notes)
+
+
+def test_one_run_has_no_sampling_interval_and_says_so() -> None:
+    found = report(run(variance_productive_s2=500.0**2))
+    assert found.ettr == found.of_these_runs
+    assert any("One run says nothing of how runs differ" in note for note in found.notes)
+
+
+def test_runs_that_lost_nothing_have_no_sampling_interval() -> None:
+    whole = {"queued_s": 0, "productive_s": 9000}
+    found = report(run("1", **whole), run("2", **whole)).ettr
+    assert (found.value, found.lower, found.upper) == (1.0, None, None)
+
+
+def test_the_mean_wait_is_over_all_starts_and_the_median_over_runs() -> None:
+    quick = [run(str(i), queued_s=600, n_attempts=1) for i in range(8)]
+    found = report(*quick, run("s", queued_s=36_000, n_attempts=2))
+    assert found.wait_hours.value == pytest.approx(1 / 6)
+    assert found.mean_wait_hours.value == pytest.approx((8 * 600 + 36_000) / 10 / 3600)
+    assert found.mean_wait_hours.lower < found.mean_wait_hours.value < found.mean_wait_hours.upper

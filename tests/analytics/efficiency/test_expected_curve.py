@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.efficiency.ettr import expected_curve
+from analytics.efficiency.beside_expected import expected_curve
 from analytics.efficiency.expected_ettr import EttrSettings, expected_ettr
 from analytics.efficiency.habits import Habit
 from analytics.estimate import Estimate, unknown

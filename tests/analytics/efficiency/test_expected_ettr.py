@@ -72,16 +72,19 @@ def test_the_mttf_of_the_job_is_the_published_one(row: dict[str, str]) -> None:
 
 
 def test_published_figures_that_contradict_their_own_formula_are_told() -> None:
-    small, node, large = PUBLISHED_INCONSISTENCIES
+    small, node, scale, largest, large = PUBLISHED_INCONSISTENCIES
+    assert (scale.paper, scale.unit, largest.paper, largest.unit) == (10.0, "h", 15.0, "min")
+    assert scale.own_formula == pytest.approx(7.21, abs=0.005)
+    assert largest.own_formula == pytest.approx(17.7, abs=0.05)
     assert (small.paper, small.unit) == (7.9, "h")
     assert small.own_formula == pytest.approx(28.85, abs=0.005)
     assert (node.paper, node.unit) == (47.7, "d")
     assert node.own_formula == pytest.approx(153.8, abs=0.05)
     assert large.paper == 0.5
     assert large.own_formula == pytest.approx(0.685, abs=0.0005)
-    for each in (small, node):
+    for each in (small, node, scale, largest):
         implied = 6.5 * each.own_formula / each.paper
-        assert f"{implied:.1f} failures per 1,000 node-days" in each.remark
+        assert f"{implied:#.3g} failures per 1,000 node-days" in each.remark
     needed = 0.5 / (12_500 * 0.00234 / 1440)
     assert f"u0 + dt/2 = {needed:.1f} min" in large.remark
 
@@ -238,7 +241,8 @@ def test_where_nothing_fails_only_writes_and_the_start_cost() -> None:
     found = expected_ettr(replace(JOB, rate_per_1000_node_days=0.0))
     assert (found.v1, found.v2, found.full, found.exact) == (1.0, 1.0, 1.0, 1.0)
     assert (found.mttf_hours, found.interval_min, found.optimal_interval_min) == (None, None, None)
-    assert any("Nothing fails" in note for note in found.notes)
+    assert any("which no record shows" in note for note in found.notes)
+    assert not any("never needed" in note for note in found.notes)
     given = expected_ettr(replace(JOB, rate_per_1000_node_days=0.0, interval_min=60.0, run_days=1))
     assert given.exact == pytest.approx(60 / 65)
     assert given.exact_of_run == pytest.approx(1440 / (1440 * 65 / 60 + 5 + 2))

@@ -22,6 +22,7 @@ def row(bucket: str, seconds: int, **more: Any) -> dict[str, Any]:
     return {
         "cluster": "a", "bucket": bucket, "cause": None, "gpu_seconds": seconds,
         "lower_gpu_seconds": seconds, "upper_gpu_seconds": seconds, "variance_gpu_s2": 0.0,
+        "shared_gpu_seconds": 0.0, "habit_gpu_s2": 0.0,
         "n_attempts": None, "rule_gpu_seconds": None,
     } | more  # fmt: skip
 
@@ -63,6 +64,38 @@ def test_intervals_join_what_is_assumed_and_chance_and_stay_within_the_total() -
     assert lost.gpu_hours.upper == found.total_gpu_hours
     pcie = next(loss for loss in found.losses if loss.cause == "pcie")
     assert pcie.gpu_hours.upper == pytest.approx((7200 + 1.6449 * 900) / 3600, rel=1e-3)
+
+
+def test_an_assumed_range_has_no_level_and_a_statistical_one_widens_with_it() -> None:
+    rows = (
+        row("lost_work", 36_000, variance_gpu_s2=3600.0**2, n_attempts=9, rule_gpu_seconds=0),
+        row("startup", 36_000, lower_gpu_seconds=1800, n_attempts=9),
+        row("productive", 360_000),
+    )
+    widths = []
+    for level in (0.5, 0.9, 0.99):
+        found = ledger(*rows, conf_level=level)
+        lost, startup = found.bucket("lost_work"), found.bucket("startup")
+        assert lost is not None
+        assert startup is not None
+        assert (lost.gpu_hours.conf_level, startup.gpu_hours.conf_level) == (level, None)
+        assert (lost.gpu_hours.assumed, startup.gpu_hours.assumed) == (False, True)
+        widths.append(lost.gpu_hours.upper - lost.gpu_hours.lower)  # type: ignore[operator]
+    assert widths == sorted(widths)
+    assert widths[0] < widths[2] / 3
+
+
+def test_what_runs_have_in_common_does_not_average_out() -> None:
+    def relative_width(**more: Any) -> float:
+        rows = [row("startup", 3600, n_attempts=1, **more) for _ in range(100)]
+        bucket = ledger(*rows, row("productive", 10**6)).bucket("startup")
+        assert bucket is not None
+        hours = bucket.gpu_hours
+        return (hours.upper - hours.lower) / hours.value  # type: ignore[operator]
+
+    own, shared = relative_width(habit_gpu_s2=720.0**2), relative_width(shared_gpu_seconds=720.0)
+    assert own == pytest.approx(2 * 1.645 * 0.2 / 10, rel=0.02)
+    assert shared == pytest.approx(2 * 1.645 * 0.2, rel=0.02)
 
 
 def test_what_records_fix_has_no_spread() -> None:

@@ -6,13 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.efficiency.habits import ONE_NODE, SEVERAL_NODES, Habit, habits
+from analytics.efficiency.habits import (
+    OBSERVED,
+    ONE_NODE,
+    SEVERAL_NODES,
+    Habit,
+    habits,
+    recorded_habits,
+)
 
-COLUMNS = ["checkpoint_interval_s", "checkpoint_write_s", "restart_s"]
 
-
-def observed(*runs: tuple[float, float, float]) -> pd.DataFrame:
-    return pd.DataFrame(list(runs), columns=COLUMNS, dtype=float)
+def observed(*runs: tuple[float, float, float], n_gpus: float = 64) -> pd.DataFrame:
+    """Runs with the mean of ten values of each of their habits."""
+    frame = pd.DataFrame(list(runs), columns=OBSERVED[1:4], dtype=float).assign(n_gpus=n_gpus)
+    return frame.assign(
+        n_intervals=10, n_writes=10, n_restarts=10,
+        sd_interval_s=0.0, sd_write_s=0.0, sd_restart_s=0.0,
+    )  # fmt: skip
 
 
 def test_without_any_knowledge_published_habits_are_assumed() -> None:
@@ -36,32 +46,50 @@ def test_one_quantity_that_nobody_states_makes_the_basis_assumed() -> None:
     assert found.central.interval_s == 1800
 
 
-def test_bounds_of_observed_runs_leave_room_for_a_run_unlike_them() -> None:
+def test_what_runs_show_has_a_model_and_assumes_nothing() -> None:
     found = habits(
         observed((1800, 20, 120), (2400, 40, 200), (2000, 30, 160)),
         stated={}, assumed=SEVERAL_NODES,
     )  # fmt: skip
-    assert found.basis == "observed_runs"
-    assert found.central == Habit(2000, 30, 160)
-    assert min(c.interval_s for c in found.corners) == round((3 * 1800 + 900) / 4)
-    assert max(c.interval_s for c in found.corners) == round((3 * 2400 + 14_400) / 4)
+    assert (found.basis, found.n_runs, found.assumes) == ("observed_runs", 3, False)
+    assert set(found.models) == {"interval_s", "write_s", "restart_s"}
+    mean = found.models["interval_s"].mean(np.array([64.0]))[0]
+    assert found.central.interval_s == round(mean) > np.exp(np.log([1800, 2400, 2000]).mean())
     cycles = np.array([1820.0, 2440.0, 2030.0])
     assert found.cycle_spread == pytest.approx(cycles.std(ddof=1) / cycles.mean())
 
 
-def test_the_bounds_close_in_on_what_more_runs_agree_on() -> None:
-    widths = []
+def test_the_range_of_one_further_run_closes_in_on_what_more_runs_agree_on() -> None:
+    ratios = []
     for n in (1, 4, 20):
-        corners = habits(observed(*[(3600, 60, 300)] * n), stated={}, assumed=SEVERAL_NODES).corners
-        widths.append(max(c.interval_s for c in corners) - min(c.interval_s for c in corners))
-    assert widths == sorted(widths, reverse=True)
-    assert widths[-1] < 0.2 * 3600
+        shown = observed(*[(3600, 60, 300)] * n)
+        _, low, high = habits(shown, stated={}, assumed=SEVERAL_NODES).record["interval_s"]
+        ratios.append(high / low)
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] > 5
+    assert ratios[-1] < 1.2
 
 
 def test_runs_that_log_no_saves_say_nothing_of_the_interval() -> None:
     found = habits(observed((np.nan, np.nan, 100)), stated={}, assumed=SEVERAL_NODES)
     assert (found.basis, found.n_runs) == ("assumed", 0)
-    assert (found.central.interval_s, found.central.restart_s) == (3600, 100)
+    assert set(found.models) == {"restart_s"}
+    assert found.central.interval_s == 3600
+    assert {corner.interval_s for corner in found.corners} == {900, 14_400}
+    assert len({corner.restart_s for corner in found.corners}) == 1
+
+
+def test_how_often_jobs_on_one_node_save_follows_all_runs_by_their_size() -> None:
+    large = observed((1800, 20, 120), (2400, 40, 200), (2000, 30, 160))
+    found = habits(observed(), stated={}, assumed=ONE_NODE, intervals=large)
+    assert (found.basis, found.n_runs, found.costless) == ("observed_runs", 3, True)
+    near, far = (found.models["interval_s"].shared_var(np.array([n])) for n in (64.0, 1.0))
+    assert far > 2 * near
+
+
+def test_the_record_tells_the_models_too() -> None:
+    found = habits(observed((1800, 20, 120), (2400, np.nan, 200)), stated={}, assumed=SEVERAL_NODES)
+    assert recorded_habits(found.record) == found
 
 
 def test_jobs_on_one_node_cost_nothing_but_what_they_lose() -> None:

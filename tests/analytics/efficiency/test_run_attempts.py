@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.efficiency.habits import ONE_NODE, SEVERAL_NODES, habits
+from analytics.efficiency.habits import OBSERVED, ONE_NODE, SEVERAL_NODES, habits
 from analytics.efficiency.run_ettr import run_attempts, run_ettr
 
-NOBODY = pd.DataFrame(columns=["checkpoint_interval_s", "checkpoint_write_s", "restart_s"])
+NOBODY = pd.DataFrame(columns=OBSERVED)
 NOTES = {
     "several_nodes": habits(NOBODY, stated={}, assumed=SEVERAL_NODES).record,
     "one_node": habits(NOBODY, stated={}, assumed=ONE_NODE).record,
@@ -23,6 +23,7 @@ def attempts(**columns: list[object]) -> pd.DataFrame:
         {
             "cluster": "c",
             "attempt_key": [f"a{place}" for place in range(n)],
+            "n_gpus": 16,
             "start_s": np.arange(n, dtype=float),
             "waited_s": 0,
             "several": True,

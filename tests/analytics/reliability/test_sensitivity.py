@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from analytics.frames import FAILURE_DEFINITIONS
-from analytics.reliability.failure_rate import poisson_rate
+from analytics.reliability.failure_rate import failure_rate, poisson_rate
 from analytics.reliability.sensitivity import Unexplained, sensitivity
 
 DAYS = np.array(["2026-01-05", "2026-01-06"], dtype="datetime64[us]")
 
+OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked")
+
 
 def judged(**counts: tuple[int, int]) -> dict[str, np.ndarray]:
-    names = (*FAILURE_DEFINITIONS, "lost", "lost_explained", "found", "unexplained")
+    names = (*FAILURE_DEFINITIONS, *OTHERS)
     return {"day": DAYS} | {name: np.array(counts.get(name, (0, 0))) for name in names}
 
 
@@ -58,11 +60,24 @@ def test_without_a_lost_node_that_was_explained_it_goes_from_none_to_all(
 
 
 def test_an_exposure_that_is_unknown_leaves_every_rate_unknown() -> None:
-    found = sensitivity(judged(infrastructure=(2, 1)), exposure(10.0, np.nan), known={})
+    found = sensitivity(judged(infrastructure=(2, 1)), exposure(10.0, np.nan))
     assert [row.failures for row in found.rows] == [3, 0, 0, 0, 3]
     assert all(row.rate_per_1000_node_days.value is None for row in found.rows)
 
 
 def test_failures_on_a_day_without_exposure_count() -> None:
-    found = sensitivity(judged(infrastructure=(0, 3)), exposure(100.0), known={})
+    found = sensitivity(judged(infrastructure=(0, 3)), exposure(100.0))
     assert found.rows[0].rate_per_1000_node_days == poisson_rate(3, 100.0).scaled(1000.0)
+
+
+def test_rows_are_widened_where_failures_come_in_clusters_as_the_rate_is() -> None:
+    days = np.arange("2026-01-05", "2026-03-02", dtype="datetime64[D]").astype("datetime64[us]")
+    counts, held = np.where(np.arange(56) % 14, 0, 8), np.full(56, 50.0)
+    rows = {"day": days} | dict.fromkeys((*FAILURE_DEFINITIONS, *OTHERS), counts)
+    found = sensitivity(rows, {"day": days, "exposure_node_days": held})
+    whole = failure_rate(counts, held, days=days)
+    assert whole.dispersion is not None
+    assert whole.dispersion.widened
+    assert {row.rate_per_1000_node_days for row in found.rows[:4]} == {
+        whole.rate_per_1000_node_days
+    }

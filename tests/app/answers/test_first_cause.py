@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from app.actions import build_ledger
-from app.answers.efficiency import ledger
+from app.answers.efficiency import ettr, ledger
 from app.answers.failures import incidents, summary
 from app.answers.fleet import overview
 from app.ask import of_store
 from app.reports import kinds
 from data.filters import Selection
 from data.publish import writer
+from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -121,6 +121,10 @@ def first_causes(root: Path) -> dict[str, Any]:
                 *(answer.record["costliest_cause"]
                   for answer in (of_ledger, of_failures, of_incidents)),
             },
+            "definitions": {
+                answer.record["definition"]
+                for answer in (of_ledger, of_failures, of_incidents, ettr.answer(ask, everything))
+            },
             "costs": [n.exact for n in headlines if n.term.label == "Lost: failures, GPU-h"],
         }  # fmt: skip
 
@@ -130,6 +134,7 @@ def test_every_page_names_the_first_cause_of_the_ledger_where_other_costs_rank_o
 ) -> None:
     found = first_causes(contrary)
     assert found["causes"] == {"nvlink"}
+    assert found["definitions"] == {"infrastructure"}
     assert len(found["costs"]) == 5
     assert len(set(found["costs"])) == 1
     with closing(Store.open(contrary)) as store:
@@ -142,19 +147,17 @@ def test_every_page_names_the_first_cause_of_the_ledger_where_other_costs_rank_o
     assert max(ruled, key=ruled.__getitem__) == "power"
 
 
-def test_every_page_of_the_demo_names_the_first_cause_of_the_ledger(
-    demo_store: Path, tmp_path: Path
-) -> None:
-    root = shutil.copytree(demo_store, tmp_path / "store")
-    build_ledger(root)
-    found = first_causes(root)
+def test_every_page_of_the_demo_names_the_first_cause_of_the_ledger(demo_store: Path) -> None:
+    found = first_causes(demo_store)
     assert len(found["causes"]) == 1
     assert None not in found["causes"]
     assert len(set(found["costs"])) == 1
 
 
-def test_without_a_ledger_no_other_cost_takes_its_place(incident_store: Path) -> None:
-    with closing(Store.open(incident_store)) as store:
+def test_without_a_ledger_no_other_cost_takes_its_place(contrary: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(contrary, tmp_path / "store")
+    State(root).annotate("attempt:c/user", "cause", "key_error", author="me")  # newer than it
+    with closing(Store.open(root)) as store:
         ask, everything = of_store(store), Selection()
         answers = (
             summary.answer(ask, everything),

@@ -171,7 +171,8 @@ def test_one_run_is_told_attempt_by_attempt_and_over_time(
 ) -> None:
     found = faultline("ettr", "--store", run_store, "--run", 7).json
     assert found["ettr"]["value"] == pytest.approx(75_570 / 86_400)
-    assert set(found["ettr"]) == {"value", "lower", "upper", "conf_level", "n"}
+    assert (found["ettr"]["basis"], found["ettr"]["conf_level"]) == ("assumed", None)
+    assert (found["expected"]["n"], found["expected"]["conf_level"]) == (1, 0.9)
     assert [each["lost_s"] for each in found["attempts"]] == [1830, 0]
     assert found["over_time"][-1]["cumulative"] == pytest.approx(found["ettr"]["value"])
     assert found["over_time"][0]["cumulative"] is None

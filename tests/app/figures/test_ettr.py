@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.efficiency.ettr import (
-    EttrReport,
+from analytics.efficiency.beside_expected import (
     ExpectedCurve,
-    ettr_report,
     expected_curve,
     measured_and_expected,
 )
+from analytics.efficiency.ettr import EttrReport, ettr_report
 from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities
 from analytics.efficiency.habits import Habit
 from analytics.efficiency.run_ettr import ettr_over_time, part_spans
@@ -43,7 +42,8 @@ def runs() -> EttrReport:
             "n_interruptions": 1, "n_failures": 1, "first_start_at": MONDAY, "queued_s": 1000,
             "scheduled_s": 9000, "startup_s": 300, "checkpoint_s": 100, "lost_s": 600,
             "productive_s": 8000, "lower_productive_s": 7500, "upper_productive_s": 8500,
-            "variance_productive_s2": 0.0, "basis": basis,
+            "variance_productive_s2": 0.0,
+            "shared_productive_s": 0.0, "basis": basis,
         }
         for run, name, gpus, basis in (
             ("1", "llm", 256, "assumed"),
@@ -114,7 +114,7 @@ def test_both_expectations_are_drawn_with_their_band_and_named(
     assert "expected, run of<br>24.0 h of training" in texts(chart)
     frame = measured_and_expected(runs, curve)
     assert frame["series"].value_counts().to_dict() == {
-        "measured": 3, "expected_long_run": 3, "expected_of_median_run": 3,
+        "measured": 3, "expected_long_run": 3, "expected_of_mean_run": 3,
     }  # fmt: skip
 
 

@@ -63,6 +63,8 @@ def _ledger(hours: dict[str, float], prices: dict[str, Any] | None = None) -> Go
                 for name, value in hours.items()
             ],
             "variance_gpu_s2": 0.0,
+            "shared_gpu_seconds": 0.0,
+            "habit_gpu_s2": 0.0,
             "n_attempts": [4 if name == "lost_work" else 0 for name in hours],
             "rule_gpu_seconds": [7200 if name == "lost_work" else 0 for name in hours],
         }

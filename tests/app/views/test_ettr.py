@@ -52,7 +52,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "ETTR, median run",
         "Runs",
         "Failures per run",
-        "Median wait to start",
+        "Mean wait to start",
     ]
     assert len(page.get("plotly_chart")) == 2
     assert page.metric[2].value == f"{len(listed(page)):,}"
@@ -165,7 +165,8 @@ def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
     page = open_page(store_of(tmp_path, rows), PAGE, period="all")
     assert not page.exception
     assert (
-        page.title[0].value == "No run of 129 GPUs and more on several nodes ran in this selection."
+        page.title[0].value
+        == "No run of 129 GPUs and more on several nodes is known in this selection."
     )
     assert "AllocTRES" in page.code[0].value
     assert page.number_input(key="rate").value is not None

@@ -347,15 +347,19 @@ def test_where_the_nodes_cannot_be_known_none_is_made_up(
     assert notice in batch.notices[0]
 
 
+@pytest.fixture(scope="module")
+def lanl() -> Batch:
+    return read_file(LANL)
+
+
 @needs_shared
-def test_the_lanl_release_gives_its_published_answers() -> None:
-    batch = read_file(LANL)
-    assert (batch.rows_read, batch.rows_kept, batch.rejected) == (23_739, 23_739, [])
-    frame = batch.tables["node_failures"]
+def test_the_lanl_release_gives_its_published_answers(lanl: Batch) -> None:
+    assert (lanl.rows_read, lanl.rows_kept, lanl.rejected) == (23_739, 23_739, [])
+    frame = lanl.tables["node_failures"]
     assert isinstance(frame, pd.DataFrame)
     assert frame["failure_key"].nunique() == 23_739
     assert (frame["source"].unique().tolist(), frame["cause"].isna().sum()) == (["lanl"], 453)
-    assert len(batch.clusters) == 23
+    assert len(lanl.clusters) == 23
     for system, mean_gap_hours in ((18, 7.335), (19, 7.724), (20, 13.167)):
         starts = frame.loc[frame["cluster"] == f"lanl-{system}", "start_at"]
         gap = (starts.max() - starts.min()) / (len(starts) - 1)
@@ -368,9 +372,8 @@ def test_the_lanl_release_gives_its_published_answers() -> None:
 
 
 @needs_shared
-def test_the_lanl_release_names_its_nodes_and_its_oddities() -> None:
-    batch = read_file(LANL)
-    nodes = batch.tables["nodes"]
+def test_the_lanl_release_names_its_nodes_and_its_oddities(lanl: Batch) -> None:
+    nodes = lanl.tables["nodes"]
     assert isinstance(nodes, pd.DataFrame)
     sizes = nodes.groupby("cluster").size()
     assert (sizes["lanl-18"], sizes["lanl-20"], sizes["lanl-2"]) == (1024, 512, 49)
@@ -378,10 +381,10 @@ def test_the_lanl_release_names_its_nodes_and_its_oddities() -> None:
     assert len(sizes) == 22
     fourteen = nodes.loc[nodes["cluster"] == "lanl-14", "node"].astype(int)
     assert (fourteen.min(), fourteen.max()) == (128, 255)
-    text = " ".join(batch.notices)
+    text = " ".join(lanl.notices)
     assert "name no node, it stays unknown: 126" in text
     assert "cluster lanl-11: node 578 lies beyond its 256 nodes" in text
-    frame = batch.tables["node_failures"]
+    frame = lanl.tables["node_failures"]
     assert isinstance(frame, pd.DataFrame)
     seen = frame.merge(nodes, on=["cluster", "node"])
     assert not (seen["start_at"] < seen["first_seen_at"]).any()

@@ -21,12 +21,12 @@ from app.ask import of_store
 from app.reports import kinds
 from data.filters import Selection
 from data.publish import writer
-from data.queries import incidents, reliability
+from data.queries import failures, incidents, reliability
 from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -109,7 +109,7 @@ def test_each_definition_counts_what_it_says(store: Store, definition: Any) -> N
 
 
 def test_what_its_user_cancelled_is_no_failure_whatever_its_evidence(store: Store) -> None:
-    found = verdicts.rows(store, Selection()).set_index("attempt_key")
+    found = failures.verdict_rows(store, Selection()).set_index("attempt_key")
     assert found.loc["cancelled", "domain"] == "hardware"
     for definition in FAILURE_DEFINITIONS:
         assert "cancelled" not in counted(store, definition=definition)
@@ -167,3 +167,17 @@ def test_the_first_report_after_an_upgrade_names_the_former_definition(
     assert "by definition hardware, since then by infrastructure" in said
     assert "5 failures by infrastructure and 4 by hardware" in said
     assert sensitivity.changed(of_store(store), Selection(), found) == ""
+
+
+def test_accounting_alone_says_what_no_definition_can_see(
+    random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
+) -> None:
+    few = type(random_rows(0))(gpus_per_node={"gpu": 8})
+    few.job("a", ("n1",), state="FAILED", start_at=DAY, end_at=DAY + timedelta(hours=1))
+    few.job("b", ("n2",), state="NODE_FAIL", start_at=DAY, end_at=DAY + timedelta(hours=1))
+    found = sensitivity.measured(store_of(few), Selection())
+    assert [row.failures for row in found.rows] == [1, 1, 1, 1, None]
+    assert (found.unchecked, found.unexplained.unexplained) == (1, 1)
+    note = sensitivity.table(found).note
+    assert "No health event is known: of 1 attempt that ended FAILED, paper can count none." in note
+    assert "from none to all" in note

@@ -10,6 +10,7 @@ import pytest
 from app.answers.failures import verdicts
 from app.answers.reliability import mttf
 from data.filters import Selection
+from data.queries import failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,7 @@ def test_attempts_without_gpus_fail_but_count_in_no_rate(
     (limit,) = (cause for cause in found.by_cause if cause.cause == "time_limit")
     assert (limit.n_attempts, limit.rate_per_1000_node_days.value) == (1, 0.0)
     assert found.n_counted == mttf.measured(store, Selection(cluster="gpu")).rate.failures
-    counted = verdicts.rows(store, Selection(cluster="gpu"), counted=True)
+    counted = failures.verdict_rows(store, Selection(cluster="gpu"), counted=True)
     assert counted["attempt_key"].tolist() == ["large"]
 
 
@@ -58,7 +59,7 @@ def test_the_smallest_job_is_ignored_where_no_attempt_has_gpus(
 ) -> None:
     store = store_of(rows)
     found = summary(store, min_gpus=9)
-    assert sorted(verdicts.rows(store, Selection(min_gpus=9))["attempt_key"]) == [
+    assert sorted(failures.verdict_rows(store, Selection(min_gpus=9))["attempt_key"]) == [
         "bare",
         "large",
     ]

@@ -67,8 +67,8 @@ def test_a_clock_set_right_gives_the_slowdown_and_causes_of_true_times(
     assert [cause.cause for cause in mended.causes] == ["none"]
     record = analysis_record(mended)
     assert record["clock_offsets_ms"] == [
-        {"dp_rank": 1, "stage": 1, "rank": 5, "offset_ms": pytest.approx(12.0)},
-        {"dp_rank": 2, "stage": 3, "rank": 14, "offset_ms": pytest.approx(-5.0)},
+        {"dp_rank": 1, "stage": 1, "rank": 5, "offset_ms": pytest.approx(12.0), "drift_ms": 0.0},
+        {"dp_rank": 2, "stage": 3, "rank": 14, "offset_ms": pytest.approx(-5.0), "drift_ms": 0.0},
     ]
     assert analysis_of_record(record).clock_offsets == mended.clock_offsets
 
@@ -79,6 +79,19 @@ def test_a_node_of_two_stages_whose_clock_is_off_is_found_as_both(
     rows = rows_of(HEALTHY, dp=3, pp=4, micro_batches=6, steps=STEPS)
     off = ahead(ahead(rows, 2, 0, 0.02), 2, 1, 0.02)
     assert found(off) == {(2, 0): pytest.approx(20.0), (2, 1): pytest.approx(20.0)}
+
+
+def test_a_clock_that_drifts_is_set_right_at_every_step(rows_of: Callable[..., TraceRows]) -> None:
+    rows = rows_of(HEALTHY, dp=4, pp=2, micro_batches=6, steps=(1, 2, 4, 7, 8, 11))
+    true, drifting = (
+        WhatIf.of_rows(each) for each in (rows, ahead(rows, 1, 1, 0.004 + 0.002 * rows.step))
+    )
+    (offset,) = drifting.clock_offsets
+    assert (offset.dp_rank, offset.stage, offset.drift_ms) == (1, 1, pytest.approx(20.0))
+    assert analyse_trace(drifting).slowdowns.slowdown == pytest.approx(
+        analyse_trace(true).slowdowns.slowdown, abs=1e-6
+    )
+    assert np.abs(drifting.trace.start - true.trace.start).max() < 1e-6
 
 
 def test_times_of_a_trace_whose_clocks_agree_are_left_as_they_are(
@@ -118,5 +131,5 @@ def test_clocks_that_no_offset_mends_are_refused(rows_of: Callable[..., TraceRow
 
 def test_an_offset_names_its_worker() -> None:
     assert vars(ClockOffset(1, 2, None, 3.5)) == {
-        "dp_rank": 1, "stage": 2, "rank": None, "offset_ms": 3.5,
+        "dp_rank": 1, "stage": 2, "rank": None, "offset_ms": 3.5, "drift_ms": 0.0,
     }  # fmt: skip

@@ -1,0 +1,237 @@
+"""ETTR of runs together, and how far it could lie from that of runs like them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from analytics.estimate import Estimate
+from analytics.ratio import RatioOfSums, ratio_of_sums, t_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RunTotals:
+    """What runs went through, each counting once whatever its size."""
+
+    n_runs: int
+    n_attempts: int
+    n_interruptions: int
+    queued_s: float
+    scheduled_s: float
+    productive_s: float
+
+    @classmethod
+    def none(cls) -> RunTotals:
+        """Of no run."""
+        return cls(0, 0, 0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class GroupEttr:
+    """ETTR of runs of one size or week, weighted by GPU-time."""
+
+    group: str
+    totals: RunTotals
+    gpu_hours: float
+    """Queued and scheduled."""
+    ettr: Estimate
+    """What runs like these get; n = runs."""
+    of_these_runs: Estimate
+    """What these very runs got: without the sampling of runs."""
+
+
+def ettr_of_groups(
+    runs: pd.DataFrame, group: Ints, names: Sequence[str], *, conf_level: float
+) -> tuple[GroupEttr, ...]:
+    r"""ETTR of runs together, by group, with the interval of these runs and that of runs like them.
+
+    With g_i GPUs, A_i time waited and run, R_i productive time expected under the habits, w = g A
+    and shares h = w / sum w:
+
+    .. math:: E = \frac{\sum g_i R_i}{\sum g_i A_i}, \quad
+        V = V_{runs} + \frac{\sum g_i^2 v_i + (\sum g_i s_i)^2}{(\sum g_i A_i)^2}
+
+    V_runs is the variance of a ratio of sums over runs (`ratio_of_sums`), v_i that of R_i by
+    chance: when in its interval an interruption struck, and how far the habits of a run lie from
+    those of others. s_i is its standard deviation by what is not known of the habits of all runs
+    (`habit_model`), wrong in all of them alike. Both bounds are taken on the scale of
+    log(E / (1 - E)), where they stay within (0, 1) and the skew of few runs is less:
+
+    .. math:: \mathrm{logit}(E_\pm) \pm t_\nu \frac{\sqrt V}{E_\pm (1 - E_\pm)}
+
+    E_- and E_+ have all runs at the least and at the greatest R_i of what is assumed of their
+    habits: an assumption is wrong in all runs alike. nu is V_runs' by Satterthwaite's rule, as the
+    other part is known. One run is no sample: its interval is that of these runs, E_- - z s to
+    E_+ + z s with s^2 the second part. Runs that all lost nothing tell of no others: no bounds.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of `job_runs` that ran and whose wait is known.
+    group : ndarray of int, shape (n,)
+        Place in `names` of the group of each run.
+    names
+        Groups; those without a run are left out.
+    conf_level
+        Of the intervals. Where a range is assumed they have none: `conf_level` is None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> run = {"n_gpus": 16, "queued_s": 1000, "scheduled_s": 9000, "productive_s": 8000,
+    ...     "lower_productive_s": 8000, "upper_productive_s": 8000, "n_attempts": 1,
+    ...     "n_interruptions": 1, "variance_productive_s2": 0.0, "shared_productive_s": 0.0}
+    >>> runs = pd.DataFrame([run, run | {"productive_s": 7000, "lower_productive_s": 7000,
+    ...     "upper_productive_s": 7000}])
+    >>> (both,) = ettr_of_groups(runs, np.array([0, 0]), ["all"], conf_level=0.5)
+    >>> both.ettr.value, round(both.ettr.lower, 2), round(both.ettr.upper, 2), both.ettr.n
+    (0.75, 0.7, 0.8, 2)
+    >>> both.of_these_runs.lower, both.of_these_runs.upper
+    (0.75, 0.75)
+    """
+    sums = _Sums.of(runs, group, len(names))
+    own, alike = sums.own(conf_level), sums.alike(conf_level)
+    return tuple(
+        GroupEttr(
+            group=names[place],
+            totals=sums.run_totals(place),
+            gpu_hours=float(sums.available[place]) / 3600,
+            ettr=sums.estimate(place, alike if sums.ratio.n[place] > 1 else own, conf_level),
+            of_these_runs=sums.estimate(place, own, conf_level),
+        )
+        for place in np.flatnonzero(sums.available > 0).tolist()
+    )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What intervals are computed from: arrays of shape (groups,), GPU-seconds and their ratios."""
+
+    available: Floats
+    ratio: RatioOfSums
+    """The ETTR."""
+    least: Floats
+    most: Floats
+    """The ETTR with all runs at the least and the greatest that is assumed of their habits."""
+    ceiling: Floats
+    """The ETTR if all running time were productive."""
+    chance: Floats
+    """Variance of the ETTR of these runs."""
+    assumed: NDArray[np.bool_]
+    """Whether least and most are an assumption."""
+    totals: Floats
+    """Sums of `_TOTALS`, shape (columns, groups)."""
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame, group: Ints, n_groups: int) -> _Sums:
+        """Sums of the columns of runs by group."""
+
+        def total(values: Floats) -> Floats:
+            return np.bincount(group, weights=values, minlength=n_groups).astype(np.float64)
+
+        gpus = runs["n_gpus"].to_numpy(dtype=float)
+        gpu_s = {name: gpus * runs[name].to_numpy(dtype=float) for name in _SECONDS}
+        available = gpu_s["queued_s"] + gpu_s["scheduled_s"]
+        ratio = ratio_of_sums(gpu_s["productive_s"], available, group, n_groups)
+        whole = total(available)
+        held = np.where(whole > 0, whole, np.nan)
+        ranged = gpu_s["lower_productive_s"] < gpu_s["upper_productive_s"]
+        apart = total(gpus**2 * runs["variance_productive_s2"].to_numpy(dtype=float))
+        alike = total(gpus * runs["shared_productive_s"].to_numpy(dtype=float))
+        return cls(
+            available=whole,
+            ratio=ratio,
+            least=np.fmin(total(gpu_s["lower_productive_s"]) / held, ratio.value),
+            most=np.fmax(total(gpu_s["upper_productive_s"]) / held, ratio.value),
+            ceiling=total(gpu_s["scheduled_s"]) / held,
+            chance=(apart + alike**2) / held**2,
+            assumed=total(ranged.astype(np.float64)) > 0,
+            totals=np.array([total(runs[name].to_numpy(dtype=float)) for name in _TOTALS]),
+        )
+
+    def run_totals(self, place: int) -> RunTotals:
+        """Totals of one group."""
+        attempts, interruptions, queued, scheduled, productive = self.totals[:, place].tolist()
+        n_runs = int(self.ratio.n[place])
+        return RunTotals(n_runs, int(attempts), int(interruptions), queued, scheduled, productive)
+
+    def own(self, conf_level: float) -> tuple[Floats, Floats]:
+        """Bounds of the ETTR of these very runs."""
+        reach = t_quantile(np.inf, conf_level) * np.sqrt(self.chance)
+        return _own_bounds(self.least, self.most, self.ceiling, reach)
+
+    def alike(self, conf_level: float) -> tuple[Floats, Floats]:
+        """Bounds of the ETTR of runs like these."""
+        by_runs = self.ratio.variance
+        variance = by_runs + self.chance
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            df = self.ratio.df * (variance / by_runs) ** 2
+        df = np.where(by_runs > 0, df, np.inf)
+        reach = t_quantile(df, conf_level) * np.sqrt(variance)
+        return _on_logit(self.least, -reach), _on_logit(self.most, reach)
+
+    def estimate(self, place: int, bounds: tuple[Floats, Floats], conf_level: float) -> Estimate:
+        """The ETTR of one group with these bounds; where a range is assumed it has no level."""
+        value = float(self.ratio.value[place])
+        lower, upper = (None if np.isnan(bound[place]) else float(bound[place]) for bound in bounds)
+        level = None if self.assumed[place] else conf_level
+        return Estimate(value, lower, upper, level, int(self.ratio.n[place]))
+
+
+_SECONDS = ("queued_s", "scheduled_s", "productive_s", "lower_productive_s", "upper_productive_s")
+"""Columns that are summed, weighted by GPUs."""
+_TOTALS = ("n_attempts", "n_interruptions", "queued_s", "scheduled_s", "productive_s")
+"""Columns that are summed as they are, in the order of `RunTotals`."""
+
+
+def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
+    """ETTR of each run with the bounds of its own: nothing is sampled there.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Columns as of `ettr_of_groups`; runs that waited or ran, and whose wait is known.
+
+    Returns
+    -------
+    DataFrame
+        `ettr`, `lower`, `upper`: one row a run, the index a range.
+    """
+    seconds = {name: runs[name].to_numpy(dtype=float) for name in _SECONDS}
+    available = seconds["queued_s"] + seconds["scheduled_s"]
+    variance = runs["variance_productive_s2"] + runs["shared_productive_s"] ** 2
+    deviation = np.sqrt(variance.to_numpy(dtype=float)) / available
+    lower, upper = _own_bounds(
+        seconds["lower_productive_s"] / available,
+        seconds["upper_productive_s"] / available,
+        seconds["scheduled_s"] / available,
+        t_quantile(np.inf, conf_level) * deviation,
+    )
+    value = seconds["productive_s"] / available
+    return pd.DataFrame({"ettr": value, "lower": lower, "upper": upper})
+
+
+def _own_bounds(
+    least: Floats, most: Floats, ceiling: Floats, reach: Floats
+) -> tuple[Floats, Floats]:
+    """Bounds moved apart by chance, never below 0 or above what ran."""
+    lower = np.maximum(least - reach, 0.0)
+    return lower, np.minimum(most + reach, np.fmax(ceiling, most))
+
+
+def _on_logit(ratio: Floats, reach: Floats) -> Floats:
+    """A ratio moved by so much, as the scale of its logit sees it; NaN of 0 and of 1."""
+    inside = np.where((ratio > 0) & (ratio < 1), ratio, np.nan)
+    return np.asarray(special.expit(special.logit(inside) + reach / (inside * (1.0 - inside))))

@@ -1,0 +1,160 @@
+"""Does the clock or zone of a source contradict that of another?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from analytics.fleet.clock_offset import clock_offsets
+from app.words import numbers
+from data.queries import clocks
+from data.zones import zone_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from analytics.fleet.clock_offset import ClockOffset
+    from data.filters import Selection
+    from data.queries.clocks import Compared
+    from data.store import Store
+
+CALLED = {
+    "jobs": "accounting",
+    "node_events": "node events",
+    "health_events.kernel": "kernel log",
+    "health_events.health_check": "health checks",
+}
+"""Sources as people call them."""
+Suspect = Literal["source", "reference", "either"]
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A source that lies off a reference, and what to pass so that it does not."""
+
+    pair: Compared
+    offsets: tuple[ClockOffset, ...]
+    suspect: Suspect
+    """Which of the two was read in a zone that nobody stated; either where that does not tell."""
+    source_zone: str | None
+    """Zone in which the source is local if it is the source that was read wrong."""
+    reference_zone: str | None
+
+
+def contradictions(store: Store, selection: Selection) -> list[Contradiction]:
+    """Sources of the selected clusters whose times contradict those of another source."""
+    found = []
+    zones = clocks.zones(store)
+    for pair in clocks.compared(store, selection):
+        rows = clocks.events(store, pair)
+        own = rows["is_source"].astype(bool)
+        node, at_s = rows["node"].astype("int64"), rows["at_s"]
+        offsets = clock_offsets(
+            at_s[own], node[own], at_s[~own], node[~own], prompt=rows["prompt"][own].astype(bool)
+        )
+        if offsets:
+            found.append(_explained(store, pair, offsets, zones.get(pair.cluster) or "UTC"))
+    return found
+
+
+def _explained(
+    store: Store, pair: Compared, offsets: tuple[ClockOffset, ...], zone: str
+) -> Contradiction:
+    """Which source was read in which zone, and in which it should be."""
+    assumed = clocks.read_as_utc(store, pair.cluster)
+    source, reference = (
+        assumed.get(clocks.READERS.get(name, ""), False) for name in (pair.source, pair.reference)
+    )
+    suspect: Suspect = "either"
+    if source != reference:
+        suspect = "source" if source else "reference"
+    of_zone = [each for each in offsets if each.kind == "zone"]
+    late = [(at, each.offset_s) for each in of_zone for at in each.at_s.tolist()]
+    early = [(at + moved, -moved) for at, moved in late]
+    return Contradiction(
+        pair,
+        offsets,
+        suspect,
+        zone_of("UTC" if source else zone, late, (zone,)) if late else None,
+        zone_of("UTC" if reference else zone, early, (zone,)) if early else None,
+    )
+
+
+def notes(found: list[Contradiction]) -> Iterator[str]:
+    """A sentence for each, with the correction to pass."""
+    for one in found:
+        source, reference = _called(one.pair.source), _called(one.pair.reference)
+        n, near = (sum(getattr(o, name) for o in one.offsets) for name in ("n", "n_near"))
+        yield (
+            f"{source.capitalize()} of cluster {one.pair.cluster} "
+            f"{'lies' if source.endswith('log') else 'lie'} {_lies(one.offsets)} {reference}: "
+            f"{numbers.counted(n, 'occasion')} agree at that offset ({near:,} within 30 seconds; "
+            f"{max(o.n_by_chance for o in one.offsets):.1f} by chance), "
+            f"{sum(o.n_in_step for o in one.offsets):,} without it. {correction(one)}"
+        )
+
+
+def correction(one: Contradiction) -> str:
+    """What to do about it."""
+    if one.offsets[0].kind == "skew":
+        minutes = 1 + int(abs(one.offsets[0].offset_s) // 60)
+        side = "after_minutes" if one.offsets[0].offset_s > 0 else "before_minutes"
+        return (
+            "Mend the clock; until then evidence belongs to the end of a job only where "
+            f"{side} of [attribution] in site.toml is {minutes} larger."
+        )
+    zones = {"source": one.source_zone, "reference": one.reference_zone}
+    asked = [name for name in zones if one.suspect in (name, "either") and zones[name]]
+    asked = [name for name in asked if _is_lived_in(zones[name])] or asked
+    ways = [f"{_called(getattr(one.pair, name))} with --timezone {zones[name]}" for name in asked]
+    if not ways:
+        return "No zone explains it: mend the clock, or ingest with the right --timezone."
+    told = " or ".join(ways)
+    return f"Ingest {told} into a new store: records read in another zone would stay beside."
+
+
+def record(found: list[Contradiction]) -> list[dict[str, object]]:
+    """The JSON of the command: one object for each offset."""
+    return [
+        {
+            "cluster": one.pair.cluster,
+            "source": one.pair.source,
+            "reference": one.pair.reference,
+            "kind": each.kind,
+            "season": each.season,
+            "offset_s": each.offset_s,
+            "n": each.n,
+            "n_near": each.n_near,
+            "n_in_step": each.n_in_step,
+            "n_by_chance": each.n_by_chance,
+            "suspect": one.suspect,
+            "source_timezone": one.source_zone,
+            "reference_timezone": one.reference_zone,
+            "correction": correction(one),
+        }
+        for one in found
+        for each in one.offsets
+    ]
+
+
+def _is_lived_in(zone: str | None) -> bool:
+    """Whether it is the zone of a place."""
+    return zone is not None and not zone.startswith("Etc/")
+
+
+def _called(source: str) -> str:
+    return CALLED.get(source, source.partition(".")[2] or source)
+
+
+def _lies(offsets: tuple[ClockOffset, ...]) -> str:
+    """How far it lies off, and on which side: `2 h 00 min after`."""
+    texts = []
+    for each in offsets:
+        minutes, seconds = divmod(round(abs(each.offset_s)), 60)
+        hours, minutes = divmod(minutes, 60)
+        text = (
+            f"{hours} h {minutes:02} min" if each.kind == "zone" else f"{minutes} min {seconds} s"
+        )
+        texts.append(text + (f" in {each.season}" if each.season else ""))
+    side = "after" if offsets[0].offset_s > 0 else "before"
+    return f"{' and '.join(texts)} {side}"

@@ -1,0 +1,92 @@
+"""A ratio of sums over few units of skewed sizes has an interval that holds as often as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytics.efficiency.group_ettr import ettr_of_groups
+from analytics.ratio import positive_ratio, ratio_of_sums
+
+CLUSTERS = 800
+HOURS = 3600.0
+
+
+def drawn(n: int, clusters: int, seed: int) -> pd.DataFrame:
+    """Clusters of n runs each, of skewed lengths; starts wait 22 min in the median, 109 in the mean."""
+    rng = np.random.default_rng([seed, n])
+    size = n * clusters
+    hours = rng.lognormal(3.0, 1.0, size)
+    ended = rng.poisson(hours / 20)
+    of_start = np.repeat(np.arange(size), 1 + ended)
+    waits = 22 / 60 * np.exp(1.79 * rng.normal(size=len(of_start)))
+    waited = np.bincount(of_start, weights=waits)
+    lost = np.minimum((1 + ended) * 0.2 + ended * rng.lognormal(-0.9, 0.5, size), 0.9 * hours)
+    productive = (hours - lost) * HOURS
+    return pd.DataFrame({
+        "n_gpus": 8 * rng.integers(65, 129, size), "queued_s": waited * HOURS,
+        "scheduled_s": hours * HOURS, "productive_s": productive, "n_attempts": 1 + ended,
+        "n_interruptions": ended, "lower_productive_s": productive,
+        "upper_productive_s": productive, "variance_productive_s2": 0.0,
+        "shared_productive_s": 0.0,
+    })  # fmt: skip
+
+
+def test_the_interval_of_few_runs_holds_what_runs_like_these_get() -> None:
+    """At 90 %, of 5, 10 and 40 runs, over 800 clusters: Monte Carlo error 0.021 (two sigma)."""
+    every = drawn(4000, 20, seed=1)
+    weight = every["n_gpus"]
+    truth = (weight * every["productive_s"]).sum() / (
+        weight * (every["queued_s"] + every["scheduled_s"])
+    ).sum()
+    for n in (5, 10, 40):
+        found = ettr_of_groups(
+            drawn(n, CLUSTERS, seed=2), np.repeat(np.arange(CLUSTERS), n),
+            [str(number) for number in range(CLUSTERS)], conf_level=0.9,
+        )  # fmt: skip
+        held = np.mean([each.ettr.lower <= truth <= each.ettr.upper for each in found])
+        assert 0.85 <= held <= 0.95, n
+
+
+def test_units_of_one_weight_have_the_variance_of_a_mean() -> None:
+    values = np.array([1.0, 4.0, 2.0, 5.0])
+    found = ratio_of_sums(values, np.ones(4))
+    assert found.variance[0] == pytest.approx(values.var(ddof=1) / 4)
+    assert found.df[0] == pytest.approx(3.0)
+
+
+def test_a_unit_that_outweighs_all_others_leaves_one_degree_of_freedom() -> None:
+    weights = np.array([1000.0, 1.0, 1.0, 1.0])
+    found = ratio_of_sums(weights * np.array([0.9, 0.5, 0.7, 0.8]), weights)
+    assert 1.0 <= found.df[0] < 1.1
+
+
+def test_degrees_of_freedom_are_those_of_the_quadratic_form() -> None:
+    """Satterthwaite's rule on the matrix itself."""
+    h = np.array([0.5, 0.2, 0.2, 0.1])
+    centred = np.eye(4) - np.outer(np.ones(4), h)
+    weight = np.diag(h**2 / (1 - 2 * h + (h**2).sum()))
+    form = centred.T @ weight @ centred
+    found = ratio_of_sums(h * np.array([1.0, 2.0, 3.0, 4.0]), h)
+    assert found.df[0] == pytest.approx(np.trace(form) ** 2 / np.trace(form @ form))
+
+
+def test_groups_are_apart_and_one_without_units_is_unknown() -> None:
+    top, bottom = np.array([1.0, 3.0, 7.0]), np.array([2.0, 4.0, 10.0])
+    found = ratio_of_sums(top, bottom, np.array([0, 0, 2]), 3)
+    alone = ratio_of_sums(top[:2], bottom[:2])
+    assert found.value.tolist() == [
+        pytest.approx(alone.value[0]),
+        pytest.approx(np.nan, nan_ok=True),
+        0.7,
+    ]
+    assert found.variance[0] == pytest.approx(alone.variance[0])
+    assert np.isnan(found.variance[1:]).all()
+    assert found.n.tolist() == [2, 0, 1]
+
+
+def test_nothing_waited_for_has_no_interval() -> None:
+    found = positive_ratio(np.zeros(3), np.ones(3), conf_level=0.9)
+    assert (found.value, found.lower, found.upper) == (0.0, None, None)
+    assert positive_ratio(np.zeros(0), np.zeros(0), conf_level=0.9).value is None
