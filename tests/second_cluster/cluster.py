@@ -62,6 +62,8 @@ class Plan(NamedTuple):
     """Records of each fault that no job fails of."""
     drained_ratio: float = 0.5
     """Share of faults after which the node is drained, its reason the fault's."""
+    drained_for_nothing_ratio: float = 0.0
+    """Share of unrelated checks that drain their node; its job runs on."""
     noisy_nodes: int = 6
     noise: float = 60.0
     """Times that noisy nodes fire unrelated checks more often than others."""
@@ -162,8 +164,7 @@ class Cluster:
         if evident:
             self._write(cause, broken, end + chance.uniform(-600, 300))
         if chance.random() < plan.drained_ratio:
-            self._drains.append(f"second|{broken}|{stamp(end + chance.uniform(5, 280))}|"
-                                f"{stamp(end + 3 * HOUR)}|DRAIN|{FAULTS[cause][2]}|root")  # fmt: skip
+            self._drain(broken, end + chance.uniform(5, 280), FAULTS[cause][2])
         return job, node
 
     def _write(self, cause: str, node: str, at: float) -> None:
@@ -174,6 +175,11 @@ class Cluster:
             self._kernel.append((at, line))
         else:
             self._check(check, node, at, text)
+
+    def _drain(self, node: str, at: float, reason: str) -> None:
+        """A node taken out of service once its job has ended."""
+        line = f"second|{node}|{stamp(at)}|{stamp(at + 3 * HOUR)}|DRAIN|{reason}|root"
+        self._drains.append(line)
 
     def _check(self, check: str, node: str, at: float, text: str) -> None:
         """A check of gcm that failed."""
@@ -190,6 +196,8 @@ class Cluster:
         for check, (text, rate) in UNRELATED.items():
             for node, at in self._strikes(rate * factor, days):
                 self._check(check, node, at, text)
+                if self._chance.random() < self.plan.drained_for_nothing_ratio:
+                    self._drain(node, at + 20, f"{check}: {text}")
         for cause in FAULTS:
             rates = np.full(self.plan.n_nodes, self.plan.faults_survived_per_node_day)
             for node, at in self._strikes(rates, days):

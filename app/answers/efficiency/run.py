@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.store import Store
 
-OF_RUN = Term("ETTR of the run", terms.ETTR.definition)
+OF_RUN = Term(
+    "ETTR of the run",
+    "Productive time over the time that the run was eligible and waited, and ran. One run is no "
+    "sample: the interval is what is not known of this one, its checkpoints and start-up where no "
+    "training metrics show them, and when interruptions struck. n counts interruptions.",
+)
 OVER_ELAPSED = Term(
     "Productive over elapsed",
     "Productive time over all time since the run first became eligible, pauses between submissions "

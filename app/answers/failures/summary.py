@@ -257,7 +257,6 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
     A row opens its attempts.
     """
     lost = _lost(cost)
-    rows = sorted(summary.by_cause, key=lambda one: -(lost.get(one.cause) or 0.0))
     return Table(
         "causes",
         "All causes",
@@ -276,7 +275,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
         tuple(
             (one.title, domains.title(one.domain), one.n_attempts, lost.get(one.cause),
              one.gpu_hours, one.rate_per_1000_node_days, one.owner, one.action, one.cause)
-            for one in rows
+            for one in _by_cost(summary, cost)
         ),
         "No attempt failed.",
         opens=Part("Failed attempts", verdicts.behind, (selection,), ("cause",))
@@ -344,6 +343,12 @@ def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
     return {cause: hours.value for cause, hours in losses.items()}
 
 
+def _by_cost(summary: FailureSummary, cost: GoodputLedger | None) -> list[CauseCount]:
+    """Causes, what cost most by the ledger first; of equal cost the most frequent."""
+    lost = _lost(cost)
+    return sorted(summary.by_cause, key=lambda one: -(lost.get(one.cause) or 0.0))
+
+
 def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any]:
     """The JSON of the command."""
     bucket, lost = None if cost is None else cost.bucket("lost_work"), _lost(cost)
@@ -359,7 +364,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         "lost_to_failures_gpu_hours": bucket and bucket.gpu_hours,
         "costliest_cause": ledger.costliest_cause(cost),
         "by_cause": [
-            {**vars(one), "lost_gpu_hours": lost.get(one.cause)} for one in summary.by_cause
+            {**vars(one), "lost_gpu_hours": lost.get(one.cause)} for one in _by_cost(summary, cost)
         ],
         "by_domain": summary.by_domain,
         "unknown_ratio": summary.unknown_ratio,
@@ -370,7 +375,7 @@ def _sheet(summary: FailureSummary, cost: GoodputLedger | None) -> Sheet:
     """Every count as a row; `gpu_hours` is what attempts held, `lost_gpu_hours` what was lost."""
     lost = _lost(cost)
     groups: list[tuple[str, str, CauseCount | DomainCount]] = [
-        *(("cause", each.cause, each) for each in summary.by_cause),
+        *(("cause", each.cause, each) for each in _by_cost(summary, cost)),
         *(("domain", each.domain, each) for each in summary.by_domain),
     ]
     return Sheet(
