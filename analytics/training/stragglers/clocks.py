@@ -80,11 +80,13 @@ def synchronised(trace: Trace, graph: Graph) -> tuple[Trace, tuple[ClockOffset, 
     -----
     An offset that grows by 1 ms or more over the traced steps, by the median slope between steps
     (Theil and Sen), is taken as a line, others as constant. With one kind of transfer, or none,
-    no clock can be told from a slow link, and none is corrected.
+    no clock can be told from a slow link, and none is corrected; nor is an offset that is shorter
+    than the transfers that show it take.
     """
     sees = _Ends.of(trace, graph)
     offsets = sees.offsets()
-    wrong = (np.abs(offsets) >= LEAST_S) & sees.agree(offsets)
+    told = (sees.shortest < 0) | (trace.n_stages == 1)
+    wrong = (np.abs(offsets) >= LEAST_S) & told & sees.agree(offsets)
     workers = np.argwhere(wrong).tolist()
     lines = _lines(trace, graph, offsets, workers) if workers else {}
     if workers:
@@ -159,6 +161,9 @@ class _Ends:
     """By the earlier of two stages and whether forward: receive less send, (ranks,)."""
     begins: Times
     """First starts, from the median rank of the stage, (ranks, stages)."""
+    shortest: Times
+    """Time of the transfer that takes the least, from its last start to its first end,
+    (ranks, stages): less than nothing only where clocks differ."""
     pairs: tuple[tuple[int, int], ...]
     """Sends and receives that were looked at."""
 
@@ -166,7 +171,7 @@ class _Ends:
     def of(cls, trace: Trace, graph: Graph) -> _Ends:
         """What a trace shows."""
         ops, shape = trace.operations, (trace.n_dp, trace.n_stages)
-        begins, within = np.zeros(shape), {}
+        begins, shortest, within = np.zeros(shape), np.full(shape, np.inf), {}
         for stage in range(trace.n_stages):
             first = trace.start[ops.stage == stage].min(axis=0)
             begins[:, stage] = _apart(first[None])
@@ -175,7 +180,10 @@ class _Ends:
             for stage in range(trace.n_stages):
                 at = ops.of(optype, stage)
                 if at:
-                    shown[:, stage] = _apart(trace.end[at.start : at.stop])
+                    members = slice(at.start, at.stop)
+                    shown[:, stage] = _apart(trace.end[members])
+                    taken = trace.end[members].min(axis=-1) - trace.start[members].max(axis=-1)
+                    shortest[:, stage] = np.minimum(shortest[:, stage], median(taken.ravel()))
             if trace.n_dp > 1 and not np.isnan(shown).all():
                 within[optype] = shown
         found = _pairs(trace, graph)
@@ -183,10 +191,15 @@ class _Ends:
             key: _middle(trace.end[receives] - trace.end[sends])
             for key, (sends, receives) in found.items()
         }
+        for (stage, _), (sends, receives) in found.items():
+            last_start = np.maximum(trace.start[sends], trace.start[receives])
+            taken = _middle(np.minimum(trace.end[sends], trace.end[receives]) - last_start)
+            for at in (stage, stage + 1):
+                shortest[:, at] = np.minimum(shortest[:, at], taken)
         pairs = [
             pair for sends_receives in found.values() for pair in zip(*sends_receives, strict=True)
         ]
-        return cls(within, across, begins, tuple(pairs))
+        return cls(within, across, begins, shortest, tuple(pairs))
 
     def offsets(self) -> Times:
         """What clocks are ahead of the median one if nothing else makes ends differ."""

@@ -44,10 +44,15 @@ def racks() -> tuple[GroupRate, ...]:
 
 
 def _report(failures_a_day: list[int]) -> MttfReport:
-    days = pd.date_range(FIRST_DAY, periods=N_DAYS, freq="D")
+    days = pd.date_range(FIRST_DAY, periods=N_DAYS, freq="D").tz_convert(None)
     failures = pd.Series(failures_a_day)
     by_day = pd.DataFrame(
-        {"day": days, "failures": failures, "incidents": failures, "exposure_node_days": 100.0}
+        {
+            "day": days,
+            "failures": failures,
+            "incidents": failures,
+            "exposure_node_days": 100.0,
+        }
     )
     sizes = [
         pd.DataFrame({"n_gpus": n, "day": days, "failures": count, "running_days": running})

@@ -122,6 +122,15 @@ def test_a_slow_link_is_no_clock(rows_of: Callable[..., TraceRows], optype: str)
     assert found(replace(rows, duration=rows.duration + np.where(slow, 0.012, 0.0))) == {}
 
 
+def test_a_worker_whose_transfers_take_longer_both_ways_is_no_clock(
+    rows_of: Callable[..., TraceRows],
+) -> None:
+    slow = np.full((len(STEPS), 1, 4), 0.004)
+    slow[:, 0, 2] = 0.009
+    costs = replace(HEALTHY, forward_p2p=slow, backward_p2p=slow)
+    assert found(rows_of(costs, dp=1, pp=4, micro_batches=6, steps=STEPS)) == {}
+
+
 def test_clocks_that_no_offset_mends_are_refused(rows_of: Callable[..., TraceRows]) -> None:
     rows = rows_of(HEALTHY, dp=1, pp=2, micro_batches=6, steps=STEPS)
     jumps = np.where(rows.step % 2 == 0, -0.5, 0.45)
