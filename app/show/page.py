@@ -57,7 +57,7 @@ def headlines(shown: Sequence[Number], scope: Scope) -> None:
 def notes(texts: Sequence[str]) -> None:
     """Facts without which the numbers above would be misread, in small type."""
     for text in texts:
-        st.caption(f":material/info: {escaping.escaped(text)}")
+        st.caption(f":material/info: {escaping.with_code(text)}")
 
 
 def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None:

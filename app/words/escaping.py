@@ -30,6 +30,20 @@ def _quoted(found: re.Match[str]) -> str:
     return f"{mark}\\" if mark[0].isdigit() else f"\\{mark}"
 
 
+def with_code(text: str) -> str:
+    r"""Escaped text in which what stands between backticks, such as a command, is code.
+
+    >>> with_code("pass `--min-gpus 0` for *all*")
+    'pass `--min-gpus 0` for \\*all\\*'
+    """
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0:  # one without its pair
+        return escaped(text)
+    return "".join(
+        code(part) if place % 2 else _SPECIAL.sub(_quoted, part) for place, part in enumerate(parts)
+    )
+
+
 def code(text: str) -> str:
     """Text on one line in the letters of code.
 

@@ -345,4 +345,4 @@ def largest_jobs(gpus_from: int, gpus_to: int) -> Term:
 
 def ettr_from(min_gpus: int) -> Term:
     """ETTR of large runs, on pages that count jobs of all sizes."""
-    return Term(f"ETTR, {min_gpus:,} GPUs and more", ETTR.definition)
+    return Term(f"ETTR, {min_gpus:,}+ GPUs", ETTR.definition)

@@ -278,7 +278,7 @@ def publishes(root: Path, parts: Iterable[dict[str, list[Row]]]) -> None:
     publish(root, {}, ledger=True)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_publishes_bit_by_bit_give_the_store_of_one_from_scratch(tmp_path: Path, seed: int) -> None:
     pieces = [{table: [row]} for table, rows in records().items() for row in rows]
     random.Random(seed).shuffle(pieces)

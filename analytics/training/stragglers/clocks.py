@@ -194,8 +194,8 @@ class _Ends:
         for (stage, _), (sends, receives) in found.items():
             last_start = np.maximum(trace.start[sends], trace.start[receives])
             taken = _middle(np.minimum(trace.end[sends], trace.end[receives]) - last_start)
-            for at in (stage, stage + 1):
-                shortest[:, at] = np.minimum(shortest[:, at], taken)
+            for end in (stage, stage + 1):
+                shortest[:, end] = np.minimum(shortest[:, end], taken)
         pairs = [
             pair for sends_receives in found.values() for pair in zip(*sends_receives, strict=True)
         ]

@@ -268,7 +268,7 @@ def _groups(
         by,
         Column("runs", "Runs", "count"),
         Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time; of runs like these."),
-        Column("of_these_runs", "Of these runs", "ettr", wide=True,
+        Column("of_these_runs", "Of these runs", "ettr", shown=False,
                help="The same without the sampling of runs: what these very runs got."),
         *([beside[0]] if beside else []),
         Column("interruptions", "Interruptions", "count"),

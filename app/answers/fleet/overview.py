@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import coverage, nodes
+from app.answers.fleet import nodes
 from app.answers.reliability import mttf, rate_by_group
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
             *ettr.large_runs(ask, selection),
             _lost(ask, selection),
             nodes.number(fleet, selection, timezone=timezone),
-            coverage.number(ask(coverage.held, selection), selection),
         ),
         (
             rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),

@@ -33,9 +33,9 @@ FORMER: FailureDefinition = "hardware"
 TITLE = "Failure rate by definition"
 COLUMNS = (
     Column("definition", "Definition"),
-    Column("counts", "What counts as a failure", wide=True),
     Column("failures", "Failures", "count"),
     Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
+    Column("counts", "What counts as a failure", wide=True),
 )
 
 
@@ -90,9 +90,9 @@ def table(found: Sensitivity) -> Table:
         tuple(
             (
                 title(row.definition),
-                terms.DEFINITIONS[row.definition],
                 row.failures,
                 row.rate_per_1000_node_days,
+                terms.DEFINITIONS[row.definition],
             )
             for row in found.rows
             if found.counted
