@@ -19,7 +19,8 @@ DRAWS_AT_ONCE, MOST_DRAWS = 200, 2000
 """Draws of the test: so many at a time, until the p-value is clear of the level."""
 CLEAR = 3.0
 """Standard errors by which it is clear."""
-RESAMPLES = 2000
+RESAMPLES, CELLS_AT_ONCE = 2000, 2_000_000
+"""Resamples of the bootstrap, and how many of their cells are held in memory."""
 FEWEST_WEEKS = 5
 """Weeks with exposure from which on weeks are resampled; below, days are."""
 MONDAY = 3
@@ -106,25 +107,32 @@ def _p_value(counts: NDArray[np.float64], expected: NDArray[np.float64], seed: i
     observed = float(counts**2 @ inverse) * (1.0 - 1e-12)
     reached = draws = 0
     while draws < MOST_DRAWS:
-        drawn = _drawn(generator, int(counts.sum()), shares)
-        reached += int(((drawn**2) @ inverse >= observed).sum())
+        drawn = _unevenness(generator, int(counts.sum()), shares, inverse)
+        reached += int((drawn >= observed).sum())
         draws += DRAWS_AT_ONCE
         if abs(reached - LEVEL * draws) > CLEAR * (LEVEL * (1.0 - LEVEL) * draws) ** 0.5:
             break
     return (1 + reached) / (1 + draws)
 
 
-def _drawn(
-    generator: np.random.Generator, n: int, shares: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """Multinomial counts, (draws, cells); few failures among many cells are placed one by one."""
+def _unevenness(
+    generator: np.random.Generator,
+    n: int,
+    shares: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """sum n_c^2 x inverse_c of multinomial draws, (draws,).
+
+    Few failures among many cells are placed one by one: memory goes with the failures.
+    """
     k = len(shares)
     if n > k / 3:
-        return generator.multinomial(n, shares, size=DRAWS_AT_ONCE)
+        return generator.multinomial(n, shares, size=DRAWS_AT_ONCE) ** 2 @ inverse
     uniform = generator.random((DRAWS_AT_ONCE, n))
     cell = np.searchsorted(np.cumsum(shares)[:-1], uniform, side="right")
-    cell += k * np.arange(DRAWS_AT_ONCE)[:, None]
-    return np.bincount(cell.ravel(), minlength=k * DRAWS_AT_ONCE).reshape(DRAWS_AT_ONCE, k)
+    hit, count = np.unique(cell + k * np.arange(DRAWS_AT_ONCE)[:, None], return_counts=True)
+    drawn = np.bincount(hit // k, weights=count**2 * inverse[hit % k], minlength=DRAWS_AT_ONCE)
+    return drawn.astype(np.float64)
 
 
 def weeks_of(days: ArrayLike) -> NDArray[np.int64]:
@@ -170,8 +178,12 @@ def scattered_bounds(
     """
     k, n, total = len(failures), float(failures.sum()), float(exposure.sum())
     tail = (1.0 - conf_level) / 2.0
-    drawn = np.random.default_rng(seed).integers(0, k, (RESAMPLES, k))
-    rates = failures[drawn].sum(axis=1) / exposure[drawn].sum(axis=1)
+    generator, at_once = np.random.default_rng(seed), max(1, CELLS_AT_ONCE // k)
+    rates = np.empty(RESAMPLES)
+    for first in range(0, RESAMPLES, at_once):
+        some = rates[first : first + at_once]
+        drawn = generator.integers(0, k, (len(some), k))
+        some[:] = failures[drawn].sum(axis=1) / exposure[drawn].sum(axis=1)
     low, high = np.percentile(rates, [100.0 * tail, 100.0 * (1.0 - tail)])
     variance = k / (k - 1) * float(((failures - n / total * exposure) ** 2).sum())
     few = float(special.stdtrit(k - 1, 1.0 - tail) / special.ndtri(1.0 - tail))
