@@ -80,6 +80,7 @@ def test_its_tags_are_closed_and_its_names_differ(
     assert page.tags.count("h1") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_it_opens_in_chromium_without_one_request(
     reports: dict[str, Report], written: Callable[[str, str], bytes], tmp_path: Path

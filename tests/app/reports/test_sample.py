@@ -30,6 +30,7 @@ def _of_demo(root: Path, spec: DemoSpec) -> Report:
         return kinds.report(store, "fleet")
 
 
+@pytest.mark.slow
 def test_the_same_demo_is_the_same_report_to_the_byte(tmp_path: Path) -> None:
     one, other = (_of_demo(tmp_path / name, SMALL) for name in ("one", "other"))
     assert one.content_sha256 == other.content_sha256
