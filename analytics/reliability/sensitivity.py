@@ -44,7 +44,8 @@ class Unexplained:
 
     with L lost nodes, s of them with a known cause, m attempts without one, u of them
     infrastructure's. Bounds join Clopper and Pearson's of d with Garwood's of k, so they cover
-    more than they say. Where d is unknown or 0, u may be anything from 0 to m.
+    more than they say. Where d is unknown or 0, u may be anything from 0 to m: an assumed range,
+    without a level.
     """
 
     lost: int
@@ -64,14 +65,14 @@ class Unexplained:
         >>> Unexplained(lost=20, lost_explained=10, found=5, unexplained=100).infrastructure().value
         5.0
         >>> Unexplained(lost=0, lost_explained=0, found=5, unexplained=100).infrastructure()
-        Estimate(value=None, lower=0.0, upper=100.0, conf_level=0.9, n=5)
+        Estimate(value=None, lower=0.0, upper=100.0, conf_level=None, n=5)
         """
         n, most = self.lost + self.found, float(self.unexplained)
         if not most:
             return Estimate(0.0, 0.0, 0.0, conf_level, n)
         seen = proportion(self.lost_explained, self.lost, conf_level)
         if not (seen.value and seen.lower and seen.upper):
-            return Estimate(None, 0.0, most, conf_level, n)
+            return Estimate(None, 0.0, most, None, n)
         found = poisson_rate(self.found, 1.0, conf_level)
         pairs = ((self.found, seen.value), (found.lower, seen.upper), (found.upper, seen.lower))
         value, lower, upper = (min(most, (k or 0.0) * (1.0 - d) / d) for k, d in pairs)
@@ -189,4 +190,5 @@ def _with_unknowns(
             (rate.value, added.value), (rate.lower, added.lower), (rate.upper, added.upper),
         )
     )  # fmt: skip
-    return DefinitionRate(WITH_UNKNOWNS, failures, Estimate(value, lower, upper, conf_level, n))
+    rate = Estimate(value, lower, upper, added.conf_level, n)
+    return DefinitionRate(WITH_UNKNOWNS, failures, rate)
