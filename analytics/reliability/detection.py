@@ -229,10 +229,15 @@ def seen_rate(
         kept = by_day_rate(day[seen], counts[seen], exposed[seen], **chance)
         return SeenRate(kept, "detectable")
     most = by_day_rate(day, counts + missed, exposed, **chance)
-    rate = whole.rate.widened(None, most.rate.upper)
-    if not whole.failures:
+    return SeenRate(as_range(whole, most), "range")
+
+
+def as_range(seen: RateEstimate, most: RateEstimate) -> RateEstimate:
+    """The rate of the failures seen, up to the bound of these and all missed; no value of none."""
+    rate = seen.rate.widened(None, most.rate.upper)
+    if not seen.failures:
         rate = replace(rate, value=None)
-    return SeenRate(replace(whole, rate=rate), "range")
+    return replace(seen, rate=rate)
 
 
 def by_day_rate(

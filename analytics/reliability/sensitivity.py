@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS, sums_by_group
 from analytics.proportion import proportion
+from analytics.reliability.detection import as_range
 from analytics.reliability.failure_rate import failure_rate, poisson_rate, unknown_exposure
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
     from analytics.reliability.failure_rate import RateEstimate
 
+BY_SCHEDULER: Final = "scheduler"
+"""The definition that rests on accounting alone."""
 WITH_UNKNOWNS: Final = "infrastructure_and_unknowns"
 """Name of the row in which failures without a known cause count by their probability."""
 
@@ -124,7 +127,8 @@ def sensitivity(
     ----------
     judged : Columns
         A row for each day with failures: day, the counts of each definition under its name, and
-        lost, lost_explained, found, unexplained, unchecked.
+        lost, lost_explained, found, unexplained, unchecked, and missed: unexplained ones that no
+        source could have named, where the rate is a range for their sake, else 0.
     exposure : Columns
         day, exposure_node_days; NaN where it is not known: then no rate is.
 
@@ -139,18 +143,17 @@ def sensitivity(
     one selection, not between stores with different sources. That unexplained failures left their
     evidence as often as lost nodes do cannot be tested from the same records.
     """
-    rates = {
-        name: _rate(judged, exposure, name, conf_level=conf_level, seed=seed)
-        for name in FAILURE_DEFINITIONS
-    }
+    chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
+    rates = {name: _rate(judged, exposure, name, **chance) for name in FAILURE_DEFINITIONS}
     names = ("lost", "lost_explained", "found", "unexplained")
     unexplained = Unexplained(**{name: int(judged[name].sum()) for name in names})
+    seen = {name: _as_seen(judged, exposure, name, rate, **chance) for name, rate in rates.items()}
     rows = [
         DefinitionRate(name, rate.failures, rate.rate_per_1000_node_days)
-        for name, rate in rates.items()
+        for name, rate in seen.items()
     ]
     return Sensitivity(
-        (*rows, _with_unknowns(rates[DEFINITION], unexplained, conf_level)),
+        (*rows, _with_unknowns(rates[DEFINITION], seen[DEFINITION], unexplained, conf_level)),
         unexplained,
         unexplained.probability(conf_level),
         int(judged["unchecked"].sum()),
@@ -174,10 +177,26 @@ def _rate(
     )
 
 
+def _as_seen(
+    judged: Columns, exposure: Columns, name: str, rate: RateEstimate, **chance: Any
+) -> RateEstimate:
+    """The rate by one definition, as a range up to all that was missed where something was.
+
+    What the scheduler states by itself is never missed.
+    """
+    if name == BY_SCHEDULER or not judged["missed"].any() or rate.exposure is None:
+        return rate
+    counts = {**judged, name: judged[name] + judged["missed"]}
+    return as_range(rate, _rate(counts, exposure, name, **chance))
+
+
 def _with_unknowns(
-    counted: RateEstimate, unexplained: Unexplained, conf_level: float
+    counted: RateEstimate, seen: RateEstimate, unexplained: Unexplained, conf_level: float
 ) -> DefinitionRate:
-    """What the default counts and, of the unexplained, as many as are probable."""
+    """What the default counts and, of the unexplained, as many as are probable.
+
+    Its interval reaches as far up as that of the default as `seen`.
+    """
     more = unexplained.infrastructure(conf_level)
     failures = None if more.value is None else counted.failures + more.value
     n, rate = counted.failures + unexplained.unexplained, counted.rate_per_1000_node_days
@@ -191,4 +210,6 @@ def _with_unknowns(
         )
     )  # fmt: skip
     rate = Estimate(value, lower, upper, added.conf_level, n)
-    return DefinitionRate(WITH_UNKNOWNS, failures, rate)
+    return DefinitionRate(
+        WITH_UNKNOWNS, failures, rate.widened(None, seen.rate_per_1000_node_days.upper)
+    )

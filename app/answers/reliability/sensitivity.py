@@ -51,7 +51,7 @@ def measured(
         for rows in (queries.judged_days(store, selection), queries.exposure_days(store, selection))
     )
     return sensitivity(
-        judged,
+        {**judged, "missed": _missed(judged, own)},
         exposure,
         conf_level=conf_level,
         seed=seed,
@@ -65,6 +65,14 @@ def _rated(rows: Columns, own: MttfReport) -> NDArray[np.bool_]:
     if found is not None and found.scope == "detectable":
         rated &= seen_days(rows["cluster"], rows["day"], found.sources)
     return rated
+
+
+def _missed(judged: Columns, own: MttfReport) -> NDArray[np.int64]:
+    """Unexplained failures for whose sake the rate of the page is a range, by row; else 0."""
+    found, unexplained = own.detection, judged["unexplained"].astype(np.int64)
+    if found is None or found.scope != "range":
+        return np.zeros_like(unexplained)
+    return np.where(seen_days(judged["cluster"], judged["day"], found.sources), 0, unexplained)
 
 
 def changed(ask: Ask, selection: Selection, found: Sensitivity) -> str:

@@ -11,7 +11,7 @@ from analytics.reliability.sensitivity import Unexplained, sensitivity
 
 DAYS = np.array(["2026-01-05", "2026-01-06"], dtype="datetime64[us]")
 
-OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked")
+OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked", "missed")
 
 
 def judged(**counts: tuple[int, int]) -> dict[str, np.ndarray]:
@@ -55,8 +55,20 @@ def test_without_a_lost_node_that_was_explained_it_goes_from_none_to_all(
 ) -> None:
     found = Unexplained(lost, explained, found=2, unexplained=9)
     one = found.infrastructure()
-    assert (one.value, one.lower, one.upper) == (None, 0.0, 9.0)
+    assert (one.value, one.lower, one.upper, one.conf_level) == (None, 0.0, 9.0, None)
     assert found.probability().value is None
+
+
+def test_where_failures_were_missed_only_what_the_scheduler_states_has_a_plain_rate() -> None:
+    rows = judged(scheduler=(1, 0), unexplained=(4, 3), missed=(4, 3))
+    found = sensitivity(rows, exposure(50.0, 50.0))
+    infrastructure, scheduler = (
+        found.of(name).rate_per_1000_node_days for name in ("infrastructure", "scheduler")
+    )
+    assert scheduler == poisson_rate(1, 100.0).scaled(1000.0)
+    assert (infrastructure.value, infrastructure.lower) == (None, 0.0)
+    assert infrastructure.upper == poisson_rate(7, 100.0).scaled(1000.0).upper
+    assert found.rows[-1].rate_per_1000_node_days.upper >= infrastructure.upper
 
 
 def test_an_exposure_that_is_unknown_leaves_every_rate_unknown() -> None:
@@ -74,6 +86,7 @@ def test_rows_are_widened_where_failures_come_in_clusters_as_the_rate_is() -> No
     days = np.arange("2026-01-05", "2026-03-02", dtype="datetime64[D]").astype("datetime64[us]")
     counts, held = np.where(np.arange(56) % 14, 0, 8), np.full(56, 50.0)
     rows = {"day": days} | dict.fromkeys((*FAILURE_DEFINITIONS, *OTHERS), counts)
+    rows |= {"missed": np.zeros_like(counts)}
     found = sensitivity(rows, {"day": days, "exposure_node_days": held})
     whole = failure_rate(counts, held, days=days)
     assert whole.dispersion is not None
