@@ -10,8 +10,8 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
-from analytics.failures.log_classifier.lines import Line, cleaned
-from analytics.failures.log_classifier.quotation import shown_texts, spoken
+from analytics.failures.log_classifier.lines import Line, cleaned, without_colours
+from analytics.failures.log_classifier.quotation import Days, shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -48,6 +48,14 @@ _SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECAS
 _REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
+_LEAST_MESSAGE = 12
+_OF_THE_SYSTEM = re.compile(
+    r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
+    r"|kernel|connect\w*|socket|server|service|timed? ?out|network|rank|worker|process|exit\w*)\b",
+    re.IGNORECASE,
+)
+_LEAST_SPECIFIC = 2
+"""Specificity of a line of which only its writer says that it is an error."""
 ENOUGH_PROGRESS = 10
 """Lines of progress after which what stands before them did not end the job."""
 
@@ -138,7 +146,7 @@ def telling_lines(lines: Sequence[str]) -> frozenset[str]:
 
 def _templates(lines: Sequence[str]) -> list[str]:
     """Lines in lower case without digits."""
-    templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
+    templates = without_colours("\n".join(lines)).lower().translate(NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
         templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
     return templates
@@ -182,6 +190,7 @@ class _Reading:
 
     def __init__(self, lines: Sequence[str], found: Sequence[Sequence[Raised]]) -> None:
         self._lines = lines
+        self._days = Days(lines)
         self.chosen: dict[int, Raised] = {}
         """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
@@ -205,8 +214,10 @@ class _Reading:
                 continue
             if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
-            meaning = _spoken_meaning(line)
+            meaning = _spoken_meaning(line) or _called_error(line)
             if meaning is None or (index in self._others and meaning.role != "root"):
+                continue
+            if self._days.is_past(line.shown):
                 continue
             yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
 
@@ -236,6 +247,16 @@ def _spoken_meaning(line: Line) -> Meaning | None:
     if said == line.text or (said and exception_meaning(line.text) is not None):
         return meaning
     return _meaning(said) if said else None
+
+
+def _called_error(line: Line) -> Meaning | None:
+    """What a line says that its writer calls an error, in words that no rule knows."""
+    said = spoken(line)
+    if line.level not in ("E", "F", "C") or len(said) < _LEAST_MESSAGE:
+        return None
+    if _OF_THE_SYSTEM.search(said) or rules().harmless.search(said):
+        return None
+    return Meaning("runtime_error", "teardown", _LEAST_SPECIFIC, 0.45)
 
 
 def _meaning(text: str) -> Meaning | None:

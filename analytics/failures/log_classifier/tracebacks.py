@@ -181,9 +181,10 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     """What type, message and frames say together."""
     python = rules().python
     kind, cause = python.roles.get(name, ("open", "python_exception"))
-    if kind == "fault":
-        return Meaning(cause, "fault", 6, 0.93)
     rule = rules().best(text)
+    if kind == "fault":
+        unread = cause == "import_error" and rule is not None and rule.cause == "filesystem_mount"
+        return rule if rule is not None and unread else Meaning(cause, "fault", 6, 0.93)
     least = {"typical": 8, "open": 4, "cascade": 7}[kind]
     if kind == "typical" and rule is not None and _is_quoted(rule.cause):
         rule = None
@@ -198,6 +199,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
 
 def _is_quoted(cause: str) -> bool:
     """Whether no program raises a typical exception of this cause: its words are data."""
+    if cause == "gpu_unavailable":  # what a program asserts of its node
+        return False
     return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 
 
