@@ -18,6 +18,10 @@ LEAST_CONFIDENCE = 0.4
 """Below it the cause is unknown, and what was found is an alternative."""
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
+_OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "model_loading"}
+_OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
+_OF_DISKS = frozenset({"filesystem_mount", "disk"})
+_UNANSWERED = re.compile(r"refused|disconnected|max retries|connection attempts|50[0234]", re.I)
 _STRONG_CASCADE, _SPECIFIC = 6, 8
 _WENT_ON = 3
 _NEAR = 6
@@ -143,15 +147,22 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
     if lead.cause == "cuda_error":
         return next((one for one in found if _is_finer(one, lead)), lead)
     if lead.cause == "connection_error":
-        served = [one for one in found if one.role == "fault" and one.in_traceback]
-        if served and (not lead.in_traceback or "refused" in lead.line.text.lower()):
-            return served[0]
+        served = next((one for one in found if _died_of_itself(one)), None)
+        if served and (not lead.in_traceback or _UNANSWERED.search(lead.line.text)):
+            return served
     if lead.cause == "ib_link":
         return next((one for one in found if _ended_a_peer(one)), lead)
     if lead.in_traceback:
         return lead
     vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
     return (_first(found, "fault") if vague else None) or lead
+
+
+def _died_of_itself(one: Signal) -> bool:
+    """Whether a process says why it ended, so that others no longer reach it."""
+    if one.role == "fault" and one.in_traceback:
+        return True
+    return one.role == "symptom" and one.cause in _OWN_DEATHS
 
 
 def _ended_a_peer(one: Signal) -> bool:
@@ -187,8 +198,12 @@ def _weaker_than_end(lead: Signal) -> bool:
 
 
 def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) -> Finding:
-    """A fault that came before a root needs no root; anything else does."""
-    if lead is not None and lead.role == "fault" and lead.index < root.index:
+    """A fault that came before a root needs no root; anything else does.
+
+    A file that is not found needs one too: its file system may be lost.
+    """
+    unread = lead is not None and lead.cause in _OF_FILES and root.cause in _OF_DISKS
+    if lead is not None and lead.role == "fault" and lead.index < root.index and not unread:
         return _lead(lead, found)
     seen = _first(
         [one for one in found if one.index < root.index and one.live], "cascade", "symptom"
@@ -206,11 +221,20 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         sign = _hardware_sign(found)
         if sign is not None:
             return Finding(sign, sign.meaning.confidence, lead)
+    if lead.cause in ("gpu_unavailable", "cuda_error"):
+        hidden = next((one for one in found if one.role == "sign" and _hides_gpus(one)), None)
+        if hidden is not None and hidden.index < lead.index:
+            return Finding(hidden, lead.meaning.confidence, lead)
     if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS:
         root = _best_root([one for one in found if one.passed])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
     return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
+
+
+def _hides_gpus(one: Signal) -> bool:
+    """Whether a script leaves its programs no GPU."""
+    return one.cause == "runtime_error"
 
 
 def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:

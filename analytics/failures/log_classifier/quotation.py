@@ -37,8 +37,9 @@ _LONGEST_SAMPLE = 60
 _RETOLD = re.compile(
     r"\b(?:previous|last|prior|earlier) (?:attempt|run|try|job|launch|incarnation)\b.{0,40}"
     r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
-    r"|^#(?! a fatal error)|^(?![\w.]*(?:Error|Exception)\b).*\?[\s\"')]*$"  # a comment, a question
+    r"|^#(?! a fatal error)"  # a comment
     r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
+    r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped|repaired)\b"
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
     r"|^<\|?(?:user|assistant|system|human|im_start)\b"
     r"|^(?:user|assistant|human|gpt|bot|reporter|customer): "
@@ -55,7 +56,9 @@ _RETOLD = re.compile(
 )
 _ADVICE = re.compile(
     r"\b(?:this|it|which) (?:can|may|could|might|usually|often|typically) "
-    r"(?:happens?|occurs?)\b.*",
+    r"(?:happens?|occurs?)\b.*"
+    r"|\b(?:potential|possible|common|likely) (?:root )?(?:causes?|reasons?)\b.*"
+    r"|(?<![\w.])(?:is|are|was|were|did|does|do|what|why|how|has|have|can|could)\b[^.:;()]*\?\W*$",
     re.IGNORECASE,
 )
 _IN_QUOTES = re.compile(
@@ -168,8 +171,8 @@ class Days:
 def spoken(line: Line) -> str:
     """What a line says itself: its text without what it quotes, empty where all is quoted.
 
-    What it says may happen does not count. Words in quotation marks count where the line brings
-    them as its message: after `=`, a colon or a word such as "error".
+    What it asks, and what it says may happen, does not count. Words in quotation marks count
+    where the line brings them as its message: after `=`, a colon or a word such as "error".
     """
     if _RETOLD.search(line.text) or _is_cited(line.shown):
         return ""

@@ -33,6 +33,8 @@ _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱
 _OPEN_TYPES = frozenset(
     {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
 )
+_ASKS_FOR_GPUS = re.compile(r"(?:assert|if) .{0,40}\bcuda\.(?:is_available|device_count)\(\)")
+_LAST_CALL = 200
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
@@ -188,6 +190,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     least = {"typical": 8, "open": 4, "cascade": 7}[kind]
     if kind == "typical" and rule is not None and _is_quoted(rule.cause):
         rule = None
+    if kind == "typical" and rule is None and _ASKS_FOR_GPUS.search(frames[-_LAST_CALL:]):
+        rule = rules().best("cuda is not available")
     if rule is not None and rule.specificity >= least:
         return rule
     if kind == "typical":
