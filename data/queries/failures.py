@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal
-from data.queries.exposure import node_failures_of
+from data.queries.exposure import local, node_failures_of
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ chosen AS (
   SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
     jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
-    basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
+    timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
   FROM verdict JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE jobs.end_at IS NOT NULL AND {_ENDED.where(selection)})
 """
@@ -80,7 +80,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """
     return store.frame(
         f"""WITH {_chosen(selection)}
-            SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
+            SELECT cause, domain, CAST({local("failed_at")} AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
               count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
@@ -258,7 +258,9 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
 def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Failures of nodes known without jobs: columns source, cause, subcause, day, n_failures."""
     return store.frame(
-        f"""SELECT source, cause, subcause, CAST(start_at AS DATE) AS day, count(*) AS n_failures
-            FROM node_failures WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
+        f"""SELECT source, cause, subcause, CAST({local("start_at")} AS DATE) AS day,
+              count(*) AS n_failures
+            FROM node_failures JOIN clusters USING (cluster)
+            WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )

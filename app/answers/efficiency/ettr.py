@@ -20,6 +20,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import MTTF_MIN_GPUS
 from data.queries import efficiency
+from data.queries.clocks import zones
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,9 @@ def measured(
     notes = efficiency.ledger_notes(store)
     runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
     of_several = {"several_nodes": notes["several_nodes"]}
-    report = ettr_report(runs, notes=of_several, conf_level=conf_level, limit=limit)
+    report = ettr_report(
+        runs, notes=of_several, zones=zones(store), conf_level=conf_level, limit=limit
+    )
     if limit is None:
         return report
     named = efficiency.runs_named(store, report.by_run)
