@@ -229,6 +229,15 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     return {**columns, "day": dates(columns["day"])}
 
 
+def node_hours(store: Store, selection: Selection) -> dict[str, float]:
+    """Node-hours that jobs ran, by cluster none of whose jobs states GPUs."""
+    ran, hours = runs(store, selection), dict[str, float]()
+    nodes = chosen(ran, ran["node_time"].astype(bool))
+    for cluster, days in zip(nodes["cluster"], nodes["exposure_node_days"].tolist(), strict=True):
+        hours[cluster] = hours.get(cluster, 0.0) + 24.0 * days
+    return hours
+
+
 @kept
 def job_failures(store: Store, selection: Selection) -> Columns:
     """Failed attempts of all sizes, one row each, with the incident that each belongs to."""

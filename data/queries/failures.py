@@ -37,9 +37,11 @@ _RECORDED_THEN = Filter(
 )
 """Records of a node; an outage or ticket without an end goes on, any other record is a moment."""
 
-_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
+_GPU_SECONDS = """CASE WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL
+  WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
   * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
-"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown."""
+"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown and on a
+cluster whose jobs state none."""
 
 
 def _chosen(selection: Selection) -> str:
@@ -65,7 +67,8 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
               CAST(sum({_GPU_SECONDS}) AS BIGINT) AS gpu_seconds
-            FROM jobs WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
+            FROM jobs JOIN clusters USING (cluster)
+            WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
             GROUP BY ALL ORDER BY n_attempts DESC, state""",
         selection.parameters,
     )

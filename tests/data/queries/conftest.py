@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BASE = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 TABLES = ("jobs", "job_nodes", "nodes", "node_failures", "health_events", "node_events")
 TIMES = ("submit_at", "start_at", "end_at", "observed_at", "first_seen_at")
-WHOLE = ("n_gpus", "n_nodes")
+WHOLE = ("n_gpus", "n_nodes", "attempt", "restarts")
 
 
 @dataclass
