@@ -37,8 +37,8 @@ _RECORDED_THEN = Filter(
 )
 """Records of a node; an outage or ticket without an end goes on, any other record is a moment."""
 
-_GPU_SECONDS = """CASE WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL
-  WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
+_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0
+  WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL ELSE jobs.n_gpus
   * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
 """Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown and on a
 cluster whose jobs state none."""
