@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from app.answers.fleet.choices import last_whole
 from data.filters import Selection
 from data.queries import rate_groups
 from data.queries.exposure import runs
@@ -60,3 +61,9 @@ def test_each_cluster_has_weeks_of_its_own(
     assert table["failures"].to_dict() == {"four": 1, "gpu": 1}
     days = by_cause(store, Selection(cluster="gpu"))["day"].dt.strftime("%d")
     assert days.tolist() == ["11"]
+    of = {cluster: last_whole(store, "week", cluster)[1] for cluster in ("gpu", "four", None)}
+    assert of == {
+        "gpu": datetime(2026, 1, 5, 5, tzinfo=UTC),
+        "four": datetime(2026, 1, 11, 23, tzinfo=UTC),
+        None: datetime(2026, 1, 12, tzinfo=UTC),
+    }
