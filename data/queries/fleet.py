@@ -49,6 +49,15 @@ def distinct(store: Store, column: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def zone(store: Store, cluster: str | None) -> str:
+    """The zone of a cluster, or of all clusters where they share one; else UTC."""
+    zones = store.rows(
+        f"SELECT DISTINCT timezone FROM clusters WHERE {equal(cluster=cluster)}",
+        {"cluster": cluster},
+    )
+    return str(zones[0][0]) if len(zones) == 1 else "UTC"
+
+
 def extent(store: Store) -> tuple[Any, Any]:
     """First and last time of any record with a time."""
     of_tables = " UNION ALL ".join(
