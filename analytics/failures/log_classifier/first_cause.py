@@ -19,6 +19,7 @@ LEAST_CONFIDENCE = 0.4
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
 _OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "model_loading"}
+_LINKS = frozenset({"ib_link", "ethernet_link", "network", "nic"})
 _OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
 _OF_DISKS = frozenset({"filesystem_mount", "disk"})
 _UNANSWERED = re.compile(r"refused|disconnected|max retries|connection attempts|50[0234]", re.I)
@@ -60,7 +61,8 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     lead = _lead_of(before)
     root = _best_root(before)
     if ended is not None and lead is not None and _weaker_than_end(lead):
-        lead = None
+        died = any(one.role == "teardown" and lead.index <= one.index < ended.index for one in live)
+        lead = lead if died and ended.cause == "requeued" else None
     if root is not None and (ended is None or root.index < ended.index or lead is not None):
         return _root_or_lead(root, lead, found)
     if lead is not None:
@@ -72,6 +74,7 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     if cascades and (hung or not ends):
         return _behind_cascade(cascades[0], found)
     if ends:
+        ends += [one for one in found if one.role == "end" and one.cause == "maintenance"]
         told = max(ends, key=lambda one: (one.meaning.specificity, -one.index))
         return Finding(told, told.meaning.confidence)
     return _weak(found)
@@ -103,12 +106,20 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
 
 def _without_mended(found: Sequence[Signal]) -> list[Signal]:
     """Without what a later line says is well again, after which the job went on."""
-    last = {one.cause: one.index for one in found if one.role == "mended" and one.n_progress_after}
+    last = {
+        _mended_with(one): one.index for one in found
+        if one.role == "mended" and (one.n_progress_after or one.file_end - one.index > _WENT_ON)
+    }  # fmt: skip
     return [
         one for one in found
         if one.role != "mended"
-        and (one.in_traceback or one.index > last.get(one.cause, -1))
+        and (one.in_traceback or one.index > last.get(_mended_with(one), -1))
     ]  # fmt: skip
+
+
+def _mended_with(one: Signal) -> str:
+    """A cause, or that all links share."""
+    return "link" if one.cause in _LINKS else one.cause
 
 
 def _is_merely_announced(end: Signal, live: Sequence[Signal]) -> bool:
@@ -225,7 +236,7 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         hidden = next((one for one in found if one.role == "sign" and _hides_gpus(one)), None)
         if hidden is not None and hidden.index < lead.index:
             return Finding(hidden, lead.meaning.confidence, lead)
-    if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS:
+    if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS | {"node_lost"}:
         root = _best_root([one for one in found if one.passed])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)

@@ -53,6 +53,7 @@ _PREFIX = re.compile(
     """,
     re.VERBOSE,
 )
+_SAYS_WARNING = re.compile(r"\S{0,40}\s?\bwarn(?:ing)?\b\s?[:>\]]", re.IGNORECASE)
 _LEVEL_GROUPS = ("level", "letter", "torch", "absl", "boxed", "barred", "padded", "nemo")
 _MOST_PREFIXES = 8
 
@@ -128,7 +129,10 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
         said = next((groups[name] for name in _LEVEL_GROUPS if groups[name]), None)
         level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()
-    return text[place:].rstrip(), rank, level
+    text = text[place:].rstrip()
+    if level is None and _SAYS_WARNING.match(text):
+        level = "W"
+    return text, rank, level
 
 
 _LEVELS = frozenset(LEVELS.split("|")) | frozenset("IWEFD")

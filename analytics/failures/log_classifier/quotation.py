@@ -24,12 +24,14 @@ _HISTORY = re.compile(
 )
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d")
 _DAY_ALONE = re.compile(r"\W*\d{4}-\d\d-\d\d(?![T ]?\d\d:)")
+_CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 _LONGEST_HISTORY = 20
 _LONGEST_JOB = 14
 """Days before the end of a log after which what it tells of is no part of the job."""
 _SAMPLE = re.compile(
     r"^\W*(?:\w+\]\s*)?(?:-{3,}|={3,})?\s*"
-    r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?)\b.{0,30}(?:-{3,}|={3,})"
+    r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*)\b"
+    r".{0,30}(?:-{3,}|={3,})"
 )
 _RULE = re.compile(r"-{3,}|={3,}")
 _LONGEST_SAMPLE = 60
@@ -39,15 +41,22 @@ _RETOLD = re.compile(
     r"\b(?:fail|died?|crash|end|exit|abort|kill|stop)"
     r"|^#(?! a fatal error)"  # a comment
     r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
+    r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
+    r"|\bknown issues?\b|\byesterday\b|^squeue\b"
+    r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
+    r"|\b(?:fixed|resolved|closed)\)?\W*$"
     r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped|repaired)\b"
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
-    r"|^<\|?(?:user|assistant|system|human|im_start)\b"
-    r"|^(?:user|assistant|human|gpt|bot|reporter|customer): "
+    r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
+    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer)\s?: "
+    r"|^\s*(?:docker|podman|mpirun|torchrun|apptainer|singularity|enroot|kubectl|accelerate|deepspeed"
+    r"|horovodrun|python\d?) (?:run|exec|launch|apply|create|-|\S+\.py)"  # a command
     r"|(?-i:^\s*[a-z][a-z\d_]*:\s*\[.*\]$)|^\s*\w+_on:"  # a list in a configuration
     r"|\b(?:prompt|question|completion|instruction|response|answer)['\"]?\s*[:=]\s*['\"]"
     r"|::test_\w+.*\b(?:passed|xfail|xpass|skipped)\b"  # pytest -v, and its parameters
     r"""|["'](?:prompt|question|completion|instruction|chosen|rejected|ground_truth)["']\s*:"""
-    r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)\]"
+    r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)"
+    r"(?: ?#?\d+)?\]"
     r"|^(?:prompt|question|sample(?: ?#?\d+)?): "
     r"|^> \S"
     r"|^(?:reading|opening|tokeni[sz]ing|processing|indexing|loading|packing) \S.*"
@@ -155,11 +164,11 @@ class Days:
         )
 
     def is_past(self, shown: str) -> bool:
-        """Whether a line begins with an earlier day alone, or names only days of weeks ago."""
+        """Whether a line begins with a day and has no time, or names only days of weeks ago."""
         named = _DAY.findall(shown)
         if not named:
             return False
-        if _DAY_ALONE.match(shown) and max(named) < self._last:
+        if _DAY_ALONE.match(shown) and not _CLOCK.search(shown):
             return True
         try:
             age = date.fromisoformat(self._last) - date.fromisoformat(max(named))
@@ -177,6 +186,8 @@ def spoken(line: Line) -> str:
     if _RETOLD.search(line.text) or _is_cited(line.shown):
         return ""
     text = _ADVICE.sub("", line.text)
+    if _COMMAND.match(text):
+        text = text.partition(" # ")[0].rstrip()
     if '"' in text or "`" in text or "'" in text:
         text = _IN_QUOTES.sub(
             lambda found: found[0] if _REPORTS.search(text[: found.start()]) else '""', text

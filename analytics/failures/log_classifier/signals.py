@@ -37,8 +37,11 @@ _CODE = re.compile(
 )
 _SOON = 3
 _AGAIN = re.compile(
-    r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
+    r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+|\bfalling back\b"
+    r"|\b(?:(?:un|not )available|not installed|disabled|not found|missing), (?:using|skipping)\b",
+    re.IGNORECASE,
 )
+_EXITED = re.compile(r"\bexit(?:ed|s|ing)?\b|requeue|resubmit", re.IGNORECASE)
 _XID = re.compile(
     r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
     r"\s*[:=#]?\s*(\d{1,3})\b",
@@ -56,7 +59,7 @@ _OF_THE_SYSTEM = re.compile(
 )
 _LEAST_SPECIFIC = 2
 """Specificity of a line of which only its writer says that it is an error."""
-ENOUGH_PROGRESS = 10
+ENOUGH_PROGRESS = 6
 """Lines of progress after which what stands before them did not end the job."""
 
 
@@ -219,11 +222,16 @@ class _Reading:
                 continue
             if self._days.is_past(line.shown):
                 continue
-            yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
+            doubtful = _is_doubtful(line, meaning) or (
+                meaning.role == "symptom" and self._tried_again(index, 1)
+            )
+            yield Signal(index, line, meaning, doubtful=doubtful)
 
-    def _tried_again(self, index: int) -> bool:
-        """Whether the lines that follow an exception say that the program tries once more."""
-        following = " ".join(self._lines[index + 1 : index + 1 + _SOON])
+    def _tried_again(self, index: int, soon: int = _SOON) -> bool:
+        """Whether the lines that follow a failure say that the program does without it."""
+        following = " ".join(self._lines[index + 1 : index + 1 + soon])
+        ended = _EXITED.search(following)
+        following = following[: ended.start()] if ended else following
         return bool(_AGAIN.search(following)) and not rules().given_up.search(following)
 
     def _is_ignored(self, index: int) -> bool:
