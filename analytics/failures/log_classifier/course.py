@@ -29,6 +29,15 @@ _MERELY_OVER = re.compile(
 )
 
 
+_START = re.compile(
+    r"\b(?:nccl|rccl) version\b|running training"
+    r"|\binitiali[sz]ing (?:torch\.)?distributed"
+    r"|\b(?:start|begin)(?:ing|s|ed)? (?:the )?(?:\w+ )?(?:training|attempt|fit|finetuning|run)\b"
+    r"|\b(?:resum|restor)(?:ing|ed|e)\b.{0,30}\b(?:from|step|checkpoint|iteration|epoch)"
+    r"|\bloading (?:the )?checkpoint\b|\bprocess group (?:is )?initiali[sz]ed|\btokeni[sz]ing\b"
+    r"|\bworld[_ ]?size\W{1,3}\d?|\*{3,} \w+ing \w+ \*{3,}"
+)
+"""What a program writes while it sets out: what stands before was no end of it."""
 _OFTEN = 4
 """Lines that differ in digits alone from which on they show that a program goes on."""
 _NO_PROGRESS = re.compile(
@@ -65,6 +74,7 @@ class Course:
             for index in silent
             if templates[index] in moving and len(lines[index]) > len(templates[index])
         ]
+        self._starts = [index for index in silent if _shows_start(templates[index])]
         failures = sorted(fatal)
         self._done = [
             index
@@ -89,6 +99,11 @@ class Course:
         end = self.end_of_file(index)
         return bisect_left(self._progress, end) - bisect_right(self._progress, index)
 
+    def starts_after(self, index: int) -> bool:
+        """Whether the program sets out after a line of its file."""
+        place = bisect_right(self._starts, index)
+        return place < len(self._starts) and self._starts[place] < self.end_of_file(index)
+
     def completed_after(self, index: int) -> bool:
         """Whether the file says after a line that the job completed, and no more of a failure."""
         end = self.end_of_file(index)
@@ -106,6 +121,11 @@ class Course:
 @lru_cache(maxsize=100_000)
 def _shows_progress(template: str) -> bool:
     return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _shows_start(template: str) -> bool:
+    return _START.search(template) is not None
 
 
 @lru_cache(maxsize=100_000)

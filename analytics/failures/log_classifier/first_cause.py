@@ -94,6 +94,8 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
             if one.index >= ended.index or one.role == "end"
             or one.n_progress_after - ended.n_progress_after < _WENT_ON
         ]  # fmt: skip
+    if any(_ends_after_start(one) for one in live):
+        live = [one for one in live if not one.before_start or _lasts(one)]
     fatal = [
         one for one in live
         if one.in_traceback and one.role in ("fault", "symptom")
@@ -102,6 +104,19 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
     if not fatal:
         return live
     return [one for one in live if not any(_survived(one, last) for last in fatal)]
+
+
+def _ends_after_start(one: Signal) -> bool:
+    """Whether a line tells of an end of a program that had set out."""
+    if one.before_start:
+        return False
+    return one.role in ("fault", "end") or (one.role == "symptom" and one.in_traceback)
+
+
+def _lasts(one: Signal) -> bool:
+    """Whether what a line says holds for a start after it too, such as a missing mount."""
+    system = taxonomy().domain_of(one.cause) == "system_software"
+    return one.role == "end" or (one.role == "root" and system)
 
 
 def _without_mended(found: Sequence[Signal]) -> list[Signal]:

@@ -78,6 +78,8 @@ class Signal:
     """Lines of progress after it in its file."""
     file_end: int = 0
     """Index after the last line of its file."""
+    before_start: bool = False
+    """Whether the program sets out, or sets out again, after it."""
     hours_before: bool = False
     """Whether its time lies an hour or more before the last one of the log."""
 
@@ -133,6 +135,7 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
             one,
             n_progress_after=course.n_progress_after(one.index),
             file_end=course.end_of_file(one.index),
+            before_start=course.starts_after(one.index),
             hours_before=times.is_hours_before_the_end(one.line.shown),
         )
         for one in found
