@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from data.columns import frame_of, registered
+from data.columns import columns_of, frame_of, registered
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
@@ -34,16 +34,17 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     )
     if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
         return
-    failures = frame_of(connection, _FAILURES, {"n": options.loop_failures})
-    with registered(connection, chosen_failures=failures[["cluster", "attempt_key"]]):
-        attempt_nodes = frame_of(connection, _ATTEMPT_NODES)
+    failures = columns_of(connection.execute(_FAILURES, {"n": options.loop_failures}))
+    chosen = {name: failures[name] for name in ("cluster", "attempt_key")}
+    with registered(connection, chosen_failures=chosen):
+        attempt_nodes = columns_of(connection.execute(_ATTEMPT_NODES))
     grouped = incidents(
         failures,
         attempt_nodes,
         _bursts(connection, context),
-        node_events=frame_of(connection, _NODE_EVENTS),
-        nodes=frame_of(connection, _NODES),
-        preempted=frame_of(connection, _PREEMPTED),
+        node_events=columns_of(connection.execute(_NODE_EVENTS)),
+        nodes=columns_of(connection.execute(_NODES)),
+        preempted=columns_of(connection.execute(_PREEMPTED)),
         options=options,
     )
     if "incidents" in context.filled:
@@ -76,9 +77,7 @@ WITH again AS (
 often AS (
   SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
 chosen AS (
-  FROM failures WHERE {INFRASTRUCTURE}
-  UNION
-  FROM failures SEMI JOIN often USING (cluster, attempt_key)),
+  FROM failures WHERE {INFRASTRUCTURE} OR (cluster, attempt_key) IN (FROM often)),
 restart AS (
   SELECT cluster, attempt_key, lead(start_at) OVER (
     PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
