@@ -115,28 +115,31 @@ def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) ->
 
 def _of_state(attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """What the scheduler itself says, as evidence."""
-    stated = attempts["state"].map(STATED)
-    signal = attempts["exit_signal"].isin(CRASH_SIGNALS) & attempts["state"].eq("FAILED")
-    cause = stated.where(stated.notna(), signal.map({True: "program_crash", False: None}))
-    odds = np.where(stated.notna(), table.odds["stated"], table.odds["signal"])
-    said = cause.notna()
-    text = "state " + attempts["state"].astype(str)
-    text = text.where(~signal, "ended by signal " + attempts["exit_signal"].astype(str))
-    return pd.DataFrame(
-        {
-            "attempt": attempts["attempt"],
-            "kind": "scheduler",
-            "key": "",
-            "node": None,
-            "offset_s": 0.0,
-            "cause": cause,
-            "odds": odds,
-            "scope": "node",
-            "job_named": True,
-            "causal_ratio": 1.0,
-            "text": text,
-        }
-    )[said]
+    columns = (attempts["attempt"], attempts["state"], attempts["exit_signal"])
+    said = [
+        (attempt, *found)
+        for attempt, state, signal in zip(*columns, strict=True)
+        if (found := _stated(state, signal, table)) is not None
+    ]
+    rows = pd.DataFrame(said, columns=["attempt", "cause", "odds", "text"])
+    return rows.assign(
+        kind="scheduler",
+        key="",
+        node=None,
+        offset_s=0.0,
+        scope="node",
+        job_named=True,
+        causal_ratio=1.0,
+    )
+
+
+def _stated(state: str, signal: int, table: Weights) -> tuple[str, float, str] | None:
+    """Cause, odds and words of what a state or a signal says by itself; None where nothing."""
+    if state in STATED:
+        return STATED[state], table.odds["stated"], f"state {state}"
+    if state == "FAILED" and signal in CRASH_SIGNALS:
+        return "program_crash", table.odds["signal"], f"ended by signal {signal}"
+    return None
 
 
 def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:

@@ -23,9 +23,9 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     facts = " UNION ALL BY NAME ".join(
         [_STATED, *(fact for table, fact in _FACTS.items() if table in context.filled)]
     )
+    (top,) = connection.execute("SELECT coalesce(max(rowid), -1) FROM clusters").fetchall()[0]
     connection.execute(_CLUSTERS.format(facts=facts), parameters | {"cluster": list(stated)})
-    connection.execute("DELETE FROM clusters")
-    connection.execute("INSERT INTO clusters BY NAME FROM all_clusters")
+    connection.execute(f"DELETE FROM clusters WHERE rowid <= {top}")
 
 
 _STATED = """
@@ -58,7 +58,7 @@ _FACTS = {
 }
 """What each table shows of the clusters that it names."""
 _CLUSTERS = """
-CREATE OR REPLACE TEMP TABLE all_clusters AS
+INSERT INTO clusters BY NAME
 SELECT cluster, coalesce(max(gpus_per_node), max(gpus)) AS gpus_per_node,
   coalesce(max(gpu_model), max(old_gpu_model)) AS gpu_model,
   coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,

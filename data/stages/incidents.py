@@ -77,16 +77,15 @@ WITH again AS (
 often AS (
   SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
 chosen AS (
-  FROM failures WHERE {INFRASTRUCTURE} OR (cluster, attempt_key) IN (FROM often)),
-restart AS (
-  SELECT cluster, attempt_key, lead(start_at) OVER (
-    PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
-  FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
-SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
-  {INFRASTRUCTURE} AS counted, jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+  FROM failures WHERE {INFRASTRUCTURE} OR (cluster, attempt_key) IN (FROM often))
+SELECT chosen.cluster, chosen.attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at,
+  node_lost, {INFRASTRUCTURE} AS counted, jobs.start_at, node, jobs.n_gpus, jobs.n_nodes,
+  confidence, following.start_at AS restarted_at
 FROM chosen JOIN jobs USING (cluster, attempt_key)
-LEFT JOIN restart USING (cluster, attempt_key)
-ORDER BY failed_at, attempt_key
+LEFT JOIN (SELECT cluster, job_id, attempt, start_at FROM jobs WHERE attempt > 1) following
+  ON following.cluster = jobs.cluster AND following.job_id = jobs.job_id
+  AND following.attempt = jobs.attempt + 1
+ORDER BY failed_at, chosen.attempt_key
 """
 """Failures that may be part of an incident: infrastructure's, and of runs that fail often.
 
