@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from analytics.frames import Columns
     from data.stages import Context
 
 READS = ("failures", "jobs", "jobs.attempt", "job_nodes", "health_events",
@@ -56,7 +57,8 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
     for table, frame in (("incidents", rows), ("incident_members", members)):
         with registered(connection, derived=frame):
-            connection.execute(f"DELETE FROM {table}")
+            if table in context.filled:
+                connection.execute(f"DELETE FROM {table}")
             connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
 
 
@@ -110,16 +112,14 @@ FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
 """
 
 
-def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame:
+def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame | Columns:
     """Bursts of events, each with the cause that it names."""
-    import pandas as pd
-
     from analytics.failures.bursts import bursts
     from analytics.failures.evidence import of_events
     from analytics.failures.precedence import weights
 
     if "health_events" not in context.filled:
-        return pd.DataFrame(columns=_NO_BURST)
+        return _no_burst()
     observed, site = bursts(frame_of(connection, _EVENTS)), context.site
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
@@ -127,7 +127,16 @@ def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataF
     return observed.assign(cause=cause, domain=cause.map(domains))
 
 
-_NO_BURST = ["burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name"]
+_TEXTS = ("burst_id", "cluster", "node", "severity", "check_name")
+
+
+def _no_burst() -> Columns:
+    """The columns of bursts where nothing was observed."""
+    import numpy as np
+
+    texts = dict.fromkeys(_TEXTS, np.empty(0, dtype=object))
+    times = dict.fromkeys(("first_at", "last_at"), np.empty(0, dtype="datetime64[us]"))
+    return {**texts, **times, "n": np.empty(0, dtype=np.int64)}
 
 
 def _listed(nodes: object) -> str:
