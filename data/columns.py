@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from analytics.frames import Columns
+
 
 def columns_of(result: duckdb.DuckDBPyConnection) -> dict[str, NDArray[Any]]:
     """Columns of a statement that was executed: NaN, NaT or None where unknown."""
@@ -38,12 +40,16 @@ def frame_of(
 
 
 @contextmanager
-def registered(connection: duckdb.DuckDBPyConnection, **frames: pd.DataFrame) -> Iterator[None]:
-    """Lets SQL read frames by their names; as Arrow, for objects DuckDB would look through."""
+def registered(
+    connection: duckdb.DuckDBPyConnection, **frames: pd.DataFrame | Columns
+) -> Iterator[None]:
+    """Lets SQL read tables by their names; as Arrow, for objects DuckDB would look through."""
     import pyarrow as pa  # here: whoever only reads does without it
 
     for name, frame in frames.items():
-        connection.register(name, pa.table({column: pa.array(frame[column]) for column in frame}))
+        connection.register(
+            name, pa.table({column: pa.array(frame[column]) for column in map(str, frame)})
+        )
     yield
     for name in frames:
         connection.unregister(name)

@@ -21,6 +21,8 @@ STATED = {"TIMEOUT": "time_limit", "DEADLINE": "time_limit", "OUT_OF_MEMORY": "h
 """States in which the scheduler itself states the cause."""
 LOST = {"NODE_FAIL": "node_lost", "BOOT_FAIL": "node_lost"}
 """States in which the scheduler lost a node: no cause, and not the program's doing."""
+_REST = {"REQUEUED": "requeued"}
+"""States that say what became of an attempt, where nothing tells its cause."""
 CRASH_SIGNALS = (4, 6, 8, 11)
 """SIGILL, SIGABRT, SIGFPE, SIGSEGV: the program ended by its own fault."""
 AGREEING = 3
@@ -101,42 +103,38 @@ def attribute(attempts: pd.DataFrame, evidence: pd.DataFrame, table: Weights) ->
     [['nvlink', 'hardware', 'health_event'], ['node_lost', 'unknown', 'none']]
     """
     attempts = attempts.reset_index(drop=True)
-    place = pd.Series(attempts.index, index=attempts["attempt"])
     stated = _of_state(attempts, table)
-    if evidence.empty and stated.empty:
+    if evidence.empty and not stated:
         return _bare(attempts, table)
-    rows = pd.concat([part for part in (evidence, stated) if len(part)])
-    rows = rows.reset_index(drop=True)
+    place = pd.Series(attempts.index, index=attempts["attempt"])
+    parts = [pd.DataFrame(part) for part in (evidence, stated) if len(part)]
+    rows = pd.concat(parts, ignore_index=True)
     rows["row"] = rows["attempt"].map(place).astype("int64")
     rows = _weighed(rows, attempts, table)
     shares = _shares(rows, table)
     return _verdicts(attempts, rows, shares, table)
 
 
-def _of_state(attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
-    """What the scheduler itself says, as evidence."""
-    stated = attempts["state"].map(STATED)
-    signal = attempts["exit_signal"].isin(CRASH_SIGNALS) & attempts["state"].eq("FAILED")
-    cause = stated.where(stated.notna(), signal.map({True: "program_crash", False: None}))
-    odds = np.where(stated.notna(), table.odds["stated"], table.odds["signal"])
-    said = cause.notna()
-    text = "state " + attempts["state"].astype(str)
-    text = text.where(~signal, "ended by signal " + attempts["exit_signal"].astype(str))
-    return pd.DataFrame(
-        {
-            "attempt": attempts["attempt"],
-            "kind": "scheduler",
-            "key": "",
-            "node": None,
-            "offset_s": 0.0,
-            "cause": cause,
-            "odds": odds,
-            "scope": "node",
-            "job_named": True,
-            "causal_ratio": 1.0,
-            "text": text,
-        }
-    )[said]
+def _of_state(attempts: pd.DataFrame, table: Weights) -> list[dict[str, object]]:
+    """What the scheduler itself says, as pieces of evidence."""
+    same = {"kind": "scheduler", "key": "", "node": None, "offset_s": 0.0, "scope": "node",
+            "job_named": True, "causal_ratio": 1.0}  # fmt: skip
+    columns = (attempts["attempt"], attempts["state"], attempts["exit_signal"])
+    return [
+        {"attempt": attempt, **same, **found}
+        for attempt, state, signal in zip(*columns, strict=True)
+        if (found := _stated(state, signal, table))
+    ]
+
+
+def _stated(state: str, signal: int, table: Weights) -> dict[str, object]:
+    """What a state or a signal says by itself."""
+    if state in STATED:
+        return {"cause": STATED[state], "odds": table.odds["stated"], "text": f"state {state}"}
+    if state == "FAILED" and signal in CRASH_SIGNALS:
+        text = f"ended by signal {signal}"
+        return {"cause": "program_crash", "odds": table.odds["signal"], "text": text}
+    return {}
 
 
 def _weighed(rows: pd.DataFrame, attempts: pd.DataFrame, table: Weights) -> pd.DataFrame:
@@ -325,12 +323,12 @@ def _best(shares: pd.DataFrame) -> pd.DataFrame:
 
 def _without_evidence(attempts: pd.DataFrame) -> pd.Series:
     """What an attempt is called where nothing names a cause."""
-    return _first_known(
-        attempts["state"].map(LOST),
-        attempts["failed_node"].map(lambda node: None if pd.isna(node) else "node_lost"),
-        attempts["state"].map({"REQUEUED": "requeued"}),
-        pd.Series("unknown", index=attempts.index),
-    )
+    columns = (attempts["state"], attempts["failed_node"].notna())
+    found = [
+        LOST.get(state) or ("node_lost" if names_node else _REST.get(state, "unknown"))
+        for state, names_node in zip(*columns, strict=True)
+    ]
+    return pd.Series(found, index=attempts.index, dtype=object)
 
 
 def _alternatives(

@@ -12,6 +12,7 @@ from analytics.errors import ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from numpy.typing import NDArray
 
@@ -25,6 +26,7 @@ SECOND = 1_000_000
 """Microseconds of a second."""
 MINUTE = 60 * SECOND
 """Microseconds of a minute."""
+_NUMBERS = ("n_gpus", "confidence", "xid", "sxid")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Spans:
         return Spans(self.place[keep], self.first[keep], self.last[keep], self.member[keep])
 
 
-def require(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+def require(name: str, frame: pd.DataFrame | Columns, columns: Sequence[str]) -> None:
     """The frame has these columns.
 
     Raises
@@ -61,7 +63,7 @@ def require(name: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
         )
 
 
-def microseconds(times: pd.Series) -> Ints:
+def microseconds(times: pd.Series | NDArray[np.datetime64]) -> Ints:
     """Microseconds since 1970 in UTC; `NEVER` where unknown. Times without a zone are UTC.
 
     Examples
@@ -69,16 +71,52 @@ def microseconds(times: pd.Series) -> Ints:
     >>> microseconds(pd.Series(["1970-01-01T00:01:00Z", None])).tolist()
     [60000000, -9223372036854775808]
     """
-    if times.dtype.kind != "M":
-        mixed = "ISO8601" if times.dtype == object else None
-        times = pd.to_datetime(times, utc=True, format=mixed)
-    found: Ints = times.to_numpy(dtype="datetime64[us]").astype(np.int64)
-    return found
+    if times.dtype.kind == "M":
+        found: Ints = np.asarray(times, dtype="datetime64[us]").astype(np.int64)
+        return found
+    mixed = "ISO8601" if times.dtype == object else None
+    return microseconds(pd.Series(pd.to_datetime(times, utc=True, format=mixed)))
 
 
 def times(microseconds_utc: Ints) -> pd.Series:
     """The opposite of `microseconds`: UTC-aware times, NaT where unknown."""
     return pd.Series(microseconds_utc.view("datetime64[us]")).dt.tz_localize("UTC")
+
+
+def columns_of(table: pd.DataFrame | Columns) -> dict[str, NDArray[Any]]:
+    """A table's columns: times in microseconds, numbers as floats, text with None for unknown.
+
+    Arrays are taken as queries give them, or as this function did.
+
+    Examples
+    --------
+    >>> table = columns_of(pd.DataFrame({"node": ["a", None], "n_gpus": [8, None]}))
+    >>> [values.tolist() for values in table.values()]
+    [['a', None], [8.0, nan]]
+    """
+    return {name: _values(name, table[name]) for name in map(str, table)}
+
+
+def _values(name: str, column: pd.Series | NDArray[Any]) -> NDArray[Any]:
+    """One column as `columns_of` gives it."""
+    if column.dtype.kind == "i" and name not in _NUMBERS:
+        return np.asarray(column)
+    if name.endswith("_at"):
+        return microseconds(column)
+    if name in _NUMBERS:
+        if isinstance(column, np.ndarray) and column.dtype.kind in "fi":
+            return column.astype(float)
+        return pd.to_numeric(pd.Series(column)).to_numpy(dtype=float, na_value=np.nan)
+    values = np.array(column, dtype=object)
+    unknown = pd.isna(values)
+    if unknown.any():
+        values[unknown] = None
+    return values
+
+
+def taken(columns: Columns, rows: NDArray[Any]) -> Columns:
+    """These rows of a table."""
+    return {name: values[rows] for name, values in columns.items()}
 
 
 def codes(frame: pd.DataFrame | Columns, columns: Sequence[str]) -> Ints:

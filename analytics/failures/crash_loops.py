@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.failures.columns import MINUTE, NEVER, joint_codes, microseconds, require
+from analytics.failures.columns import MINUTE, NEVER, codes, columns_of, joint_codes, require, taken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from analytics.frames import Columns
 
     Ints = NDArray[np.int64]
 
@@ -24,7 +26,8 @@ _NO_CRASH_STATES = (
     "COMPLETED", "TIMEOUT", "DEADLINE", "CANCELLED", "PREEMPTED", "SUSPENDED", "RUNNING",
 )  # fmt: skip
 _NO_CRASH_CAUSES = ("time_limit", "cancelled")
-_COLUMNS = ("cluster", "job_id", "state", "failed_at", "start_at")
+_RUN = ("cluster", "job_id")
+_COLUMNS = (*_RUN, "state", "failed_at", "start_at")
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,14 @@ class CrashLoops:
     """Runs that failed several times in a row, and which failures those were."""
 
     loops: pd.DataFrame
-    """One row a loop: loop (from 0), n_failures, n_requeues."""
+    """One row a loop, by its number: n_failures, n_requeues."""
     number: Ints
     """Loop of each row of the failures given; -1 where it is in none."""
 
 
-def crash_loops(failures: pd.DataFrame, *, min_failures: int, within_hours: float) -> CrashLoops:
+def crash_loops(
+    failures: pd.DataFrame | Columns, *, min_failures: int, within_hours: float
+) -> CrashLoops:
     """Runs that failed at least `min_failures` times in a row within `within_hours`.
 
     A run is all attempts of one job_id of a cluster. Its failures in order of time are
@@ -48,7 +53,7 @@ def crash_loops(failures: pd.DataFrame, *, min_failures: int, within_hours: floa
 
     Parameters
     ----------
-    failures : DataFrame
+    failures : DataFrame or arrays by column
         Columns cluster, job_id, state, failed_at, start_at; optional cause, restarted_at (start
         of the run's next attempt, null where there is none).
     min_failures : int
@@ -83,33 +88,34 @@ def crash_loops(failures: pd.DataFrame, *, min_failures: int, within_hours: floa
     validate.positive("within_hours", within_hours, "pass hours, e.g. 24")
     validate.positive("min_failures - 1", min_failures - 1, "pass at least 2 failures")
     require("failures", failures, _COLUMNS)
-    run = _jobs(failures)
+    columns = columns_of(failures)
+    run = joint_codes([columns], _RUN)[0]
     often = np.flatnonzero((run >= 0) & (np.bincount(run + 1)[run + 1] >= min_failures))
-    repeated = failures.iloc[often]
+    repeated = taken(columns, often)
     numbers = _numbers(repeated, run[often], min_failures, int(within_hours * 60 * MINUTE))
-    found = np.full(len(failures), -1, dtype=np.int64)
+    found = np.full(len(run), -1, dtype=np.int64)
     found[often] = numbers
-    return CrashLoops(_loops(repeated[numbers >= 0], numbers[numbers >= 0]), found)
+    return CrashLoops(_loops(taken(repeated, numbers >= 0), numbers[numbers >= 0]), found)
 
 
-def _numbers(failures: pd.DataFrame, run: Ints, least: int, within: int) -> Ints:
+def _numbers(failures: Columns, run: Ints, least: int, within: int) -> Ints:
     """Loop of each row, -1 where it is in none."""
-    at = microseconds(failures["failed_at"])
+    at = failures["failed_at"]
     rows = np.flatnonzero(_crashes(failures) & (at != NEVER))
     rows = rows[np.lexsort((at[rows], run[rows]))]
     linked = _linked(run[rows], at[rows], least, within)
     before, after = np.append(False, linked)[: len(rows)], np.append(linked, False)[: len(rows)]
-    number = np.full(len(failures), -1, dtype=np.int64)
+    number = np.full(len(run), -1, dtype=np.int64)
     number[rows] = np.where(before | after, np.cumsum(after & ~before) - 1, -1)
     return number
 
 
-def _crashes(failures: pd.DataFrame) -> NDArray[np.bool_]:
+def _crashes(failures: Columns) -> NDArray[np.bool_]:
     """Rows that count as a crash of their run."""
-    crashed = ~failures["state"].isin(_NO_CRASH_STATES)
-    if "cause" in failures.columns:
-        crashed &= ~failures["cause"].isin(_NO_CRASH_CAUSES)
-    return crashed.to_numpy(dtype=bool)
+    crashed: NDArray[np.bool_] = ~pd.Index(failures["state"]).isin(_NO_CRASH_STATES)
+    if "cause" in failures:
+        crashed &= ~pd.Index(failures["cause"]).isin(_NO_CRASH_CAUSES)
+    return crashed
 
 
 def _linked(run: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_]:
@@ -127,39 +133,35 @@ def _linked(run: Ints, at: Ints, least: int, within: int) -> NDArray[np.bool_]:
     return np.asarray(np.cumsum(change)[:-1] > 0, dtype=bool)
 
 
-def _loops(failures: pd.DataFrame, number: Ints) -> pd.DataFrame:
+def _loops(failures: Columns, number: Ints) -> pd.DataFrame:
     """The row of each loop, from the failures in loops alone."""
-    again = (restarts(failures) != NEVER) | failures["state"].eq("REQUEUED").to_numpy()
-    rows = pd.DataFrame({"loop": number, "again": again}).groupby("loop", as_index=False)
-    return rows.agg(n_failures=("again", "size"), n_requeues=("again", "sum"))
+    again = (_restarts(failures) != NEVER) | (failures["state"] == "REQUEUED")
+    n_requeues = np.bincount(number, again).astype(np.int64)
+    return pd.DataFrame({"n_failures": np.bincount(number), "n_requeues": n_requeues})
 
 
-def _jobs(failures: pd.DataFrame) -> Ints:
-    """Code of each row's job within its cluster; -1 where it is not known."""
-    keys = ["cluster", "job_id"]
-    return joint_codes([failures[keys].astype(object)], keys)[0]
-
-
-def restarts(failures: pd.DataFrame) -> Ints:
+def _restarts(failures: Columns) -> Ints:
     """Start of the next attempt of each failure's run, microseconds; `NEVER` where unknown.
 
     `restarted_at` where it is known, else the start of the run's next failed attempt.
     """
-    at, start = microseconds(failures["failed_at"]), microseconds(failures["start_at"])
-    run = _jobs(failures)
+    at, start = failures["failed_at"], failures["start_at"]
+    run = joint_codes([failures], _RUN)[0]
     order = np.lexsort((at, run))
-    following = np.full(len(failures), NEVER, dtype=np.int64)
+    following = np.full(len(run), NEVER, dtype=np.int64)
     if len(order) > 1:
         same = (run[order][1:] == run[order][:-1]) & (run[order][1:] >= 0)
         later = np.where(start[order][1:] == NEVER, at[order][1:], start[order][1:])
         following[order[:-1][same]] = later[same]
-    if "restarted_at" not in failures.columns:
+    if "restarted_at" not in failures:
         return following
-    known = microseconds(failures["restarted_at"])
+    known = failures["restarted_at"]
     return np.where(known == NEVER, following, known)
 
 
-def requeue_preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tuple[Ints, Ints]:
+def requeue_preemptions(
+    failures: pd.DataFrame | Columns, preempted: pd.DataFrame | Columns
+) -> tuple[Ints, Ints]:
     """Which attempts were preempted by the requeue of which failed attempt.
 
     An attempt preempted by job J belongs to the last failure of J before its end, if it ended no
@@ -169,9 +171,9 @@ def requeue_preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tupl
 
     Parameters
     ----------
-    failures : DataFrame
+    failures : DataFrame or arrays by column
         As in `crash_loops`.
-    preempted : DataFrame
+    preempted : DataFrame or arrays by column
         Columns cluster, attempt_key, job_id, preempted_by (job id), end_at. An attempt that
         occurs twice counts once; one that preempted itself does not count.
 
@@ -191,21 +193,21 @@ def requeue_preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tupl
     """
     require("failures", failures, ("cluster", "job_id", "failed_at", "start_at"))
     require("preempted", preempted, ("cluster", "attempt_key", "job_id", "preempted_by", "end_at"))
-    ours = np.flatnonzero(failures["job_id"].isin(preempted["preempted_by"]))
-    theirs = np.flatnonzero(preempted["preempted_by"].isin(failures["job_id"]))
-    by, aside = _preemptions(failures.iloc[ours], preempted.iloc[theirs])
+    failed, pushed = columns_of(failures), columns_of(preempted)
+    ours = np.flatnonzero(pd.Index(failed["job_id"]).isin(pushed["preempted_by"]))
+    theirs = np.flatnonzero(pd.Index(pushed["preempted_by"]).isin(failed["job_id"]))
+    by, aside = _preemptions(taken(failed, ours), taken(pushed, theirs))
     return ours[by], theirs[aside]
 
 
-def _preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tuple[Ints, Ints]:
+def _preemptions(failures: Columns, preempted: Columns) -> tuple[Ints, Ints]:
     """The same of failures and preemptions that name a common job."""
-    at, end = microseconds(failures["failed_at"]), microseconds(preempted["end_at"])
-    by = preempted[["cluster", "preempted_by"]].rename(columns={"preempted_by": "job_id"})
-    of_failure, of_preempted = joint_codes(
-        [failures[["cluster", "job_id"]].astype(object), by.astype(object)], ["cluster", "job_id"]
-    )
-    own = preempted["job_id"].astype(object).eq(preempted["preempted_by"].astype(object)).to_numpy()
-    twice = preempted.duplicated(["cluster", "attempt_key"]).to_numpy()
+    at, end = failures["failed_at"], preempted["end_at"]
+    by = {"cluster": preempted["cluster"], "job_id": preempted["preempted_by"]}
+    of_failure, of_preempted = joint_codes([failures, by], _RUN)
+    own = preempted["job_id"] == preempted["preempted_by"]
+    twice = np.ones(len(end), dtype=bool)
+    twice[np.unique(codes(preempted, ("cluster", "attempt_key")), return_index=True)[1]] = False
     asked = np.flatnonzero((of_preempted >= 0) & (end != NEVER) & ~own & ~twice)
     known = np.flatnonzero((of_failure >= 0) & (at != NEVER))
     known = known[np.lexsort((at[known], of_failure[known]))]
@@ -219,7 +221,7 @@ def _preemptions(failures: pd.DataFrame, preempted: pd.DataFrame) -> tuple[Ints,
         "right",
     )
     found = known[np.maximum(position - 1, 0)]
-    again = restarts(failures)[found]
+    again = _restarts(failures)[found]
     until = np.where(
         again == NEVER,
         at[found] + int(UNKNOWN_RESTART_MINUTES * MINUTE),

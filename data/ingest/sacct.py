@@ -17,7 +17,7 @@ from data.errors import SourceError
 from data.ingest.delimited import Scan, repaired, scan
 from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
 from data.ingest.sacct_fields import Shape, missing
-from data.ingest.sacct_sql import broken, typed
+from data.ingest.sacct_sql import Fields, broken, typed
 from data.ingest.text_columns import Layout, lines_sql, records_table
 
 if TYPE_CHECKING:
@@ -111,9 +111,11 @@ class _Reading:
         self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
         columns, connection = self._layout.columns, self._connection
         text = lines_sql(self._scan, self._whole, self._layout, connection)
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_whole AS {text}")
-        connection.register("sacct_mended", records_table(self._records, columns))
-        batch, self.n_seen = typed(columns, self._options, connection, few=len(odd) < FEW)
+        if self._records:
+            connection.register("sacct_mended", records_table(self._records, columns))
+            text = f"{text} UNION ALL FROM sacct_mended"
+        fields = Fields(columns, self._options, text)
+        batch, self.n_seen = typed(fields, connection, few=len(odd) < FEW)
         self._broken = broken(connection) if self.n_seen > batch.rows_read else []
         return batch
 

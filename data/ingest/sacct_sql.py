@@ -36,13 +36,11 @@ _CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
 
 
 class Fields:
-    """Expressions over the columns that a file has."""
+    """Expressions over the columns that a file has, and the query of its records as text."""
 
-    def __init__(
-        self, columns: Sequence[str], options: Options, *, whole_headers: bool = True
-    ) -> None:
-        self._columns, self._options = set(columns), options
-        self._whole_headers = whole_headers
+    def __init__(self, columns: Sequence[str], options: Options, text: str) -> None:
+        self._columns, self.options = set(columns), options
+        self.records = text
 
     def has(self, *names: str) -> str | None:
         """The first of these columns that the file has, quoted."""
@@ -57,18 +55,18 @@ class Fields:
 
     def cluster(self) -> str:
         """The cluster of a record: as stated, else its own, else the default."""
-        stated, column = self._options.cluster, self.has("cluster")
-        default = literal(stated or self._options.default_cluster)
+        stated, column = self.options.cluster, self.has("cluster")
+        default = literal(stated or self.options.default_cluster)
         own = "" if stated or column is None else f"nullif(trim({column}), ''), "
         return f"coalesce({own}{default})"
 
     def may_repeat(self) -> bool:
         """Whether a time may lie in an hour that comes twice, and the elapsed time tells which."""
-        return changes_clocks(self._options) and self.has("elapsed", "elapsedraw") is not None
+        return changes_clocks(self.options) and self.has("elapsed", "elapsedraw") is not None
 
     def times(self) -> str:
         """Columns #submit ... #end: UTC times, NULL where there is none or it is broken."""
-        zone = zone_sql(self._options, CLUSTER)
+        zone = zone_sql(self.options, CLUSTER)
         times = (f'{self._time(name)} AS "#{name}"' for name in _TIMES)
         return f'{", ".join(times)}, {zone} AS "#zone"'
 
@@ -76,7 +74,7 @@ class Fields:
         column = self.has(name)
         if column is None:
             return "CAST(NULL AS TIMESTAMPTZ)"
-        instant = instant_sql(column, self._options, CLUSTER)
+        instant = instant_sql(column, self.options, CLUSTER)
         rest = f"substr({column}, 20)"  # behind the seconds; a pattern over all takes long to plan
         return f"""CASE
             WHEN length({column}) = 19 THEN {instant}
@@ -93,18 +91,18 @@ class Fields:
         tests = [f"length({column}) = 19" for name in _TIMES if (column := self.has(name))]
         return " OR ".join(tests) or "false"
 
-    def kind(self) -> str:
+    def kind(self, *, whole_headers: bool) -> str:
         """What a record is by its JobID: NULL a job, else job_step, header or broken."""
         job_id = self.has("jobid", "jobidraw")
         return f"""CASE WHEN regexp_full_match({job_id}, '[0-9]+') THEN NULL
             WHEN regexp_full_match({job_id}, {literal(known.JOB_ID)})
               THEN CASE WHEN contains({job_id}, '.') THEN 'job_step' END
-            WHEN {self._is_header()} THEN 'header'
+            WHEN {self._is_header(whole_headers)} THEN 'header'
             ELSE 'broken' END"""
 
-    def _is_header(self) -> str:
+    def _is_header(self, whole: bool) -> str:
         """Whether every named column holds its name; of the checked ones where that will do."""
-        chosen = self._columns if self._whole_headers else self._columns & _CHECKED
+        chosen = self._columns if whole else self._columns & _CHECKED
         names = sorted(name for name in chosen if name.isidentifier())
         columns = ", ".join(f'"{name}"' for name in names)
         values = f"lower(replace(concat_ws('|', {columns}), '\ufeff', ''))"
@@ -237,31 +235,32 @@ _ASKED = Asked(
 )
 
 
-def typed(
-    columns: Sequence[str], options: Options, connection: duckdb.DuckDBPyConnection, *, few: bool
-) -> tuple[Batch, int]:
-    """View sacct_typed over sacct_whole and sacct_mended; its good records, and how many it has.
+def typed(fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool) -> tuple[Batch, int]:
+    """View sacct_typed over the records of a file; its good ones, and how many it has.
 
     Headers are told by the columns that are checked anyway; only where that finds some are all
     columns looked at. Of a few records the view is of a table: to plan the query, which is done
     anew at every reading, costs more than to hold them.
     """
-    _create_typed(Fields(columns, options, whole_headers=False), connection, few=few)
-    batch, n_seen = summary("sacct_typed", _ASKED, options, connection=connection)
+    _create_typed(fields, connection, few=few, whole_headers=False)
+    batch, n_seen = summary("sacct_typed", _ASKED, fields.options, connection=connection)
     if "header" in batch.skipped_by_reason:
-        _create_typed(Fields(columns, options), connection, few=few)
-        return summary("sacct_typed", _ASKED, options, connection=connection)
+        _create_typed(fields, connection, few=few, whole_headers=True)
+        return summary("sacct_typed", _ASKED, fields.options, connection=connection)
     return batch, n_seen
 
 
-def _create_typed(fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool) -> None:
+def _create_typed(
+    fields: Fields, connection: duckdb.DuckDBPyConnection, *, few: bool, whole_headers: bool
+) -> None:
     """View sacct_typed: columns of jobs, skip, broken, is_local."""
     typed = ", ".join(f'{value} AS "{name}"' for name, value in fields.expressions().items())
     shifted = f'* EXCLUDE ("#zone") REPLACE ({_START} AS start_at, {_END} AS end_at)'
+    kind = fields.kind(whole_headers=whole_headers)
     query = f"""
-            WITH raw AS NOT MATERIALIZED (FROM sacct_whole UNION ALL FROM sacct_mended),
+            WITH raw AS NOT MATERIALIZED ({fields.records}),
             text AS NOT MATERIALIZED (
-              SELECT *, {fields.kind()} AS "#kind", {fields.cluster()} AS "#cluster",
+              SELECT *, {kind} AS "#kind", {fields.cluster()} AS "#cluster",
                 {fields.state()} AS "#state" FROM raw),
             timed AS NOT MATERIALIZED (SELECT *, {fields.times()} FROM text),
             typed AS NOT MATERIALIZED (

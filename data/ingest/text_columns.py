@@ -7,6 +7,7 @@ of no interest), `broken` (why it cannot be read) and `is_local` (a time of it n
 from __future__ import annotations
 
 import tempfile
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -145,26 +146,26 @@ def summary(
     typed: str, asked: Asked, options: Options, *, connection: duckdb.DuckDBPyConnection
 ) -> tuple[Batch, int]:
     """The good records of a typed view as a relation, what was assumed; and how many there are."""
-    skips = ", ".join(f"count(*) FILTER (skip = {literal(reason)})" for reason in asked.skips)
     condition, told = asked.noted
-    n, kept, first_at, last_at, clusters, local, n_noted, *n_skipped = connection.execute(
-        f"""SELECT count(*), count(*) FILTER ({KEPT}), min({asked.first}) FILTER ({KEPT}),
-              max({asked.last}) FILTER ({KEPT}),
-              list(DISTINCT cluster ORDER BY cluster) FILTER ({KEPT}),
-              list(DISTINCT cluster) FILTER (is_local AND {KEPT}),
-              count(*) FILTER ({condition} AND {KEPT}), {skips} FROM {typed}"""
-    ).fetchall()[0]
-    unzoned = set(local or ()) - options.timezones.keys() if options.timezone is None else ()
+    groups = connection.execute(
+        f"""SELECT CASE WHEN {KEPT} THEN cluster END AS cluster, skip, count(*),
+              min({asked.first}) FILTER ({KEPT}), max({asked.last}) FILTER ({KEPT}),
+              bool_or(is_local), count(*) FILTER ({condition})
+            FROM {typed} GROUP BY 1, 2"""
+    ).fetchall()
+    skipped = {skip: n for _, skip, n, *_ in groups}
+    good = sorted((group for group in groups if group[0] is not None), key=itemgetter(0))
+    local = {cluster for cluster, *_, is_local, _ in good if is_local}
+    n_noted = sum(group[-1] for group in good)
+    unzoned = local - options.timezones.keys() if options.timezone is None else ()
     notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
     batch = Batch(
         tables={asked.table: connection.sql(f"SELECT {asked.columns} FROM {typed} WHERE {KEPT}")},
-        rows_kept=kept,
-        skipped_by_reason={
-            reason: count for reason, count in zip(asked.skips, n_skipped, strict=True) if count
-        },
-        first_at=first_at,
-        last_at=last_at,
-        clusters=tuple(clusters or ()),
+        rows_kept=sum(group[2] for group in good),
+        skipped_by_reason={name: skipped[name] for name in asked.skips if name in skipped},
+        first_at=min((group[3] for group in good if group[3] is not None), default=None),
+        last_at=max((group[4] for group in good if group[4] is not None), default=None),
+        clusters=tuple(group[0] for group in good),
         notices=notices + ([f"{told}: {n_noted:,}"] if n_noted else []),
     )
-    return batch, n
+    return batch, sum(group[2] for group in groups)

@@ -57,7 +57,7 @@ def update(
     present: dict[str, list[str]] = dict(
         connection.execute(
             "SELECT table_name, list(column_name) FROM duckdb_columns() "
-            "WHERE schema_name = 'main' GROUP BY ALL"
+            "WHERE database_name = current_database() GROUP BY ALL"
         ).fetchall()
     )
     for table in tables().values():
@@ -74,10 +74,11 @@ def _statements(table: Table, present: Sequence[str] | None) -> Iterator[str]:
         for name in columns:
             if name not in present:
                 yield f"ALTER TABLE {table.name} ADD COLUMN {columns[name]}"
-    yield f"COMMENT ON TABLE {table.name} IS {_literal(table.comment)}"
+    yield f"COMMENT ON TABLE {table.name} IS {literal(table.comment)}"
     for name, column in table.columns.items():
-        yield f'COMMENT ON COLUMN {table.name}."{name}" IS {_literal(column.comment)}'
+        yield f'COMMENT ON COLUMN {table.name}."{name}" IS {literal(column.comment)}'
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"

@@ -70,10 +70,11 @@ class StoreWriter:
         else:
             self.building.write_bytes(schema.empty_snapshot())
         self.connection = duckdb.connect(
-            str(self.building),
-            config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)},
+            config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)}
         )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
+        attached = f"ATTACH {schema.literal(str(self.building))} AS building"
+        self.connection.execute(f"{attached} (RECOVERY_MODE no_wal_writes); USE building")
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
             schema.update(self.connection, from_version=current.schema_version)
             self.connection.execute("DELETE FROM stage_runs")
@@ -164,8 +165,7 @@ class StoreWriter:
         )
         remove_unnamed(self.connection, self.root)
         progress("publishing")
-        self.connection.execute("CHECKPOINT")
-        self.connection.close()
+        self.connection.execute("CHECKPOINT; USE memory; DETACH building")
         current = Current(
             snapshot=self.snapshot,
             file=f"warehouse-{self.snapshot}.duckdb",
@@ -175,13 +175,24 @@ class StoreWriter:
             synthetic=synthetic,
         )
         sync(self.building)
-        _read_back(self.building, self.snapshot)
+        self._read_back()
         State(self.root).create()
         self.building.rename(self.root / current.file)
         replace_file(self.root / "CURRENT", current.to_json())
         self.new_files.clear()
         _prune(self.root, current)
         return current
+
+    def _read_back(self) -> None:
+        """Refuses to publish a file that does not open as the snapshot it is."""
+        attached = f"ATTACH {schema.literal(str(self.building))} AS written (READ_ONLY)"
+        self.connection.execute(attached)
+        rows = self.connection.execute("SELECT snapshot FROM written.store_meta").fetchall()
+        if rows != [(self.snapshot,)]:
+            raise StoreError(
+                f"{self.building}: does not read back as it was written: check the disk"
+            )
+        self.connection.close()
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -225,14 +236,6 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
                 _discard(building.new_files, root)
         finally:
             _clear(root)
-
-
-def _read_back(path: Path, snapshot: int) -> None:
-    """Refuses to publish a file that does not open as the snapshot it is."""
-    with told_of_writing(path.parent), duckdb.connect(str(path), read_only=True) as connection:
-        rows = connection.execute("SELECT snapshot FROM store_meta").fetchall()
-    if rows != [(snapshot,)]:
-        raise StoreError(f"{path}: does not read back as it was written: check the disk")
 
 
 def _adopted(root: Path) -> Current | None:

@@ -22,50 +22,56 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     stated = context.site.clusters
     columns = ("gpus_per_node", "gpu_model", "timezone", "scheduler", "gpu_hour_price", "currency")
     parameters = {name: [getattr(cluster, name) for cluster in stated.values()] for name in columns}
-    named = "".join(
-        f" UNION SELECT cluster FROM {table}" for table in READS if table in context.filled
+    facts = " UNION ALL BY NAME ".join(
+        [_STATED, *(fact for table, fact in _FACTS.items() if table in context.filled)]
     )
-    connection.execute(_CLUSTERS.format(named=named), parameters | {"cluster": list(stated)})
-    connection.execute("DELETE FROM clusters")
-    connection.execute("INSERT INTO clusters BY NAME FROM all_clusters")
+    (top,) = connection.execute("SELECT coalesce(max(rowid), -1) FROM clusters").fetchall()[0]
+    connection.execute(_CLUSTERS.format(facts=facts), parameters | {"cluster": list(stated)})
+    connection.execute(f"DELETE FROM clusters WHERE rowid <= {top}")
 
 
-_CLUSTERS = """
-CREATE OR REPLACE TEMP TABLE all_clusters AS
-WITH stated AS (
-  SELECT unnest(CAST($cluster AS VARCHAR[])) AS cluster,
-    unnest(CAST($gpus_per_node AS INTEGER[])) AS gpus_per_node,
-    unnest(CAST($gpu_model AS VARCHAR[])) AS gpu_model,
-    unnest(CAST($timezone AS VARCHAR[])) AS timezone,
-    unnest(CAST($scheduler AS VARCHAR[])) AS scheduler,
-    unnest(CAST($gpu_hour_price AS DOUBLE[])) AS gpu_hour_price,
-    unnest(CAST($currency AS VARCHAR[])) AS currency),
-named AS (
-  SELECT cluster FROM stated{named}),
-shown AS (
-  SELECT cluster, max(gpus) AS gpus FROM nodes GROUP BY ALL
-  UNION ALL
-  SELECT cluster, CAST(max(ceil(n_gpus / n_nodes)) AS INTEGER) FROM jobs
-  WHERE n_gpus > 0 AND n_nodes > 0 GROUP BY ALL)
-SELECT cluster,
-  coalesce(stated.gpus_per_node, observed.gpus) AS gpus_per_node,
-  coalesce(stated.gpu_model, old.gpu_model) AS gpu_model,
-  coalesce(stated.timezone, old.timezone, 'UTC') AS timezone,
-  coalesce(stated.scheduler, old.scheduler,
-    CASE WHEN cluster IN (SELECT cluster FROM jobs) THEN 'slurm' END) AS scheduler,
-  stated.gpu_hour_price, stated.currency, coalesce(old.synthetic, false) AS synthetic,
-  CASE WHEN ran.with_gpus > 0 THEN 'gpu_time' WHEN ran.n > 0 THEN 'node_time'
-    WHEN cluster IN (SELECT cluster FROM node_failures) THEN 'node_failures'
-  END AS basis, ran.as_of_at
-FROM named LEFT JOIN stated USING (cluster)
-LEFT JOIN (FROM clusters WHERE synthetic) old USING (cluster)
-LEFT JOIN (SELECT cluster, max(gpus) AS gpus FROM shown GROUP BY ALL) observed
-  USING (cluster)
-LEFT JOIN (
-  SELECT cluster, count(*) FILTER (start_at IS NOT NULL) AS n,
-    count(*) FILTER (start_at IS NOT NULL AND n_gpus > 0) AS with_gpus,
-    max(greatest(submit_at, start_at, end_at,
-      CASE WHEN end_at IS NULL THEN start_at + to_seconds(elapsed_s) END)) AS as_of_at
-  FROM jobs GROUP BY ALL) ran USING (cluster)
-WHERE cluster IS NOT NULL ORDER BY cluster
+_STATED = """
+SELECT unnest(CAST($cluster AS VARCHAR[])) AS cluster,
+  unnest(CAST($gpus_per_node AS INTEGER[])) AS gpus_per_node,
+  unnest(CAST($gpu_model AS VARCHAR[])) AS gpu_model,
+  unnest(CAST($timezone AS VARCHAR[])) AS timezone,
+  unnest(CAST($scheduler AS VARCHAR[])) AS scheduler,
+  unnest(CAST($gpu_hour_price AS DOUBLE[])) AS gpu_hour_price,
+  unnest(CAST($currency AS VARCHAR[])) AS currency,
+  NULL::VARCHAR AS old_gpu_model, NULL::VARCHAR AS old_timezone, NULL::VARCHAR AS old_scheduler,
+  false AS synthetic, NULL::INTEGER AS gpus, 0::BIGINT AS n_jobs, 0::BIGINT AS n_ran,
+  0::BIGINT AS n_with_gpus, NULL::TIMESTAMPTZ AS as_of_at, false AS has_failures
 """
+"""What site.toml says, and every column of the facts."""
+_FACTS = {
+    "clusters": """SELECT cluster, gpu_model AS old_gpu_model, timezone AS old_timezone,
+        scheduler AS old_scheduler, synthetic
+      FROM clusters WHERE synthetic""",
+    "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
+        count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,
+        CAST(max(ceil(n_gpus / n_nodes)) FILTER (n_gpus > 0 AND n_nodes > 0) AS INTEGER) AS gpus,
+        max(greatest(submit_at, start_at, end_at,
+          CASE WHEN end_at IS NULL THEN start_at + to_seconds(elapsed_s) END)) AS as_of_at
+      FROM jobs GROUP BY cluster""",
+    "nodes": "SELECT cluster, max(gpus) AS gpus FROM nodes GROUP BY cluster",
+    "node_events": "SELECT DISTINCT cluster FROM node_events",
+    "node_failures": "SELECT DISTINCT cluster, true AS has_failures FROM node_failures",
+    "health_events": "SELECT DISTINCT cluster FROM health_events",
+}
+"""What each table shows of the clusters that it names."""
+_CLUSTERS = """
+INSERT INTO clusters BY NAME
+SELECT cluster, coalesce(max(gpus_per_node), max(gpus)) AS gpus_per_node,
+  coalesce(max(gpu_model), max(old_gpu_model)) AS gpu_model,
+  coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,
+  coalesce(max(scheduler), max(old_scheduler), CASE WHEN sum(n_jobs) > 0 THEN 'slurm' END)
+    AS scheduler,
+  max(gpu_hour_price) AS gpu_hour_price, max(currency) AS currency,
+  coalesce(bool_or(synthetic), false) AS synthetic,
+  CASE WHEN sum(n_with_gpus) > 0 THEN 'gpu_time' WHEN sum(n_ran) > 0 THEN 'node_time'
+    WHEN bool_or(has_failures) THEN 'node_failures' END AS basis,
+  max(as_of_at) AS as_of_at
+FROM ({facts}) WHERE cluster IS NOT NULL GROUP BY cluster
+HAVING bool_or(synthetic IS NOT TRUE) ORDER BY cluster
+"""
+"""A cluster is there as long as anything but its own row names it."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from data.columns import frame_of, registered
+from data.columns import columns_of, frame_of, registered
 from data.definitions import INFRASTRUCTURE
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from analytics.frames import Columns
     from data.stages import Context
 
 READS = ("failures", "jobs", "jobs.attempt", "job_nodes", "health_events",
@@ -34,16 +35,17 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     )
     if connection.execute(_SEEDS, {"n": options.loop_failures}).fetchone() is None:
         return
-    failures = frame_of(connection, _FAILURES, {"n": options.loop_failures})
-    with registered(connection, chosen_failures=failures[["cluster", "attempt_key"]]):
-        attempt_nodes = frame_of(connection, _ATTEMPT_NODES)
+    failures = columns_of(connection.execute(_FAILURES, {"n": options.loop_failures}))
+    chosen = {name: failures[name] for name in ("cluster", "attempt_key")}
+    with registered(connection, chosen_failures=chosen):
+        attempt_nodes = columns_of(connection.execute(_ATTEMPT_NODES))
     grouped = incidents(
         failures,
         attempt_nodes,
         _bursts(connection, context),
-        node_events=frame_of(connection, _NODE_EVENTS),
-        nodes=frame_of(connection, _NODES),
-        preempted=frame_of(connection, _PREEMPTED),
+        node_events=columns_of(connection.execute(_NODE_EVENTS)),
+        nodes=columns_of(connection.execute(_NODES)),
+        preempted=columns_of(connection.execute(_PREEMPTED)),
         options=options,
     )
     if "incidents" in context.filled:
@@ -55,7 +57,8 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     rows = rows.assign(nodes=[_listed(nodes) for nodes in rows["nodes"]])
     for table, frame in (("incidents", rows), ("incident_members", members)):
         with registered(connection, derived=frame):
-            connection.execute(f"DELETE FROM {table}")
+            if table in context.filled:
+                connection.execute(f"DELETE FROM {table}")
             connection.execute(f"INSERT INTO {table} BY NAME FROM derived")
 
 
@@ -76,18 +79,15 @@ WITH again AS (
 often AS (
   SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
 chosen AS (
-  FROM failures WHERE {INFRASTRUCTURE}
-  UNION
-  FROM failures SEMI JOIN often USING (cluster, attempt_key)),
-restart AS (
-  SELECT cluster, attempt_key, lead(start_at) OVER (
-    PARTITION BY cluster, job_id ORDER BY attempt) AS restarted_at
-  FROM jobs SEMI JOIN (SELECT cluster, job_id FROM jobs WHERE attempt > 1) USING (cluster, job_id))
-SELECT cluster, attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at, node_lost,
-  {INFRASTRUCTURE} AS counted, jobs.start_at, node, n_gpus, n_nodes, confidence, restarted_at
+  FROM failures WHERE {INFRASTRUCTURE} OR (cluster, attempt_key) IN (FROM often))
+SELECT chosen.cluster, chosen.attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at,
+  node_lost, {INFRASTRUCTURE} AS counted, jobs.start_at, node, jobs.n_gpus, jobs.n_nodes,
+  confidence, following.start_at AS restarted_at
 FROM chosen JOIN jobs USING (cluster, attempt_key)
-LEFT JOIN restart USING (cluster, attempt_key)
-ORDER BY failed_at, attempt_key
+LEFT JOIN (SELECT cluster, job_id, attempt, start_at FROM jobs WHERE attempt > 1) following
+  ON following.cluster = jobs.cluster AND following.job_id = jobs.job_id
+  AND following.attempt = jobs.attempt + 1
+ORDER BY failed_at, chosen.attempt_key
 """
 """Failures that may be part of an incident: infrastructure's, and of runs that fail often.
 
@@ -112,16 +112,14 @@ FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
 """
 
 
-def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame:
+def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataFrame | Columns:
     """Bursts of events, each with the cause that it names."""
-    import pandas as pd
-
     from analytics.failures.bursts import bursts
     from analytics.failures.evidence import of_events
     from analytics.failures.precedence import weights
 
     if "health_events" not in context.filled:
-        return pd.DataFrame(columns=_NO_BURST)
+        return _no_burst()
     observed, site = bursts(frame_of(connection, _EVENTS)), context.site
     table = weights(site.attribution.table, site.causes)
     cause = of_events(observed, table)["cause"]
@@ -129,7 +127,16 @@ def _bursts(connection: duckdb.DuckDBPyConnection, context: Context) -> pd.DataF
     return observed.assign(cause=cause, domain=cause.map(domains))
 
 
-_NO_BURST = ["burst_id", "cluster", "node", "severity", "first_at", "last_at", "n", "check_name"]
+_TEXTS = ("burst_id", "cluster", "node", "severity", "check_name")
+
+
+def _no_burst() -> Columns:
+    """The columns of bursts where nothing was observed."""
+    import numpy as np
+
+    texts = dict.fromkeys(_TEXTS, np.empty(0, dtype=object))
+    times = dict.fromkeys(("first_at", "last_at"), np.empty(0, dtype="datetime64[us]"))
+    return {**texts, **times, "n": np.empty(0, dtype=np.int64)}
 
 
 def _listed(nodes: object) -> str:

@@ -35,7 +35,11 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     One that the scheduler or a failure log names is a compute node; of a host that only health
     events name nobody says that jobs can run there: its role is unknown.
     """
-    connection.execute("DELETE FROM nodes WHERE source = 'observed'")
+    known = "true"
+    if "nodes" in context.filled:
+        connection.execute("DELETE FROM nodes WHERE source = 'observed'")
+        known = """(cluster, node) NOT IN (
+          SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)"""
     seen = " UNION ALL ".join(
         f"SELECT cluster, node, {spell}, '{role}' FROM {table} GROUP BY cluster, node"
         for table, (spell, role) in _SPELLS.items()
@@ -47,7 +51,6 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
         f"""INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, role, source)
             WITH seen (cluster, node, first_at, last_at, role) AS ({seen})
             SELECT cluster, node, min(first_at), max(last_at), min(role), 'observed' FROM seen
-            WHERE node IS NOT NULL AND (cluster, node) NOT IN (
-              SELECT cluster, node FROM nodes WHERE cluster IS NOT NULL AND node IS NOT NULL)
+            WHERE node IS NOT NULL AND {known}
             GROUP BY cluster, node ORDER BY ALL"""
     )

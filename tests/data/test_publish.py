@@ -63,6 +63,18 @@ def test_a_publish_carries_forward_what_is_untouched(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_folder_may_have_any_name_and_a_snapshot_is_one_file(tmp_path: Path) -> None:
+    root = tmp_path / 'it\'s; one "store"'
+    publish(root, "1")
+    with writer(root) as building:
+        building.merge({"jobs": job("2")})
+        assert [path.name for path in root.glob("building-*")] == ["building-2.duckdb"]
+        building.publish()
+    assert ids(root) == ["1", "2"]
+    written = {path.name for path in root.iterdir() if "state" not in path.name}
+    assert written == {"warehouse-1.duckdb", "warehouse-2.duckdb", "CURRENT", "writer.lock"}
+
+
 def failing(building: StoreWriter) -> None:
     """Merges something, then fails."""
     building.merge({"jobs": job("2")})

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import NEVER, overlaps, times
+from analytics.failures.columns import NEVER, overlaps, taken, times
 from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
 from analytics.failures.incidents.identity import IncidentTables, new_ids
 from analytics.failures.incidents.links import groups_of
-from analytics.failures.incidents.members import Frames, Members, members_of, taken
+from analytics.failures.incidents.members import Members, given, members_of
 from analytics.failures.incidents.options import IncidentOptions
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def incidents(
-    failures: pd.DataFrame,
-    attempt_nodes: pd.DataFrame,
-    bursts: pd.DataFrame,
+    failures: pd.DataFrame | Columns,
+    attempt_nodes: pd.DataFrame | Columns,
+    bursts: pd.DataFrame | Columns,
     *,
-    node_events: pd.DataFrame,
-    nodes: pd.DataFrame,
-    preempted: pd.DataFrame,
+    node_events: pd.DataFrame | Columns,
+    nodes: pd.DataFrame | Columns,
+    preempted: pd.DataFrame | Columns,
     options: IncidentOptions | None = None,
 ) -> IncidentTables:
     """Incidents from failed attempts, bursts of events and outages.
@@ -52,20 +52,20 @@ def incidents(
 
     Parameters
     ----------
-    failures : DataFrame
+    failures : DataFrame or arrays by column
         One row a failed attempt: cluster, attempt_key, job_id, cause, domain, state, failed_at,
         start_at, node (of the verdict; null where not named), n_gpus; optional confidence,
         restarted_at, node_lost (counts as NODE_FAIL). All failures, the users' too: crash loops
         are found among them.
-    attempt_nodes : DataFrame
+    attempt_nodes : DataFrame or arrays by column
         cluster, attempt_key, node; rows of attempts that do not seed are ignored.
-    bursts : DataFrame
+    bursts : DataFrame or arrays by column
         As `bursts` returns them; optional cause and domain of each.
-    node_events : DataFrame
+    node_events : DataFrame or arrays by column
         cluster, node, start_at, end_at, state, reason, planned (null counts as unplanned).
-    nodes : DataFrame
+    nodes : DataFrame or arrays by column
         cluster, node, rack, pod (null where unknown); optional last_seen_at.
-    preempted : DataFrame
+    preempted : DataFrame or arrays by column
         cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus.
     options : IncidentOptions, optional
         Times and counts.
@@ -91,9 +91,15 @@ def incidents(
     Kokolis et al., arXiv 2410.21680, section II (window) and Figure 8 (loss, second order).
     """
     chosen = options or IncidentOptions()
-    members = members_of(
-        Frames(failures, attempt_nodes, bursts, node_events, nodes, preempted), chosen
-    )
+    tables = {
+        "failures": failures,
+        "attempt_nodes": attempt_nodes,
+        "bursts": bursts,
+        "node_events": node_events,
+        "nodes": nodes,
+        "preempted": preempted,
+    }
+    members = members_of(given(tables), chosen)
     group, n = _numbered(groups_of(members, chosen))
     rows = _rows(members, group, chosen)
     found = _incidents(members, group, n, chosen)
@@ -153,8 +159,7 @@ def _loops(members: Members, group: Ints, n: int) -> Columns:
     inside = np.flatnonzero(members.loop >= 0)
     if members.loops is not None and len(inside):
         number, first = np.unique(members.loop[inside], return_index=True)
-        loops = members.loops.loops.set_index("loop").loc[number, ["n_failures", "n_requeues"]]
-        n_failures, n_requeues = loops.to_numpy(dtype=np.int64).T
+        n_failures, n_requeues = members.loops.loops.to_numpy(dtype=np.int64)[number].T
         order = np.lexsort((n_requeues, n_failures))  # of several the longest stays
         incident = group[inside[first[order]]]
         failures[incident], requeues[incident] = n_failures[order], n_requeues[order]

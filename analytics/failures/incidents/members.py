@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from analytics.failures.columns import NEVER, Spans, codes, joint_codes, microseconds, require
+from analytics.failures.columns import (
+    NEVER,
+    Spans,
+    codes,
+    columns_of,
+    joint_codes,
+    require,
+    taken,
+)
 from analytics.failures.crash_loops import CrashLoops, crash_loops, requeue_preemptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from analytics.failures.columns import Ints
@@ -31,48 +41,24 @@ _NEEDED = {
 }  # fmt: skip
 _OF_BURSTS = {"cause": None, "domain": None, "message": None, "xid": np.nan, "sxid": np.nan}
 """What a burst may tell besides, and what stands for it where none does."""
-_NUMBERS = ("n_gpus", "confidence", "xid", "sxid")
 
 
-@dataclass(frozen=True)
-class Frames:
-    """The frames given, each checked for its columns."""
+class Given(NamedTuple):
+    """The tables given, each as `columns_of` gives it."""
 
-    failures: pd.DataFrame
-    attempt_nodes: pd.DataFrame
-    bursts: pd.DataFrame
-    node_events: pd.DataFrame
-    nodes: pd.DataFrame
-    preempted: pd.DataFrame
-
-    def __post_init__(self) -> None:
-        for name, columns in _NEEDED.items():
-            require(name, getattr(self, name), columns)
+    failures: Columns
+    attempt_nodes: Columns
+    bursts: Columns
+    node_events: Columns
+    nodes: Columns
+    preempted: Columns
 
 
-def columns_of(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """A frame's columns: times in microseconds, numbers as floats, text with None for unknown."""
-    return {name: _values(name, frame[name]) for name in map(str, frame)}
-
-
-def _values(name: str, column: pd.Series) -> NDArray[Any]:
-    """One column as `columns_of` gives it."""
-    if name.endswith("_at"):
-        return microseconds(column)
-    if name in _NUMBERS:
-        return pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan)
-    if column.dtype.kind == "i":
-        return column.to_numpy()
-    values = column.to_numpy(dtype=object, copy=True)
-    unknown = pd.isna(values)
-    if unknown.any():
-        values[unknown] = None
-    return values
-
-
-def taken(columns: Columns, rows: NDArray[Any]) -> Columns:
-    """These rows of a table."""
-    return {name: values[rows] for name, values in columns.items()}
+def given(tables: Mapping[str, pd.DataFrame | Columns]) -> Given:
+    """The tables by their names, each checked for its columns."""
+    for name, columns in _NEEDED.items():
+        require(name, tables[name], columns)
+    return Given(**{name: columns_of(table) for name, table in tables.items()})
 
 
 @dataclass(frozen=True)
@@ -143,27 +129,26 @@ class Members:
         return Spans(place, self.first[member] - before, self.last[member] + after, member)
 
 
-def members_of(frames: Frames, options: IncidentOptions) -> Members:
+def members_of(given: Given, options: IncidentOptions) -> Members:
     """The candidates of all incidents, in an order that does not depend on that of the rows."""
-    given = columns_of(frames.failures)
-    loops, loop = None, np.full(len(frames.failures), -1, dtype=np.int64)
+    loops, loop = None, np.full(len(given.failures["cluster"]), -1, dtype=np.int64)
     if len(loop) >= options.loop_failures:
         loops = crash_loops(
-            frames.failures,
+            given.failures,
             min_failures=options.loop_failures,
             within_hours=options.loop_hours,
         )
         loop = loops.number
-    rows = _seeding(given, loop)
-    failures = taken(given, rows)
-    severe, mild = _by_severity(frames.bursts)
-    outages = _unplanned(columns_of(frames.node_events))
-    nodes = columns_of(frames.nodes)
-    attempt, attempt_nodes = _nodes_of(failures, columns_of(frames.attempt_nodes))
+    rows = _seeding(given.failures, loop)
+    failures = taken(given.failures, rows)
+    severe, mild = _by_severity(given.bursts)
+    outages = _unplanned(given.node_events)
+    nodes = given.nodes
+    attempt, attempt_nodes = _nodes_of(failures, given.attempt_nodes)
     tables = (failures, severe, outages, mild, attempt_nodes, nodes)
     places = joint_codes(tables, ["cluster", "node"])
     of_failures, of_severe, of_outages, of_mild, of_attempts, of_nodes = places
-    by, aside = _pushed_aside(frames, rows)
+    by, aside = _pushed_aside(given, rows)
     names = _names(np.concatenate(places), np.concatenate([table["node"] for table in tables]))
     return Members(
         failures=failures,
@@ -176,7 +161,7 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
             of_mild, mild["first_at"], mild["last_at"], np.arange(len(of_mild))
         ).known(),
         outages=outages,
-        preempted=columns_of(frames.preempted.iloc[aside]),
+        preempted=taken(given.preempted, aside),
         preempted_by=by,
         place=np.concatenate([of_failures, of_severe, of_outages]),
         first=np.concatenate([failures["failed_at"], severe["first_at"], outages["start_at"]]),
@@ -187,17 +172,17 @@ def members_of(frames: Frames, options: IncidentOptions) -> Members:
     )
 
 
-def _pushed_aside(frames: Frames, rows: Ints) -> tuple[Ints, Ints]:
+def _pushed_aside(given: Given, rows: Ints) -> tuple[Ints, Ints]:
     """Number of the seed and row of each attempt that its requeue preempted."""
-    if frames.preempted.empty:
+    jobs, preempted = given.failures["job_id"], given.preempted["attempt_key"]
+    if not len(preempted):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    jobs = frames.failures["job_id"]
-    same = np.flatnonzero(jobs.isin(jobs.iloc[rows]) & jobs.notna())
-    by, aside = requeue_preemptions(frames.failures.iloc[same], frames.preempted)
-    number = np.full(len(frames.failures), -1, dtype=np.int64)
+    same = np.flatnonzero(pd.Index(jobs).isin(jobs[rows]) & pd.notna(jobs))
+    by, aside = requeue_preemptions(taken(given.failures, same), given.preempted)
+    number = np.full(len(jobs), -1, dtype=np.int64)
     number[rows] = np.arange(len(rows))
     seed = number[same[by]]
-    order = np.argsort(frames.preempted["attempt_key"].to_numpy(dtype=object)[aside].astype(str))
+    order = np.argsort(preempted[aside].astype(str))
     seed, aside = seed[order], aside[order]
     return seed[seed >= 0], aside[seed >= 0]
 
@@ -236,10 +221,12 @@ def _first_of(number: Ints) -> Ints:
     return first
 
 
-def _by_severity(given: pd.DataFrame) -> tuple[Columns, Columns]:
+def _by_severity(given: Columns) -> tuple[Columns, Columns]:
     """Critical and fatal bursts by time and id, and the others, where time and node are known."""
-    missing = {name: np.full(len(given), value, object) for name, value in _OF_BURSTS.items()}
-    bursts = missing | columns_of(given)
+    n_bursts = len(given["burst_id"])
+    bursts = {name: np.full(n_bursts, value, object) for name, value in _OF_BURSTS.items()} | {
+        **given
+    }
     at = bursts["first_at"]
     known = (at != NEVER) & pd.notna(bursts["node"])
     critical = (bursts["severity"] == "critical") | (bursts["severity"] == "fatal")

@@ -37,7 +37,7 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
     if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
         return
     connection.execute(
-        f"""CREATE OR REPLACE TEMP VIEW failed AS
+        f"""CREATE OR REPLACE TEMP TABLE failed AS
             SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
               array_job_id, state, end_at,
               CASE WHEN exit_signal IN {CRASH_SIGNALS} THEN exit_signal ELSE 0 END AS exit_signal,
@@ -103,7 +103,9 @@ def _evidence(
     Kinds are health_event, node_event, scheduler and job_log.
     """
     found = [
-        (frame_of(connection, _KINDS[kind][0]), _KINDS[kind][1]) for kind in _KINDS if kind in kinds
+        (frame_of(connection, query), shaped)
+        for kind, (query, shaped) in _KINDS.items()
+        if kind in kinds
     ]
     return evidence_frame([shaped(rows, table) for rows, shaped in found if len(rows)])
 
@@ -233,20 +235,27 @@ def _weigh(connection: duckdb.DuckDBPyConnection, evidence: pd.DataFrame, table:
            SELECT -row_number() OVER () AS attempt, * FROM (
              SELECT DISTINCT state, exit_signal, names_node FROM failed ORDER BY ALL)"""
     )
-    with registered(connection, evident=evidence[["attempt"]].drop_duplicates()):
-        attempts = frame_of(
-            connection,
-            """SELECT attempt, state, exit_signal, failed_node, only_node
-               FROM failed JOIN evident USING (attempt)
-               UNION ALL
-               SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END, NULL
-               FROM bare_kind ORDER BY attempt""",
-        )
+    if len(evidence):
+        evident = {"attempt": evidence["attempt"].unique()}
+        with registered(connection, evident=evident):
+            attempts = frame_of(connection, f"{_EVIDENT} UNION ALL {_BARE} ORDER BY attempt")
+    else:
+        attempts = frame_of(connection, _BARE)
     _write(connection, attribute(attempts, evidence, table))
 
 
+_EVIDENT = """
+SELECT attempt, state, exit_signal, failed_node, only_node FROM failed JOIN evident USING (attempt)
+"""
+_BARE = """
+SELECT attempt, state, exit_signal, CASE WHEN names_node THEN '-' END AS failed_node,
+  CAST(NULL AS VARCHAR) AS only_node
+FROM bare_kind
+"""
+
+
 def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
-    """Writes all verdicts with their evidence and alternatives as JSON, in the order of jobs."""
+    """Writes all verdicts with their evidence and alternatives as JSON."""
     frames = {"said": weighed.verdicts}
     query = "SELECT *, '[]' AS evidence, '[]' AS alternatives FROM said"
     if len(weighed.evidence):  # without any there are no alternatives either

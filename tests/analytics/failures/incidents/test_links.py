@@ -24,6 +24,33 @@ def test_nothing_is_no_incident(cluster) -> None:
     assert found.members.empty
 
 
+def arrays(frame: pd.DataFrame) -> dict[str, np.ndarray]:
+    """A frame as queries give it: times without a zone, None or NaN where unknown."""
+    return {
+        name: pd.to_datetime(frame[name], utc=True).dt.tz_localize(None).to_numpy("datetime64[us]")
+        if name.endswith("_at")
+        else frame[name].to_numpy()
+        for name in frame
+    }
+
+
+def test_arrays_give_the_same_incidents_as_frames(cluster) -> None:
+    for number in range(5):
+        cluster.fails(60 * number, "n1", job_id="loop", restarted=60 * number + 5)
+    cluster.fails(500, None, on=("n2", "n3"), n_gpus=None)
+    cluster.is_preempted(62, "loop")
+    cluster.shows(501, "n2", xid=79)
+    cluster.shows(502, "n3", severity="warning")
+    cluster.goes_down(503, "n3")
+    cluster.stands("n1", "r1")
+    expected = cluster.incidents()
+    found = incidents(**{name: arrays(frame) for name, frame in cluster.frames().items()})
+    pd.testing.assert_frame_equal(found.incidents, expected.incidents)
+    pd.testing.assert_frame_equal(found.members, expected.members)
+    assert expected.incidents["loop_failures"].max() == 5
+    assert expected.incidents["n_preempted"].sum() == 1
+
+
 def test_users_failures_and_unexplained_ones_form_no_incident(cluster) -> None:
     cluster.fails(10, "n1", cause="attribute_error")
     cluster.fails(10, None, cause="unknown", domain="unknown")
