@@ -20,6 +20,7 @@ import zstandard
 
 from data.errors import SourceError
 from data.ingest.source import opened
+from data.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,7 +156,9 @@ def test_a_decompression_bomb_is_refused_early(
     name = written(tmp_path, bomb(kind))
     read: list[str] = []
     with (
-        pytest.raises(SourceError, match=r"unfolds to more than 200 times its size, .* plain file"),
+        pytest.raises(
+            SourceError, match=r"unfolds to more than 200 times its size, the limit, .* plain file"
+        ),
         opened(name, work(tmp_path), read.append, partial=partial),
     ):
         pass
@@ -164,14 +167,15 @@ def test_a_decompression_bomb_is_refused_early(
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_an_archive_of_too_many_bytes_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    monkeypatch.setattr("data.ingest.source.MAX_UNPACKED", 1_000_000)
+def test_an_archive_of_too_many_bytes_is_refused(tmp_path: Path, kind: str) -> None:
+    limits = Limits(unpacked_gb=0.001)
     packed = PACK[kind](noise(1_000_000).hex().encode())
     with (
-        pytest.raises(SourceError, match="holds more than 0 GB, as a decompression bomb does"),
-        opened(written(tmp_path, packed), work(tmp_path)),
+        pytest.raises(
+            SourceError,
+            match=r"holds more than the limit of 0\.001 GB, as a decompression bomb does",
+        ),
+        opened(written(tmp_path, packed), work(tmp_path), limits=limits),
     ):
         pass
 

@@ -1,0 +1,48 @@
+"""JSON of limited depth, which is known before any parser goes into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from data.ingest.reader import RecordError
+
+if TYPE_CHECKING:
+    from data.limits import Limits
+
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
+_OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
+
+
+def json_value(text: str, limits: Limits) -> object:
+    """The value that a text holds.
+
+    Raises
+    ------
+    RecordError
+        Where more brackets stand around a value than the limit allows.
+    ValueError
+        Where the text is no JSON.
+    """
+    if depth(text, limits.json_depth) > limits.json_depth:
+        raise RecordError(limits.depth_reason)
+    return json.loads(text)
+
+
+def depth(text: str, enough: int = 0) -> int:
+    """The most brackets around any place; counted roughly where no more than `enough` can be.
+
+    Examples
+    --------
+    >>> depth('{"a": [1, [2]], "b": "[[[["}'), depth("[]" * 9)
+    (3, 1)
+    """
+    n_brackets = text.count("[") + text.count("{")
+    if n_brackets <= enough:
+        return n_brackets
+    signs = np.frombuffer(_STRING.sub("", text).encode(), np.uint8)
+    steps = np.isin(signs, _OPENING).astype(np.int8) - np.isin(signs, _CLOSING)
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
