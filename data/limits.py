@@ -59,7 +59,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     "json_depth": (4, 500),
     "unpacked_gb": (0.001, 10_000),
     "unpacked_ratio": (2, 1_000_000),
-    "upload_memory_mb": (2_048, 1_000_000),
+    "upload_memory_mb": (1_000, 1_000_000),
     "upload_minutes": (0.05, 1_440),
     "upload_file_gb": (0.01, 10_000),
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
+import errno
 import json
 import os
 import resource
@@ -22,6 +24,8 @@ from data.ingest.failure_mapping import uploaded
 from data.limits import MB, Limits
 from data.sandbox import confine, die_first, wire
 
+PROCESSORS = 4
+"""Most that it uses: DuckDB starts as many threads, each of which reserves address space."""
 GRACE_S = 5.0
 """Beyond its time, in which the dashboard has ended it already, if that still runs."""
 
@@ -34,6 +38,8 @@ def answer() -> NoReturn:
     request = json.loads(asked, object_hook=wire.restore)
     limits = Limits(**request["limits"])
     die_first()
+    with contextlib.suppress(AttributeError):  # not Linux
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-PROCESSORS:])
     # What Python takes as an interrupt takes back what was written; SIGALRM needs no Python.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 60 * limits.upload_minutes + GRACE_S)
@@ -52,6 +58,8 @@ def answer() -> NoReturn:
         said.line(_read(request, said))
     except (DataError, AnalysisError) as error:
         said.line({"error": str(error)})
+    except OSError as error:
+        said.line({"error": _told(error, limits)})
     except MemoryError:
         said.line({"error": None})
     except KeyboardInterrupt:
@@ -61,6 +69,16 @@ def answer() -> NoReturn:
         sys.stderr.flush()
         os._exit(1)
     os._exit(0)
+
+
+def _told(error: OSError, limits: Limits) -> str:
+    """What the system refused."""
+    if error.errno == errno.EFBIG:
+        return (
+            f"reading needs a file larger than {limits.upload_file_gb:g} GB, upload_file_gb of "
+            "site.toml: raise it there, or read the file with `faultline ingest`"
+        )
+    return f"reading was stopped ({error.strerror}): check room on the disk and access"
 
 
 def _end_with_the_dashboard() -> None:

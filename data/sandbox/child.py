@@ -18,6 +18,8 @@ _START = (
 )
 _ROOT = Path(__file__).resolve().parents[2]
 _PIECE = 2**16
+_FEW_THREADS = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": "2"}
+"""Else each thread of a machine of many processors reserves address space, which is limited."""
 KILL_FIRST = "1000"
 """oom_score_adj: short of memory, the system ends the child and not the dashboard."""
 
@@ -44,7 +46,7 @@ class Child:
     """
 
     def __init__(self, module: str, niceness: int, *, shows_errors: bool = False) -> None:
-        environment = {"HOME": "/", "LC_ALL": "C.UTF-8"}
+        environment = {"HOME": "/", "LC_ALL": "C.UTF-8"} | _FEW_THREADS
         if "LD_LIBRARY_PATH" in os.environ:  # a Python from an environment module needs it to start
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         self._process = subprocess.Popen(
