@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from data.errors import SourceError
-from data.ingest.json_text import json_value
+from data.ingest.json_text import depth, end_of_value, json_value
 from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 
@@ -32,7 +32,6 @@ _NO_JOB = frozenset({None, "0", "-1"})
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: milliseconds lie outside
 _PROGRESS_RECORDS = 200_000
 _NO_OBJECT = "not a JSON object"
-_DECODER = json.JSONDecoder()
 _PIECE = 1 << 16
 """Characters of an array that are read at once; as many again where a record is longer."""
 
@@ -192,8 +191,10 @@ class _Array:
         while self._pass_over(" \t\r\n,") not in ("", "]"):
             end = self._end_of_record()
             if end is None:
-                head = self._text[self._at : self._at + RAW_LIMIT]
-                yield self._line_no, head, RecordError(_NO_OBJECT)
+                rest = self._text[self._at :]
+                too_deep = depth(rest, self._limits.json_depth) > self._limits.json_depth
+                reason = self._limits.depth_reason if too_deep else _NO_OBJECT
+                yield self._line_no, rest[:RAW_LIMIT], RecordError(reason)
                 return
             text = self._text[self._at : end]
             yield self._line_no, text, _value(text, self._limits)
@@ -215,17 +216,10 @@ class _Array:
 
     def _end_of_record(self) -> int | None:
         """Where the record ends that begins here; None where it has none, or is too long."""
-        while True:
-            try:
-                _, end = _DECODER.raw_decode(self._text, self._at)
-            except RecursionError:
-                return None
-            except ValueError:
-                end = len(self._text)
-            if end < len(self._text):
-                return end
+        while (end := end_of_value(self._text, self._at)) is None:
             if len(self._text) - self._at > self._limits.line_bytes or not self._read_on():
                 return None
+        return end
 
     def _read_on(self) -> bool:
         """Holds more of the file, and no longer what is behind; whether there was more."""

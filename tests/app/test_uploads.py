@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import DataError, Options, RunningUpload, Upload
-from data.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
