@@ -122,10 +122,6 @@ class Source:
     too_long: Rejections = field(default_factory=Rejections)
     """Those lines, where they were taken out: an empty one stands for each."""
 
-    def text(self) -> str:
-        """The whole input; for small formats."""
-        return self.path.read_text(encoding="utf-8")
-
     def notices(self) -> list[str]:
         """What the user should know of the input itself."""
         told = (

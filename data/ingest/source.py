@@ -27,6 +27,8 @@ from data.limits import DEFAULTS, Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyarrow.parquet import FileMetaData
+
 CHUNK = 1 << 22
 ZSTD_CHUNK = 1 << 11
 """Compressed bytes a step: zstd may unfold one byte to 32,768, so 64 MB at most."""
@@ -52,6 +54,19 @@ def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does."""
     with path.open("rb") as stream:
         return stream.read(len(_PARQUET)) == _PARQUET
+
+
+def refuse_parquet_bomb(name: str, path: Path, metadata: FileMetaData, limits: Limits) -> None:
+    """Refuses Parquet that unfolds to more than an archive may; a number counts as eight bytes.
+
+    Raises
+    ------
+    SourceError
+        Where it does.
+    """
+    encoded = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    numbers = 8 * metadata.num_rows * metadata.num_columns
+    _refuse_bomb(name, max(encoded, numbers), path.stat().st_size, limits)
 
 
 def broken_parquet(name: str, error: Exception) -> SourceError:

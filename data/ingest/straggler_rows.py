@@ -15,7 +15,7 @@ import numpy as np
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
-from data.ingest.source import broken_parquet, is_parquet
+from data.ingest.source import broken_parquet, is_parquet, refuse_parquet_bomb
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -62,7 +62,11 @@ def read_rows(
         Where the file is broken or holds no operation, a column is missing or of another type, or
         a value is absent or not of its column's kind.
     """
-    file = _Parquet(path, name) if is_parquet(path) else _Csv(path, name, delimiter, limits=limits)
+    file = (
+        _Parquet(path, name, limits)
+        if is_parquet(path)
+        else _Csv(path, name, delimiter, limits=limits)
+    )
     table = file.read()
     if table.num_rows == 0:
         raise SourceError(f"{name}: holds no operation: give a trace with one row an operation")
@@ -83,8 +87,8 @@ def rows_of(columns: Mapping[str, Array]) -> TraceRows:
 class _Parquet:
     """A Parquet file."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, name: str, limits: Limits) -> None:
+        self.path, self.name, self._limits = path, name, limits
 
     def read(self) -> pa.Table:
         """The columns; the operation types dictionary-encoded."""
@@ -93,6 +97,7 @@ class _Parquet:
 
         try:
             with pq.ParquetFile(self.path) as file:
+                refuse_parquet_bomb(self.name, self.path, file.metadata, self._limits)
                 wanted = _wanted(self.name, file.schema_arrow.names)
                 kind = file.schema_arrow.field("optype").type
             encoded = [] if pa.types.is_nested(kind) else ["optype"]

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from data.errors import SourceError
 from data.ingest.reader import refuse_wide_header
-from data.ingest.source import broken_parquet, is_parquet, opened, without_long_lines
+from data.ingest.source import (
+    broken_parquet,
+    is_parquet,
+    opened,
+    refuse_parquet_bomb,
+    without_long_lines,
+)
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -51,7 +57,9 @@ def opened_table(
     if len(delimiter) != 1:
         raise SourceError(f"{source.name}: --delimiter must be one character, got {delimiter!r}")
     header, records = (
-        _parquet(source) if is_parquet(source.path) else _csv(source, delimiter, columns, limits)
+        _parquet(source, limits)
+        if is_parquet(source.path)
+        else _csv(source, delimiter, columns, limits)
     )
     refuse_wide_header(source, len(header), limits)
     return header, records
@@ -144,7 +152,7 @@ class _Lines:
         del self.taken[1:]
 
 
-def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
+def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record]]:
     import pyarrow as pa  # here: 0.1 s, and most failure logs are CSV
     import pyarrow.parquet as pq
 
@@ -152,6 +160,7 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
         file = pq.ParquetFile(source.path)
     except (pa.ArrowException, OSError) as error:
         raise broken_parquet(source.name, error) from None
+    refuse_parquet_bomb(source.name, source.path, file.metadata, limits)
 
     def records() -> Iterator[Record]:
         row_no = 0

@@ -223,6 +223,19 @@ def test_rejected_records_are_all_counted_and_the_first_are_kept() -> None:
     assert both.ordered().by_reason == {"odd": MAX_REJECTED // 2 + 2, "even": MAX_REJECTED // 2 + 4}
 
 
+@pytest.mark.parametrize("name", ["failures", "trace, Parquet"])
+def test_parquet_that_unfolds_without_end_is_refused(tmp_path: Path, name: str) -> None:
+    n_rows = 2_000_000
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int8)), pa.array(["n1"]))
+    header = HEADS["failure-log"].decode().strip().split(",")
+    columns = header if name == "failures" else trace().column_names
+    out = io.BytesIO()
+    pq.write_table(pa.table(dict.fromkeys(columns, same)), out)
+    assert len(out.getvalue()) < 100_000
+    with pytest.raises(SourceError, match="unfolds to more than 200 times its size, the limit"):
+        read(tmp_path, name, out.getvalue())
+
+
 def read_or_refused(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult | str:
     """What becomes of an input, or the one line that refuses it."""
     try:
