@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 PACK: dict[str, Callable[[bytes], bytes]] = {
-    "gz": lambda content: gzip.compress(content, 1),
+    "gz": lambda content: gzip.compress(content, 6),
     "xz": lambda content: lzma.compress(content, preset=0),
     "zst": zstandard.ZstdCompressor(level=1, write_checksum=True).compress,
 }
