@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.actions import DataError, Options, RunningUpload, Upload
+from app.actions import DataError, Options, RunningUpload, Upload, ingest_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,10 +35,10 @@ def files(root: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with one job, which is there after each upload that comes to nothing."""
-    root = tmp_path_factory.mktemp("filled") / "store"
-    (result,) = upload(root, SACCT).result()
-    assert (result.path, result.rows_kept, result.clusters) == ("mine.txt", 1, ("cluster",))
-    return root
+    folder = tmp_path_factory.mktemp("filled")
+    (folder / "sacct.txt").write_text(SACCT)
+    ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options())
+    return folder / "store"
 
 
 def test_cancel_ends_the_process_within_two_seconds_and_leaves_the_store_as_it_was(
@@ -62,7 +62,7 @@ def test_cancel_ends_the_process_within_two_seconds_and_leaves_the_store_as_it_w
 def test_a_file_that_needs_more_memory_than_the_limit_is_refused(filled: Path) -> None:
     (filled / "site.toml").write_text("[limits]\nline_mb = 100\nupload_memory_mb = 1000\n")
     before = files(filled)
-    unfolding = "[" + "{}," * 20_000_000 + "{}]\n"
+    unfolding = "[" + "{}," * 11_000_000 + "{}]\n"
     told = "more memory than 1,000 MB, upload_memory_mb of site.toml: raise it there, or read"
     with pytest.raises(DataError, match=told):
         upload(filled, unfolding, "gcm-health").result()
