@@ -22,7 +22,7 @@ _OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "mo
 _LINKS = frozenset({"ib_link", "ethernet_link", "network", "nic"})
 _OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
 _OF_DISKS = frozenset({"filesystem_mount", "disk"})
-_UNANSWERED = re.compile(r"refused|disconnected|max retries|connection attempts|50[0234]", re.I)
+_UNANSWERED = re.compile(r"refused|reset|disconnected|max retries|connection attempts", re.I)
 _STRONG_CASCADE, _SPECIFIC = 6, 8
 _WENT_ON = 3
 _NEAR = 6
@@ -159,7 +159,7 @@ def _lead_of(found: Sequence[Signal]) -> Signal | None:
         return next((one for one in found if _is_finer(one, lead)), lead)
     if lead.cause == "connection_error":
         served = next((one for one in found if _died_of_itself(one)), None)
-        if served and (not lead.in_traceback or _UNANSWERED.search(lead.line.text)):
+        if served and _UNANSWERED.search(lead.line.text):
             return served
     if lead.cause == "ib_link":
         return next((one for one in found if _ended_a_peer(one)), lead)

@@ -33,6 +33,8 @@ _SAMPLE = re.compile(
     r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*)\b"
     r".{0,30}(?:-{3,}|={3,})"
 )
+_TURN = re.compile(r"<\|(?:im_start|start_header_id|user|assistant|begin_of_text)\|>|\[inst\]")
+_TURN_ENDS = re.compile(r"<\|(?:im_end|eot_id|end|endoftext)\|>|\[/inst\]|</s>", re.IGNORECASE)
 _RULE = re.compile(r"-{3,}|={3,}")
 _LONGEST_SAMPLE = 60
 
@@ -62,6 +64,22 @@ _RETOLD = re.compile(
     r"|^(?:reading|opening|tokeni[sz]ing|processing|indexing|loading|packing) \S.*"
     r"\.(?:txt|jsonl|csv|tsv|md)(?: \([^)]*\))?$",
     re.IGNORECASE,
+)
+_SPEAKS_OF = re.compile(
+    r"""
+    ^\W*(?:\[[\w -]*\]\s*)?(?:
+        e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b|docs?\b|faq\b|examples?\b
+        |labels?\b|predict\w*\b|policy\b|commit\b|history\b|ticket\b|assert\b|print\b|echo\b|grep\b
+        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|\+\ |\$\ |'.*'$)
+    |\b(?:load\w*|watch\w*|regist\w*|match\w*|search\w*|look\w*|scan\w*|grep\w*|test\w*|check\w*)
+     \ (?:[\w-]+\ ){0,3}(?:for|rules?|patterns?|handlers?|filters?)\b
+    |\bhand(?:ler|ling)\ (?:for|of)\b|\bprevious\ (?:boot|job|run)\b
+    |\b(?:rules?|patterns?|filters?)\W+loaded\b|\b(?:days?|weeks?|months?)\ ago\b
+    |\bnot\ (?:in|part\ of|on)\ (?:this|the|our)\ (?:job|allocation|run)\b|\bother\ (?:job|node)s?\b
+    |(?:->|=>|:)\s*(?:drain|requeue|replace|open|reboot|contact|resubmit|clean|lower|call|restart)\b
+    |\bdrain\ the\ node\b|\bPASSED\b|\((?:cleared|old|stale|archived)\)|[:=]\s*0\s*$
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
 _ADVICE = re.compile(
     r"\b(?:this|it|which) (?:can|may|could|might|usually|often|typically) "
@@ -102,7 +120,9 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
     last = max(_DAY.findall("\n".join(lines)), default="")
     for index, template in enumerate(templates):
         if template in kinds:
-            if _SAMPLE.match(template):
+            if _TURN.search(template):
+                found.update(_turn(lines, index))
+            elif _SAMPLE.match(template):
                 found.update(_sample(lines, index))
             elif _SHOWS_A_TEXT.match(template):
                 found.update(_document(lines, index))
@@ -115,6 +135,8 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
 def _begins(template: str) -> bool:
     if template[:1] in "+$" and _SHOWS_A_TEXT.match(template):
         return True
+    if ("<|" in template or "[inst]" in template) and _TURN.search(template):
+        return True
     if ("---" in template or "===" in template) and _SAMPLE.match(template):
         return True
     told = any(word in template for word in ("history", "events", "drain", "repair"))
@@ -126,6 +148,13 @@ def _document(lines: Sequence[str], index: int) -> range:
     following = range(index + 1, len(lines))
     end = next((at for at in following if _COMMAND.match(lines[at])), index + 1)
     return range(index + 1, end)
+
+
+def _turn(lines: Sequence[str], index: int) -> range:
+    """Lines of a turn of a conversation, from its mark to the mark that ends it."""
+    following = range(index, min(index + 1 + _LONGEST_SAMPLE, len(lines)))
+    end = next((at for at in following if _TURN_ENDS.search(lines[at])), index)
+    return range(index, end + 1)
 
 
 def _sample(lines: Sequence[str], index: int) -> range:
@@ -144,6 +173,17 @@ def _history(lines: Sequence[str], index: int, last: str) -> Iterator[int]:
         if day is None or day[0] >= last:
             return
         yield at
+
+
+def is_spoken_of(text: str) -> bool:
+    """Whether a line tells of a fault as rules, documents and programs do that look for it.
+
+    Examples
+    --------
+    >>> is_spoken_of("loading alert rule 'GPU has fallen off the bus'")
+    True
+    """
+    return _SPEAKS_OF.search(text) is not None
 
 
 def _is_cited(shown: str) -> bool:

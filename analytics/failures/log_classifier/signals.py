@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
 from analytics.failures.log_classifier.lines import Line, cleaned, without_colours
-from analytics.failures.log_classifier.quotation import Days, shown_texts, spoken
+from analytics.failures.log_classifier.quotation import Days, is_spoken_of, shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -250,6 +250,8 @@ def _spoken_meaning(line: Line) -> Meaning | None:
     """What a line says itself; an exception may quote what it met."""
     meaning = _meaning(line.text)
     if meaning is None:
+        return None
+    if taxonomy().domain_of(meaning.cause) == "hardware" and is_spoken_of(line.text):
         return None
     said = spoken(line)
     if said == line.text or (said and exception_meaning(line.text) is not None):
