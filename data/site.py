@@ -16,6 +16,7 @@ from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
 from data.errors import SiteError
+from data.limits import RANGES, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,6 +156,7 @@ class Site:
     runs: Runs = field(default_factory=Runs)
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Node -> its other names; a node without any is never taken for another one."""
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def causes(self) -> Taxonomy:
@@ -197,7 +199,8 @@ def load_site(root: Path) -> Site:
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
     except RecursionError:
         raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
-    known = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", *RESERVED_SECTIONS)
+    own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits")
+    known = (*own, *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -220,6 +223,7 @@ def load_site(root: Path) -> Site:
         taxonomy=_taxonomy(path, document.get("taxonomy", {})),
         runs=_runs(path, document.get("runs", {})),
         nodes=_nodes(path, document.get("nodes", {})),
+        limits=_limits(path, document.get("limits", {})),
     )
     try:
         weights(weighing.table, site.causes)
@@ -324,6 +328,20 @@ def _nodes(path: Path, values: object) -> dict[str, tuple[str, ...]]:
             if other != node:
                 raise SiteError(f"{place}: {name!r} is a name of {other!r} too: leave one of them")
     return stated
+
+
+def _limits(path: Path, values: object) -> Limits:
+    """The section [limits]."""
+    stated = _section(path, "limits", values, _names(Limits))
+    for name, value in stated.items():
+        least, most = RANGES[name]
+        whole = isinstance(getattr(Limits, name), int)
+        if type(value) not in ((int,) if whole else (int, float)) or not least <= value <= most:
+            raise SiteError(
+                f"{path}: limits.{name} must be a {'whole ' * whole}number from {least:,} to "
+                f"{most:,}, got {_shown(value)}: mend it"
+            )
+    return Limits(**stated)
 
 
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:

@@ -18,9 +18,9 @@ from app.actions.records import (
     mappings,
     sources,
 )
+from app.actions.uploads import RunningUpload, Upload
 from data.errors import DataError
 from data.ingest import IngestResult, Options
-from data.ingest.failure_mapping import uploaded
 from data.state import Annotation
 
 __all__ = [
@@ -32,6 +32,8 @@ __all__ = [
     "DemoBuilt",
     "IngestResult",
     "Options",
+    "RunningUpload",
+    "Upload",
     "annotate",
     "ask_sql",
     "build_demo",
@@ -48,5 +50,4 @@ __all__ = [
     "save_query",
     "sources",
     "undo",
-    "uploaded",
 ]

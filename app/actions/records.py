@@ -65,7 +65,12 @@ def ingest_files(
         Where nothing could be read from any of them: the store is untouched.
     """
     site = load_site(root)
-    options = replace(options, default_cluster=site.default_cluster, timezones=site.timezones)
+    options = replace(
+        options,
+        default_cluster=site.default_cluster,
+        timezones=site.timezones,
+        limits=site.limits,
+    )
     results: list[IngestResult] = []
     errors: list[str] = []
     with writer(root) as building:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from app.cli import options
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             "runs": site.runs.rule_keys | site.runs.several_nodes.minutes,
             "runs_one_node": site.runs.one_node.minutes,
             "nodes": {node: list(names) for node, names in site.nodes.items()},
+            "limits": asdict(site.limits),
             "notices": list(site.notices),
         },
         arguments.format,

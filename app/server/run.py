@@ -11,6 +11,8 @@ import secrets
 import signal
 import socket
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,10 @@ from streamlit import config
 from analytics.errors import AnalysisError, OutOfRangeError
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.front import Front
+from data import uploads
 
 PORTS_TO_TRY = 50
+UPLOADS_LOOKED_AT_S = 60.0
 
 
 class ServeError(AnalysisError):
@@ -130,11 +134,24 @@ def serve(
         server = _Server(
             dashboard, _url(host, access), _warning(listener, access), access_log=access_log
         )
+        _remove_abandoned_uploads(store)
         # uvicorn stops in good order, then raises the signal again: both end as Ctrl-C does.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
         signal.signal(signal.SIGTERM, before)
+
+
+def _remove_abandoned_uploads(store: Path) -> None:
+    """Removes uploads that an earlier server left, and from now on those that nobody reads."""
+    uploads.remove_abandoned(store, older_than_s=0)
+
+    def look() -> None:
+        while True:
+            time.sleep(UPLOADS_LOOKED_AT_S)
+            uploads.remove_abandoned(store)
+
+    threading.Thread(target=look, daemon=True, name="abandoned uploads").start()
 
 
 def _configure(host: str, port: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
 from data.ingest.reader import Options
-from data.ingest.source import opened
+from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
 
 SNIFFED_CHARACTERS = 16_384
-MAX_REJECTED_STORED = 100_000
-"""Rejected records of one ingest that are stored with their text; all are counted."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +90,8 @@ def ingest(
     """
     shown = called or name
     with _read(writer, source, name, options, called=called) as (reader, found, batch):
-        if batch.rejected and batch.rows_read == len(batch.rejected):
-            reasons = Counter(row.reason for row in batch.rejected).most_common(3)
+        if batch.rejected and batch.rows_read == batch.rejected.total:
+            reasons = batch.rejected.by_reason.most_common(3)
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
@@ -118,10 +115,36 @@ def _read(
         )
         return
     with opened(
-        name, writer.workdir, options.progress, called=called, partial=options.partial
+        name,
+        writer.workdir,
+        options.progress,
+        called=called,
+        partial=options.partial,
+        limits=options.limits,
     ) as found:
-        reader = _reader(source, found)
-        yield reader.NAME, found, reader.read(found, options, writer.connection)
+        any_length = getattr(readers().get(source), "ANY_LENGTH", False)
+        lines = without_long_lines(found, options.limits, writer.workdir)
+        with nullcontext(found) if any_length else lines as found:
+            reader = _reader(source, found)
+            try:
+                batch = reader.read(found, options, writer.connection)
+            except SourceError as error:
+                raise _with_long_lines(error, found) from None
+            if found.too_long:
+                batch.rejected.extend(found.too_long)
+                batch.rejected = batch.rejected.ordered()
+            yield reader.NAME, found, batch
+
+
+def _with_long_lines(error: SourceError, found: Source) -> SourceError:
+    """A refusal that also tells of lines that no reader saw."""
+    if not found.too_long:
+        return error
+    ((reason, n_lines),) = found.too_long.by_reason.items()
+    first = found.too_long[0].line_no
+    return SourceError(
+        f"{error}; left out before that: {reason} ({n_lines:,}, from line {first:,})"
+    )
 
 
 def _folder_reader(source: str, name: str) -> ModuleType | None:
@@ -165,7 +188,7 @@ def _result(
         rows_read=batch.rows_read,
         rows_kept=batch.rows_kept,
         skipped_by_reason=dict(batch.skipped_by_reason),
-        rejected_by_reason=dict(Counter(row.reason for row in batch.rejected).most_common()),
+        rejected_by_reason=dict(batch.rejected.by_reason.most_common()),
         tables=tables,
         clusters=tuple(batch.clusters),
         first_at=batch.first_at,
@@ -219,7 +242,7 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
         if batch.rejected:
             import pandas as pd
 
-            rows = pd.DataFrame(batch.rejected[:MAX_REJECTED_STORED])
+            rows = pd.DataFrame(list(batch.rejected))
             writer.connection.register("rejected", rows)
             writer.connection.execute(
                 "INSERT INTO rejected_rows SELECT ?, ?, line_no, reason, raw FROM rejected",

@@ -12,14 +12,14 @@ import re
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from data.ingest.reader import RAW_LIMIT, Rejected
+from data.ingest.reader import Rejections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -34,6 +34,12 @@ MAX_DELIMITER_BYTES = 4
 MAX_JOINED_LINES = 200
 MAX_TRIES = 300_000
 """Joins tried in one file, about ten seconds; a file that needs more has another fault."""
+TRIED_CHARACTERS = 1_000
+"""Of a join that count as one more try."""
+MANY_REJECTED, HARDLY_ANY = 1_000_000, 0.01
+NOT_TRIED = "torn like a million lines before it, of which hardly any could be mended"
+MAX_RUN_LINES, MAX_RUN_CHARACTERS = 20_000, 20_000_000
+"""Of torn lines that are mended together: what a longer run needs of memory has no end."""
 LINE_BREAK = "\n"
 """What joins the lines of a torn record while it is resolved."""
 _KEPT = str.maketrans({"\n": r"\n", "\r": r"\r"})
@@ -44,8 +50,7 @@ _BREAK = re.compile(r"[\n\r]")
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One physical line that is not a whole record."""
 
     number: int
@@ -70,7 +75,7 @@ class Scan:
 
     path: Path
     starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    lengths: NDArray[np.int32]
     """In bytes, without the line end."""
     whole: NDArray[np.bool_]
     """Which have the right number of fields."""
@@ -83,9 +88,17 @@ class Scan:
         The odd ones with the blank ones beside them, and their neighbours: a record may be cut
         where what stands before or behind looks whole.
         """
-        suspect = odd & (np.arange(len(odd)) >= first)
-        run = np.cumsum(suspect & ~np.concatenate(([False], suspect[:-1])))
-        suspect &= np.isin(run, np.unique(run[suspect & (self.lengths > 0)]))  # not all blank
+        filled = odd & (self.lengths > 0)
+        filled[:first] = False
+        suspect = odd.copy()
+        suspect[:first] = False
+        blank = _runs_of(suspect & ~filled)
+        far = blank[:, 1] - blank[:, 0] > MAX_JOINED_LINES  # no record goes on behind so many
+        suspect &= ~_lines_of(blank[far], len(odd))
+        runs = _runs_of(suspect)
+        if len(runs):
+            all_blank = ~np.logical_or.reduceat(filled, runs[:, 0])
+            suspect &= ~_lines_of(runs[all_blank], len(odd))
         places = np.flatnonzero(suspect)
         suspect[np.maximum(places - 1, min(first, len(odd) - 1))] = True
         suspect[np.minimum(places + 1, len(odd) - 1)] = True
@@ -101,13 +114,12 @@ class Scan:
 
     def copy(self, chosen: NDArray[np.bool_], target: Path) -> None:
         """Writes the chosen lines to a file of their own, each with a plain line feed."""
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])).astype(np.int8)))
         with (
             self.path.open("rb") as stream,
             mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text,
             target.open("wb") as out,
         ):
-            for begin, end in edges.reshape(-1, 2):
+            for begin, end in _runs_of(chosen):
                 at, last = int(self.starts[begin]), int(end) - 1
                 stop = int(self.starts[last] + self.lengths[last])
                 while at < stop:
@@ -121,24 +133,37 @@ class Scan:
 
 def scan(path: Path, delimiter: str, n_fields: int) -> Scan:
     """Finds the lines of a file and counts their delimiters; one pass, about 1 GB/s."""
-    counts, starts, lengths, returns = _line_table(path, delimiter.encode())
+    starts, lengths, fits, returns = _line_table(path, delimiter.encode(), n_fields)
     with path.open("rb") as stream:
         if stream.read(3) == _BOM:
             starts[0], lengths[0] = 3, lengths[0] - 3
-    fits = (counts == n_fields - 1) & (lengths > 0) & (lengths < MAX_LINE_BYTES) & (returns >= 0)
+            fits[0] &= lengths[0] > 0
     overlaps = any(delimiter[:n] == delimiter[-n:] for n in range(1, len(delimiter)))
     if overlaps or len(delimiter.encode()) > MAX_DELIMITER_BYTES:
         fits[:] = False  # its places are not its number, or DuckDB takes none so long
     return Scan(path, starts, lengths, fits, not returns.any())
 
 
+def _runs_of(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Where each run of chosen lines begins and ends, a row a run."""
+    return np.flatnonzero(np.diff(chosen, prepend=False, append=False)).reshape(-1, 2)
+
+
+def _lines_of(runs: NDArray[np.int64], n_lines: int) -> NDArray[np.bool_]:
+    """Which lines lie in one of these runs."""
+    steps = np.zeros(n_lines + 1, dtype=np.int8)
+    steps[runs[:, 0]] = 1
+    steps[runs[:, 1]] = -1
+    return np.cumsum(steps[:-1], dtype=np.int8).astype(np.bool_)
+
+
 def repaired(
-    torn: Sequence[Line],
+    torn: Iterable[Line],
     resolve: Resolve,
     *,
     begins: Callable[[str], bool | None] = lambda text: None,
     ends: Callable[[str], bool] = lambda text: False,
-) -> tuple[list[tuple[int, list[str]]], list[Rejected]]:
+) -> tuple[list[tuple[int, list[str]]], Rejections]:
     """Records joined from torn lines, with the number of their first line, and what stays broken.
 
     Parameters
@@ -154,18 +179,24 @@ def repaired(
     """
     mender = _Mender(resolve, begins, ends)
     for run in _runs(torn):
-        mender.mend(run)
+        if mender.is_hopeless():
+            mender.rejected.by_reason[NOT_TRIED] += sum(bool(line.text.strip()) for line in run)
+        else:
+            mender.mend(run)
     return mender.records, mender.rejected
 
 
-def _runs(torn: Sequence[Line]) -> Iterator[list[Line]]:
-    """Lines that follow one another directly."""
+def _runs(torn: Iterable[Line]) -> Iterator[list[Line]]:
+    """Lines that follow one another directly, so many as are mended together."""
     run: list[Line] = []
+    n_characters = 0
     for line in torn:
-        if run and line.number != run[-1].number + 1:
+        long = len(run) == MAX_RUN_LINES or n_characters > MAX_RUN_CHARACTERS
+        if run and (long or line.number != run[-1].number + 1):
             yield run
-            run = []
+            run, n_characters = [], 0
         run.append(line)
+        n_characters += len(line.text)
     if run:
         yield run
 
@@ -182,7 +213,12 @@ class _Mender:
         self._resolve, self._begins, self._ends = resolve, begins, ends
         self._n_tries = 0
         self.records: list[tuple[int, list[str]]] = []
-        self.rejected: list[Rejected] = []
+        self.rejected = Rejections()
+
+    def is_hopeless(self) -> bool:
+        """Whether hardly any of many torn lines could be mended."""
+        n_rejected = self.rejected.total
+        return n_rejected > MANY_REJECTED and len(self.records) < HARDLY_ANY * n_rejected
 
     def mend(self, run: list[Line]) -> None:
         """Adds the records of one run: the cut of least cost, found from its end."""
@@ -207,7 +243,7 @@ class _Mender:
             found = [field.translate(_KEPT) for field in found] if _BREAK.search(text) else found
             self.records.append((lines[0].number, found))
         elif text.strip():
-            self.rejected.append(Rejected(lines[0].number, found, text[:RAW_LIMIT]))
+            self.rejected.reject(lines[0].number, found, text)
 
     def _joins(
         self, run: list[Line], index: int, single: tuple[list[int], list[bool | None]]
@@ -222,10 +258,15 @@ class _Mender:
             text += LINE_BREAK + line
             if not line.strip():
                 continue
-            if begins[at] or alone[at] == 0 or (least == 0 and self._ends(line)):
+            if (
+                len(text) > MAX_LINE_BYTES
+                or begins[at]
+                or alone[at] == 0
+                or (least == 0 and self._ends(line))
+            ):
                 return
             swallowed += _SWALLOWED_COST * (alone[at] < _REJECTED_COST)
-            self._n_tries += 1
+            self._n_tries += 1 + len(text) // TRIED_CHARACTERS
             if self._n_tries > MAX_TRIES:
                 return
             cost = _cost(self._resolve(text))
@@ -240,28 +281,30 @@ def _cost(found: list[str] | str) -> int:
     return found.cost if isinstance(found, Doubtful) else plain
 
 
-def _line_table(path: Path, delimiter: bytes) -> list[NDArray[np.int64]]:
-    """Of every line: delimiters, start and length in bytes without line end, carriage returns.
+def _line_table(path: Path, delimiter: bytes, n_fields: int) -> list[NDArray[Any]]:
+    """Of every line: start, length in bytes without line end, whether it fits, whether it returns.
 
-    Carriage returns: 0 none, 1 at the line's end, -1 inside.
+    A line fits that has the right number of fields, and carriage returns at its end alone. Fourteen
+    bytes a line: a file may hold nothing but line ends.
     """
     with ThreadPoolExecutor(2) as pool:  # NumPy lets go of the interpreter
-        waiting: deque[Future[tuple[NDArray[np.int64], ...]]] = deque()
+        waiting: deque[Future[tuple[NDArray[Any], ...]]] = deque()
         parts = []
         for offset, block in _whole_lines(path):
-            waiting.append(pool.submit(_part_table, offset, block, delimiter))
+            waiting.append(pool.submit(_part_table, offset, block, (delimiter, n_fields)))
             if len(waiting) > BLOCKS_AHEAD:
                 parts.append(waiting.popleft().result())
         parts.extend(future.result() for future in waiting)
     if not parts:
-        return [np.empty(0, dtype=np.int64)] * 4
+        return [np.empty(0, dtype=kind) for kind in (np.int64, np.int32, np.bool_, np.bool_)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _part_table(
-    offset: int, block: NDArray[np.uint8], delimiter: bytes
-) -> tuple[NDArray[np.int64], ...]:
-    """The same of the lines in one block."""
+    offset: int, block: NDArray[np.uint8], shape: tuple[bytes, int]
+) -> tuple[NDArray[Any], ...]:
+    """The same of the lines in one block; the shape is delimiter and number of fields."""
+    delimiter, n_fields = shape
     marks = np.flatnonzero(_begins(block, delimiter) | (block == 0x0A))
     last_marks = np.flatnonzero(block[marks] == 0x0A)
     ends = marks[last_marks]
@@ -273,7 +316,9 @@ def _part_table(
         n_returns = np.diff(np.searchsorted(places, np.concatenate(([0], ends))))
         returns = np.where(n_returns > last, -1, last.astype(np.int64))
         ends = ends - last
-    return counts, begins + offset, ends - begins, returns
+    lengths = (ends - begins).astype(np.int32)
+    fits = (counts == n_fields - 1) & (lengths > 0) & (lengths < MAX_LINE_BYTES) & (returns >= 0)
+    return begins + offset, lengths, fits, returns != 0
 
 
 def _whole_lines(path: Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:

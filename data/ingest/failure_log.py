@@ -61,7 +61,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     """
     wanted = named(options.mapping) if isinstance(options.mapping, str) else options.mapping
     delimiter = options.delimiter or (wanted.delimiter if wanted else ",")
-    header, records = opened_table(source, delimiter, options.columns)
+    header, records = opened_table(source, delimiter, options.columns, options.limits)
     log = _Log(fitted(wanted, header, source.name), options)
     for n_read, record in enumerate(records, 1):
         log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)

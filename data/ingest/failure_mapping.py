@@ -180,8 +180,10 @@ def parsed(text: str, name: str, origin: str) -> Mapping:
     """
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # broken TOML, or a number of thousands of digits
         raise SourceError(f"{origin}: is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SourceError(f"{origin}: is nested too deeply: a mapping names columns") from None
     top = {key: value for key, value in document.items() if key not in _SECTIONS}
     general = _section(origin, "", top)
     columns = _section(origin, "columns", document.get("columns", {}))

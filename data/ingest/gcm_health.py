@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from data.errors import SourceError
+from data.ingest.json_text import depth, end_of_value, json_value
 from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
+
+    from data.limits import Limits
 
 NAME = "gcm-health"
 HELP = "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)"
@@ -28,6 +31,9 @@ _SEVERITY |= {"CRITICAL": "critical", "UNKNOWN": None}
 _NO_JOB = frozenset({None, "0", "-1"})
 _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: milliseconds lie outside
 _PROGRESS_RECORDS = 200_000
+_NO_OBJECT = "not a JSON object"
+_PIECE = 1 << 16
+"""Characters of an array that are read at once; as many again where a record is longer."""
 
 
 def sniff(head: str) -> bool:
@@ -49,7 +55,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file holds no record, or `--timezone` is unknown.
     """
     log = Gathered(options, LocalClock(options), _made)
-    for n_read, (line_no, raw, record) in enumerate(_records(source), 1):
+    for n_read, (line_no, raw, record) in enumerate(_records(source, options.limits), 1):
         log.take(line_no, raw.strip(), record)
         if n_read % _PROGRESS_RECORDS == 0:
             options.progress(f"{source.name}: {n_read:,} records")
@@ -62,8 +68,10 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
 def _made(record: object, log: Gathered) -> list[HealthRow] | str:
     """The row of a record, or `passed` where the check passed."""
     options = log.options
+    if isinstance(record, RecordError):
+        raise record
     if not isinstance(record, dict):
-        raise RecordError("not a JSON object")
+        raise RecordError(_NO_OBJECT)
     if "health_check" not in record and isinstance(record.get("normal"), dict):
         record = _flat(record)
     node = _text(record.get("node")) or options.node
@@ -138,20 +146,18 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _records(source: Source) -> Iterator[tuple[int, str, object]]:
-    """Line, text and value of every record; None for a value that is no JSON."""
+def _records(source: Source, limits: Limits) -> Iterator[tuple[int, str, object]]:
+    """Line, text and value of every record; an error for a value that cannot be read."""
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         first = True
         for line_no, line in enumerate(lines, 1):
             if line.isspace():
                 continue
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                if first and line.lstrip().startswith("["):
-                    yield from _array(source.text())
-                    return
-                value = None
+            value = _value(line, limits)
+            if first and isinstance(value, RecordError) and line.lstrip().startswith("["):
+                lines.seek(0)
+                yield from _Array(lines, limits).records()
+                return
             first = False
             if isinstance(value, list):
                 yield from ((line_no, json.dumps(item), item) for item in value)
@@ -159,20 +165,65 @@ def _records(source: Source) -> Iterator[tuple[int, str, object]]:
                 yield line_no, line, value
 
 
-def _array(text: str) -> Iterator[tuple[int, str, object]]:
-    """The records of a file that is one JSON array over many lines."""
-    decoder = json.JSONDecoder()
-    line_no, counted, at = 1, 0, text.index("[") + 1
-    while True:
-        while at < len(text) and text[at] in " \t\r\n,":
-            at += 1
-        if at >= len(text) or text[at] == "]":
-            return
-        line_no, counted = line_no + text.count("\n", counted, at), at
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            yield line_no, text[at : at + RAW_LIMIT], None
-            return
-        yield line_no, text[at:end], value
-        at = end
+def _value(text: str, limits: Limits) -> object:
+    """The value of a text; an error where it cannot be read."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return RecordError(_NO_OBJECT)
+    try:
+        return json_value(text, limits)
+    except RecordError as error:
+        return error
+    except (ValueError, RecursionError):
+        return RecordError(_NO_OBJECT)
+
+
+class _Array:
+    """A file that is one JSON array over many lines; a piece of it is held at a time."""
+
+    def __init__(self, stream: TextIO, limits: Limits) -> None:
+        self._stream, self._limits = stream, limits
+        self._text, self._at, self._line_no = "", 0, 1
+
+    def records(self) -> Iterator[tuple[int, str, object]]:
+        """Line, text and value of every record; nothing behind the first that has no end."""
+        self._pass_over(" \t\r\n")
+        self._pass(1)  # the bracket that opens the array
+        while self._pass_over(" \t\r\n,") not in ("", "]"):
+            end = self._end_of_record()
+            if end is None:
+                rest = self._text[self._at :]
+                too_deep = depth(rest, self._limits.json_depth) > self._limits.json_depth
+                reason = self._limits.depth_reason if too_deep else _NO_OBJECT
+                yield self._line_no, rest[:RAW_LIMIT], RecordError(reason)
+                return
+            text = self._text[self._at : end]
+            yield self._line_no, text, _value(text, self._limits)
+            self._pass(len(text))
+
+    def _pass(self, n: int) -> None:
+        """Goes on behind so many characters."""
+        self._line_no += self._text.count("\n", self._at, self._at + n)
+        self._at += n
+
+    def _pass_over(self, signs: str) -> str:
+        """Goes on to the first other sign, which it tells; nothing at the end of the file."""
+        while self._at < len(self._text) or self._read_on():
+            sign = self._text[self._at]
+            if sign not in signs:
+                return sign
+            self._pass(1)
+        return ""
+
+    def _end_of_record(self) -> int | None:
+        """Where the record ends that begins here; None where it has none, or is too long."""
+        while (end := end_of_value(self._text, self._at)) is None:
+            if len(self._text) - self._at > self._limits.line_bytes or not self._read_on():
+                return None
+        return end
+
+    def _read_on(self) -> bool:
+        """Holds more of the file, and no longer what is behind; whether there was more."""
+        rest = self._text[self._at :]
+        more = self._stream.read(max(_PIECE, len(rest)))
+        self._text, self._at = rest + more, 0
+        return bool(more)

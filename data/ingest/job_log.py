@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.errors import DataError, SourceError
-from data.ingest.reader import Batch, Options, Rejected, Source
+from data.ingest.reader import Batch, Options, Rejections, Source
 from data.ingest.rows import LocalClock
 from data.ingest.source import first_and_last_lines, opened
 
@@ -34,6 +34,7 @@ HELP = "logs of jobs: a folder of files named by job id, e.g. slurm-%j.out (see 
 PLACE = 6
 FIRST_LINES, LAST_LINES = 200, 1_800
 """Lines of a file that are stored where the caller says nothing else."""
+ANY_LENGTH = True
 LONGEST_LINE = 4_000
 """Characters of a line that are stored: of a longer one its end, which a terminal would show."""
 _SCHEMA = pa.schema(
@@ -85,7 +86,7 @@ def read_folder(
 
     def refused(error: OSError) -> None:
         place = os.path.relpath(error.filename, folder)
-        reading.rejected.append(Rejected(1, f"cannot be read ({error.strerror})", place))
+        reading.rejected.reject(1, f"cannot be read ({error.strerror})", place)
 
     for number, path in enumerate(_files(folder, refused), 1):
         relative = path.relative_to(folder).as_posix()
@@ -148,7 +149,7 @@ class _Reading:
     tables: list[pa.Table] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: Rejections = field(default_factory=Rejections)
     notices: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -161,14 +162,16 @@ class _Reading:
     def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
-            with opened(str(path), workdir, partial=self.options.partial) as found:
+            with opened(
+                str(path), workdir, partial=self.options.partial, limits=self.options.limits
+            ) as found:
                 self.add(found, relative, name)
                 self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
                 self.notices["files that end early, read up to there"] += bool(found.truncated)
                 return found.sha256
         except SourceError as error:
             reason = str(error).removeprefix(f"{path}: ")
-            self.rejected.append(Rejected(1, reason, relative))
+            self.rejected.reject(1, reason, relative)
             return ""
 
     def add(self, source: Source, relative: str, name: LogName) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from data.ingest.json_text import json_value
 from data.ingest.reader import RecordError
+from data.limits import DEFAULTS, Limits
 
 _ADDRESS = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2,4}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
 _FULL_ADDRESS = r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?"
@@ -272,17 +273,19 @@ def _wall_clock(text: str) -> Prefix:
     return Prefix(time=time, has_year=year is not None)
 
 
-def journal_record(text: str) -> tuple[str, Prefix | None]:
+def journal_record(text: str, limits: Limits = DEFAULTS) -> tuple[str, Prefix | None]:
     """Message and prefix of a line of `journalctl -o json`; None for a prefix: not the kernel's.
 
     Raises
     ------
     RecordError
-        Where the line is broken or holds no message.
+        Where the line is broken, too deep, or holds no message.
     """
     try:
-        record: Any = json.loads(text)
+        record: Any = json_value(text, limits)
         message = _journal_message(record["MESSAGE"])
+    except RecordError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError):
         raise RecordError("broken JSON line of the journal") from None
     writers = {record.get("_TRANSPORT"), record.get("SYSLOG_IDENTIFIER")} - {None}

@@ -21,9 +21,9 @@ from data.ingest.kernel_line import (
     prefix_of,
     split_line,
 )
-from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Rejected, Source
+from data.ingest.reader import Batch, Options, RecordError, Rejected, Source
 from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
-from data.ingest.source import opened
+from data.ingest.source import opened, without_long_lines
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,6 +36,8 @@ PLACE = 3
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000
+_FORM_LINES = 1_000_000
+"""Lines within which a form of such a log is looked for: a look costs as much as reading ten."""
 _ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 
@@ -80,11 +82,12 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     log, n_other = KernelLog(source, options), 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
         for line_no, line in enumerate(lines, 1):
-            log.is_log = log.is_log or is_logged(line)
             if may_matter(line):
                 log.take(line_no, line)
-            elif not line.isspace():
-                n_other += 1
+            else:
+                n_other += not line.isspace()
+            if not log.is_log and n_other <= _FORM_LINES:
+                log.is_log = not line.isspace() and is_logged(line)
             if line_no % _PROGRESS_LINES == 0:
                 options.progress(f"{source.name}: {line_no:,} lines")
     log.gathered.skipped["not_an_xid"] += n_other
@@ -222,7 +225,7 @@ class KernelLog:
         line_no, whole, text = line
         if self.source.truncated and not whole.endswith("\n"):
             raise RecordError("line cut off at the end of the file")
-        journal = journal_record(text) if text.startswith("{") else None
+        journal = journal_record(text, log.options.limits) if text.startswith("{") else None
         parts = split_line(journal[0] if journal else text)
         if parts is None:
             return "not_an_xid"
@@ -340,7 +343,8 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
     """
     with (
         tempfile.TemporaryDirectory() as workdir,
-        opened(name, Path(workdir), partial=options.partial) as log_file,
+        opened(name, Path(workdir), partial=options.partial, limits=options.limits) as whole_file,
+        without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
     ):
         log = KernelLog(log_file, options)
         rows, rejected = log.gathered.rows, log.gathered.rejected
@@ -355,6 +359,7 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
                 elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
                     events.append(event)
     notices = (*log.times.notices(), *log_file.notices())
+    rejected.extend(log_file.too_long)
     return KernelEvents(tuple(events), tuple(rejected), notices)
 
 
@@ -386,7 +391,7 @@ def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
         row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
         return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
     except RecordError as error:
-        log.gathered.rejected.append(Rejected(line_no, str(error), text[:RAW_LIMIT]))
+        log.gathered.rejected.reject(line_no, str(error), text)
         return None
 
 

@@ -8,6 +8,9 @@ A reader is a module of data.ingest, found by itself, with
     def sniff(head: str) -> bool         does a file that begins so look like mine alone?
     def read(source, options, connection) -> Batch
 
+    ANY_LENGTH = True                    where lines over the limit are read too; without one they
+                                         are rejected, and an empty line stands for each
+
 and, where a folder may be read as one input,
 
     def read_folder(folder, options, connection, workdir) -> tuple[Source, Batch]
@@ -15,11 +18,15 @@ and, where a folder may be read as one input,
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from data.errors import SourceError
+from data.limits import DEFAULTS, Limits
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
     from pathlib import Path
 
@@ -31,6 +38,63 @@ if TYPE_CHECKING:
 
 RAW_LIMIT = 2000
 """Characters of a rejected record that are kept."""
+MAX_REJECTED = 100_000
+"""Rejected records of one ingest that are kept with their text; all are counted."""
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record that could not be read."""
+
+    line_no: int
+    """Line in the file, from 1, where the record begins."""
+    reason: str
+    """Why, in words that count well: one reason a kind of fault, no values inside."""
+    raw: str
+    """The record as it stands, cut to RAW_LIMIT."""
+
+
+class Rejections(list[Rejected]):
+    """Rejected records: all are counted, the first MAX_REJECTED are kept with their text.
+
+    `by_reason` and `total` count; as a list it holds what is kept.
+    """
+
+    def __init__(self, rows: Iterable[Rejected] = ()) -> None:
+        super().__init__()
+        self.by_reason: Counter[str] = Counter()
+        self.extend(rows)
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.by_reason.total()
+
+    def append(self, row: Rejected) -> None:
+        """Counts a record, and keeps it while there is room."""
+        self.reject(row.line_no, row.reason, row.raw)
+
+    def reject(self, line_no: int, reason: str, raw: str) -> None:
+        """Counts a record, and keeps the beginning of its text while there is room."""
+        self.by_reason[reason] += 1
+        if len(self) < MAX_REJECTED:
+            super().append(Rejected(line_no, reason, raw[:RAW_LIMIT]))
+
+    def extend(self, rows: Iterable[Rejected]) -> None:
+        """Counts and keeps several, of others of this class also those that are only counted."""
+        counted = Counter(rows.by_reason) if isinstance(rows, Rejections) else Counter[str]()
+        for row in rows:
+            self.append(row)
+            counted[row.reason] -= 1
+        if isinstance(rows, Rejections):
+            self.by_reason += counted
+
+    def ordered(self) -> Rejections:
+        """The same in the order of their lines."""
+        found = Rejections()
+        found.by_reason.update(self.by_reason)
+        list.extend(found, sorted(self, key=lambda row: row.line_no))
+        return found
 
 
 @dataclass(frozen=True)
@@ -53,10 +117,10 @@ class Source:
     """NUL bytes, which stand as one blank a run: a crash leaves them in logs."""
     n_bytes: int = 0
     """Of the text, unpacked; of a cut archive those before the cut."""
-
-    def text(self) -> str:
-        """The whole input; for small formats."""
-        return self.path.read_text(encoding="utf-8")
+    has_long_lines: bool = False
+    """Whether it held lines longer than the limit."""
+    too_long: Rejections = field(default_factory=Rejections)
+    """Those lines, where they were taken out: an empty one stands for each."""
 
     def notices(self) -> list[str]:
         """What the user should know of the input itself."""
@@ -112,20 +176,19 @@ class Options:
     """Run of training metrics that name neither run nor job."""
     partial: bool | None = None
     """Whether of a cut or damaged archive what came before is read; None where none can say."""
+    limits: Limits = DEFAULTS
+    """Of a line, a record and an archive."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
 
 
-@dataclass(frozen=True)
-class Rejected:
-    """A record that could not be read."""
-
-    line_no: int
-    """Line in the file, from 1, where the record begins."""
-    reason: str
-    """Why, in words that count well: one reason a kind of fault, no values inside."""
-    raw: str
-    """The record as it stands, cut to RAW_LIMIT."""
+def refuse_wide_header(source: Source, n_fields: int, limits: Limits) -> None:
+    """Refuses a header of more fields than a record may have."""
+    if n_fields > limits.fields:
+        raise SourceError(
+            f"{source.name}: its first line has {n_fields:,} fields, {limits.fields_reason}"
+            ": is the delimiter the right one?"
+        )
 
 
 class RecordError(ValueError):
@@ -146,7 +209,7 @@ class Batch:
     rows_kept: int = 0
     """Records of the input that were kept."""
     skipped_by_reason: dict[str, int] = field(default_factory=dict)
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: Rejections = field(default_factory=Rejections)
     first_at: datetime | None = None
     last_at: datetime | None = None
     clusters: tuple[str, ...] = ()
@@ -156,4 +219,4 @@ class Batch:
     @property
     def rows_read(self) -> int:
         """Records of the input: kept, skipped and rejected ones."""
-        return self.rows_kept + sum(self.skipped_by_reason.values()) + len(self.rejected)
+        return self.rows_kept + sum(self.skipped_by_reason.values()) + self.rejected.total

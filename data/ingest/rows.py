@@ -14,7 +14,7 @@ import pandas as pd
 
 from data.errors import SourceError
 from data.hostlist import HostListError
-from data.ingest.reader import RAW_LIMIT, Batch, Options, RecordError, Rejected
+from data.ingest.reader import Batch, Options, RecordError, Rejections
 from data.tables import records
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Gathered:
     make: Callable[[Any, Gathered], Iterable[Any] | str]
     """Of a record its rows, or a reason to skip it; RecordError where it cannot be read."""
     rows: list[Any] = field(default_factory=list)
-    rejected: list[Rejected] = field(default_factory=list)
+    rejected: Rejections = field(default_factory=Rejections)
     skipped: Counter[str] = field(default_factory=Counter)
     n_kept: int = 0
     """Records of which rows were made."""
@@ -131,7 +131,7 @@ class Gathered:
         try:
             made = self.make(record, self)
         except (RecordError, HostListError) as error:
-            self.rejected.append(Rejected(line_no, str(error), raw[:RAW_LIMIT]))
+            self.rejected.reject(line_no, str(error), raw)
             return
         if isinstance(made, str):
             self.skipped[made] += 1
@@ -155,7 +155,7 @@ class Gathered:
             {table: rows},
             rows_kept=self.n_kept,
             skipped_by_reason={reason: n for reason, n in self.skipped.items() if n},
-            rejected=sorted(self.rejected, key=lambda record: record.line_no),
+            rejected=self.rejected.ordered(),
             first_at=self.first_at,
             last_at=self.last_at,
             clusters=tuple(sorted(self.clusters)),

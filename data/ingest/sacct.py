@@ -9,16 +9,25 @@ jobs `123+0`, columns named twice, several outputs in one file.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from data.errors import SourceError
 from data.ingest.delimited import Scan, repaired, scan
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
+from data.ingest.reader import (
+    RAW_LIMIT,
+    Batch,
+    Options,
+    Rejected,
+    Rejections,
+    Source,
+    refuse_wide_header,
+)
 from data.ingest.sacct_fields import Shape, missing
 from data.ingest.sacct_sql import Fields, broken, typed
-from data.ingest.text_columns import Layout, lines_sql, records_table
+from data.ingest.text_columns import Broken, Layout, lines_sql, records_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +77,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     doubted = reading.doubted()
     if doubted is not None:
         batch = reading.batch(~scanned.whole | doubted)
-    batch.rejected = sorted(reading.rejected(), key=lambda row: row.line_no)
+    batch.rejected = reading.rejected().ordered()
     _refuse_other_header(source, layout.delimiter, batch.rejected)
     batch.notices += notices + reading.notices() + missing(layout.columns)
     return batch
@@ -87,11 +96,11 @@ class _Reading:
     ) -> None:
         self._source, self._layout, self._scan = source, layout, scanned
         self._options, self._connection = options, connection
-        self._shape = Shape(layout.columns, layout.delimiter)
+        self._shape = Shape(layout.columns, layout.delimiter, options.limits)
         self._whole = scanned.whole
         self._records: list[tuple[int, list[str]]] = []
-        self._lost: list[Rejected] = []
-        self._broken: list[tuple[int, str]] = []
+        self._lost = Rejections()
+        self._broken = Broken([], Counter())
         self.n_seen = 0
         """Records that DuckDB saw."""
 
@@ -103,12 +112,14 @@ class _Reading:
     def batch(self, odd: NDArray[np.bool_]) -> Batch:
         """Reads the file; `odd` lines are mended, the others taken as they stand."""
         suspects = self._scan.suspects(odd, self._layout.first)
-        torn = list(self._scan.lines(suspects))
-        self._options.progress(f"{self._source.name}: {len(odd):,} lines, {len(torn):,} to mend")
+        n_torn = np.count_nonzero(suspects)
+        self._options.progress(f"{self._source.name}: {len(odd):,} lines, {n_torn:,} to mend")
+        torn = self._scan.lines(suspects)
         self._records, self._lost = repaired(
             torn, self._shape.resolve, begins=self._shape.begins, ends=self._shape.ends
         )
-        self._whole = ~odd & ~suspects & (np.arange(len(odd)) >= self._layout.first)
+        self._whole = ~(odd | suspects)
+        self._whole[: self._layout.first] = False
         columns, connection = self._layout.columns, self._connection
         text = lines_sql(self._scan, self._whole, self._layout, connection)
         if self._records:
@@ -116,7 +127,10 @@ class _Reading:
             text = f"{text} UNION ALL FROM sacct_mended"
         fields = Fields(columns, self._options, text)
         batch, self.n_seen = typed(fields, connection, few=len(odd) < FEW)
-        self._broken = broken(connection) if self.n_seen > batch.rows_read else []
+        if self.n_seen > batch.rows_read:
+            self._broken = broken(connection, MAX_DOUBTED + 1)
+        else:
+            self._broken = Broken([], Counter())
         return batch
 
     def doubted(self) -> NDArray[np.bool_] | None:
@@ -124,7 +138,7 @@ class _Reading:
         places = np.flatnonzero(self._whole)
         numbers = np.array([number for number, _ in self._records], dtype=np.int64)
         places = np.concatenate((places, numbers - 1))  # whole lines, then mended ones
-        impossible = [places[at] for at, _ in self._broken if self._scan.whole[places[at]]]
+        impossible = [places[at] for at, _ in self._broken.first if self._scan.whole[places[at]]]
         if not 0 < len(impossible) <= MAX_DOUBTED:
             return None
         doubted = np.zeros_like(self._whole)
@@ -134,22 +148,24 @@ class _Reading:
         touching = bool((beside[1:] & beside[:-1]).any())
         return doubted if touching or self._shape.open_ended else None
 
-    def rejected(self) -> list[Rejected]:
+    def rejected(self) -> Rejections:
         """Everything that could not be read."""
         places = np.flatnonzero(self._whole)
-        whole = {int(places[at]): reason for at, reason in self._broken if at < len(places)}
+        whole = {int(places[at]): reason for at, reason in self._broken.first if at < len(places)}
         chosen = np.zeros_like(self._whole)
         chosen[list(whole)] = True
-        rejected = [
+        rejected = Rejections(
             Rejected(line.number, whole[line.number - 1], line.text[:RAW_LIMIT])
             for line in self._scan.lines(chosen)
-        ]
-        for at, reason in self._broken:
+        )
+        for at, reason in self._broken.first:
             if at >= len(places):
                 number, fields = self._records[at - len(places)]
                 raw = self._layout.delimiter.join(fields)
                 rejected.append(Rejected(number, reason, raw[:RAW_LIMIT]))
-        return rejected + self._lost
+        rejected.by_reason += self._broken.further
+        rejected.extend(self._lost)
+        return rejected
 
     def notices(self) -> list[str]:
         """What the user should know."""
@@ -168,6 +184,7 @@ def _layout(source: Source, options: Options) -> tuple[Layout, list[str]]:
     """
     delimiter = _delimiter(options)
     index, first = source.first_line()
+    refuse_wide_header(source, first.count(delimiter) + 1, options.limits)
     names = [name.strip().lower() for name in first.split(delimiter)]
     given = [re.sub(r"%.*", "", name.strip().lower()) for name in options.columns or ()]
     if _is_header(names):

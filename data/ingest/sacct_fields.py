@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from data.ingest.delimited import LINE_BREAK, Doubtful
+from data.limits import DEFAULTS, Limits
 from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
@@ -122,6 +123,10 @@ _FILLED = _TELLING | {"nnodes", "ncpus", "nodelist", "account", "user", "partiti
 """Columns that are seldom empty."""
 
 _MAX_SURPLUS = 5000
+_MAX_SHARED_OUT = 1_000_000
+"""Surplus parts of all records of one file that are given to their texts, about ten seconds."""
+_CACHED_CHARACTERS = 100_000
+"""Of a text that is kept with its fields: it is asked for several times."""
 _MAX_COMMAS = 64
 _EMPTY_COST = 3
 """Cost of an empty value where there is mostly one."""
@@ -139,8 +144,9 @@ def missing(columns: Sequence[str]) -> list[str]:
 class Shape:
     """What records of certain columns look like; finds their fields in torn ones."""
 
-    def __init__(self, columns: Sequence[str], delimiter: str) -> None:
-        self._delimiter, self._n = delimiter, len(columns)
+    def __init__(self, columns: Sequence[str], delimiter: str, limits: Limits = DEFAULTS) -> None:
+        self._delimiter, self._n, self._limits = delimiter, len(columns), limits
+        self._n_shared_out = 0
         self._checks = [
             re.compile(f"(?:{CHECKS[name]})\\Z", re.ASCII) if name in CHECKS else None
             for name in columns
@@ -158,8 +164,18 @@ class Shape:
         self._n_sure = min(self._texts.keys() | self._spread, default=self._n)
         """Columns before the first in which a delimiter may stand."""
         self.open_ended = columns[-1] in RUNNING_ON
-        self.resolve = lru_cache(64)(self._resolved)
+        self._remembered = lru_cache(64)(self._resolved)
+
+    def resolve(self, text: str) -> list[str] | str:
         """The fields of a record, else the reason why the text is none."""
+        if self._has_too_many(text):
+            return self._limits.fields_reason
+        kept = len(text) <= _CACHED_CHARACTERS
+        return self._remembered(text) if kept else self._resolved(text)
+
+    def _has_too_many(self, text: str) -> bool:
+        """Whether a text has more fields than any record may have."""
+        return text.count(self._delimiter) >= self._limits.fields
 
     def _resolved(self, text: str) -> list[str] | str:
         """The fields of a record, else the reason why the text is none."""
@@ -173,7 +189,9 @@ class Shape:
             if LINE_BREAK in text:
                 return "fields do not fit their columns"
             return Doubtful(parts, 1 if self._mostly_fit(parts) else 2)
-        fields = self._shared_out(parts, surplus) if surplus <= _MAX_SURPLUS else None
+        self._n_shared_out += surplus
+        tried = surplus <= _MAX_SURPLUS and self._n_shared_out <= _MAX_SHARED_OUT
+        fields = self._shared_out(parts, surplus) if tried else None
         return "too many fields" if fields is None else self._weighed(fields)
 
     def _weighed(self, fields: list[str]) -> list[str]:
@@ -183,6 +201,8 @@ class Shape:
 
     def begins(self, text: str) -> bool | None:
         """Whether a line is the beginning of a record: None unknown, False impossible."""
+        if self._has_too_many(text):
+            return False
         fields = text.split(self._delimiter)
         if len(fields) == 1:
             return self._is_cut_id(text)
@@ -213,7 +233,8 @@ class Shape:
 
         Only a text in the last column goes on, and not with the end of another record.
         """
-        return not self.open_ended or self._is_tail(text.split(self._delimiter))
+        may_go_on = self.open_ended and not self._has_too_many(text)
+        return not may_go_on or self._is_tail(text.split(self._delimiter))
 
     def _is_tail(self, fields: Sequence[str]) -> bool:
         """Whether the last of a record's fields stand in a line, the first one in part."""

@@ -8,7 +8,9 @@ from data.ingest import sacct_fields as known
 from data.ingest.text_columns import (
     BROKEN,
     Asked,
+    Broken,
     changes_clocks,
+    first_broken,
     instant_sql,
     literal,
     one_of,
@@ -274,10 +276,12 @@ def _create_typed(
     connection.execute(f"CREATE OR REPLACE TEMP VIEW sacct_typed AS {query}")
 
 
-def broken(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
-    """Of each record that does not fit: its place among all, from 0, and the reason."""
-    return connection.execute(
+def broken(connection: duckdb.DuckDBPyConnection, most: int) -> Broken:
+    """The records that do not fit; `most` says of how many the place is wanted."""
+    return first_broken(
         f"""SELECT place, broken FROM (
              SELECT row_number() OVER () - 1 AS place, skip, broken FROM sacct_typed)
-           WHERE {BROKEN}"""
-    ).fetchall()
+           WHERE {BROKEN}""",
+        most,
+        connection,
+    )

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
 from data.hostlist import expand
-from data.ingest.delimited import LINE_BREAK, Line, repaired
-from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.delimited import LINE_BREAK, MAX_JOINED_LINES, Line, repaired
+from data.ingest.reader import (
+    Batch,
+    Options,
+    RecordError,
+    Source,
+    refuse_wide_header,
+)
 from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import duckdb
 
@@ -157,22 +163,37 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         lines = (Line(number, text.rstrip("\r\n")) for number, text in enumerate(handle, 1))
         layout, first = _layout(source, options, lines)
         log = Gathered(options, LocalClock(options), layout.made)
-        torn: list[Line] = []
-        for line in chain(first, lines):
-            fields = layout.split(line.text)
-            if len(fields) == len(layout.columns):
-                log.take(line.number, line.text, fields)
-            elif line.text.strip() or (torn and torn[-1].number == line.number - 1):
-                torn.append(line)
-            if line.number % _PROGRESS_LINES == 0:
-                options.progress(f"{source.name}: {line.number:,} lines")
-    records, rejected = repaired(torn, layout.resolve)
+        torn = _torn(chain(first, lines), layout, log, source.name)
+        records, rejected = repaired(torn, layout.resolve)
     for number, fields in records:
         log.take(number, layout.delimiter.join(fields), fields)
-    log.rejected += rejected
+    log.rejected.extend(rejected)
     batch = log.batch("node_events", typed_frame("node_events", log.rows, _Row._fields))
     batch.notices += [told for name, told in _FIGURES.items() if name not in layout.columns]
     return batch
+
+
+def _torn(lines: Iterable[Line], layout: _Layout, log: Gathered, name: str) -> Iterator[Line]:
+    """The lines that are no whole records, blank ones behind them too; takes the others."""
+    limits, n_blank = log.options.limits, MAX_JOINED_LINES
+    for line in lines:
+        if line.number % _PROGRESS_LINES == 0:
+            log.options.progress(f"{name}: {line.number:,} lines")
+        if not line.text.strip():
+            n_blank += 1
+            if n_blank < MAX_JOINED_LINES:
+                yield line
+            continue
+        n_blank = MAX_JOINED_LINES
+        if line.text.count(layout.delimiter) >= limits.fields:
+            log.rejected.reject(line.number, limits.fields_reason, line.text)
+            continue
+        fields = layout.split(line.text)
+        if len(fields) == len(layout.columns):
+            log.take(line.number, line.text, fields)
+        else:
+            n_blank = 0
+            yield line
 
 
 def _layout(source: Source, options: Options, lines: Iterator[Line]) -> tuple[_Layout, list[Line]]:
@@ -181,6 +202,7 @@ def _layout(source: Source, options: Options, lines: Iterator[Line]) -> tuple[_L
     first = next((line for line in lines if line.text.strip()), None)
     if first is None:
         raise SourceError(f"{source.name}: is empty: give the output of sacctmgr -P show event")
+    refuse_wide_header(source, first.text.count(delimiter) + 1, options.limits)
     header = first.text.removesuffix(delimiter).split(delimiter)
     is_header = {"node", "start"} <= set(_columns(header))
     columns = _columns(header if options.columns is None else options.columns)

@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections import deque
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -21,21 +21,23 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from data.errors import SourceError
-from data.ingest.reader import Source
+from data.ingest.reader import RAW_LIMIT, Rejections, Source
+from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pyarrow.parquet import FileMetaData
+
 CHUNK = 1 << 22
 ZSTD_CHUNK = 1 << 11
 """Compressed bytes a step: zstd may unfold one byte to 32,768, so 64 MB at most."""
-MAX_UNPACKED = 20_000_000_000
-"""Bytes that an archive may hold: about ten years of accounting of a large cluster; a copy of them
-has to fit on the disk."""
-MAX_RATIO = 200
-"""Unpacked bytes to packed ones: logs have 5 to 30, seldom 100, a bomb 1,000 and more."""
-RATIO_FROM = 100_000_000
+RATIO_FROM = 10_000_000
 """Unpacked bytes below which the ratio does not matter: they do no harm, whatever they are."""
+XZ_CHUNK = 1 << 13
+"""Packed bytes a step: where one is damaged, what it would have unfolded to is lost."""
+XZ_MEMORY = 256_000_000
+"""Bytes that unpacking .xz may take; `xz -9` needs 65 million, a header may ask for 4 billion."""
 SAMPLED = 1 << 16
 BINARY_RATIO = 0.05
 """Ratio of control characters at which a file counts as binary; in random bytes it is 0.1."""
@@ -54,6 +56,19 @@ def is_parquet(path: Path) -> bool:
         return stream.read(len(_PARQUET)) == _PARQUET
 
 
+def refuse_parquet_bomb(name: str, path: Path, metadata: FileMetaData, limits: Limits) -> None:
+    """Refuses Parquet that unfolds to more than an archive may; a number counts as eight bytes.
+
+    Raises
+    ------
+    SourceError
+        Where it does.
+    """
+    encoded = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
+    numbers = 8 * metadata.num_rows * metadata.num_columns
+    _refuse_bomb(name, max(encoded, numbers), path.stat().st_size, limits)
+
+
 def broken_parquet(name: str, error: Exception) -> SourceError:
     """What to say of Parquet that cannot be read."""
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -68,6 +83,7 @@ def opened(
     *,
     called: str | None = None,
     partial: bool | None = None,
+    limits: Limits = DEFAULTS,
 ) -> Iterator[Source]:
     """The input called `name` (`-` for standard input), readable until the block is left.
 
@@ -77,7 +93,7 @@ def opened(
 
     The bytes are hashed and checked in one pass. A plain UTF-8 file is read where it lies; any
     other is written to `workdir`: decompressed, with U+FFFD for bytes that are not UTF-8 and a
-    space for a run of NUL bytes.
+    space for a run of NUL bytes. Lines may be of any length there: see `without_long_lines`.
 
     Raises
     ------
@@ -95,6 +111,7 @@ def opened(
                 copy,
                 path=Path(name) if name != "-" else None,
                 modified_at=modified_at,
+                limits=limits,
                 progress=progress,
             )
         if opened_input.truncated and not partial:
@@ -158,6 +175,7 @@ def _scan(
     *,
     path: Path | None,
     modified_at: datetime,
+    limits: Limits,
     progress: Callable[[str], None],
 ) -> Source:
     """Hashes, decompresses and checks the whole input; writes a copy only where it must."""
@@ -167,9 +185,9 @@ def _scan(
     hashed = _Hashed(raw, head)
     kind = _kind(head)
     in_place = path if kind is None and path is not None and path.is_file() else None  # no pipe
-    text = _TextCheck(name)
+    text = _TextCheck(name, limits.line_bytes)
     with Path(os.devnull if in_place else copy).open("wb") as target:
-        truncated = _pass_on(_unpacked(name, hashed, kind), text, target, progress)
+        truncated = _pass_on(_unpacked(name, hashed, kind, limits), text, target, progress)
     while truncated and hashed.read(CHUNK):  # what lies behind the break belongs to the hash
         pass
     if truncated:
@@ -182,8 +200,9 @@ def _scan(
         text_path, n_replaced, n_nuls = _replaced(text_path, copy.with_suffix(".utf8"))
     sha256 = hashed.digest.hexdigest()
     return Source(
-        text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls, n_bytes=text.n_bytes
-    )
+        text_path, name, modified_at, n_replaced, truncated, sha256, n_nuls, n_bytes=text.n_bytes,
+        has_long_lines=text.has_long_lines,
+    )  # fmt: skip
 
 
 def _kind(head: bytes) -> str | None:
@@ -212,22 +231,22 @@ def _pass_on(
         progress(f"reading {text.name}: {text.n_bytes / 1e6:,.0f} MB")
 
 
-def _unpacked(name: str, hashed: _Hashed, kind: str | None) -> Iterator[bytes]:
+def _unpacked(name: str, hashed: _Hashed, kind: str | None, limits: Limits) -> Iterator[bytes]:
     """The bytes of an input; refuses an archive that unfolds to more than a log would."""
     n_unpacked = 0
     for block in _blocks(hashed, kind):
         n_unpacked += len(block)
         if kind is not None:
-            _refuse_bomb(name, n_unpacked, hashed.n_bytes)
+            _refuse_bomb(name, n_unpacked, hashed.n_bytes, limits)
         yield block
 
 
-def _refuse_bomb(name: str, n_unpacked: int, n_packed: int) -> None:
+def _refuse_bomb(name: str, n_unpacked: int, n_packed: int, limits: Limits) -> None:
     """Refuses more bytes than an archive may hold, or far more than it is large."""
-    if n_unpacked > MAX_UNPACKED:
-        found = f"holds more than {MAX_UNPACKED / 1e9:,.0f} GB"
-    elif n_unpacked > max(RATIO_FROM, MAX_RATIO * n_packed):
-        found = f"unfolds to more than {MAX_RATIO} times its size"
+    if n_unpacked > limits.unpacked_gb * 1e9:
+        found = f"holds more than the limit of {limits.unpacked_gb:g} GB"
+    elif n_unpacked > max(RATIO_FROM, limits.unpacked_ratio * n_packed):
+        found = f"unfolds to more than {limits.unpacked_ratio:g} times its size, the limit"
     else:
         return
     raise SourceError(
@@ -245,10 +264,27 @@ def _blocks(hashed: _Hashed, kind: str | None) -> Iterator[bytes]:
         with gzip.GzipFile(fileobj=stream) as unpacked:
             yield from iter(lambda: unpacked.read1(CHUNK), b"")  # read1 keeps what precedes a break
     elif kind == "xz":
-        with lzma.LZMAFile(stream) as unpacked_xz:
-            yield from iter(lambda: unpacked_xz.read1(CHUNK), b"")
+        yield from _xz_blocks(stream)
     else:
         yield from iter(lambda: stream.read(CHUNK), b"")
+
+
+def _xz_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Stream by stream: the library's own file knows no limit of memory."""
+    unpacking, packed = lzma.LZMADecompressor(memlimit=XZ_MEMORY), stream.read(XZ_CHUNK)
+    while True:
+        if block := unpacking.decompress(packed, CHUNK):
+            yield block
+        packed = b""
+        if unpacking.eof:
+            packed = unpacking.unused_data.lstrip(b"\0")  # streams are padded
+            while not packed:
+                if not (more := stream.read(XZ_CHUNK)):
+                    return
+                packed = more.lstrip(b"\0")
+            unpacking = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+        elif unpacking.needs_input and not (packed := stream.read(XZ_CHUNK)):
+            raise EOFError("the last stream is cut")
 
 
 def _zstd_blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -266,10 +302,12 @@ def _zstd_blocks(stream: BinaryIO) -> Iterator[bytes]:
 
 
 class _TextCheck:
-    """Watches whether the blocks of an input are UTF-8 text without NUL."""
+    """Watches whether the blocks of an input are UTF-8 text without NUL, and how long lines are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, longest: int) -> None:
         self.name, self._parquet, self._plain = name, False, True
+        self._longest, self._n_begun = longest, 0
+        self.has_long_lines = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self.n_bytes = 0
 
@@ -282,7 +320,20 @@ class _TextCheck:
         if self._plain and not self._parquet:
             ascii_only = block.isascii() and self._decoder.getstate()[0] == b""
             self._plain = b"\0" not in block and (ascii_only or self._decodes(block))
+        if not self._parquet and not self.has_long_lines:
+            self._measure(block)
         self.n_bytes += len(block)
+
+    def _measure(self, block: bytes) -> None:
+        """Notes whether a line is longer than it may be; one search a block, mostly."""
+        begin = -self._n_begun
+        while len(block) - begin > self._longest:
+            end = block.rfind(b"\n", max(begin, 0), begin + self._longest + 1)
+            if end < 0:
+                self.has_long_lines = True
+                return
+            begin = end + 1
+        self._n_begun = len(block) - max(begin, block.rfind(b"\n") + 1)
 
     def is_plain(self) -> bool:
         """Whether all of it was such text (or not text at all)."""
@@ -322,6 +373,40 @@ def _replaced(path: Path, copy: Path) -> tuple[Path, int, int]:
             n_nuls += block.count("\0")
             target.write(_NULS.sub(" ", block))
     return copy, n_replaced, n_nuls
+
+
+@contextmanager
+def without_long_lines(found: Source, limits: Limits, workdir: Path) -> Iterator[Source]:
+    """The input with an empty line in place of each that is longer than the limit allows.
+
+    Those lines are its `too_long`. No reader meets them, so that none holds more than a line may
+    be; numbers of lines stay.
+    """
+    if not found.has_long_lines:
+        yield found
+        return
+    copy = workdir / "lines"
+    try:
+        too_long = _copied_without_long_lines(found.path, copy, limits)
+        yield replace(found, path=copy, too_long=too_long)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _copied_without_long_lines(path: Path, copy: Path, limits: Limits) -> Rejections:
+    """Writes all other lines to a copy; the long ones."""
+    longest, too_long = limits.line_bytes, Rejections()
+    with path.open("rb") as text, copy.open("wb") as target:
+        lines = iter(lambda: text.readline(longest + 1), b"")
+        for number, line in enumerate(lines, 1):
+            if len(line) > longest and not line.endswith(b"\n"):
+                begin = line[: 4 * RAW_LIMIT].decode("utf-8", "replace")[:RAW_LIMIT]
+                too_long.reject(number, limits.line_reason, begin)
+                while line and not line.endswith(b"\n"):
+                    line = text.readline(longest)
+                line = b"\n"
+            target.write(line)
+    return too_long
 
 
 FIRST_LINES = 20_000

@@ -15,7 +15,8 @@ import numpy as np
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
-from data.ingest.source import broken_parquet, is_parquet
+from data.ingest.source import broken_parquet, is_parquet, refuse_parquet_bomb
+from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,9 @@ _MOST_WHOLE = 2**53
 _EMPTY = "is empty: fill it, or leave its step out; -1 stands where a number does not apply"
 
 
-def read_rows(path: Path, name: str, delimiter: str | None = None) -> TraceRows:
+def read_rows(
+    path: Path, name: str, delimiter: str | None = None, limits: Limits = DEFAULTS
+) -> TraceRows:
     """The rows of a trace; whether their values make sense is for the trace to say.
 
     Whole numbers keep their width, seconds stay float32 or float64. Rows are numbered from 1 in
@@ -59,7 +62,11 @@ def read_rows(path: Path, name: str, delimiter: str | None = None) -> TraceRows:
         Where the file is broken or holds no operation, a column is missing or of another type, or
         a value is absent or not of its column's kind.
     """
-    file = _Parquet(path, name) if is_parquet(path) else _Csv(path, name, delimiter)
+    file = (
+        _Parquet(path, name, limits)
+        if is_parquet(path)
+        else _Csv(path, name, delimiter, limits=limits)
+    )
     table = file.read()
     if table.num_rows == 0:
         raise SourceError(f"{name}: holds no operation: give a trace with one row an operation")
@@ -80,8 +87,8 @@ def rows_of(columns: Mapping[str, Array]) -> TraceRows:
 class _Parquet:
     """A Parquet file."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, path: Path, name: str, limits: Limits) -> None:
+        self.path, self.name, self._limits = path, name, limits
 
     def read(self) -> pa.Table:
         """The columns; the operation types dictionary-encoded."""
@@ -90,6 +97,7 @@ class _Parquet:
 
         try:
             with pq.ParquetFile(self.path) as file:
+                refuse_parquet_bomb(self.name, self.path, file.metadata, self._limits)
                 wanted = _wanted(self.name, file.schema_arrow.names)
                 kind = file.schema_arrow.field("optype").type
             encoded = [] if pa.types.is_nested(kind) else ["optype"]
@@ -111,14 +119,19 @@ class _Parquet:
 class _Csv:
     """A CSV file with a header."""
 
-    def __init__(self, path: Path, name: str, delimiter: str | None) -> None:
+    def __init__(self, path: Path, name: str, delimiter: str | None, *, limits: Limits) -> None:
         self.path, self.name = path, name
         if delimiter is not None and len(delimiter) != 1:
             raise SourceError(f"{name}: --delimiter must be one character, got {delimiter!r}")
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            head = stream.readline()
+            head = stream.readline(limits.line_bytes)
         self.delimiter = delimiter or max(DELIMITERS, key=head.count)
-        fields = next(csv.reader([head], delimiter=self.delimiter), [])
+        if head.count(self.delimiter) >= limits.fields:
+            raise SourceError(f"{name}: its first line has {limits.fields_reason}: give a trace")
+        try:
+            fields = next(csv.reader([head], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            raise SourceError(f"{name}: its first line is no header ({error})") from None
         self.header = [field.strip() for field in fields]
 
     def read(self, *, threads: bool = True) -> pa.Table:

@@ -60,7 +60,7 @@ def read(
     SourceError
         Where the trace or the meta file is broken, they disagree, or the trace cannot be analysed.
     """
-    rows = read_rows(source.path, source.name, options.delimiter)
+    rows = read_rows(source.path, source.name, options.delimiter, options.limits)
     try:
         check(rows)
         meta = trace_meta(rows, source.name, options.meta)

@@ -14,12 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from data.errors import SourceError
-from data.ingest.source import broken_parquet, is_parquet, opened
+from data.ingest.reader import refuse_wide_header
+from data.ingest.source import (
+    broken_parquet,
+    is_parquet,
+    opened,
+    refuse_parquet_bomb,
+    without_long_lines,
+)
+from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from data.ingest.reader import Source
+
+
+MAX_GIVEN_BACK = 2_000_000
+"""Lines of one file that are read again, about two seconds; one that needs more has a fault."""
 
 
 class Record(NamedTuple):
@@ -33,26 +45,32 @@ class Record(NamedTuple):
 
 
 def opened_table(
-    source: Source, delimiter: str, columns: tuple[str, ...] | None
+    source: Source, delimiter: str, columns: tuple[str, ...] | None, limits: Limits = DEFAULTS
 ) -> tuple[list[str], Iterator[Record]]:
     """Header and records of a file; `columns` is the header of a CSV file without one.
 
     Raises
     ------
     SourceError
-        Where the file has no header or is broken Parquet.
+        Where the file has no header, one of too many fields, or is broken Parquet.
     """
     if len(delimiter) != 1:
         raise SourceError(f"{source.name}: --delimiter must be one character, got {delimiter!r}")
-    return _parquet(source) if is_parquet(source.path) else _csv(source, delimiter, columns)
+    header, records = (
+        _parquet(source, limits)
+        if is_parquet(source.path)
+        else _csv(source, delimiter, columns, limits)
+    )
+    refuse_wide_header(source, len(header), limits)
+    return header, records
 
 
 def _csv(
-    source: Source, delimiter: str, columns: tuple[str, ...] | None
+    source: Source, delimiter: str, columns: tuple[str, ...] | None, limits: Limits
 ) -> tuple[list[str], Iterator[Record]]:
     if columns is not None:
         return list(columns), _csv_records(
-            source, list(columns), delimiter=delimiter, n_header_lines=0
+            source, list(columns), delimiter=delimiter, n_header_lines=0, limits=limits
         )
     with source.path.open(encoding="utf-8-sig", newline="") as stream:
         rows = csv.reader(stream, delimiter=delimiter)
@@ -64,11 +82,13 @@ def _csv(
     if first is None:
         raise SourceError(f"{source.name}: has no header: give CSV or Parquet with one")
     header = [field.strip() for field in first]
-    return header, _csv_records(source, header, delimiter=delimiter, n_header_lines=n_header_lines)
+    return header, _csv_records(
+        source, header, delimiter=delimiter, n_header_lines=n_header_lines, limits=limits
+    )
 
 
 def _csv_records(
-    source: Source, header: list[str], *, delimiter: str, n_header_lines: int
+    source: Source, header: list[str], *, delimiter: str, n_header_lines: int, limits: Limits
 ) -> Iterator[Record]:
     """The records after the header.
 
@@ -76,7 +96,7 @@ def _csv_records(
     fit, only the first line is given up and reading goes on with the second.
     """
     with source.path.open(encoding="utf-8-sig", newline="") as stream:
-        lines = _Lines(stream)
+        lines = _Lines(stream, limits)
         for _ in range(n_header_lines):
             next(lines)
         lines.taken.clear()
@@ -87,7 +107,7 @@ def _csv_records(
                 row = next(rows, None)
                 if row is None:
                     return
-            except csv.Error:  # a field of over 131,072 characters
+            except csv.Error:  # a field of over 131,072 characters, or see _Lines
                 row = [""] * (len(header) + 1)
             if row and len(row) != len(header):
                 lines.give_back_all_but_first()
@@ -100,28 +120,39 @@ def _csv_records(
 
 
 class _Lines:
-    """Lines of a text, which can be given back."""
+    """Lines of a text, which can be given back.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    A record that goes on over more characters than a line may have, or over several lines once
+    many lines were given back, is a csv.Error: quotes that are never closed have no other end.
+    """
+
+    def __init__(self, stream: TextIO, limits: Limits) -> None:
+        self._stream, self._limits = stream, limits
         self._returned: deque[str] = deque()
+        self._n_given_back = self._n_characters = 0
         self.taken: list[str] = []
 
     def __iter__(self) -> _Lines:
         return self
 
     def __next__(self) -> str:
+        self._n_characters = self._n_characters if self.taken else 0
+        too_long = self._n_characters > self._limits.line_bytes
+        if too_long or (self.taken and self._n_given_back > MAX_GIVEN_BACK):
+            raise csv.Error
         line = self._returned.popleft() if self._returned else next(self._stream)
         self.taken.append(line)
+        self._n_characters += len(line)
         return line
 
     def give_back_all_but_first(self) -> None:
         """Lets the lines taken since the last record be taken again, except the first."""
+        self._n_given_back += len(self.taken) - 1
         self._returned.extendleft(reversed(self.taken[1:]))
         del self.taken[1:]
 
 
-def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
+def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record]]:
     import pyarrow as pa  # here: 0.1 s, and most failure logs are CSV
     import pyarrow.parquet as pq
 
@@ -129,6 +160,7 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
         file = pq.ParquetFile(source.path)
     except (pa.ArrowException, OSError) as error:
         raise broken_parquet(source.name, error) from None
+    refuse_parquet_bomb(source.name, source.path, file.metadata, limits)
 
     def records() -> Iterator[Record]:
         row_no = 0
@@ -177,14 +209,18 @@ def read_labelled_text(
     """
     if label in text:
         raise SourceError(f"--label {label!r} is among --text: the answer is no part of the text")
-    with tempfile.TemporaryDirectory() as folder, opened(name, Path(folder)) as found:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        opened(name, Path(folder)) as whole,
+        without_long_lines(whole, DEFAULTS, Path(folder)) as found,
+    ):
         header, records = opened_table(found, ",", None)
         wanted = [_column(name, column, header) for column in (*text, label)]
         time_column = None if time is None else _column(name, time, header)
         rows: list[tuple[str, ...]] = []
         labels: list[str] = []
         times: list[Any] = []
-        n_unlabelled = n_broken = 0
+        n_unlabelled, n_broken = 0, found.too_long.total
         for record in records:
             if record.values is None:
                 n_broken += 1

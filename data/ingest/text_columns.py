@@ -7,6 +7,7 @@ of no interest), `broken` (why it cannot be read) and `is_local` (a time of it n
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_FETCHED_AT_ONCE = 10_000
 KEPT = "skip IS NULL AND broken IS NULL"
 BROKEN = "skip IS NULL AND broken IS NOT NULL"
 
@@ -124,6 +126,25 @@ def records_table(records: Sequence[tuple[int, list[str]]], columns: Sequence[st
             for index, name in enumerate(columns)
         }
     )
+
+
+class Broken(NamedTuple):
+    """Records whose values cannot be read."""
+
+    first: list[tuple[int, str]]
+    """Place among all, from 0, and the reason."""
+    further: Counter[str]
+    """How many more there are, by reason."""
+
+
+def first_broken(query: str, most: int, connection: duckdb.DuckDBPyConnection) -> Broken:
+    """What a query of place and reason gives: the first by place, the further ones counted."""
+    found = connection.execute(query)
+    first = found.fetchmany(most)
+    further: Counter[str] = Counter()
+    while rows := found.fetchmany(_FETCHED_AT_ONCE):
+        further.update(reason for _, reason in rows)
+    return Broken(first, further)
 
 
 class Asked(NamedTuple):

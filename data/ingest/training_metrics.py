@@ -11,8 +11,25 @@ from typing import TYPE_CHECKING
 
 from data.errors import SourceError
 from data.ingest.delimited import Scan, scan
-from data.ingest.reader import RAW_LIMIT, Batch, Options, Rejected, Source
-from data.ingest.text_columns import BROKEN, Asked, Layout, lines_sql, records_table, summary
+from data.ingest.reader import (
+    MAX_REJECTED,
+    RAW_LIMIT,
+    Batch,
+    Options,
+    Rejected,
+    Rejections,
+    Source,
+    refuse_wide_header,
+)
+from data.ingest.text_columns import (
+    BROKEN,
+    Asked,
+    Layout,
+    first_broken,
+    lines_sql,
+    records_table,
+    summary,
+)
 from data.ingest.training_sql import Fields, known_columns
 
 if TYPE_CHECKING:
@@ -23,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from data.ingest.training_sql import Column
+    from data.limits import Limits
 
 NAME = "training-metrics"
 HELP = "training metrics: CSV of step, time, loss, step time, checkpoints (see --job-id)"
@@ -70,7 +88,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     scanned = scan(source.path, layout.delimiter, len(layout.columns))
     whole = scanned.whole.copy()
     whole[: layout.first] = False
-    records, lost = _quoted(scanned, layout, whole)
+    records, lost = _quoted(scanned, layout, whole, options.limits)
     options.progress(f"{source.name}: {len(whole):,} lines")
     names = tuple(str(index) for index in range(len(layout.columns)))
     text = lines_sql(scanned, whole, layout._replace(columns=names), connection)
@@ -80,10 +98,8 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     connection.unregister("training_quoted")
     _create_typed(Fields(layout.columns, known, options), connection)
     batch, _ = summary("training_typed", _ASKED, options, connection=connection)
-    batch.rejected = sorted(
-        [*lost, *_broken(scanned, whole, records, connection=connection)],
-        key=lambda row: row.line_no,
-    )
+    lost.extend(_broken(scanned, whole, records, connection=connection))
+    batch.rejected = lost.ordered()
     batch.notices += _notices(layout.columns, known)
     return batch
 
@@ -95,6 +111,7 @@ def _layout(source: Source, options: Options) -> tuple[Layout, dict[str, Column]
         raise SourceError(f"{source.name}: has no header: give CSV with one")
     delimiter = options.delimiter or _delimiter_of(line)
     delimiter = "\t" if delimiter == r"\t" else delimiter
+    refuse_wide_header(source, line.count(delimiter) + 1, options.limits)
     header = list(options.columns) if options.columns else _fields(line, delimiter)
     known = known_columns(header)
     for quantity, told in _NEEDED.items():
@@ -123,19 +140,22 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _quoted(
-    scanned: Scan, layout: Layout, whole: NDArray[np.bool_]
-) -> tuple[list[tuple[int, list[str]]], list[Rejected]]:
+    scanned: Scan, layout: Layout, whole: NDArray[np.bool_], limits: Limits
+) -> tuple[list[tuple[int, list[str]]], Rejections]:
     """Records of lines whose delimiters do not tell, by line number, and lines that are none."""
     odd = ~whole & (scanned.lengths > 0)
     odd[: layout.first] = False
-    records, lost = [], []
+    records, lost = [], Rejections()
     for line in scanned.lines(odd):
+        if line.text.count(layout.delimiter) >= limits.fields:
+            lost.reject(line.number, limits.fields_reason, line.text)
+            continue
         fields = _fields(line.text, layout.delimiter)
         if len(fields) == len(layout.columns):
             records.append((line.number, fields))
         elif any(fields):
             reason = "fields do not fit the header"
-            lost.append(Rejected(line.number, reason, line.text[:RAW_LIMIT]))
+            lost.reject(line.number, reason, line.text)
     return records, lost
 
 
@@ -162,19 +182,21 @@ def _broken(
     records: list[tuple[int, list[str]]],
     *,
     connection: duckdb.DuckDBPyConnection,
-) -> list[Rejected]:
+) -> Rejections:
     """Records whose values cannot be read."""
     places = whole.nonzero()[0]
     chosen, reasons = whole & False, {}
-    for place, reason in connection.execute(
-        f"SELECT place, broken FROM training_typed WHERE {BROKEN}"
-    ).fetchall():
+    query = f"SELECT place, broken FROM training_typed WHERE {BROKEN}"
+    broken = first_broken(query, MAX_REJECTED, connection)
+    for place, reason in broken.first:
         index = int(places[place]) if place < len(places) else records[place - len(places)][0] - 1
         chosen[index], reasons[index + 1] = True, reason
-    return [
+    rejected = Rejections(
         Rejected(line.number, reasons[line.number], line.text[:RAW_LIMIT])
         for line in scanned.lines(chosen)
-    ]
+    )
+    rejected.by_reason += broken.further
+    return rejected
 
 
 def _notices(header: Sequence[str], known: Mapping[str, Column]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from data.current import (
 )
 from data.database_errors import told_of, told_of_writing
 from data.definitions import DEFAULT_SINCE_SCHEMA
-from data.errors import StoreError
+from data.errors import StoreBusyError, StoreError
 from data.metrics_files import remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
@@ -266,6 +266,12 @@ def migrate(root: Path) -> Current:
     """Publishes an older store anew under this version's schema."""
     with writer(root) as building:
         return building.publish()
+
+
+def clear(root: Path) -> None:
+    """Removes what a writer left that was killed; nothing while another one writes."""
+    with suppress(StoreBusyError), locked(root):
+        _clear(root)
 
 
 def _clear(root: Path) -> None:

@@ -1,4 +1,6 @@
-"""Ad hoc SQL: one SELECT or EXPLAIN, in a process of its own that can reach nothing but a snapshot.
+"""Work in processes of its own, which `child` starts and bounds: ad hoc SQL, and uploads.
+
+Ad hoc SQL: one SELECT or EXPLAIN, in a process of its own that can reach nothing but a snapshot.
 
 DuckDB calls untrusted SQL unsafe by design and its memory limit does not cover every allocation,
 so several guards stand behind one another: a process that serves one query and is killed at the
@@ -7,14 +9,20 @@ configuration without files, network or extensions, limits of the operating syst
 kernel has it, Landlock.
 """
 
+from data.sandbox.child import Child, SaidTooMuchError, TookTooLongError, confine, die_first
 from data.sandbox.process import keep_spares
 from data.sandbox.query import QueryResult, RunningQuery, run_query
 from data.sandbox.wire import QueryLimits
 
 __all__ = [
+    "Child",
     "QueryLimits",
     "QueryResult",
     "RunningQuery",
+    "SaidTooMuchError",
+    "TookTooLongError",
+    "confine",
+    "die_first",
     "keep_spares",
     "run_query",
 ]

@@ -1,6 +1,5 @@
 """The confined process: it opens the snapshot, locks every door, runs one statement and ends."""
 
-import contextlib
 import ctypes
 import datetime
 import json
@@ -17,10 +16,8 @@ import pytz  # noqa: F401  DuckDB wants it for times with a zone, when no file o
 
 from data.errors import QueryError
 from data.sandbox import judge, wire
+from data.sandbox.child import confine, die_first
 from data.sandbox.wire import QueryLimits
-
-KILL_FIRST = "1000"
-"""oom_score_adj: short of memory, the system ends the query and not the dashboard."""
 
 THREADS = max(1, min(2, (os.cpu_count() or 1) // 2))
 """Of one query: it never takes every processor of the machine."""
@@ -29,8 +26,7 @@ THREADS = max(1, min(2, (os.cpu_count() or 1) // 2))
 def answer() -> NoReturn:
     """Waits for a request on standard input; writes its rows, or why not, to standard output."""
     datetime.datetime.strptime("1", "%d")  # noqa: DTZ007  loads what no file can be opened for later
-    with contextlib.suppress(OSError):  # not Linux, or a system that keeps it to itself
-        Path("/proc/self/oom_score_adj").write_text(KILL_FIRST)
+    die_first()
     asked = sys.stdin.buffer.readline()
     if not asked.endswith(b"\n"):  # whoever started this process is gone
         os._exit(0)
@@ -56,7 +52,16 @@ def _answer(request: dict[str, Any], limits: QueryLimits, out: IO[bytes]) -> Non
     reach_nothing()
     con.execute(f"SET threads = {THREADS}")  # started only now, so that Landlock holds them too
     con.execute("SET lock_configuration = true")
-    _confine(limits)
+    # Only now: the snapshot is open.
+    confine(
+        {
+            resource.RLIMIT_AS: limits.address_space_mb * 2**20,
+            resource.RLIMIT_CPU: limits.cpu_seconds,
+            resource.RLIMIT_NOFILE: 0,  # what is open stays open; no file or socket comes after
+            resource.RLIMIT_FSIZE: 0,
+            resource.RLIMIT_CORE: 0,
+        }
+    )
     statement = judge.only_statement(con, request["sql"], str(Path(request["database"]).parent))
     parameters = judge.bound(statement, dict(request["parameters"]))
     con.execute(statement, parameters or None)
@@ -85,23 +90,6 @@ def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
     # too: EXPLAIN ANALYZE COPY ... TO that path emptied it, read-only connection or not.
     con.execute("SET disabled_filesystems = 'LocalFileSystem'")
     return con
-
-
-def _confine(limits: QueryLimits) -> None:
-    """Limits of the operating system, set once the snapshot is open."""
-    for kind, value in (
-        (resource.RLIMIT_AS, limits.address_space_mb * 2**20),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
-        (resource.RLIMIT_NOFILE, 0),  # what is open stays open; no file or socket comes after
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        if hard != resource.RLIM_INFINITY:  # a batch job may already stand under a lower one
-            value = min(value, hard)
-        # Of the processor time the hard limit kills without saying why: it comes a second later.
-        grace = 1 if kind == resource.RLIMIT_CPU and value != hard else 0
-        resource.setrlimit(kind, (value, value + grace))
 
 
 def _write_rows(con: duckdb.DuckDBPyConnection, out: IO[bytes], limits: QueryLimits) -> None:

@@ -130,7 +130,7 @@ def test_spares_end_when_they_are_too_many() -> None:
 def test_spares_end_with_their_parent() -> None:
     code = (
         "import time; from data.sandbox import keep_spares, process; keep_spares(2); "
-        "print(*[s._child.pid for s in process._spares], flush=True); time.sleep(60)"
+        "print(*[s._process.pid for s in process._spares], flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
@@ -157,7 +157,7 @@ def _runs(pid: int) -> bool:
 def test_a_query_stands_behind_the_dashboard(snapshot: Path) -> None:
     running = RunningQuery(snapshot, ENDLESS)
     try:
-        pid = running._process._child.pid
+        pid = running._process._process.pid
         score = Path(f"/proc/{pid}/oom_score_adj")
         until = time.monotonic() + 30
         while score.read_text().strip() != "1000" and time.monotonic() < until:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from analytics.efficiency.run_rule import GENERIC_NAMES, RunRule
 from analytics.failures.taxonomy import taxonomy
 from data.errors import SiteError
+from data.limits import DEFAULTS, RANGES, Limits
 from data.site import Assumed, Attribution, ClusterSite, Runs, Site, load_site
 
 if TYPE_CHECKING:
@@ -38,6 +40,34 @@ after_minutes = 0
 def written(root: Path, text: str | bytes) -> Path:
     (root / "site.toml").write_bytes(text.encode() if isinstance(text, str) else text)
     return root
+
+
+def test_limits_are_read_and_the_others_stay(tmp_path: Path) -> None:
+    site = load_site(written(tmp_path, "[limits]\nline_mb = 2.5\nfields = 99\n"))
+    assert site.limits == Limits(line_mb=2.5, fields=99)
+    assert site.limits.line_bytes == 2_500_000
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("line_mb = 0", r"limits\.line_mb must be a number from 0\.001 to 1,000, got 0: mend it"),
+        ("fields = 9.5", r"limits\.fields must be a whole number from 16 to 100,000, got 9\.5"),
+        ("json_depth = true", r"limits\.json_depth must be a whole number from 4 to 500, got True"),
+        ("unpacked_gb = nan", r"limits\.unpacked_gb must be a number from .*, got nan"),
+        ('upload_minutes = "5"', r"limits\.upload_minutes must be a number from .*, got '5'"),
+        ("upload_memory = 1", r"limits\.upload_memory is unknown: did you mean 'upload_memory_mb'"),
+    ],
+)
+def test_a_limit_that_cannot_hold_is_refused(tmp_path: Path, line: str, told: str) -> None:
+    with pytest.raises(SiteError, match=told):
+        load_site(written(tmp_path, f"[limits]\n{line}\n"))
+
+
+def test_every_limit_has_a_range_around_its_default() -> None:
+    assert RANGES.keys() == asdict(DEFAULTS).keys()
+    for name, (least, most) in RANGES.items():
+        assert least < getattr(DEFAULTS, name) < most
 
 
 def test_without_a_file_the_defaults_hold(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def _json_message(text: str) -> tuple[str, str | None] | None:
     """Message and level of a JSON record; None where it is no such record."""
     try:
         record = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict):
         return None

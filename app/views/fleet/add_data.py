@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import actions
-from app.ask.cached import store_root
 from app.show import page
-from app.widgets import export_help, notice
+from app.widgets import export_help, notice, upload
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlit.delta_generator import DeltaGenerator
-
     from app.show.scope import Scope
 
 AUTO = "auto"
@@ -44,8 +37,8 @@ def answer() -> None:
 
 def show(scope: Scope) -> None:
     """Upload on the left, commands on the right."""
-    upload, commands = st.columns([2, 3], gap="large")
-    with upload:
+    form, commands = st.columns([2, 3], gap="large")
+    with form:
         _upload(scope)
     with commands:
         st.header("Export and ingest on the command line", anchor=False)
@@ -100,45 +93,11 @@ def _upload(scope: Scope) -> None:
         st.warning("Choose a file first.", icon=":material/warning:")
     elif file is not None and sent:
         with notice.explained():
-            options = replace(
-                _options(stated),
-                mapping=actions.uploaded(own_mapping.name, own_mapping.read())
-                if own_mapping
-                else mapping,
-                partial=partial,
-            )
-            _ingest(file, source, options)
-
-
-def _ingest(file: BinaryIO, source: str, options: actions.Options) -> None:
-    """Reads the file into the store; leaving or cancelling leaves the store as it was."""
-    name = file.name
-    with (
-        st.status(f"Reading {name}", expanded=True),
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        line, cancel = st.empty(), st.empty()
-        cancel.button("Cancel", key="upload_cancel", help="The store stays as it was")
-        path = Path(folder) / "upload"
-        path.write_bytes(file.read())
-        told = replace(options, progress=_telling(line))
-        try:
-            results, _ = actions.ingest_files(
-                store_root(), source, [str(path)], told, called={str(path): name}
-            )
-        finally:
-            cancel.empty()
-    st.session_state[RESULTS] = results
-    st.rerun()
-
-
-def _telling(line: DeltaGenerator) -> Callable[[str], None]:
-    """Tells progress on a line of the page."""
-
-    def progress(text: str) -> None:
-        line.caption(text)
-
-    return progress
+            options = replace(_options(stated), mapping=mapping, partial=partial)
+            name = own_mapping.name if own_mapping else None
+            sent_files = actions.Upload(file.name, file, mapping=own_mapping, mapping_name=name)
+            st.session_state[RESULTS] = upload.ingest(source, sent_files, options, key="upload")
+            st.rerun()
 
 
 def _options(stated: dict[str, str | None]) -> actions.Options:

@@ -237,3 +237,8 @@ def test_a_verdict_does_not_depend_on_the_order_of_sets(seed: str) -> None:
         check=True,
     )
     assert done.stdout.strip() == "storage_exhausted"
+
+
+def test_a_record_that_is_nested_without_end_is_a_line_like_any_other() -> None:
+    nested = '{"a":' + "[" * 3_000 + "]" * 3_000 + "}"
+    assert [line.text for line in cleaned(1, nested)] == [nested]

@@ -177,7 +177,10 @@ def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
 
 
 def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path) -> None:
+    left = tmp_path / "a-store" / "uploads" / "left"
+    left.mkdir(parents=True)
     first = start(tmp_path)
+    assert not left.exists()  # an upload that a server left which was killed
     cookie = cookie_of(first)
     assert first.stop() == (0, "", "")
     again = start(tmp_path, port=first.port)

@@ -80,7 +80,7 @@ def test_commands_are_shown_for_the_period_and_cluster(
     assert ingest == f"{command} --store {own_store}"
 
 
-def test_a_file_that_is_uploaded_is_in_the_store(
+def test_a_file_that_is_uploaded_is_in_the_store_under_its_own_name(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
     page = open_page(tmp_path / "store", PAGE)
@@ -90,6 +90,11 @@ def test_a_file_that_is_uploaded_is_in_the_store(
     assert not page.exception
     assert "3 records read as sacct, 2 kept, 0 skipped, 1 rejected" in page.success[0].value
     assert page.success[0].value.startswith("sacct.txt is in the store")
+    store = Store.open(tmp_path / "store")
+    assert store.rows("SELECT path FROM ingests") == [("sacct.txt",)]
+    assert store.rows("SELECT path FROM rejected_rows") == [("sacct.txt",)]
+    store.close()
+    assert '"path": "sacct.txt"' in State(tmp_path / "store").audit()[0][3]
 
 
 def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
@@ -124,19 +129,6 @@ def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
     store = Store.open(tmp_path / "store")
     assert store.rows("SELECT cluster, node, source FROM node_failures") == [("hal", "n1", "own")]
     store.close()
-
-
-def test_an_upload_is_recorded_under_its_own_name(
-    open_page: Callable[..., AppTest], tmp_path: Path
-) -> None:
-    page = open_page(tmp_path / "store", PAGE)
-    page.file_uploader(key="upload_file").set_value(("sacct.txt", SACCT.encode(), "text/plain"))
-    next(button for button in page.button if button.label == "Ingest").click().run()
-    store = Store.open(tmp_path / "store")
-    assert store.rows("SELECT path FROM ingests") == [("sacct.txt",)]
-    assert store.rows("SELECT path FROM rejected_rows") == [("sacct.txt",)]
-    store.close()
-    assert '"path": "sacct.txt"' in State(tmp_path / "store").audit()[0][3]
 
 
 def test_a_file_of_no_known_format_is_a_notice(

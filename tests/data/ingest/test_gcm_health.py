@@ -140,7 +140,8 @@ def test_lines_that_are_no_json_objects_are_rejected_and_blank_ones_ignored(
     batch = read(tmp_path, "\n".join(lines))
     assert batch.rows_kept == 1
     assert [record.line_no for record in batch.rejected] == [3, 4, 5, 6, 7, 8]
-    assert {record.reason for record in batch.rejected} == {"not a JSON object"}
+    assert {record.reason for record in batch.rejected[:-1]} == {"not a JSON object"}
+    assert batch.rejected[-1].reason == "JSON deeper than the limit of 64"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import zstandard
 
 from data.errors import SourceError
 from data.ingest.source import opened
+from data.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def test_a_plain_text_is_read_where_it_lies(tmp_path: Path) -> None:
     os.utime(name, (0, 1_700_000_000))
     with opened(name, work(tmp_path)) as found:
         assert str(found.path) == name
-        assert found.text().encode() == TEXT
+        assert found.path.read_bytes() == TEXT
         assert found.modified_at == datetime.fromtimestamp(1_700_000_000, UTC)
         assert found.sha256 == hashlib.sha256(TEXT).hexdigest()
         assert (found.truncated, found.n_replaced, found.n_nuls) == (None, 0, 0)
@@ -155,7 +156,9 @@ def test_a_decompression_bomb_is_refused_early(
     name = written(tmp_path, bomb(kind))
     read: list[str] = []
     with (
-        pytest.raises(SourceError, match=r"unfolds to more than 200 times its size, .* plain file"),
+        pytest.raises(
+            SourceError, match=r"unfolds to more than 200 times its size, the limit, .* plain file"
+        ),
         opened(name, work(tmp_path), read.append, partial=partial),
     ):
         pass
@@ -164,14 +167,15 @@ def test_a_decompression_bomb_is_refused_early(
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_an_archive_of_too_many_bytes_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    monkeypatch.setattr("data.ingest.source.MAX_UNPACKED", 1_000_000)
+def test_an_archive_of_too_many_bytes_is_refused(tmp_path: Path, kind: str) -> None:
+    limits = Limits(unpacked_gb=0.001)
     packed = PACK[kind](noise(1_000_000).hex().encode())
     with (
-        pytest.raises(SourceError, match="holds more than 0 GB, as a decompression bomb does"),
-        opened(written(tmp_path, packed), work(tmp_path)),
+        pytest.raises(
+            SourceError,
+            match=r"holds more than the limit of 0\.001 GB, as a decompression bomb does",
+        ),
+        opened(written(tmp_path, packed), work(tmp_path), limits=limits),
     ):
         pass
 
@@ -269,7 +273,7 @@ def test_colours_and_form_feeds_are_text(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf8_become_replacement_characters(tmp_path: Path, size: int) -> None:
     content = b"x" * size + "caf\u00e9".encode("latin-1") + b" \xff\xfe \xe2\x82\n"
     with opened(written(tmp_path, content), work(tmp_path)) as found:
-        assert found.text() == "x" * size + "caf\ufffd \ufffd\ufffd \ufffd\n"
+        assert found.path.read_bytes().decode() == "x" * size + "caf\ufffd \ufffd\ufffd \ufffd\n"
         assert found.n_replaced == 4
 
 
@@ -283,7 +287,7 @@ def test_a_character_across_two_blocks_is_kept(tmp_path: Path) -> None:
 
 def test_a_character_cut_at_the_end_is_replaced(tmp_path: Path) -> None:
     with opened(written(tmp_path, b"x\n\xe2\x82"), work(tmp_path)) as found:
-        assert found.text() == "x\n\ufffd"
+        assert found.path.read_bytes().decode() == "x\n\ufffd"
 
 
 def test_line_ends_stay_as_they_are(tmp_path: Path) -> None:
@@ -298,7 +302,7 @@ def test_standard_input_is_read(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     with opened("-", work(tmp_path)) as found:
-        assert found.text().encode() in (TEXT, b"abc")
+        assert found.path.read_bytes() in (TEXT, b"abc")
         assert (found.name, found.sha256) == ("-", hashlib.sha256(content).hexdigest())
     with pytest.raises(SourceError, match="-: is empty"), opened("-", work(tmp_path)):
         pass

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import actions
 from app.answers.training.fleet import COMMANDS
-from app.ask import cached
 from app.show import command_lines
-from app.widgets import notice
+from app.widgets import notice, upload
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -53,26 +50,11 @@ def show(scope: Scope) -> None:
         st.warning("Choose a trace first.", icon=":material/warning:")
     elif sent and trace is not None:
         with notice.explained():
-            _ingest(trace, meta, job_id=job_id.strip() or None, cluster=cluster.strip() or None)
-
-
-def _ingest(trace: Any, meta: Any, *, job_id: str | None, cluster: str | None) -> None:
-    """Stores the trace with its results; leaving leaves the store as it was."""
-    with st.status(f"Reading {trace.name}", expanded=True), TemporaryDirectory() as folder:
-        line: Any = st.empty()
-        path, meta_path = Path(folder) / "trace", Path(folder) / "meta.yaml"
-        path.write_bytes(trace.read())
-        if meta is not None:
-            meta_path.write_bytes(meta.read())
-        options = actions.Options(
-            cluster=cluster,
-            job_id=job_id,
-            meta=None if meta is None else str(meta_path),
-            progress=line.caption,
-        )
-        called = {str(path): trace.name}
-        results, _ = actions.ingest_files(
-            cached.store_root(), "straggler-trace", [str(path)], options, called=called
-        )
-    st.session_state[ADDED] = results
-    st.rerun()
+            options = actions.Options(
+                cluster=cluster.strip() or None, job_id=job_id.strip() or None
+            )
+            sent_files = actions.Upload(trace.name, trace, meta=meta)
+            st.session_state[ADDED] = upload.ingest(
+                "straggler-trace", sent_files, options, key="straggler"
+            )
+            st.rerun()

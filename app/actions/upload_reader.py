@@ -1,0 +1,120 @@
+"""The process that reads an upload into the store: bounded, told to stop, and gone afterwards."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from analytics.errors import AnalysisError
+from app.actions.records import ingest_files
+from data.errors import DataError
+from data.ingest import Options
+from data.ingest.failure_mapping import uploaded
+from data.limits import MB, Limits
+from data.sandbox import confine, die_first, wire
+
+PROCESSORS = 4
+"""Most that it uses: DuckDB starts as many threads, each of which reserves address space."""
+GRACE_S = 5.0
+"""Beyond its time, in which the dashboard has ended it already, if that still runs."""
+
+
+def answer() -> NoReturn:
+    """Reads a request from standard input; writes progress, then results or why there are none."""
+    asked = sys.stdin.buffer.readline()
+    if not asked.endswith(b"\n"):  # whoever started this process is gone
+        os._exit(0)
+    request = json.loads(asked, object_hook=wire.restore)
+    limits = Limits(**request["limits"])
+    die_first()
+    with contextlib.suppress(AttributeError):  # not Linux
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-PROCESSORS:])
+    # What Python takes as an interrupt takes back what was written; SIGALRM needs no Python.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 60 * limits.upload_minutes + GRACE_S)
+    threading.Thread(target=_end_with_the_dashboard, daemon=True).start()
+    confine(
+        {
+            resource.RLIMIT_AS: int(limits.upload_memory_mb * MB),
+            resource.RLIMIT_CPU: int(2 * 60 * limits.upload_minutes) + 1,
+            resource.RLIMIT_FSIZE: int(limits.upload_file_gb * 1e9),
+            resource.RLIMIT_CORE: 0,
+        }
+    )
+    os.chdir(request["folder"])  # what is told of files names no path of the server
+    said = _Said()
+    try:
+        said.line(_read(request, said))
+    except (DataError, AnalysisError) as error:
+        said.line({"error": str(error)})
+    except OSError as error:
+        said.line({"error": _told(error, limits)})
+    except MemoryError:
+        said.line({"error": None})
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGTERM)
+    except Exception:  # noqa: BLE001  a bug: the server's log has it
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)
+
+
+def _told(error: OSError, limits: Limits) -> str:
+    """What the system refused."""
+    if error.errno == errno.EFBIG:
+        return (
+            f"reading needs a file larger than {limits.upload_file_gb:g} GB, upload_file_gb of "
+            "site.toml: raise it there, or read the file with `faultline ingest`"
+        )
+    return f"reading was stopped ({error.strerror}): check room on the disk and access"
+
+
+def _end_with_the_dashboard() -> None:
+    """Interrupts the reading once nobody holds the other end of standard input any more."""
+    sys.stdin.buffer.read()
+    _thread.interrupt_main()
+
+
+class _Said:
+    """What is told to the dashboard, line by line."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # nothing but this reaches the dashboard
+
+    def line(self, told: dict[str, Any]) -> None:
+        """Writes a line."""
+        self._out.write(wire.line(told))
+        self._out.flush()
+
+    def progress(self, text: str) -> None:
+        """Writes a line of progress."""
+        self.line({"progress": text})
+
+
+def _read(request: dict[str, Any], said: _Said) -> dict[str, Any]:
+    """What became of the file."""
+    stated, name = request["options"], request["mapping_name"]
+    if name is not None:
+        stated["mapping"] = uploaded(name, Path("mapping").read_bytes())
+    results, _ = ingest_files(
+        Path(request["store"]),
+        request["source"],
+        ["records"],
+        Options(**stated, progress=said.progress),
+        called={"records": request["name"]},
+        author=request["author"],
+    )
+    return {"results": [wire.encode(asdict(result)) for result in results]}

@@ -1,0 +1,72 @@
+"""JSON of limited depth, which is known before any parser goes into it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from data.ingest.reader import RecordError
+
+if TYPE_CHECKING:
+    from data.limits import Limits
+
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
+_MARKS = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
+_PLAIN = re.compile(rf"{_STRING.pattern}|[^,\]\s]+", re.DOTALL)
+_OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
+
+
+def json_value(text: str, limits: Limits) -> object:
+    """The value that a text holds.
+
+    Raises
+    ------
+    RecordError
+        Where more brackets stand around a value than the limit allows.
+    ValueError
+        Where the text is no JSON.
+    """
+    if depth(text, limits.json_depth) > limits.json_depth:
+        raise RecordError(limits.depth_reason)
+    return json.loads(text)
+
+
+def end_of_value(text: str, at: int) -> int | None:
+    """Where the value ends that begins at a place; None where the text ends before it.
+
+    It looks at strings and brackets alone, so that depth costs nothing.
+
+    Examples
+    --------
+    >>> end_of_value('{"a": "}"}, 7', 0), end_of_value("[[1]", 0), end_of_value("12, 7", 0)
+    (10, None, 2)
+    """
+    if text[at] not in "[{":
+        found = _PLAIN.match(text, at)
+        return None if found is None or found.end() == len(text) else found.end()
+    n_open = 0
+    for found in _MARKS.finditer(text, at):
+        n_open += found[0] in "[{"
+        n_open -= found[0] in "]}"
+        if n_open == 0:
+            return found.end()
+    return None
+
+
+def depth(text: str, enough: int = 0) -> int:
+    """The most brackets around any place; counted roughly where no more than `enough` can be.
+
+    Examples
+    --------
+    >>> depth('{"a": [1, [2]], "b": "[[[["}'), depth("[]" * 9)
+    (3, 1)
+    """
+    n_brackets = text.count("[") + text.count("{")
+    if n_brackets <= enough:
+        return n_brackets
+    signs = np.frombuffer(_STRING.sub("", text).encode(), np.uint8)
+    steps = np.isin(signs, _OPENING).astype(np.int8) - np.isin(signs, _CLOSING)
+    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))

@@ -1,0 +1,65 @@
+"""Upload a file and cancel its reading, in a real Chromium."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from app.actions import Options, ingest_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import BrowserContext
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+HEADER = "JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
+JOB = "1|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1||n1\n"
+
+
+def _readers() -> list[str]:
+    """Processes that read an upload."""
+    found = []
+    for program in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            said = program.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has ended
+            continue
+        if "upload_reader" in said:
+            found.append(said)
+    return found
+
+
+def test_cancel_ends_the_reading_within_two_seconds(
+    tmp_path: Path, serve: Callable[[Path], str], browser: BrowserContext
+) -> None:
+    (tmp_path / "sacct.txt").write_text(HEADER + JOB)
+    store = tmp_path / "store"
+    ingest_files(store, "sacct", [str(tmp_path / "sacct.txt")], Options())
+    before = (store / "CURRENT").read_bytes()
+    torn = {
+        "name": "torn.txt",
+        "mimeType": "text/plain",
+        "buffer": (HEADER + "x\n" * 10_000_000).encode(),
+    }
+    page = browser.new_page()
+    page.goto(serve(store).replace("/?", "/data?tab=Add+data&"))
+    page.locator(".st-key-upload_file input").set_input_files([torn])
+    expect(page.get_by_text("torn.txt")).to_be_visible()
+    page.get_by_role("button", name="Ingest").click()
+    expect(page.get_by_text("to mend")).to_be_visible()
+    assert _readers()
+    page.get_by_role("button", name="Cancel").click()
+    begin = time.monotonic()
+    while _readers():
+        assert time.monotonic() - begin < 2
+        time.sleep(0.02)
+    expect(page.get_by_text("to mend")).to_have_count(0)
+    assert (store / "CURRENT").read_bytes() == before
+    assert not (store / "uploads").exists()
+    assert not list(store.glob("building-*"))
