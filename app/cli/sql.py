@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app.cli import options
 from app.reports.query_files import WRITERS, Asked, plain
 from app.show import terminal
+from app.show.files import write_file
 from data.errors import DataError
 from data.queries.schema import parameters, values
 
@@ -92,6 +93,6 @@ def _said(selection: Selection) -> str:
 def _write(path: Path, content: bytes) -> None:
     """Writes the file; one that cannot be written is the request's fault."""
     try:
-        path.write_bytes(content)
+        write_file(path, content)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None
