@@ -73,6 +73,6 @@ def told_of_writing(root: Path) -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error).split("\n", 1)[0]

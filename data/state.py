@@ -361,8 +361,8 @@ class State:
             yield
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self._path}: cannot be read or written ({error}): check access; where it is "
-                f"damaged, {_REMEDY}"
+                f"{self._path}: cannot be read or written ({error}): check access and room on "
+                f"the disk; where it is damaged, {_REMEDY}"
             ) from None
 
 

@@ -74,12 +74,7 @@ class TraceOptions:
             return
         part = self.fixes[0] if self.of == "fixed" else None
         text = drawn_timeline(model, self.of, part=part, steps=self.steps)
-        try:
-            write_file(Path(self.timeline), text.encode())
-        except OSError as error:
-            raise DataError(
-                f"{self.timeline}: cannot be written ({error.strerror}): name another file"
-            ) from None
+        write_file(Path(self.timeline), text.encode())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

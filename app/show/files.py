@@ -6,6 +6,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from data.errors import DataError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -60,17 +62,20 @@ def write_file(path: Path, content: bytes) -> None:
 
     Raises
     ------
-    OSError
+    DataError
         Where it cannot be written.
     """
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    target = path.resolve()  # of a link, what it leads to is replaced
-    unfinished = target.with_name(f".{target.name}.part")
     try:
-        unfinished.write_bytes(content)
-        unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        target = path.resolve()  # of a link, what it leads to is replaced
+        unfinished = target.with_name(f".{target.name}.part")
+        try:
+            unfinished.write_bytes(content)
+            unfinished.replace(target)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None

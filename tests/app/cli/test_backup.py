@@ -419,9 +419,11 @@ def under_constant_writing(
     The last `n_asked` are asked too.
     """
     place = root.parent
-    references = place / "references"
+    references, own = place / "references", place / "reference"
+    own.mkdir()
+    shutil.copy(root / "state.sqlite", own)
+    shutil.copy(root / "site.toml", own)
     (root / "metrics" / "straggler_traces" / "a.parquet").unlink(missing_ok=True)
-    shutil.copy(root / "state.sqlite", place / "first.sqlite")
     with Writers(root, references) as writers:
         taken = []
         for number in range(n_backups):
@@ -434,25 +436,21 @@ def under_constant_writing(
     assert not writers.errors, writers.errors
     assert len({snapshot for *_, snapshot in taken}) == n_backups
     for number, n_before, n_begun, snapshot in taken:
-        restored, reference = place / f"restored-{number}", references / str(snapshot)
-        backup = place / f"backup-{number}"
+        restored, backup = place / f"restored-{number}", place / f"backup-{number}"
         assert faultline("restore", backup, "--store", restored).code == 0
         made = [(each.target, each.field, each.value) for each in State(restored).history()]
         n_held = len(made) - 1
         assert n_before <= n_held <= n_begun
         assert made[:-1][::-1] == writers.said[:n_held]
-        own = place / "reference"
-        shutil.copytree(reference, own)
-        shutil.copy(place / "first.sqlite", own / "state.sqlite")
-        shutil.copy(root / "site.toml", own)
-        for target, field, value in writers.said[:n_held]:
+        shutil.copytree(references / str(snapshot), own, dirs_exist_ok=True)
+        for target, field, value in writers.said[len(State(own).history()) - 1 : n_held]:
             State(own).annotate(target, field, value, author="ada")
         assert read_current(restored) == read_current(own)
         if number >= n_backups - n_asked:
             asked = QUESTIONS[: 1 if n_asked < n_backups else None]
             assert answers(faultline, restored, asked) == answers(faultline, own, asked)
-        for folder in (own, restored, backup):
-            shutil.rmtree(folder)
+        shutil.rmtree(restored)
+        shutil.rmtree(backup)
 
 
 def test_backups_under_constant_writing(faultline: Callable[..., Any], store: Path) -> None:
