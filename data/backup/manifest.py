@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -95,7 +96,7 @@ def checked(folder: Path, told: Callable[[str], None] = lambda message: None) ->
     manifest = read(folder)
     progress = Progress(told, "checked", manifest.n_bytes)
     for name in manifest.files:
-        copy_checked(folder, manifest, name, Path("/dev/null"), progress)
+        copy_checked(folder, manifest, name, Path(os.devnull), progress)
     return manifest
 
 

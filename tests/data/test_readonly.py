@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +19,9 @@ from data import landing
 from data.backup import backup
 from data.current import SCHEMA_VERSION
 from data.errors import StoreBusyError, StoreError
+from data.ingest import store_files
+from data.ingest.reader import Batch
+from data.publish import writer
 from data.publish.lock import locked
 from data.sandbox import run_query
 from data.state import State
@@ -136,3 +140,17 @@ def test_who_opens_the_store_waits_for_a_restore_that_is_landing(
     with locked(root), pytest.raises(StoreBusyError):
         Store.open(root)
     Store.open(root).close()
+
+
+def test_a_file_of_a_batch_that_cannot_be_written_leaves_no_part(root: Path) -> None:
+    def cut_off(path: Path) -> None:
+        path.write_bytes(b"a part")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    batch = Batch(files={"straggler_traces/b.parquet": cut_off})
+    told = pytest.raises(
+        StoreError, match=r"cannot be made \(No space left on device\): the store is"
+    )
+    with told, writer(root) as building:
+        store_files(building, batch)
+    assert not list(root.rglob("*.new"))
