@@ -237,10 +237,15 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         if hidden is not None and hidden.index < lead.index:
             return Finding(hidden, lead.meaning.confidence, lead)
     if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS | {"node_lost"}:
-        root = _best_root([one for one in found if one.passed])
+        root = _best_root([one for one in found if _lately(one)])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
     return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
+
+
+def _lately(one: Signal) -> bool:
+    """Whether the job went on after it, but not for hours."""
+    return one.passed and not one.hours_before
 
 
 def _hides_gpus(one: Signal) -> bool:
@@ -257,7 +262,7 @@ def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
 
 def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
     """What stands behind a cascade: a root passed long before, a sign; else nothing."""
-    root = _best_root([one for one in found if one.passed and one.role == "root"])
+    root = _best_root([one for one in found if _lately(one) and one.role == "root"])
     if root is not None:
         return Finding(root, root.meaning.confidence * 0.8, cascade)
     sign = _hardware_sign(found)

@@ -47,8 +47,8 @@ _PREFIX = re.compile(
     |[0-9a-f]{{6,}}\ \|\|\ ?                                        # Determined
     |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)|\ {{2,8}}\|\   # containers, groups
     |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
-    |[a-z][a-z0-9-]*\d[a-z0-9-]*\                                # a pod, without a sign after it
-      (?=[IWEF]\d{{4}}\ |Traceback|\ \ File|\ {{4}}|(?:\w+\.)*[A-Z]\w*Error\b)
+    |[a-z][a-z0-9-]*\d[a-z0-9-]*\ {{1,2}}                        # a pod, without a sign after it
+      (?={_DATE}[T\ ]|[IWEF]\d{{4}}\ |Traceback|\ \ File|\ {{4}}|(?:\w+\.)*[A-Z]\w*Error\b)
     |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
     """,
     re.VERBOSE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ _HISTORY = re.compile(
 )
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d")
 _DAY_ALONE = re.compile(r"\W*\d{4}-\d\d-\d\d(?![T ]?\d\d:)")
+_STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)")
+_LONG = timedelta(hours=1)
 _CLOCK = re.compile(r"\b\d\d?:\d\d\b")
 _LONGEST_HISTORY = 20
 _LONGEST_JOB = 14
@@ -33,9 +35,16 @@ _SAMPLE = re.compile(
     r"\b(?:samples?|generations?|rollouts?|completions?|examples?|transcripts?|captured|row \d*)\b"
     r".{0,30}(?:-{3,}|={3,})"
 )
+_EARLIER_ATTEMPT = re.compile(
+    r"^\W*(?:\w+\]\s*)?(?:previous |last |prior )?attempt\b.{0,60}"
+    r"\b(?:fail|end|died|crash|exit|abort)\w*.{0,60}$"
+)
 _TURN = re.compile(r"<\|(?:im_start|start_header_id|user|assistant|begin_of_text)\|>|\[inst\]")
 _TURN_ENDS = re.compile(r"<\|(?:im_end|eot_id|end|endoftext)\|>|\[/inst\]|</s>", re.IGNORECASE)
 _RULE = re.compile(r"-{3,}|={3,}")
+_ENDS_SAMPLE = re.compile(
+    r"-{3,}|={3,}|^\s*$|\d(?:it/s|s/it)\b|\d%\||\b(?:PASSED|FAILED)\b|^s(?:lurmstepd|run):"
+)
 _LONGEST_SAMPLE = 60
 
 _RETOLD = re.compile(
@@ -57,6 +66,7 @@ _RETOLD = re.compile(
     r"|\b(?:prompt|question|completion|instruction|response|answer)['\"]?\s*[:=]\s*['\"]"
     r"|::test_\w+.*\b(?:passed|xfail|xpass|skipped)\b"  # pytest -v, and its parameters
     r"""|["'](?:prompt|question|completion|instruction|chosen|rejected|ground_truth)["']\s*:"""
+    r"""|["'](?:role|content|messages|conversations)["']\s*:"""
     r"|\[(?:prompt|question|response|answer|completion|instruction|ground_truth|sample)"
     r"(?: ?#?\d+)?\]"
     r"|^(?:prompt|question|sample(?: ?#?\d+)?): "
@@ -70,7 +80,8 @@ _SPEAKS_OF = re.compile(
     ^\W*(?:\[[\w -]*\]\s*)?(?:
         e\.?g\b|patterns?\b|regex\w*\b|title\b|subject\b|description\b|docs?\b|faq\b|examples?\b
         |labels?\b|predict\w*\b|policy\b|commit\b|history\b|ticket\b|assert\b|print\b|echo\b|grep\b
-        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|\+\ |\$\ |'.*'$)
+        |if\b|when\b|see\b|no\b|would\b|decoded\b|text\b|codes?\b|(?-i:[A-Z_]{4,}\s*=)|//|[+$]\s
+        |'.*'$)
     |\b(?:load\w*|watch\w*|regist\w*|match\w*|search\w*|look\w*|scan\w*|grep\w*|test\w*|check\w*)
      \ (?:[\w-]+\ ){0,3}(?:for|rules?|patterns?|handlers?|filters?)\b
     |\bhand(?:ler|ling)\ (?:for|of)\b|\bprevious\ (?:boot|job|run)\b
@@ -120,7 +131,9 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
     last = max(_DAY.findall("\n".join(lines)), default="")
     for index, template in enumerate(templates):
         if template in kinds:
-            if _TURN.search(template):
+            if _EARLIER_ATTEMPT.search(template):
+                found.update(_indented(lines, index))
+            elif _TURN.search(template):
                 found.update(_turn(lines, index))
             elif _SAMPLE.match(template):
                 found.update(_sample(lines, index))
@@ -134,6 +147,8 @@ def shown_texts(lines: Sequence[str], templates: Sequence[str]) -> set[int]:
 @lru_cache(maxsize=100_000)
 def _begins(template: str) -> bool:
     if template[:1] in "+$" and _SHOWS_A_TEXT.match(template):
+        return True
+    if "attempt" in template and _EARLIER_ATTEMPT.search(template):
         return True
     if ("<|" in template or "[inst]" in template) and _TURN.search(template):
         return True
@@ -150,6 +165,15 @@ def _document(lines: Sequence[str], index: int) -> range:
     return range(index + 1, end)
 
 
+def _indented(lines: Sequence[str], index: int) -> Iterator[int]:
+    """A line with those below it that are set in further."""
+    yield index
+    for at in range(index + 1, min(index + 1 + _LONGEST_HISTORY, len(lines))):
+        if lines[at][:1] not in " \t|>":
+            return
+        yield at
+
+
 def _turn(lines: Sequence[str], index: int) -> range:
     """Lines of a turn of a conversation, from its mark to the mark that ends it."""
     following = range(index, min(index + 1 + _LONGEST_SAMPLE, len(lines)))
@@ -158,9 +182,12 @@ def _turn(lines: Sequence[str], index: int) -> range:
 
 
 def _sample(lines: Sequence[str], index: int) -> range:
-    """Lines between the heading of a generated or quoted text and the next ruled line."""
+    """Lines below the heading of a generated or quoted text.
+
+    It ends at a ruled or empty line, a bar of progress, or a line of the scheduler.
+    """
     following = range(index + 1, min(index + 1 + _LONGEST_SAMPLE, len(lines)))
-    end = next((at for at in following if _RULE.search(lines[at])), index + 1)
+    end = next((at for at in following if _ENDS_SAMPLE.search(lines[at])), index + 1)
     return range(index + 1, end)
 
 
@@ -191,8 +218,19 @@ def _is_cited(shown: str) -> bool:
     return shown.startswith("> ") or (shown.startswith("| ") and not shown.endswith("|"))
 
 
-class Days:
-    """The days that lines of a log name: what is told of long before its end is history."""
+def _hour(line: str) -> datetime | None:
+    """The first day with a time that a line names."""
+    found = _STAMP.search(line)
+    if found is None:
+        return None
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}")
+    except ValueError:  # digits that are no time
+        return None
+
+
+class Times:
+    """The days and hours that lines of a log name, and how long before its end they lie."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -202,6 +240,16 @@ class Days:
         return next(
             (max(found) for line in reversed(self._lines) if (found := _DAY.findall(line))), ""
         )
+
+    @cached_property
+    def _last_hour(self) -> datetime | None:
+        return next((at for line in reversed(self._lines) if (at := _hour(line))), None)
+
+    def is_hours_before_the_end(self, shown: str) -> bool:
+        """Whether a line's time lies an hour or more before the last one of the log."""
+        at = _hour(shown)
+        last = self._last_hour if at is not None else None
+        return at is not None and last is not None and last - at >= _LONG
 
     def is_past(self, shown: str) -> bool:
         """Whether a line begins with a day and has no time, or names only days of weeks ago."""

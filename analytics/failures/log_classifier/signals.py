@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
 from analytics.failures.log_classifier.lines import Line, cleaned, without_colours
-from analytics.failures.log_classifier.quotation import Days, is_spoken_of, shown_texts, spoken
+from analytics.failures.log_classifier.quotation import Times, is_spoken_of, shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -78,6 +78,8 @@ class Signal:
     """Lines of progress after it in its file."""
     file_end: int = 0
     """Index after the last line of its file."""
+    hours_before: bool = False
+    """Whether its time lies an hour or more before the last one of the log."""
 
     @property
     def cause(self) -> str:
@@ -99,7 +101,8 @@ class Signal:
     @property
     def passed(self) -> bool:
         """Whether the job made progress for long after it."""
-        return self.n_progress_after >= ENOUGH_PROGRESS
+        least = 1 if self.hours_before else ENOUGH_PROGRESS
+        return self.n_progress_after >= least
 
     @property
     def live(self) -> bool:
@@ -124,11 +127,13 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     speaking = {one.index for one in found}
     fatal = {one.index for one in found if _ends_a_program(one)}
     course = Course(lines, templates, speaking, fatal, starts=starts)
+    times = Times(lines)
     return [
         replace(
             one,
             n_progress_after=course.n_progress_after(one.index),
             file_end=course.end_of_file(one.index),
+            hours_before=times.is_hours_before_the_end(one.line.shown),
         )
         for one in found
         if not course.completed_after(one.index)
@@ -193,7 +198,7 @@ class _Reading:
 
     def __init__(self, lines: Sequence[str], found: Sequence[Sequence[Raised]]) -> None:
         self._lines = lines
-        self._days = Days(lines)
+        self._times = Times(lines)
         self.chosen: dict[int, Raised] = {}
         """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
@@ -220,7 +225,7 @@ class _Reading:
             meaning = _spoken_meaning(line) or _called_error(line)
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
-            if self._days.is_past(line.shown):
+            if self._times.is_past(line.shown):
                 continue
             doubtful = _is_doubtful(line, meaning) or (
                 meaning.role == "symptom" and self._tried_again(index, 1)
@@ -229,7 +234,8 @@ class _Reading:
 
     def _tried_again(self, index: int, soon: int = _SOON) -> bool:
         """Whether the lines that follow a failure say that the program does without it."""
-        following = " ".join(self._lines[index + 1 : index + 1 + soon])
+        near = self._lines[index + 1 : index + 1 + soon]
+        following = " ".join(line for line in near if not line.startswith("wandb"))
         ended = _EXITED.search(following)
         following = following[: ended.start()] if ended else following
         return bool(_AGAIN.search(following)) and not rules().given_up.search(following)
