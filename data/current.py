@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from data.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SCHEMA_VERSION = 6
@@ -68,6 +69,12 @@ def read_current(root: Path) -> Current | None:
     return current
 
 
+def snapshot_numbers(root: Path) -> list[int]:
+    """Numbers of the snapshots that lie in a store, least first, whatever CURRENT says."""
+    names = (path.stem.removeprefix("warehouse-") for path in root.glob("warehouse-*.duckdb"))
+    return sorted(int(name) for name in names if name.isdigit())
+
+
 def replace_file(path: Path, text: str) -> None:
     """Replaces a small file at once: readers see the old or the new one, never a part."""
     aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
@@ -99,7 +106,12 @@ def refuse_newer(root: Path, current: Current | None) -> None:
         )
 
 
-def copy_published(root: Path, current: Current, target: Path) -> None:
+def copy_published(
+    root: Path,
+    current: Current,
+    target: Path,
+    progress: Callable[[int], None] = lambda n_bytes: None,
+) -> None:
     """Copies the published snapshot, and refuses one that is not what was published.
 
     Raises
@@ -107,14 +119,22 @@ def copy_published(root: Path, current: Current, target: Path) -> None:
     StoreError
         Where its SHA-256 is not the one that CURRENT states; the copy is removed.
     """
-    digest = hashlib.sha256()
-    with (root / current.file).open("rb") as published, target.open("wb") as copy:
-        while chunk := published.read(_CHUNK):
-            digest.update(chunk)
-            copy.write(chunk)
-    if digest.hexdigest() != current.sha256:
+    if copy_hashed(root / current.file, target, progress) != current.sha256:
         target.unlink()
         raise damaged(root / current.file, "its SHA-256 is not the one that CURRENT states")
+
+
+def copy_hashed(
+    source: Path, target: Path, progress: Callable[[int], None] = lambda n_bytes: None
+) -> str:
+    """Copies a file; SHA-256 of what was read. `progress` is told the bytes of each piece."""
+    digest = hashlib.sha256()
+    with source.open("rb") as original, target.open("wb") as copy:
+        while chunk := original.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+            progress(len(chunk))
+    return digest.hexdigest()
 
 
 def damaged(path: Path, reason: str) -> StoreError:

@@ -57,10 +57,12 @@ def told_of_writing(root: Path) -> Iterator[None]:
     """
     try:
         yield
-    except duckdb.Error as error:
+    except BrokenPipeError:
+        raise  # of our own output, whose reader has seen enough
+    except (duckdb.Error, OSError) as error:
         if isinstance(error, duckdb.OutOfMemoryException):
             advice = "ingest less at once"
-        elif isinstance(error, _OF_THE_FILE):
+        elif isinstance(error, (OSError, *_OF_THE_FILE)):
             advice = "check room on the disk and access"
         else:
             advice = "report it as a bug"
@@ -70,5 +72,7 @@ def told_of_writing(root: Path) -> Iterator[None]:
         ) from error
 
 
-def _first_line(error: duckdb.Error) -> str:
+def _first_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error).split("\n", 1)[0]

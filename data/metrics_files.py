@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
-
-    import duckdb
 
 METRICS = "metrics"
 """Folder of a store's Parquet files."""
@@ -15,12 +14,15 @@ TRACES = "straggler_traces"
 """Folder of straggler traces, below it."""
 
 
-def remove_unnamed(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Removes files of traces that no row of the snapshot names."""
+NAMED = "SELECT path FROM straggler_traces"
+"""Query of the files that a snapshot names, as paths below METRICS."""
+
+
+def remove_unnamed(root: Path, named: Collection[str]) -> None:
+    """Removes files of traces but those that the published snapshot names."""
     folder = root / METRICS / TRACES
     if not folder.is_dir():
         return
-    kept = {path for (path,) in connection.execute("SELECT path FROM straggler_traces").fetchall()}
     for file in folder.iterdir():
-        if f"{TRACES}/{file.name}" not in kept:
+        if f"{TRACES}/{file.name}" not in named:
             file.unlink()

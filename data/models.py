@@ -12,7 +12,8 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_FOLDER = "models"
+MODELS = "models"
+"""Folder of a store's classifiers."""
 _POINTER = "CURRENT"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
@@ -33,7 +34,7 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
         raise StoreError(
             f"a model's name must be a SHA-256, got {training_sha256!r}: hash its rows"
         )
-    folder = root / _FOLDER
+    folder = root / MODELS
     path = folder / f"{training_sha256}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +48,7 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
 def current_model(root: Path) -> str:
     """Name of the site's model, as its pointer says; empty where there is none."""
     try:
-        return (root / _FOLDER / _POINTER).read_text(encoding="utf-8").strip()
+        return (root / MODELS / _POINTER).read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 
@@ -60,7 +61,7 @@ def load_model(root: Path, training_sha256: str | None = None) -> dict[str, Any]
     StoreError
         Where it cannot be read or is no JSON object.
     """
-    folder = root / _FOLDER
+    folder = root / MODELS
     path = folder / _POINTER
     try:
         if training_sha256 is None:

@@ -89,9 +89,7 @@ class State:
     def create(self) -> None:
         """Makes the file and the tables that are not there yet; refuses a damaged one."""
         with self._writing() as connection:
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise StoreError(f"{self._path}: is damaged ({found}): {_REMEDY}")
+            self._refuse_damaged(connection)
 
     def refuse_lost(self, n_annotations: int) -> None:
         """Refuses a store without the file whose snapshot holds annotations."""
@@ -119,10 +117,7 @@ class State:
         if self._path.exists():
             if not self._is_damaged():
                 raise StoreError(f"{self._path}: is sound: there is nothing to restore")
-            moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-            for path in self._path.parent.glob("state.sqlite*"):
-                if path.name in ("state.sqlite", "state.sqlite-wal", "state.sqlite-shm"):
-                    path.rename(path.with_name(f"damaged-{moment}-{path.name}"))
+            self._set_aside()
         with self._writing() as connection:
             connection.executemany(
                 "INSERT INTO annotations (annotation_id, target, author, made_at, field, value) "
@@ -130,6 +125,48 @@ class State:
                 annotations,
             )
             audited(connection, author, "restore", {"annotations": len(annotations)})
+
+    def copy_to(self, folder: Path) -> bool:
+        """Copies the file into a folder as it is at one moment, while others write; False where
+        there is none.
+
+        The copy needs no write-ahead log, so that it can be read where nothing can be written.
+
+        Raises
+        ------
+        StoreError
+            Where it is damaged, or the copy cannot be written.
+        """
+        if not self._path.exists():
+            return False
+        copied = State(folder)
+        with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
+            self._refuse_damaged(connection)
+            with copied._told(), closing(sqlite3.connect(copied._path)) as copy:
+                connection.backup(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")
+                copied._refuse_damaged(copy)
+        return True
+
+    def take_over(self, copy: Path) -> None:
+        """Holds from now on all that another file holds, and nothing else, in one transaction.
+
+        A damaged file that was there stays aside.
+        """
+        if self._path.exists() and self._is_damaged():
+            self._set_aside()
+        address = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
+        with (
+            self._told(),
+            closing(sqlite3.connect(address, uri=True)) as source,
+            closing(sqlite3.connect(self._path, timeout=WAIT_S)) as connection,
+        ):
+            source.backup(connection)
+
+    def is_sound(self) -> bool:
+        """Whether the file is there and can be read."""
+        return self._path.exists() and not self._is_damaged()
 
     def record(self, author: str, action: str, detail: dict[str, Any]) -> None:
         """Writes one line of the audit."""
@@ -217,6 +254,19 @@ class State:
         )
         return "-".join(str(part) for part in rows[0]) if rows else ""
 
+    def _refuse_damaged(self, connection: sqlite3.Connection) -> None:
+        """Refuses a file whose pages contradict one another."""
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise StoreError(f"{self._path}: is damaged ({found}): {_REMEDY}")
+
+    def _set_aside(self) -> None:
+        """Gives the file, with its log, another name."""
+        moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+        for path in self._path.parent.glob("state.sqlite*"):
+            if path.name in ("state.sqlite", "state.sqlite-wal", "state.sqlite-shm"):
+                path.rename(path.with_name(f"damaged-{moment}-{path.name}"))
+
     def _is_damaged(self) -> bool:
         """Whether the file is no database, a broken one, or one without tables."""
         try:
@@ -244,18 +294,34 @@ class State:
         """Rows of a query; none where nobody has said anything yet."""
         if not self._path.exists():
             return []
-        with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
+        with self._told():
+            try:
+                return self._read_from(self._address(), sql, parameters)
+            except sqlite3.OperationalError:
+                if self._has_log():
+                    raise
+                # SQLite keeps an index of the log beside the file, for which a full disk has no
+                # room; where there is no log, the file alone holds everything.
+                return self._read_from(self._address(frozen=True), sql, parameters)
+
+    def _read_from(self, address: str, sql: str, parameters: dict[str, Any]) -> list[Any]:
+        """Rows of a query of the file, opened by its address."""
+        with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             self._refuse_emptied(connection)
             if not _has_tables(connection):
                 return []  # another process is making it
             return connection.execute(sql, parameters).fetchall()
 
-    def _address(self) -> str:
+    def _address(self, *, frozen: bool = False) -> str:
         """The file, to be read; in a folder without write access nobody writes it either."""
-        frozen = not os.access(self._path.parent, os.W_OK)
-        frozen = frozen and not self._path.with_name("state.sqlite-wal").exists()
+        frozen = frozen or (not os.access(self._path.parent, os.W_OK) and not self._has_log())
         return f"{self._path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if frozen else "")
+
+    def _has_log(self) -> bool:
+        """Whether a log lies beside the file, of what is not in it yet."""
+        log = self._path.with_name("state.sqlite-wal")
+        return log.exists() and log.stat().st_size > 0
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -295,8 +361,8 @@ class State:
             yield
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self._path}: cannot be read or written ({error}): check access; where it is "
-                f"damaged, {_REMEDY}"
+                f"{self._path}: cannot be read or written ({error}): check access and room on "
+                f"the disk; where it is damaged, {_REMEDY}"
             ) from None
 
 

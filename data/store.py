@@ -12,6 +12,7 @@ from data.columns import columns_of
 from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer
 from data.database_errors import told_of
 from data.errors import StoreError
+from data.landing import landed
 from data.said import Said, read_said
 from data.state import State
 
@@ -36,6 +37,7 @@ def require_current(root: Path) -> Current:
     StoreError
         Where there is no store, or it was written by a newer version.
     """
+    landed(root)
     current = read_current(root)
     if current is None:
         raise StoreError(
@@ -44,9 +46,9 @@ def require_current(root: Path) -> Current:
         )
     refuse_newer(root, current)
     if current.schema_version < SCHEMA_VERSION:
-        from data.publish import migrate  # only here: a reader seldom needs what writes
+        from data.older import brought_up  # only here: a reader seldom needs what writes
 
-        current = migrate(root)
+        current = brought_up(root, current)
     return current
 
 

@@ -120,7 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         with _ended_in_good_order():
-            return int(request.run(request) or 0)
+            code = int(request.run(request) or 0)
+            sys.stdout.flush()  # what cannot be written is told here, not when Python ends
+            return code
     except (DataError, AnalysisError) as error:
         print(_one_line(f"faultline {request.command}: {error}"), file=sys.stderr)
         return 2

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from app.show.files import write_file
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     built = build_demo(arguments.store, spec, terminal.progress)
     terminal.progress_done()
     if truth is not None:
-        truth.write_text(json.dumps(built.truth.as_dict()), encoding="utf-8")
+        write_file(truth, json.dumps(built.truth.as_dict()).encode())
     result = {
         "jobs": built.jobs,
         "nodes": built.nodes,

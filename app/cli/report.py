@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
-    if kind.needs_ledger:
-        _build_ledger(arguments.store)
+    without = _build_ledger(arguments.store) if kind.needs_ledger else ""
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
     report = kinds.report(
@@ -75,9 +74,11 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     try:
-        paths = [files.write(report, form, arguments.out) for form in forms]
+        paths = files.write(report, forms, arguments.out)
     except OSError as error:
         raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
+    if without:
+        terminal.notice(without)
     said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}
     if mail is not None:
         mail.send(report, paths)
@@ -86,8 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _build_ledger(root: Path) -> None:
-    """Builds the ledger that the report of the fleet holds; where that fails, it says so."""
+def _build_ledger(root: Path) -> str:
+    """Builds the ledger that the report of the fleet holds; what to say where that fails."""
     from app.actions import build_ledger
     from data.store import require_current
 
@@ -95,8 +96,10 @@ def _build_ledger(root: Path) -> None:
     try:
         build_ledger(root, terminal.progress)
     except StoreError as error:
-        terminal.notice(f"{error}; the report goes without the ledger")
-    terminal.progress_done()
+        return f"{error}; the report goes without the ledger"
+    finally:
+        terminal.progress_done()
+    return ""
 
 
 def _kind(arguments: argparse.Namespace) -> Kind:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from app.cli import options
 from app.reports.query_files import WRITERS, Asked, plain
 from app.show import terminal
+from app.show.files import write_file
 from data.errors import DataError
 from data.queries.schema import parameters, values
 
@@ -64,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.print_rows(result.columns, result.rows, arguments.format)
     else:
         asked = Asked(sql, _said(selection), bound, current.snapshot, current.synthetic)
-        _write(arguments.out, WRITERS[arguments.kind](result, asked))
+        write_file(arguments.out, WRITERS[arguments.kind](result, asked))
         terminal.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
     if result.truncated:
         terminal.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
@@ -87,11 +88,3 @@ def _said(selection: Selection) -> str:
         if not parameter.open
     ]
     return " · ".join(chosen) or "no filters"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Writes the file; one that cannot be written is the request's fault."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None

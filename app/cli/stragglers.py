@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from app.show.files import write_file
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -73,12 +74,7 @@ class TraceOptions:
             return
         part = self.fixes[0] if self.of == "fixed" else None
         text = drawn_timeline(model, self.of, part=part, steps=self.steps)
-        try:
-            Path(self.timeline).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise DataError(
-                f"{self.timeline}: cannot be written ({error.strerror}): name another file"
-            ) from None
+        write_file(Path(self.timeline), text.encode())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from data.errors import DataError
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from app.reports.report import Report
@@ -27,10 +31,51 @@ def render(report: Report, form: str) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
 
 
-def write(report: Report, form: str, folder: Path) -> Path:
-    """Writes one file into `folder`, replacing an earlier one at once; its path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{report.stem}.{form}"
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_bytes(render(report, form))
-    return unfinished.replace(path)
+def write(report: Report, forms: Sequence[str], folder: Path) -> list[Path]:
+    """Writes a report into `folder` in each form, replacing earlier ones; the paths.
+
+    All of them or none: where one cannot be written, those before it and the folder made for them
+    go too.
+    """
+    rendered = {f"{report.stem}.{form}": render(report, form) for form in forms}
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    unfinished = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in rendered.items():
+            unfinished.append(folder / f".{name}.part")
+            unfinished[-1].write_bytes(content)
+    except BaseException:
+        for path in unfinished:
+            path.unlink(missing_ok=True)
+        for one in made:
+            with suppress(OSError):
+                one.rmdir()
+        raise
+    return [path.replace(folder / name) for path, name in zip(unfinished, rendered, strict=True)]
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Writes one file that a person named: all of it or nothing, and then an earlier one stays.
+
+    A device or a pipe is written as it is.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        target = path.resolve()  # of a link, what it leads to is replaced
+        unfinished = target.with_name(f".{target.name}.part")
+        try:
+            unfinished.write_bytes(content)
+            unfinished.replace(target)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None

@@ -212,8 +212,12 @@ def store_files(writer: StoreWriter, batch: Batch) -> None:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             aside = path.with_suffix(".new")
-            write(aside)
-            aside.replace(path)
+            try:
+                write(aside)
+                aside.replace(path)
+            except BaseException:
+                aside.unlink(missing_ok=True)
+                raise
             writer.new_files.append(path)
 
 

@@ -32,10 +32,10 @@ def locked(root: Path) -> Iterator[None]:
     """
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     with _taken(root) as lock:
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
-        lock.flush()
         try:
+            lock.truncate(0)
+            holder = f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            os.write(lock.fileno(), holder.encode())
             yield
         finally:
             if not (root / "CURRENT").exists():

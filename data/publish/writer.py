@@ -20,12 +20,14 @@ from data.current import (
     read_current,
     refuse_newer,
     replace_file,
+    snapshot_numbers,
     sync,
 )
 from data.database_errors import told_of, told_of_writing
 from data.definitions import DEFAULT_SINCE_SCHEMA
 from data.errors import StoreBusyError, StoreError
-from data.metrics_files import remove_unnamed
+from data.landing import land
+from data.metrics_files import NAMED, remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
@@ -163,7 +165,7 @@ class StoreWriter:
                 *(published_at, recounted_at, synthetic),
             ],
         )
-        remove_unnamed(self.connection, self.root)
+        named = {path for (path,) in self.connection.execute(NAMED).fetchall()}
         progress("publishing")
         self.connection.execute("CHECKPOINT; USE memory; DETACH building")
         current = Current(
@@ -177,10 +179,10 @@ class StoreWriter:
         sync(self.building)
         self._read_back()
         State(self.root).create()
-        self.building.rename(self.root / current.file)
-        replace_file(self.root / "CURRENT", current.to_json())
+        self._land(current)
         self.new_files.clear()
-        _prune(self.root, current)
+        prune(self.root, current)
+        remove_unnamed(self.root, named)
         return current
 
     def _read_back(self) -> None:
@@ -193,6 +195,18 @@ class StoreWriter:
                 f"{self.building}: does not read back as it was written: check the disk"
             )
         self.connection.close()
+
+    def _land(self, current: Current) -> None:
+        """Gives the snapshot its name and names it in CURRENT; takes the first back where the
+        second fails.
+        """
+        landed = self.building.rename(self.root / current.file)
+        try:
+            replace_file(self.root / "CURRENT", current.to_json())
+        except BaseException:
+            if read_current(self.root) != current:
+                landed.unlink()
+            raise
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -223,6 +237,7 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
         Where the folder cannot be written.
     """
     with locked(root), told_of_writing(root):
+        land(root)
         current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
         _clear(root)
@@ -243,14 +258,11 @@ def _adopted(root: Path) -> Current | None:
 
     A writer killed before its first CURRENT leaves one, and so does a backup without that file.
     """
-    found = sorted(
-        (int(number), path)
-        for path in root.glob("warehouse-*.duckdb")
-        if (number := path.stem.removeprefix("warehouse-")).isdigit()
-    )
+    found = snapshot_numbers(root)
     if not found:
         return None
-    snapshot, path = found[-1]
+    snapshot = found[-1]
+    path = root / f"warehouse-{snapshot}.duckdb"
     with told_of(path), duckdb.connect(str(path), read_only=True) as connection:
         row = connection.execute(
             "SELECT schema_version, CAST(published_at AS VARCHAR), synthetic FROM store_meta"
@@ -281,14 +293,11 @@ def _clear(root: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _prune(root: Path, current: Current) -> None:
+def prune(root: Path, current: Current) -> None:
     """Removes snapshots that nobody needs: all but the published one and those before it."""
-    for path in root.glob("warehouse-*.duckdb"):
-        number = path.stem.removeprefix("warehouse-")
-        if number.isdigit() and not (
-            current.snapshot - KEPT_SNAPSHOTS < int(number) <= current.snapshot
-        ):
-            path.unlink(missing_ok=True)
+    for number in snapshot_numbers(root):
+        if not current.snapshot - KEPT_SNAPSHOTS < number <= current.snapshot:
+            (root / f"warehouse-{number}.duckdb").unlink(missing_ok=True)
 
 
 def _discard(files: Sequence[Path], root: Path) -> None:

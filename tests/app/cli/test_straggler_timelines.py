@@ -113,7 +113,10 @@ def test_one_fix_is_what_a_timeline_draws(
         (("--step", "2"), "add --timeline FILE"),
         (("--timeline", "t.json", "--of", "fixed"), "add one --fix"),
         (("--timeline", "t.json", "--step", "4"), "steps must be among the trace's 3"),
-        (("--timeline", "no/such/folder/t.json"), "name another file"),
+        (
+            ("--timeline", "no/such/folder/t.json"),
+            "cannot be written (No such file or directory): name another",
+        ),
         (("--fix", "node:3"), "a part must be worker:DP,STAGE"),
         (("--fix", "worker:9,0"), "holds no operation"),
     ],

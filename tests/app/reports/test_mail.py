@@ -93,7 +93,7 @@ def test_the_files_arrive_with_the_answer(
     reports: dict[str, Report], receiver: Received, tmp_path: Path
 ) -> None:
     report = reports["fleet"]
-    paths = [files.write(report, form, tmp_path) for form in ("html", "pdf", "xlsx")]
+    paths = files.write(report, ("html", "pdf", "xlsx"), tmp_path)
     root = _site(tmp_path / "store", receiver.port, 'user = "reporter"\n')
     secret = {"FAULTLINE_SMTP_PASSWORD": "open sesame"}
     mail.mail(root, "a@example.org, b@example.org", secret).send(report, paths)

@@ -1,0 +1,130 @@
+"""Restoring a backup: copied beside the store, checked, landed at once."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from data.backup import manifest
+from data.backup.copying import Progress
+from data.current import replace_file, snapshot_numbers, sync
+from data.errors import StoreError
+from data.landing import READY, decide, land
+from data.publish.lock import LOCK, locked
+from data.publish.writer import prune
+from data.said import Said
+from data.state import State
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from data.backup.manifest import Manifest
+    from data.current import Current
+
+SCRATCH = "scratch"
+"""Folder of a store in which its one writer works; the next one empties it."""
+
+
+def restore(
+    folder: Path,
+    root: Path,
+    *,
+    author: str,
+    force: bool = False,
+    told: Callable[[str], None] = lambda message: None,
+) -> tuple[Manifest, Current]:
+    """Puts a backup in the place of a store; its manifest, and the snapshot as it is now.
+
+    It is copied into a folder of the store, checked and opened there, and lands at once; until then
+    the store is as it was. The snapshot keeps its number in a new store; over a store it takes the
+    next number, so that a running dashboard notices. What people had said in a store that is
+    replaced stays beside it as `replaced-<time>-state.sqlite`.
+
+    Raises
+    ------
+    StoreError
+        Where the backup is damaged, the store is being written, or holds something and `force` is
+        not set.
+    OSError
+        Where the store cannot be written.
+    """
+    made = manifest.read(folder)
+    _refuse_other(folder, root, force=force)
+    with locked(root):
+        land(root)
+        scratch = root / SCRATCH
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            prepared = scratch / READY
+            prepared.mkdir(parents=True)
+            current = _prepared(folder, made, root, prepared, told)
+            _opened(prepared, current)
+            State(prepared).create()
+            State(prepared).record(author, "restore", {"made_at": made.made_at})
+            _keep_said(root, prepared)
+            for path in prepared.rglob("*"):
+                sync(path)
+            told("landing")
+            kept = {*made.files, current.file}
+            decide(root, prepared, [n for n in ("site.toml", "models/CURRENT") if n not in kept])
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        prune(root, current)
+    return made, current
+
+
+def _refuse_other(folder: Path, root: Path, *, force: bool) -> None:
+    """Refuses a place that holds something, unless it is a store that may be replaced."""
+    found = {path.name for path in root.iterdir()} - {LOCK, SCRATCH} if root.is_dir() else set()
+    if not found:
+        return
+    if folder.resolve().is_relative_to(root.resolve()):
+        raise StoreError(f"{root}: holds the backup itself: name another --store")
+    if not found & {"CURRENT", "state.sqlite", READY} and not snapshot_numbers(root):
+        raise StoreError(f"{root}: holds other things than a store: name another --store")
+    if not force:
+        raise StoreError(f"{root}: holds a store: name another --store, or replace it by --force")
+
+
+def _prepared(
+    folder: Path,
+    made: Manifest,
+    root: Path,
+    prepared: Path,
+    told: Callable[[str], None],
+) -> Current:
+    """Copies the files of a backup, checked, under the number that the snapshot will have."""
+    before = made.current
+    number = max(before.snapshot, *(one + 1 for one in snapshot_numbers(root)), 1)
+    current = replace(before, snapshot=number, file=f"warehouse-{number}.duckdb")
+    progress = Progress(told, "restored", made.n_bytes)
+    for name in made.files:
+        target = prepared / (current.file if name == before.file else name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        manifest.copy_checked(folder, made, name, target, progress)
+        shutil.copymode(folder / name, target)
+    replace_file(prepared / "CURRENT", current.to_json())
+    return current
+
+
+def _opened(prepared: Path, current: Current) -> None:
+    """Opens the snapshot, so that one that cannot be read is never put in place."""
+    with closing(Store(prepared, current, Said())) as store:
+        store.rows("SELECT count(*) FROM store_meta")
+
+
+def _keep_said(root: Path, prepared: Path) -> None:
+    """Lays what people had said in the store of before beside what is restored."""
+    if not State(root).is_sound():
+        return
+    aside = prepared / "before"
+    aside.mkdir()
+    State(root).copy_to(aside)
+    moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    (aside / "state.sqlite").rename(prepared / f"replaced-{moment}-state.sqlite")
+    aside.rmdir()
