@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import sys
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,12 @@ def pytest_runtest_setup() -> None:
     sys.modules["__main__"] = MAIN
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browsers come first, then the folders of most tests: none is waited for alone at the end."""
+    of_folder = Counter(item.path.parent for item in items)
+    items.sort(key=lambda item: ("browser" not in item.keywords, -of_folder[item.path.parent]))
+
+
 class _ByFolder(LoadScopeScheduling):
     """One process takes a folder, so that its stores are built and its pages asked once.
 
@@ -59,7 +66,8 @@ class _ByFolder(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Parallel processes share out folders, however they were asked to."""
+    """Parallel processes share out folders, in the order of the tests, however they were asked."""
+    config.option.loadscopereorder = False
     return _ByFolder(config, log)
 
 
