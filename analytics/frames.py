@@ -32,11 +32,12 @@ GPUS_PER_NODE = 8.0
 
 @dataclass(frozen=True)
 class FailureCounts:
-    """What the rate is computed from: counts and exposure by UTC day, and single failures."""
+    """What the rate is computed from: counts and exposure by day, and single failures."""
 
     by_day: Columns
-    """Columns cluster, day (midnight UTC), failures, incidents, exposure_node_days, unexplained
-    (failed attempts of unknown cause); a row for each cluster and day."""
+    """Columns cluster, day (its date where the cluster stands), failures, incidents,
+    exposure_node_days, unexplained (failed attempts of unknown cause); a row for each cluster and
+    day."""
     by_size: Columns
     """Columns cluster, n_gpus, day, failures, running_days, unexplained of attempts of all
     sizes."""

@@ -79,6 +79,7 @@ def ettr_report(
     runs: pd.DataFrame,
     *,
     notes: Mapping[str, Any],
+    zones: Mapping[str, str] | None = None,
     conf_level: float = CONF_LEVEL,
     limit: int | None = None,
 ) -> EttrReport:
@@ -97,6 +98,8 @@ def ettr_report(
         `queued_s` is not known are left out, and the notes say how many.
     notes
         What the derivation took for granted, as `stage_runs.notes` holds it.
+    zones
+        IANA zone of each cluster, in which its weeks begin; UTC of others.
     conf_level
         Of the intervals.
     limit
@@ -134,7 +137,7 @@ def ettr_report(
     labels = [size_label(int(n)) for n in size]
     classes = list(dict.fromkeys(labels))
     of_size = np.array([classes.index(label) for label in labels], dtype=np.int64)
-    week, weeks = _weeks(ran["first_start_at"])
+    week, weeks = _weeks(ran, zones or {})
     whole = _whole(ran, conf_level)
     return EttrReport(
         n_runs=len(ran),
@@ -248,10 +251,14 @@ def _median(
     return Estimate(value, lower, upper, level, n)
 
 
-def _weeks(moments: pd.Series) -> tuple[Ints, list[str]]:
-    """Place of the ISO week of each moment, and the weeks in order; day 0 was a Thursday."""
-    at = pd.to_datetime(moments, utc=True).to_numpy(dtype="datetime64[D]")
-    day = at.astype(np.int64)
+def _weeks(ran: pd.DataFrame, zones: Mapping[str, str]) -> tuple[Ints, list[str]]:
+    """Place of the ISO week of each first start, and the weeks in order; day 0 was a Thursday."""
+    started = pd.to_datetime(ran["first_start_at"], utc=True)
+    at = started.to_numpy(dtype="datetime64[us]")
+    for cluster, zone in zones.items():
+        here = ran["cluster"].eq(cluster).to_numpy()
+        at[here] = started[here].dt.tz_convert(zone).dt.tz_localize(None)
+    day = at.astype("datetime64[D]").astype(np.int64)
     mondays, place = np.unique(day - (day + 3) % 7, return_inverse=True)
     return place, list(pd.to_datetime(mondays, unit="D").strftime("%G-W%V"))
 

@@ -412,11 +412,6 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
 def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
     """What the records leave open: time that could not be counted, causes that are not known."""
     sentences = []
-    if names := notes.get("clusters_without_gpu_time"):
-        sentences.append(
-            f"No GPU-time is known of {', '.join(names)}: records of its jobs state no GPUs "
-            "(sacct: AllocTRES with gres/gpu)."
-        )
     if names := notes.get("clusters_without_jobs"):
         sentences.append(
             f"No GPU-time is known of {', '.join(names)}: no job of it was recorded (`faultline "

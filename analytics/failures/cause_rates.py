@@ -88,7 +88,7 @@ def causes_by_week(
     Parameters
     ----------
     by_week : DataFrame
-        Columns week (Monday, UTC), cause, domain, n_attempts, n_exposed (of them, with exposure),
+        Columns week (its Monday), cause, domain, n_attempts, n_exposed (of them, with exposure),
         exposure_node_days (NaN unknown), as `FailureSummary.by_week`; a week without failures has
         NaN as cause.
     domains : collection of str
@@ -186,7 +186,7 @@ def _weeks(
 
 
 def _monday(at: pd.Timestamp) -> pd.Timestamp:
-    """The Monday on or before a time, in UTC."""
+    """The Monday on or before a time."""
     day = at.tz_convert("UTC").normalize()
     return day - pd.Timedelta(days=day.dayofweek)
 

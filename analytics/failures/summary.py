@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 
@@ -13,6 +15,7 @@ from analytics.reliability.failure_rate import poisson_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from datetime import datetime
 
     from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause, Taxonomy
@@ -86,8 +89,14 @@ class FailureSummary:
     unknown_ratio: Estimate
     """Share of failed attempts whose domain is unknown."""
     by_week: pd.DataFrame
-    """Columns week (Monday, UTC), cause, domain, n_attempts, n_exposed, exposure_node_days."""
+    """Columns week (its Monday), cause, domain, n_attempts, n_exposed, exposure_node_days."""
     exposure_node_days: float | None
+    timezone: str = "UTC"
+    """Zone in which a period is laid over the weeks, which begin where their cluster stands."""
+
+    def on_clocks(self, at: datetime | None) -> datetime | None:
+        """A time as the clocks of the zone show it, as weeks are written: under UTC's name."""
+        return at and at.astimezone(ZoneInfo(self.timezone)).replace(tzinfo=UTC)
 
     @property
     def n_failed_attempts(self) -> int:

@@ -240,8 +240,12 @@ class _Chance:
 def _distinct(k: NDArray[np.int64], times: Times, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of each k the slots of 3 minutes in which its events lie."""
     slots = (times // _SLOT_S).astype(np.int64)
-    each = np.unique(np.stack([k, slots]), axis=1)[0]
-    return np.bincount(each - places[0], minlength=len(places))
+    if not len(slots):
+        return np.zeros(len(places), np.int64)
+    n_slots = np.ptp(slots) + 1
+    pairs = np.sort((k - places[0]) * n_slots + (slots - slots.min()))
+    first = np.append(True, np.diff(pairs) > 0)  # np.unique takes eight times as long
+    return np.bincount(pairs[first] // n_slots, minlength=len(places))
 
 
 def _is_usual(k: int, grid: _Grid) -> bool:

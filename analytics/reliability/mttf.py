@@ -33,7 +33,7 @@ from analytics.reliability.failure_rate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -117,8 +117,7 @@ class MttfReport:
         notes.extend(self._scatter())
         if self.node_time:
             notes.append(
-                f"No job of {', '.join(self.node_time)} states GPUs: time is counted in node-hours "
-                "(nodes x running time) and the smallest job size is ignored."
+                f"{counted_in_nodes(self.node_time)} and the smallest job size is ignored."
             )
         if self.without_exposure:
             notes.append(
@@ -154,6 +153,14 @@ class MttfReport:
                 f"Nodes fail at different rates ({_tested({'nodes': nodes})}): a few nodes can "
                 "make a rack or an age of nodes look worse than the others."
             )
+
+
+def counted_in_nodes(clusters: Iterable[str]) -> str:
+    """What is counted of clusters none of whose jobs states GPUs; the sentence goes on."""
+    return (
+        f"No job of {', '.join(clusters)} states GPUs: time is counted in node-hours (nodes x "
+        "running time)"
+    )
 
 
 def mttf_report(

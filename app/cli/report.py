@@ -145,5 +145,5 @@ def _selection(store: Store, arguments: argparse.Namespace) -> Selection:
         raise DataError("--last stands in place of --from and --to: leave one of them out")
     from app.answers.fleet.choices import last_whole
 
-    from_at, to_at = last_whole(store, arguments.last)
+    from_at, to_at = last_whole(store, arguments.last, selection.cluster)
     return replace(selection, from_at=from_at, to_at=to_at)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ def readers() -> dict[str, ModuleType]:
     """Source name -> the module of this folder that reads it, in the order of their PLACE."""
     modules = [import_module(f"{__name__}.{info.name}") for info in iter_modules(__path__)]
     found = [module for module in modules if hasattr(module, "sniff")]
-    found.sort(key=lambda module: (getattr(module, "PLACE", len(found)), module.NAME))
+    found.sort(key=lambda module: (getattr(module, "PLACE", inf), module.NAME))
     return {module.NAME: module for module in found}
 
 

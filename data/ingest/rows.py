@@ -101,6 +101,7 @@ def zone(name: str) -> ZoneInfo:
 _KINDS = {
     "VARCHAR": "string",
     "INTEGER": "Int64",
+    "BIGINT": "Int64",
     "DOUBLE": "Float64",
     "BOOLEAN": "boolean",
     "TIMESTAMPTZ": "datetime64[us, UTC]",

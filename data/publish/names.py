@@ -18,17 +18,14 @@ if TYPE_CHECKING:
 
     import duckdb
 
-_PLACES = {
+_PLACES = {name: LOG for name, table in tables().items() if "node_written" in table.columns} | {
     "job_nodes": SCHEDULER,
     "node_events": SCHEDULER + 1,
     "nodes": SCHEDULER + 2,
     "node_failures": SCHEDULER + 3,
-    "node_facts": LOG,
-    "health_events": LOG,
-    "tickets": LOG,
-    "job_logs": LOG,
 }
-"""Tables that name nodes, and what place their names have among the names of a node."""
+"""Tables that name nodes, and what place their names have among the names of a node: of a log,
+where nothing else is said."""
 _ROWS = {name: f"FROM {name}" for name in _PLACES} | {
     "nodes": "FROM nodes WHERE source = 'inventory'"
 }

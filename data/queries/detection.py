@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, equal
-from data.queries.exposure import in_the_rate, kept, node_failures_of
+from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def unexplained(store: Store, selection: Selection) -> Columns:
     Columns cluster, partition, n_gpus, node_time, day, unexplained. A lost node is a failure
     whatever its cause, and not among them.
     """
-    return store.columns(
+    columns = store.columns(
         f"""WITH {VERDICTS},
             open_attempt AS (
               SELECT cluster, attempt_key FROM verdict WHERE {UNEXPLAINED}
@@ -60,12 +60,13 @@ def unexplained(store: Store, selection: Selection) -> Columns:
             SELECT jobs.cluster, coalesce(partition, 'unknown') AS partition,
               CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS n_gpus,
               basis IS DISTINCT FROM 'gpu_time' AS node_time,
-              CAST(CAST(end_at AS DATE) AS TIMESTAMP) AS day, count(*) AS unexplained
+              {local_day("end_at")} AS day, count(*) AS unexplained
             FROM open_attempt JOIN jobs USING (cluster, attempt_key)
             JOIN clusters USING (cluster)
             WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.rows.parameters,
     )
+    return {**columns, "day": dates(columns["day"])}
 
 
 def logged_without_jobs(store: Store, selection: Selection) -> int:

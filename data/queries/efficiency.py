@@ -89,11 +89,8 @@ def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
         and (last is None or (day or last) < last)
     ]
     sums = {name: sum(by_day.get(name, [])[place] for place in places) for name in UNCOUNTED}
-    clusters = {
-        name: [each for each in notes[name] if cluster in (None, each)]
-        for name in ("clusters_without_gpu_time", "clusters_without_jobs")
-    }
-    return notes | sums | clusters
+    without = [each for each in notes["clusters_without_jobs"] if cluster in (None, each)]
+    return notes | sums | {"clusters_without_jobs": without}
 
 
 def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()) -> pd.DataFrame:

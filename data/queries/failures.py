@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
 from data.filters import Filter, Selection, equal
-from data.queries.exposure import node_failures_of
+from data.queries.exposure import local, node_failures_of
 from data.said import SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -37,9 +37,11 @@ _RECORDED_THEN = Filter(
 )
 """Records of a node; an outage or ticket without an end goes on, any other record is a moment."""
 
-_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0 ELSE jobs.n_gpus
+_GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0
+  WHEN basis IS DISTINCT FROM 'gpu_time' THEN NULL ELSE jobs.n_gpus
   * (greatest(0, epoch_us(jobs.end_at) - epoch_us(jobs.start_at)) // 1000000) END"""
-"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown."""
+"""Running time x GPUs: 0 where the attempt never began, NULL where its GPUs are unknown and on a
+cluster whose jobs state none."""
 
 
 def _chosen(selection: Selection) -> str:
@@ -53,7 +55,7 @@ chosen AS (
   SELECT verdict.*, jobs.job_id, jobs.attempt, jobs.array_job_id, jobs.partition, jobs."user",
     jobs.account, jobs.name, jobs.n_gpus, jobs.n_nodes, jobs.start_at, jobs.exit_code,
     jobs.exit_signal, {_GPU_SECONDS} AS gpu_seconds,
-    basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
+    timezone, basis IS DISTINCT FROM 'gpu_time' OR coalesce(jobs.n_gpus > 0, false) AS exposed
   FROM verdict JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
   WHERE jobs.end_at IS NOT NULL AND {_ENDED.where(selection)})
 """
@@ -65,7 +67,8 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     return store.frame(
         f"""SELECT coalesce(state, 'unknown') AS state, count(*) AS n_attempts,
               CAST(sum({_GPU_SECONDS}) AS BIGINT) AS gpu_seconds
-            FROM jobs WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
+            FROM jobs JOIN clusters USING (cluster)
+            WHERE end_at IS NOT NULL AND {_ENDED.where(selection)}
             GROUP BY ALL ORDER BY n_attempts DESC, state""",
         selection.parameters,
     )
@@ -80,7 +83,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """
     return store.frame(
         f"""WITH {_chosen(selection)}
-            SELECT cause, domain, CAST(failed_at AS DATE) AS day, count(*) AS n_attempts,
+            SELECT cause, domain, CAST({local("failed_at")} AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
               count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
               count(*) FILTER (node_lost) AS n_lost,
@@ -258,7 +261,9 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
 def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Failures of nodes known without jobs: columns source, cause, subcause, day, n_failures."""
     return store.frame(
-        f"""SELECT source, cause, subcause, CAST(start_at AS DATE) AS day, count(*) AS n_failures
-            FROM node_failures WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
+        f"""SELECT source, cause, subcause, CAST({local("start_at")} AS DATE) AS day,
+              count(*) AS n_failures
+            FROM node_failures JOIN clusters USING (cluster)
+            WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )

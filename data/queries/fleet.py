@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter, equal
 from data.queries import schema
-from data.tables import tables
+from data.tables import dated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,15 +17,9 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _OF_DAY = Filter(columns=("cluster",), within="day")
-_DATED = [
-    (name, table.coverage, table.coverage.period)
-    for name, table in tables().items()
-    if table.coverage is not None and table.coverage.period is not None
-]
-"""Tables whose rows tell which period the records are of."""
 SOURCES = tuple(
     f"{name}.{source}" if source else name
-    for name, coverage, _ in sorted(_DATED, key=lambda dated: len(dated[1].sources))
+    for name, coverage, _ in sorted(dated(), key=lambda dated: len(dated[1].sources))
     for source in coverage.sources or ("",)
 )
 """Sources that a site can have read; one without a row is named as missing."""
@@ -49,11 +43,20 @@ def distinct(store: Store, column: str) -> list[str]:
     return [row[0] for row in rows]
 
 
+def zone(store: Store, cluster: str | None) -> str:
+    """The zone of a cluster, or of all clusters where they share one; else UTC."""
+    zones = store.rows(
+        f"SELECT DISTINCT timezone FROM clusters WHERE {equal(cluster=cluster)}",
+        {"cluster": cluster},
+    )
+    return str(zones[0][0]) if len(zones) == 1 else "UTC"
+
+
 def extent(store: Store) -> tuple[Any, Any]:
     """First and last time of any record with a time."""
     of_tables = " UNION ALL ".join(
         f"SELECT min({first}) AS first_at, max({last}) AS last_at FROM {name}"
-        for name, _, (first, last) in _DATED
+        for name, _, (first, last) in dated()
     )
     ((first, last),) = store.rows(f"SELECT min(first_at), max(last_at) FROM ({of_tables})")
     return first, last

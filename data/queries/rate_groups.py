@@ -17,6 +17,7 @@ from data.queries.exposure import (
     attempts_of,
     failures_of,
     job_failures,
+    local_day,
     node_days_of,
     node_failure_days,
     node_failures,
@@ -53,23 +54,23 @@ _GROUPS = {
     + " ELSE 'over 2 years' END",
 }
 
-_PIECES = f"""
+_PIECES = """
 piece AS (
   SELECT * EXCLUDE (first_day, last_day), first_day AS day, end_us - begin_us AS run_us
   FROM span WHERE first_day = last_day
   UNION ALL
-  SELECT * EXCLUDE (first_day, last_day),
-    least(end_us, (day + 1) * {DAY_US}) - greatest(begin_us, day * {DAY_US})
+  SELECT * EXCLUDE (first_day, last_day, from_us, until_us),
+    least(end_us, until_us) - greatest(begin_us, from_us)
   FROM (SELECT *, unnest(range(first_day, last_day + 1)) AS day
-        FROM span WHERE first_day < last_day))
+        FROM span WHERE first_day < last_day) JOIN calendar_day USING (cluster, day))
 """
-"""Attempts split at midnight UTC; what ran on one day goes round unnest, which costs most."""
+"""Attempts split at midnight; what ran on one day goes round unnest, which costs most."""
 
 _SPELLS = f"""
-seen AS (SELECT *, epoch_us(first_seen_at) // {DAY_US} AS seen_day,
+seen AS (SELECT nodes.*, {local_day("first_seen_at")} AS seen_day,
            row_number() OVER (
              PARTITION BY cluster, node ORDER BY first_seen_at NULLS FIRST) AS place
-         FROM nodes WHERE node IS NOT NULL),
+         FROM nodes JOIN clusters USING (cluster) WHERE node IS NOT NULL),
 spell AS (SELECT cluster, node, rack, source,
             CASE WHEN source = 'inventory' THEN seen_day END AS installed_day,
             CASE WHEN place = 1 THEN -1000000 ELSE seen_day END AS from_day,
@@ -87,9 +88,10 @@ def groups(store: Store, selection: Selection, by: RateGroup) -> pd.DataFrame:
     tells clusters apart, nor of which node a failure is that has no cause. Clusters of unknown
     exposure are left out by week and partition where that of others is known.
 
-    A week is named by its Monday (UTC). Failures of no known node, time of no named node, nodes
-    of no known rack and nodes whose installation is not known form the group `unknown`, and so
-    does what belongs to no partition. An exposure that is not known is NaN.
+    A week is named by its Monday. Days are those of each cluster's zone. Failures of no
+    known node, time of no named node, nodes of no known rack and nodes whose installation is not
+    known form the group `unknown`, and so does what belongs to no partition. An exposure that is
+    not known is NaN.
     """
     selection = counted(store, selection)
     if by in ("rack", "node_age"):
@@ -158,13 +160,13 @@ def _failures(store: Store, selection: Selection, by: NodeGrouping) -> pd.DataFr
     frame = store.frame(
         f"""WITH {failures_of(selection)}, {_SPELLS},
             event AS (
-              SELECT cluster, node, failed_at FROM failure
-              UNION ALL SELECT cluster, node, start_at FROM node_failures
-              WHERE {node_failures_of(selection)}),
-            dated AS (SELECT *, CAST(failed_at AS DATE) - DATE '1970-01-01' AS day FROM event)
+              SELECT cluster, node, {local_day("failed_at")} AS day FROM failure
+              UNION ALL SELECT cluster, node, {local_day("start_at")}
+              FROM node_failures JOIN clusters USING (cluster)
+              WHERE {node_failures_of(selection)})
             SELECT day, {_GROUPS[by]} AS "group"
-            FROM dated LEFT JOIN spell ON dated.cluster = spell.cluster
-              AND dated.node = spell.node AND day >= from_day AND day < until_day
+            FROM event LEFT JOIN spell ON event.cluster = spell.cluster
+              AND event.node = spell.node AND day >= from_day AND day < until_day
             ORDER BY ALL""",
         selection.parameters,
     )
@@ -240,7 +242,7 @@ def _as_day(days: pd.Series) -> pd.Series:
 
 
 def _week(frame: pd.DataFrame) -> pd.Series:
-    """Date of the Monday (UTC) on or before each day."""
+    """Date of the Monday on or before each day."""
     day = frame["day"]
     monday: pd.Series = day - pd.to_timedelta(day.dt.dayofweek, unit="D")
     name: pd.Series = monday.dt.strftime("%Y-%m-%d")

@@ -208,17 +208,16 @@ def _first_days_of_incidents(failures: Columns) -> Columns:
     Where no incident is known, failures of one node within one hour are one.
     """
     hours = failures["failed_at"].astype("datetime64[h]").astype(np.int64)
-    names = ("cluster", "incident_id", "node", "key")
-    days: dict[tuple[str, Any], int] = {}
-    for cluster, incident, node, key, hour in zip(
+    names = ("cluster", "incident_id", "node", "key", "day")
+    days: dict[tuple[str, Any], Any] = {}
+    for cluster, incident, node, key, day, hour in zip(
         *(failures[name].tolist() for name in names), hours.tolist(), strict=True
     ):
         item = incident or (node or key, hour)
-        days[cluster, item] = min(hour // 24, days.get((cluster, item), hour // 24))
-    first = np.array(list(days.values()), np.int64).astype("datetime64[D]")
+        days[cluster, item] = min(day, days.get((cluster, item), day))
     return {
         "cluster": np.array([cluster for cluster, _ in days], dtype=object),
-        "day": first.astype("datetime64[us]"),
+        "day": np.array(list(days.values()), dtype="datetime64[us]"),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics.frames import FAILURE_DEFINITIONS
 from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
-from data.queries.exposure import in_the_rate, midnight, node_failures, of_size, runs
+from data.queries.exposure import dates, in_the_rate, local_day, node_failures, of_size, runs
 from data.queries.exposure import node_failure_days as node_days
 from data.queries.reliability import EXPOSURE, together
 from data.said import VERDICTS
@@ -42,7 +42,7 @@ def judged_days(store: Store, selection: Selection) -> Columns:
         f"""WITH {VERDICTS},
             judged AS (SELECT cluster, attempt_key, {flags} FROM verdict
                        WHERE {" OR ".join(_COUNTS.values())})
-            SELECT cluster, CAST(end_at AS DATE) - DATE '1970-01-01' AS day, {counts}
+            SELECT cluster, {local_day("end_at")} AS day, {counts}
             FROM judged JOIN jobs USING (cluster, attempt_key) JOIN clusters USING (cluster)
             WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
@@ -51,7 +51,7 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     one, none = (fill(len(nodes["day"]), dtype=np.int64) for fill in (np.ones, np.zeros))
     logged = {name: one if name in FAILURE_DEFINITIONS else none for name in _COUNTS}
     names = ("cluster", "day", *_COUNTS)
-    return together(names, {**judged, "day": midnight(judged["day"])}, {**nodes, **logged})
+    return together(names, {**judged, "day": dates(judged["day"])}, {**nodes, **logged})
 
 
 def exposure_days(store: Store, selection: Selection) -> Columns:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.tables import dated
+
 if TYPE_CHECKING:
     import duckdb
 
     from data.stages import Context
 
-READS = ("jobs", "nodes", "node_events", "node_failures", "health_events")
+READS = ("nodes", *(name for name, *_ in dated()))
 WRITES = ("clusters",)
 CARRIES = ("clusters",)
 INPUTS = ("site.clusters",)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.tables import dated, tables
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -11,12 +13,16 @@ if TYPE_CHECKING:
 
 
 _SPELLS = {
+    name: (f"min({first}), max({last})", "unknown")
+    for name, _, (first, last) in dated()
+    if "node_written" in tables()[name].columns
+} | {
     "job_nodes": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
     "node_events": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
     "node_failures": ("min(start_at), max(coalesce(end_at, start_at))", "compute"),
-    "health_events": ("min(observed_at), max(observed_at)", "unknown"),
 }
-"""When each table that names nodes saw one first and last, and what it says the host is."""
+"""When each table that names nodes saw one first and last, and what it says the host is: unknown
+where neither the scheduler nor a failure log speaks."""
 READS = (*_SPELLS, "nodes")
 WRITES = ("nodes",)
 CARRIES = ("nodes",)

@@ -34,7 +34,7 @@ _STREAMS = (
     *("causes", "jobs", "health", "tickets", "logs", "training", "traces"),
 )
 """What draws by chance, each from its own stream: a change to one leaves the others alone.
-A new one stands last."""
+Further tables draw from one of their own name."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Played:
     nodes: Fleet
     planned: PlannedOutages
     chance: Mapping[str, np.random.Generator]
-    """By the names of `_STREAMS`."""
+    """By the names of `_STREAMS` and of tables."""
 
     @cached_property
     def keys(self) -> pa.Array:
@@ -134,8 +134,7 @@ def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: Non
     >>> sum(demo.truth.ledger.values()) == DemoSpec.of(n_jobs=500, n_nodes=64).capacity_gpu_s
     True
     """
-    seeds = np.random.SeedSequence(spec.seed).spawn(len(_STREAMS))
-    streams = dict(zip(_STREAMS, map(np.random.default_rng, seeds), strict=True))
+    streams = _streams(spec.seed)
     progress(f"generating {spec.n_jobs} jobs on {spec.n_nodes} nodes over {spec.days:g} days")
     jobs = workload(spec, streams["workload"])
     nodes = fleet(spec, streams["fleet"])
@@ -152,6 +151,13 @@ def demo_cluster(spec: DemoSpec, progress: Callable[[str], None] = lambda _: Non
         for name, rows in ((name, write(demo)) for name, write in _writers().items())
     }
     return DemoCluster(written, demo.traces, demo.truth)
+
+
+def _streams(seed: int) -> dict[str, np.random.Generator]:
+    """Chance, by the names of `_STREAMS` and of tables."""
+    seeds = {name: np.random.SeedSequence([seed, *name.encode()]) for name in tables()}
+    seeds |= zip(_STREAMS, np.random.SeedSequence(seed).spawn(len(_STREAMS)), strict=True)
+    return {name: np.random.default_rng(each) for name, each in seeds.items()}
 
 
 def _writers() -> dict[str, Callable[[Played], pa.Table]]:

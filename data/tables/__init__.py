@@ -12,7 +12,17 @@ from pkgutil import iter_modules
 
 from data.tables.table import Column, Coverage, People, Records, Table
 
-__all__ = ["Column", "Coverage", "People", "Records", "Table", "people", "records", "tables"]
+__all__ = [
+    "Column",
+    "Coverage",
+    "People",
+    "Records",
+    "Table",
+    "dated",
+    "people",
+    "records",
+    "tables",
+]
 
 
 @cache
@@ -30,6 +40,15 @@ def tables() -> dict[str, Table]:
 def records() -> dict[str, Records]:
     """The tables into which records are merged, by name."""
     return {name: table for name, table in tables().items() if isinstance(table, Records)}
+
+
+def dated() -> list[tuple[str, Coverage, tuple[str, str]]]:
+    """The tables whose rows tell which period the records are of, with first and last time."""
+    return [
+        (name, table.coverage, table.coverage.period)
+        for name, table in tables().items()
+        if table.coverage is not None and table.coverage.period is not None
+    ]
 
 
 def people() -> dict[str, People]:

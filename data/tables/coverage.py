@@ -8,7 +8,7 @@ COVERAGE = Table(
     {
         "cluster": varchar("name of the cluster"),
         "source": varchar(
-            "jobs, node_events, node_failures, tickets, job_logs, or health_events.<source>"
+            "table of the records; where it holds those of several sources, <table>.<source>"
         ),
         "day": date("day in UTC; NULL for rows without a time"),
         "n_rows": bigint("rows of the source on that day"),

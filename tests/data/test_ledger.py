@@ -12,6 +12,8 @@ import pytest
 from app import actions
 from app.answers.efficiency import ettr, ledger
 from app.answers.efficiency import run as run_answer
+from app.answers.failures import verdicts
+from app.ask import of_store
 from data.filters import Selection
 from data.publish import writer
 from data.queries import efficiency
@@ -223,6 +225,28 @@ def test_records_that_begin_in_the_middle_count_from_their_first_end(tmp_path: P
     assert found == {"productive": 16 * 8, "idle": (36 - 16) * 8}
 
 
+def test_records_that_begin_with_long_jobs_keep_their_first_hours(tmp_path: Path) -> None:
+    """A day of jobs that last ten hours: before the first end none could have been missed."""
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[job("1", 0, 10), job("2", 0, 11, node_list="n2"), job("3", 10, 20),
+              job("4", 11, 21, node_list="n2"), job("5", 20, 24)],
+    )  # fmt: skip
+    assert hours(store) == {"productive": (10 + 11 + 10 + 10 + 4) * 8, "idle": 3 * 8}
+
+
+def test_records_that_begin_among_short_jobs_count_from_their_first_end(tmp_path: Path) -> None:
+    """Jobs that last an hour, nine in ten: of those before the first end only the long are listed."""
+    short = [job(f"s{n}", n, n + 1, node_list="n2") for n in range(10, 19)]
+    store = store_of(
+        tmp_path,
+        nodes=inventory("n1", "n2"),
+        jobs=[job("1", 0, 10), job("2", 2, 12, node_list="n2"), *short, job("3", 12, 22)],
+    )
+    assert sum(hours(store).values()) == 12 * 2 * 8
+
+
 def test_a_running_job_holds_its_gpus_until_the_records_end(tmp_path: Path) -> None:
     store = store_of(
         tmp_path,
@@ -230,6 +254,29 @@ def test_a_running_job_holds_its_gpus_until_the_records_end(tmp_path: Path) -> N
         jobs=[job("1", 0, 0.5), job("2", 1, None, state="RUNNING", elapsed_s=4 * 3600)],
     )
     assert hours(store) == {"productive": 36.0, "idle": 4.0}
+
+
+def test_a_node_listed_twice_is_one_node(tmp_path: Path) -> None:
+    """The second inventory found it with four GPUs, in another rack; the first never ended."""
+    (row,) = inventory("n1")
+    found = row | {"first_seen_at": DAY + 6 * HOUR, "gpus": 4, "rack": "r2"}
+    store = store_of(
+        tmp_path,
+        nodes=[found, row, *inventory("n2")],
+        jobs=[job("1", 0, 0.5, node_list="n2"), job("2", 10, 11, node_list="n2")],
+    )
+    assert hours(store) == {"productive": 12.0, "idle": 6 * 8 + 5 * 4 + 11 * 8 - 12}
+
+
+def test_a_node_that_came_back_counts_in_neither_of_its_rows_between_them(tmp_path: Path) -> None:
+    (row,) = inventory("n1", until=2)
+    back = row | {"first_seen_at": DAY + 8 * HOUR, "last_seen_at": DAY + 24 * HOUR}
+    store = store_of(
+        tmp_path,
+        nodes=[row, back],
+        jobs=[job("1", 0, 0.5), job("2", 8, 12)],
+    )
+    assert hours(store) == {"productive": 4.5 * 8, "idle": 1.5 * 8}
 
 
 def test_jobs_that_hold_more_than_the_nodes_known_are_said(tmp_path: Path) -> None:
@@ -256,7 +303,6 @@ def test_notes_are_about_the_clusters_and_days_of_the_selection(tmp_path: Path) 
 
     everything = said()
     assert "2 failed attempts have no known cause" in everything
-    assert "of cpu: records of its jobs state no GPUs" in everything
     assert "of dark: no job of it was recorded" in everything
     second = said(cluster="a", from_at=DAY + 24 * HOUR, to_at=DAY + 48 * HOUR)
     assert "1 failed attempt has no known cause" in second
@@ -485,4 +531,31 @@ def test_a_store_without_gpu_time_has_an_unknown_ledger_and_says_why(tmp_path: P
     assert not found.known
     assert found.total_gpu_hours is found.rule_first_order_gpu_hours is None
     assert {each.gpu_hours.value for each in found.buckets} == {None}
-    assert any("No GPU-time is known of cpu" in each for each in found.notes)
+    said = ledger.answer(of_store(store), ALL)
+    assert said.sentence.startswith("No job of cpu states GPUs: time is counted in node-hours")
+    assert "5.00 in this selection" in said.sentence
+    assert (said.record["node_hours"], said.record["total_gpu_seconds"]) == ({"cpu": 5.0}, None)
+    assert {each["gpu_seconds"] for each in said.record["buckets"]} == {None}
+    got = ettr.answer(of_store(store), ALL)
+    assert got.sentence.endswith("what runs got out of them is not known.")
+    assert got.record["node_hours"] == {"cpu": 5.0}
+    held = verdicts.summarised(store, ALL).by_state
+    assert [each.gpu_hours for each in held] == [None]
+    cost = ledger.lost_to_failures(ledger.if_built(store, ALL), ALL)
+    assert (cost.value, cost.basis) == ("unknown", "no GPU-hour is known")
+
+
+def test_node_hours_are_told_beside_the_gpu_hours_of_other_clusters(tmp_path: Path) -> None:
+    """Also of an attempt that goes on, and only of those that the filters choose."""
+    store = store_of(
+        tmp_path,
+        jobs=[job("1", 0, 5), job("2", 0, 3, cluster="cpu", n_gpus=None, n_nodes=2),
+              job("3", 3, None, cluster="cpu", n_gpus=None), job("4", 4, 5, cluster="cpu", n_gpus=0)],
+    )  # fmt: skip
+    said = ledger.answer(of_store(store), ALL)
+    assert said.record["total_gpu_hours"] == 40.0
+    assert said.record["node_hours"] == {"cpu": 9.0}
+    assert sum("No job of cpu states GPUs" in each for each in said.notes) == 1
+    alone = ledger.answer(of_store(store), Selection(cluster="a"))
+    assert not any("node-hours" in each for each in alone.notes)
+    assert alone.record["node_hours"] == {}

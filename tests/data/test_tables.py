@@ -40,6 +40,12 @@ def test_the_columns_that_other_facts_name_are_there(name: str) -> None:
     assert named <= table.columns.keys()
 
 
+def test_records_of_a_node_by_name_can_be_told_apart_in_time() -> None:
+    keyed = [rule for rule in records().values() if "node" in rule.key]
+    assert keyed
+    assert all(rule.later is not None for rule in keyed)
+
+
 @pytest.mark.parametrize("name", [name for name, table in tables().items() if table.time])
 def test_the_time_of_a_row_is_a_timestamp(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     table = tables()[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 _PROGRESS_WORDS = re.compile(
-    r"\b(?:step|steps|iter|iters|iteration|iterations|epoch|batch|global_step|loss|it/s|s/it)\b"
+    r"\b(?:step|steps|timestep|time step|iter|iters|iteration|iterations|epoch|batch|global_step)\b"
+    r"|\b(?:loss|it/s|s/it)\b"
     r"|\b(?:tokens|samples|examples)/s"
     r"|\bsav(?:ed|ing) (?:a |the )?(?:\w+ )?(?:checkpoint|model|state)"
 )
@@ -24,6 +26,14 @@ _EXIT_0 = re.compile(_EXIT.pattern + r"\W{0,3}0\b(?!:[1-9])", re.IGNORECASE)
 _FAILED_STATE = re.compile(r"\b(?:OUT_OF_MEMORY|NODE_FAIL|TIMEOUT|FAILED|CANCELLED|BOOT_FAIL)\b")
 _MERELY_OVER = re.compile(
     r"\b(?:job|run|script|program|task|process|pipeline)\b.{0,30}\b(?:exited|ended|done)\.?\s*$"
+)
+
+
+_OFTEN = 4
+"""Lines that differ in digits alone from which on they show that a program goes on."""
+_NO_PROGRESS = re.compile(
+    r"^\s*(?:file \"|\[?<?frame|#)|nccl info|abort|destroy|terminat|kill|clos|exit"
+    r"|wait|retr|attempt|backtrace|signal|gpu-|uuid|channel|\bmib\b|loading|queued|driver|version|kernel"
 )
 
 
@@ -43,9 +53,13 @@ class Course:
         self._ends = [*sorted(starts)[1:], len(lines)]
         self._speaking = sorted(speaking)
         kinds = set(templates)
-        moving = {kind for kind in kinds if _shows_progress(kind)}
-        ending = {kind for kind in kinds if _shows_end(kind)}
         silent = [index for index in range(len(lines)) if index not in speaking]
+        often = Counter(templates[index] for index in silent)
+        moving = {
+            kind for kind in kinds
+            if _shows_progress(kind) or (often[kind] >= _OFTEN and _may_repeat(kind))
+        }  # fmt: skip
+        ending = {kind for kind in kinds if _shows_end(kind)}
         self._progress = [
             index
             for index in silent
@@ -92,6 +106,12 @@ class Course:
 @lru_cache(maxsize=100_000)
 def _shows_progress(template: str) -> bool:
     return _PROGRESS_WORDS.search(template) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _may_repeat(template: str) -> bool:
+    """Whether a line that a job writes again and again may show that it goes on."""
+    return _NO_PROGRESS.search(template) is None
 
 
 @lru_cache(maxsize=100_000)

@@ -18,8 +18,16 @@ LEAST_CONFIDENCE = 0.4
 """Below it the cause is unknown, and what was found is an alternative."""
 _GPU_SYMPTOMS = frozenset({"cuda_oom", "cuda_error", "illegal_memory_access", "gpu_unavailable",
                            "nccl_error", "nvlink", "system_service"})  # fmt: skip
+_OWN_DEATHS = _GPU_SYMPTOMS - {"nccl_error"} | {"host_oom", "program_crash", "model_loading"}
+_LINKS = frozenset({"ib_link", "ethernet_link", "network", "nic"})
+_OF_FILES = frozenset({"file_not_found", "os_error", "import_error", "permission_denied"})
+_OF_DISKS = frozenset({"filesystem_mount", "disk"})
+_UNANSWERED = re.compile(r"refused|reset|disconnected|max retries|connection attempts", re.I)
 _STRONG_CASCADE, _SPECIFIC = 6, 8
 _WENT_ON = 3
+_NEAR = 6
+_LEAST_SPECIFIC = 2
+"""Of a line of which only its writer says that it is an error: it needs a death beside it."""
 """Lines of progress after which a line in passing no longer explains an exception."""
 _BY_TYPE = 6
 """Specificity of an exception whose type alone says what went wrong."""
@@ -45,6 +53,7 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     after which the job went on gives way to the exception that ended it. What came after the
     scheduler ended the job is aftermath.
     """
+    found = _without_mended(found)
     live = _without_survived([one for one in found if one.live])
     live = [one for one in live if not _is_merely_announced(one, live)]
     ended = _first(live, "end")
@@ -52,28 +61,39 @@ def first_cause(found: Sequence[Signal]) -> Finding | None:
     lead = _lead_of(before)
     root = _best_root(before)
     if ended is not None and lead is not None and _weaker_than_end(lead):
-        lead = None
+        died = any(one.role == "teardown" and lead.index <= one.index < ended.index for one in live)
+        lead = lead if died and ended.cause == "requeued" else None
     if root is not None and (ended is None or root.index < ended.index or lead is not None):
         return _root_or_lead(root, lead, found)
     if lead is not None:
         return _lead(lead, found)
     earlier = (one for one in before if ended is None or one.index < ended.index)
-    cascade = _first(earlier, "cascade")
-    if cascade is not None:
-        return _behind_cascade(cascade, found)
-    if ended is not None:
-        ends = [one for one in live if one.role == "end"]
+    ends = [one for one in live if one.role == "end"]
+    cascades = [one for one in earlier if one.role == "cascade"]
+    hung = any(one.cause == "nccl_timeout" for one in cascades)
+    if cascades and (hung or not ends):
+        return _behind_cascade(cascades[0], found)
+    if ends:
+        ends += [one for one in found if one.role == "end" and one.cause == "maintenance"]
         told = max(ends, key=lambda one: (one.meaning.specificity, -one.index))
         return Finding(told, told.meaning.confidence)
     return _weak(found)
 
 
 def _without_survived(live: list[Signal]) -> list[Signal]:
-    """What may have ended the job, without lines that its last exception shows it survived.
+    """What may have ended the job, without lines that its end shows it survived.
 
     An exception whose type explains itself, such as a KeyError, needs no hardware behind it; one
-    that leaves its cause open does not outweigh a specific line.
+    that leaves its cause open does not outweigh a specific line. A job that made progress until
+    the scheduler ended it had survived whatever came before that progress.
     """
+    ended = next((one for one in reversed(live) if one.role == "end"), None)
+    if ended is not None:
+        live = [
+            one for one in live
+            if one.index >= ended.index or one.role == "end"
+            or one.n_progress_after - ended.n_progress_after < _WENT_ON
+        ]  # fmt: skip
     fatal = [
         one for one in live
         if one.in_traceback and one.role in ("fault", "symptom")
@@ -82,6 +102,24 @@ def _without_survived(live: list[Signal]) -> list[Signal]:
     if not fatal:
         return live
     return [one for one in live if not any(_survived(one, last) for last in fatal)]
+
+
+def _without_mended(found: Sequence[Signal]) -> list[Signal]:
+    """Without what a later line says is well again, after which the job went on."""
+    last = {
+        _mended_with(one): one.index for one in found
+        if one.role == "mended" and (one.n_progress_after or one.file_end - one.index > _WENT_ON)
+    }  # fmt: skip
+    return [
+        one for one in found
+        if one.role != "mended"
+        and (one.in_traceback or one.index > last.get(_mended_with(one), -1))
+    ]  # fmt: skip
+
+
+def _mended_with(one: Signal) -> str:
+    """A cause, or that all links share."""
+    return "link" if one.cause in _LINKS else one.cause
 
 
 def _is_merely_announced(end: Signal, live: Sequence[Signal]) -> bool:
@@ -111,18 +149,57 @@ def _first(found: Iterable[Signal], *roles: str) -> Signal | None:
 
 
 def _lead_of(found: Sequence[Signal]) -> Signal | None:
-    """The first failure; what only sounds like hardware yields to one that names itself."""
+    """The first failure; what only sounds like hardware yields to one that names itself,
+    a refused connection to the exception of the program that should have answered.
+    """
     lead = _first(found, "fault", "symptom")
-    if lead is None or lead.role == "fault" or lead.in_traceback:
+    if lead is None or lead.role == "fault":
+        return lead
+    if lead.cause == "cuda_error":
+        return next((one for one in found if _is_finer(one, lead)), lead)
+    if lead.cause == "connection_error":
+        served = next((one for one in found if _died_of_itself(one)), None)
+        if served and _UNANSWERED.search(lead.line.text):
+            return served
+    if lead.cause == "ib_link":
+        return next((one for one in found if _ended_a_peer(one)), lead)
+    if lead.in_traceback:
         return lead
     vague = lead.meaning.specificity < _SPECIFIC and taxonomy().domain_of(lead.cause) == "hardware"
     return (_first(found, "fault") if vague else None) or lead
 
 
+def _died_of_itself(one: Signal) -> bool:
+    """Whether a process says why it ended, so that others no longer reach it."""
+    if one.role == "fault" and one.in_traceback:
+        return True
+    return one.role == "symptom" and one.cause in _OWN_DEATHS
+
+
+def _ended_a_peer(one: Signal) -> bool:
+    """Whether a process died of itself: its peers then meet a link that does not answer."""
+    return one.cause == "program_crash" or (one.role == "fault" and one.in_traceback)
+
+
+def _is_finer(one: Signal, lead: Signal) -> bool:
+    """Whether a line right after a CUDA error says which one it was."""
+    near = lead.index < one.index <= lead.index + _NEAR
+    return near and one.role in ("fault", "symptom") and one.cause in _GPU_SYMPTOMS - {lead.cause}
+
+
 def _best_root(found: Sequence[Signal]) -> Signal | None:
-    """The most specific root, of several the first."""
+    """The most specific root, of several the first; a driver's yields to the hardware's."""
     roots = [one for one in found if one.role == "root"]
-    return max(roots, key=lambda one: (one.meaning.specificity, -one.index), default=None)
+    hardware = [one for one in roots if taxonomy().domain_of(one.cause) == "hardware"]
+    best = max(roots, key=lambda one: (one.meaning.specificity, -one.index), default=None)
+    if best is not None and best.cause == "gpu_driver" and _coded(best) and hardware:
+        return max(hardware, key=lambda one: (one.meaning.specificity, -one.index))
+    return best
+
+
+def _coded(one: Signal) -> bool:
+    """Whether an XID alone says it."""
+    return "xid" in one.line.text.lower()
 
 
 def _weaker_than_end(lead: Signal) -> bool:
@@ -132,8 +209,12 @@ def _weaker_than_end(lead: Signal) -> bool:
 
 
 def _root_or_lead(root: Signal, lead: Signal | None, found: Sequence[Signal]) -> Finding:
-    """A fault that came before a root needs no root; anything else does."""
-    if lead is not None and lead.role == "fault" and lead.index < root.index:
+    """A fault that came before a root needs no root; anything else does.
+
+    A file that is not found needs one too: its file system may be lost.
+    """
+    unread = lead is not None and lead.cause in _OF_FILES and root.cause in _OF_DISKS
+    if lead is not None and lead.role == "fault" and lead.index < root.index and not unread:
         return _lead(lead, found)
     seen = _first(
         [one for one in found if one.index < root.index and one.live], "cascade", "symptom"
@@ -151,11 +232,25 @@ def _lead(lead: Signal, found: Sequence[Signal]) -> Finding:
         sign = _hardware_sign(found)
         if sign is not None:
             return Finding(sign, sign.meaning.confidence, lead)
-    if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS:
-        root = _best_root([one for one in found if one.passed])
+    if lead.cause in ("gpu_unavailable", "cuda_error"):
+        hidden = next((one for one in found if one.role == "sign" and _hides_gpus(one)), None)
+        if hidden is not None and hidden.index < lead.index:
+            return Finding(hidden, lead.meaning.confidence, lead)
+    if lead.role == "symptom" and lead.cause in _GPU_SYMPTOMS | {"node_lost"}:
+        root = _best_root([one for one in found if _lately(one)])
         if root is not None and taxonomy().domain_of(root.cause) == "hardware":
             return Finding(root, root.meaning.confidence * 0.75, lead)
     return Finding(lead, lead.meaning.confidence * (0.85 if _is_rivalled(lead, found) else 1))
+
+
+def _lately(one: Signal) -> bool:
+    """Whether the job went on after it, but not for hours."""
+    return one.passed and not one.hours_before
+
+
+def _hides_gpus(one: Signal) -> bool:
+    """Whether a script leaves its programs no GPU."""
+    return one.cause == "runtime_error"
 
 
 def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
@@ -167,7 +262,7 @@ def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
 
 def _behind_cascade(cascade: Signal, found: Sequence[Signal]) -> Finding:
     """What stands behind a cascade: a root passed long before, a sign; else nothing."""
-    root = _best_root([one for one in found if one.passed and one.role == "root"])
+    root = _best_root([one for one in found if _lately(one) and one.role == "root"])
     if root is not None:
         return Finding(root, root.meaning.confidence * 0.8, cascade)
     sign = _hardware_sign(found)
@@ -193,6 +288,11 @@ def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
 def _weak(found: Sequence[Signal]) -> Finding | None:
     """Signs and deaths alone: a cause only where the log also shows that the job died."""
     died = [one for one in found if one.role == "teardown" and one.live]
+    told = [one for one in died if one.meaning.specificity > _LEAST_SPECIFIC]
+    died = [
+        one for one in died
+        if one in told or (told and one.index < told[-1].index and not one.n_progress_after)
+    ]  # fmt: skip
     if not died:
         return None
     passed = [one for one in found if one.in_traceback and not one.live and one.role != "teardown"]

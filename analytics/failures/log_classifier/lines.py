@@ -12,7 +12,8 @@ _LONGEST, _LONGEST_RECORD = 4_000, 200_000
 """Characters of a line, and of a JSON record, that are looked at: half of them at its end, where
 an exception follows a bar of progress."""
 _MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "error", "exception", "exc_info",
-                 "stack_trace", "stack", "traceback", "py_callstack")  # fmt: skip
+                 "stack_trace", "stack", "traceback", "py_callstack", "exc", "err", "stderr",
+                 "detail", "reason")  # fmt: skip
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
 _RANK = r"(?:rank|default|local_rank|worker|proc)[ =:_]?\d+"
 
@@ -24,7 +25,7 @@ _PREFIX = re.compile(
       |\ {{0,5}}\d{{1,5}}:\ (?=\D|{_DATE}|{_CLOCK})|\ {{0,5}}\d{{1,5}}:(?=\s*$)      # srun --label
       |\[\d{{1,5}}(?:,(?:mpirank:)?\d+)?(?:,[\w-]+)?\](?:<std(?:err|out)>)?:?\ ?)  # mpirun
     |\((?:\w[\w.]*\ )?(?:pid|ip)=[^)]*\)\ ?                       # Ray
-    |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ ?  # also SGLang
+    |\[?{_DATE}[T ,]\ ?{_CLOCK}(?:(?:\ [A-Z]{{2}}\d+)+(?=\]))?\]?[:,]?\ {{0,2}}  # also SGLang
     |\[[A-Z][a-z]{{2}}\ \d\d,\ {_CLOCK}\]\ |\[NeMo\ (?P<nemo>[IWED])\ [^\]]*\]\ ?
     |\[?{_CLOCK}\]?[: ]\ ?
     |\[?(?:[A-Z][a-z]{{2}}\ )?[A-Z][a-z]{{2}}\ +\d{{1,2}}\           # syslog, dmesg -T
@@ -46,10 +47,13 @@ _PREFIX = re.compile(
     |[0-9a-f]{{6,}}\ \|\|\ ?                                        # Determined
     |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)|\ {{2,8}}\|\   # containers, groups
     |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
+    |[a-z][a-z0-9-]*\d[a-z0-9-]*\ {{1,2}}                        # a pod, without a sign after it
+      (?={_DATE}[T\ ]|[IWEF]\d{{4}}\ |Traceback|\ \ File|\ {{4}}|(?:\w+\.)*[A-Z]\w*Error\b)
     |[\w.-]+\[\d+\]:\ ?                                         # process[pid]:
     """,
     re.VERBOSE,
 )
+_SAYS_WARNING = re.compile(r"\S{0,40}\s?\bwarn(?:ing)?\b\s?[:>\]]", re.IGNORECASE)
 _LEVEL_GROUPS = ("level", "letter", "torch", "absl", "boxed", "barred", "padded", "nemo")
 _MOST_PREFIXES = 8
 
@@ -85,9 +89,14 @@ def cleaned(number: int, raw: str) -> list[Line]:
     """
     if len(raw) > (_LONGEST_RECORD if raw.startswith("{") else _LONGEST):
         raw = f"{raw[: _LONGEST // 2]}\n{raw[-_LONGEST // 2 :]}"
-    raw = _ANSI.sub("", raw) if "\x1b" in raw else raw
+    raw = without_colours(raw)
     parts = [part for part in re.split(r"[\r\n]", raw) if part.strip("\0 \t")] or [""]
     return [line for part in parts for line in _unwrapped(number, part.replace("\0", "").rstrip())]
+
+
+def without_colours(text: str) -> str:
+    """Text without the escape sequences of a terminal."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def _unwrapped(number: int, shown: str) -> list[Line]:
@@ -120,7 +129,10 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
         said = next((groups[name] for name in _LEVEL_GROUPS if groups[name]), None)
         level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
         place = found.end()
-    return text[place:].rstrip(), rank, level
+    text = text[place:].rstrip()
+    if level is None and _SAYS_WARNING.match(text):
+        level = "W"
+    return text, rank, level
 
 
 _LEVELS = frozenset(LEVELS.split("|")) | frozenset("IWEFD")

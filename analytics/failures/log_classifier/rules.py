@@ -9,6 +9,7 @@ cascade    what ranks write when another has failed: look behind it
 end        the scheduler or a person ended the job
 sign       an observation that matters only where the job failed
 teardown   what a job writes while it dies
+mended     what was broken works again
 
 Of several rules that match one line the most specific one counts, of equals the first.
 """
@@ -23,10 +24,10 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-ROLES = ("root", "fault", "symptom", "cascade", "end", "sign", "teardown")
+ROLES = ("root", "fault", "symptom", "cascade", "end", "sign", "teardown", "mended")
 _TABLES = ("gpu", "fabric", "host", "storage", "scheduler", "program")
 _PACKAGE = "analytics.failures.log_classifier"
-_ALWAYS = ("traceback", "error", "exception", "xid", "interrupt")
+_ALWAYS = ("traceback", "error", "exception", "xid", "interrupt", "fatal", "critical")
 """Words besides those of the rules that make a line worth a closer look."""
 _QUIET, _URL = "nccl info", "://"
 NO_DIGITS = str.maketrans("", "", "0123456789")

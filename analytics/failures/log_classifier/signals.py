@@ -10,8 +10,8 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from analytics.failures.log_classifier.course import Course
-from analytics.failures.log_classifier.lines import Line, cleaned
-from analytics.failures.log_classifier.quotation import shown_texts, spoken
+from analytics.failures.log_classifier.lines import Line, cleaned, without_colours
+from analytics.failures.log_classifier.quotation import Times, is_spoken_of, shown_texts, spoken
 from analytics.failures.log_classifier.rules import NO_DIGITS, Meaning, may_matter, rules
 from analytics.failures.log_classifier.tracebacks import (
     IGNORED,
@@ -37,8 +37,11 @@ _CODE = re.compile(
 )
 _SOON = 3
 _AGAIN = re.compile(
-    r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+", re.IGNORECASE
+    r"\bretry(?:ing)?\b|\btry(?:ing)? again\b|\battempt \d+ ?(?:/|of) ?\d+|\bfalling back\b"
+    r"|\b(?:(?:un|not )available|not installed|disabled|not found|missing), (?:using|skipping)\b",
+    re.IGNORECASE,
 )
+_EXITED = re.compile(r"\bexit(?:ed|s|ing)?\b|requeue|resubmit", re.IGNORECASE)
 _XID = re.compile(
     r"(?<![s-])xid(?:_errors?)?\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(?:errors?|codes?|events?|detected|number)?"
     r"\s*[:=#]?\s*(\d{1,3})\b",
@@ -48,7 +51,15 @@ _SXID = re.compile(r"sxid\b\s*(?:\([^)]*\))?\s*[:=#]?\s*(\d{5})\b", re.IGNORECAS
 _REPORTED = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d*:? SXid \(")
 _CLEANUP = frozenset({43, 45})  # the driver stops channels of a process that is gone
 _GPU_ALSO = (("gpu_fault", 0.3, "this XID comes from a defective GPU as well"),)
-ENOUGH_PROGRESS = 10
+_LEAST_MESSAGE = 12
+_OF_THE_SYSTEM = re.compile(
+    r"\b(?:slurm\w*|srun|nodes?|nccl|rccl|ib|mlx\S*|gpus?|drivers?|pmix|mount\w*|daemon|cuda|device"
+    r"|kernel|connect\w*|socket|server|service|timed? ?out|network|rank|worker|process|exit\w*)\b",
+    re.IGNORECASE,
+)
+_LEAST_SPECIFIC = 2
+"""Specificity of a line of which only its writer says that it is an error."""
+ENOUGH_PROGRESS = 6
 """Lines of progress after which what stands before them did not end the job."""
 
 
@@ -67,6 +78,8 @@ class Signal:
     """Lines of progress after it in its file."""
     file_end: int = 0
     """Index after the last line of its file."""
+    hours_before: bool = False
+    """Whether its time lies an hour or more before the last one of the log."""
 
     @property
     def cause(self) -> str:
@@ -88,7 +101,8 @@ class Signal:
     @property
     def passed(self) -> bool:
         """Whether the job made progress for long after it."""
-        return self.n_progress_after >= ENOUGH_PROGRESS
+        least = 1 if self.hours_before else ENOUGH_PROGRESS
+        return self.n_progress_after >= least
 
     @property
     def live(self) -> bool:
@@ -113,11 +127,13 @@ def signals(lines: Sequence[str], starts: Sequence[int] = (0,)) -> list[Signal]:
     speaking = {one.index for one in found}
     fatal = {one.index for one in found if _ends_a_program(one)}
     course = Course(lines, templates, speaking, fatal, starts=starts)
+    times = Times(lines)
     return [
         replace(
             one,
             n_progress_after=course.n_progress_after(one.index),
             file_end=course.end_of_file(one.index),
+            hours_before=times.is_hours_before_the_end(one.line.shown),
         )
         for one in found
         if not course.completed_after(one.index)
@@ -138,7 +154,7 @@ def telling_lines(lines: Sequence[str]) -> frozenset[str]:
 
 def _templates(lines: Sequence[str]) -> list[str]:
     """Lines in lower case without digits."""
-    templates = "\n".join(lines).lower().translate(NO_DIGITS).split("\n")
+    templates = without_colours("\n".join(lines)).lower().translate(NO_DIGITS).split("\n")
     if len(templates) != len(lines):  # a line break inside a line
         templates = [line.replace("\n", " ").lower().translate(NO_DIGITS) for line in lines]
     return templates
@@ -182,6 +198,7 @@ class _Reading:
 
     def __init__(self, lines: Sequence[str], found: Sequence[Sequence[Raised]]) -> None:
         self._lines = lines
+        self._times = Times(lines)
         self.chosen: dict[int, Raised] = {}
         """Exceptions that came first in their tracebacks, by index."""
         self._others: set[int] = set()
@@ -205,14 +222,22 @@ class _Reading:
                 continue
             if self._is_code(index, line.text) or self._is_ignored(index):
                 continue
-            meaning = _spoken_meaning(line)
+            meaning = _spoken_meaning(line) or _called_error(line)
             if meaning is None or (index in self._others and meaning.role != "root"):
                 continue
-            yield Signal(index, line, meaning, doubtful=_is_doubtful(line, meaning))
+            if self._times.is_past(line.shown):
+                continue
+            doubtful = _is_doubtful(line, meaning) or (
+                meaning.role == "symptom" and self._tried_again(index, 1)
+            )
+            yield Signal(index, line, meaning, doubtful=doubtful)
 
-    def _tried_again(self, index: int) -> bool:
-        """Whether the lines that follow an exception say that the program tries once more."""
-        following = " ".join(self._lines[index + 1 : index + 1 + _SOON])
+    def _tried_again(self, index: int, soon: int = _SOON) -> bool:
+        """Whether the lines that follow a failure say that the program does without it."""
+        near = self._lines[index + 1 : index + 1 + soon]
+        following = " ".join(line for line in near if not line.startswith("wandb"))
+        ended = _EXITED.search(following)
+        following = following[: ended.start()] if ended else following
         return bool(_AGAIN.search(following)) and not rules().given_up.search(following)
 
     def _is_ignored(self, index: int) -> bool:
@@ -232,10 +257,22 @@ def _spoken_meaning(line: Line) -> Meaning | None:
     meaning = _meaning(line.text)
     if meaning is None:
         return None
+    if taxonomy().domain_of(meaning.cause) == "hardware" and is_spoken_of(line.text):
+        return None
     said = spoken(line)
     if said == line.text or (said and exception_meaning(line.text) is not None):
         return meaning
     return _meaning(said) if said else None
+
+
+def _called_error(line: Line) -> Meaning | None:
+    """What a line says that its writer calls an error, in words that no rule knows."""
+    said = spoken(line)
+    if line.level not in ("E", "F", "C") or len(said) < _LEAST_MESSAGE:
+        return None
+    if _OF_THE_SYSTEM.search(said) or rules().harmless.search(said):
+        return None
+    return Meaning("runtime_error", "teardown", _LEAST_SPECIFIC, 0.45)
 
 
 def _meaning(text: str) -> Meaning | None:

@@ -33,6 +33,8 @@ _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱
 _OPEN_TYPES = frozenset(
     {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
 )
+_ASKS_FOR_GPUS = re.compile(r"(?:assert|if) .{0,40}\bcuda\.(?:is_available|device_count)\(\)")
+_LAST_CALL = 200
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
@@ -181,12 +183,15 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     """What type, message and frames say together."""
     python = rules().python
     kind, cause = python.roles.get(name, ("open", "python_exception"))
-    if kind == "fault":
-        return Meaning(cause, "fault", 6, 0.93)
     rule = rules().best(text)
+    if kind == "fault":
+        unread = cause == "import_error" and rule is not None and rule.cause == "filesystem_mount"
+        return rule if rule is not None and unread else Meaning(cause, "fault", 6, 0.93)
     least = {"typical": 8, "open": 4, "cascade": 7}[kind]
     if kind == "typical" and rule is not None and _is_quoted(rule.cause):
         rule = None
+    if kind == "typical" and rule is None and _ASKS_FOR_GPUS.search(frames[-_LAST_CALL:]):
+        rule = rules().best("cuda is not available")
     if rule is not None and rule.specificity >= least:
         return rule
     if kind == "typical":
@@ -198,6 +203,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
 
 def _is_quoted(cause: str) -> bool:
     """Whether no program raises a typical exception of this cause: its words are data."""
+    if cause == "gpu_unavailable":  # what a program asserts of its node
+        return False
     return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 
 

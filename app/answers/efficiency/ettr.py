@@ -14,15 +14,17 @@ from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
+from app.answers.efficiency import node_time
 from app.answers.reliability import detection, mttf
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import MTTF_MIN_GPUS
-from data.queries import efficiency
+from data.queries import efficiency, exposure
+from data.queries.clocks import zones
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -66,6 +68,7 @@ RECORDED = ("ettr", "of_these_runs", "median", "wait_hours", "mean_wait_hours",
 """Keys of the JSON."""
 GPUS = 16_384
 """Size of a job where no run is known."""
+GOT = "what runs got out of them"
 LISTED = 20
 """Runs that a terminal shows, those with most GPU-time."""
 _SPENT = {
@@ -91,7 +94,9 @@ def measured(
     notes = efficiency.ledger_notes(store)
     runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
     of_several = {"several_nodes": notes["several_nodes"]}
-    report = ettr_report(runs, notes=of_several, conf_level=conf_level, limit=limit)
+    report = ettr_report(
+        runs, notes=of_several, zones=zones(store), conf_level=conf_level, limit=limit
+    )
     if limit is None:
         return report
     named = efficiency.runs_named(store, report.by_run)
@@ -131,13 +136,14 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     """ETTR of all runs and of the median one, by size and week, and of each."""
     report = ask(measured, selection, conf_level=conf_level)
     expected = expected_by_size(report, ask(habits))
-    notes = (*report.notes, *detection.notes(ask(mttf.measured, selection), selection))
+    hours = ask(exposure.node_hours, selection)
+    notes = _notes(ask, selection, report, hours)
     return Answer(
-        sentence(report, selection.min_gpus),
+        sentence(report, selection.min_gpus, hours),
         headlines(report, selection) if report.n_runs else (),
         (by_size(report, expected), by_week(report), _listed(report.by_run.head(LISTED))),
         notes,
-        record=record(report, expected) | {"notes": notes},
+        record=record(report, expected) | {"node_hours": hours, "notes": notes},
         sheet=report.by_run,
     )
 
@@ -145,13 +151,14 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
 def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     """The same of the runs with most GPU-time, beside the ETTR to expect of them."""
     report = ask(measured, selection, limit=FEW)
+    hours = ask(exposure.node_hours, selection)
     if not report.n_runs:
-        return Answer(sentence(report, selection.min_gpus), blocks=(_missing(),))
+        return Answer(sentence(report, selection.min_gpus, hours), blocks=(_missing(),))
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
     taken, failures = ask(habits), ask(mttf.measured, selection)
     curve = expected_curve_of_runs(report, taken, failures.gpus_per_node)
     return Answer(
-        sentence(report, selection.min_gpus),
+        sentence(report, selection.min_gpus, hours),
         headlines(report, selection),
         (
             chart(report, curve),
@@ -159,13 +166,26 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             by_week(report),
             _listed(report.by_run, everything=everything),
         ),
-        (*report.notes, *detection.notes(failures, selection)),
+        _notes(ask, selection, report, hours),
     )
 
 
-def sentence(report: EttrReport, min_gpus: int) -> str:
+def _notes(
+    ask: Ask, selection: Selection, report: EttrReport, node_hours: Mapping[str, float]
+) -> tuple[str, ...]:
+    """What the ratio leaves out, takes for granted, and could not see."""
+    return (
+        *node_time.notes(node_hours, GOT),
+        *report.notes,
+        *detection.notes(ask(mttf.measured, selection), selection),
+    )
+
+
+def sentence(report: EttrReport, min_gpus: int, node_hours: Mapping[str, float]) -> str:
     """What did the runs get out of their time?"""
     of = f" of {min_gpus:,} GPUs and more" if min_gpus > 1 else ""
+    if report.ettr.value is None and node_hours:
+        return node_time.sentence(node_hours, GOT)
     if report.ettr.value is None:
         return f"No run{of} on several nodes is known in this selection."
     runs = f"{numbers.counted(report.n_runs, 'run')}{of}"

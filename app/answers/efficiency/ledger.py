@@ -10,6 +10,7 @@ from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
 from analytics.estimate import CONF_LEVEL
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
+from app.answers.efficiency import node_time
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
     behind,
@@ -21,7 +22,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
 from data.filters import Selection
-from data.queries import efficiency, fleet
+from data.queries import efficiency, exposure, fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 MIDNIGHT = time()
+WENT = "where they went"
 WITHOUT_CAUSE = {
     "lost_work": "no evidence of a cause",
     "lost_work_preempted": "not by a failure",
@@ -135,9 +137,13 @@ def is_built(ask: Ask) -> bool:
 def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
     """Where every GPU-hour went: buckets that add up, and lost work by cause."""
     ledger = ask(measured, selection, conf_level=conf_level)
-    parts: dict[str, Any] = {"record": record(ledger), "sheet": _sheet(ledger)}
+    node_hours = ask(exposure.node_hours, selection)
+    of_nodes = node_time.notes(node_hours, WENT)
+    notes = (*of_nodes, *ledger.notes)
+    record_ = record(ledger) | {"node_hours": node_hours, "notes": notes}
+    parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
     if not ledger.total_gpu_seconds:
-        nothing = "No GPU-hours are known in this selection."
+        nothing = "".join(of_nodes) or "No GPU-hours are known in this selection."
         return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
     return Answer(
         sentence(ledger),
@@ -147,7 +153,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
             by_bucket(ledger, selection),
             by_cause(ledger, selection, ask(cause_titles)),
         ),
-        (*_of_selection(ledger, selection), *ledger.notes, *_untraced(ledger)),
+        (*_of_selection(ledger, selection), *notes, *_untraced(ledger)),
         tuple(_meanings()),
         **parts,
     )
@@ -231,6 +237,8 @@ def _of_bucket(
 def _basis(bucket: Bucket) -> str:
     """The interval and n of an estimate; the share of what records fix."""
     hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
+    if hours.value is None:
+        return "no GPU-hour is known"
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
@@ -369,7 +377,7 @@ def record(ledger: GoodputLedger) -> dict[str, Any]:
     return {
         "definition": DEFINITION,
         "total_gpu_hours": ledger.total_gpu_hours,
-        "total_gpu_seconds": ledger.total_gpu_seconds,
+        "total_gpu_seconds": ledger.total_gpu_seconds if ledger.known else None,
         "buckets": [_bucket(each) for each in ledger.buckets],
         "runtime_goodput": ledger.runtime_goodput,
         "losses": ledger.losses,
@@ -394,7 +402,7 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
         "conf_level": bucket.gpu_hours.conf_level,
         "basis": _rests_on(bucket),
         "n": bucket.gpu_hours.n,
-        "gpu_seconds": bucket.gpu_seconds,
+        "gpu_seconds": None if bucket.gpu_hours.value is None else bucket.gpu_seconds,
         "estimated": bucket.kind.estimated,
         "cost": bucket.cost,
         "goodput_term": bucket.kind.goodput_term,
@@ -453,8 +461,8 @@ def _missing(ask: Ask, selection: Selection) -> Missing:
         return Missing(
             "ledger",
             "No attempt says how many GPUs it had.",
-            "The ledger divides GPU-hours, and there are none to divide. With AllocTRES in the "
-            "export the same records fill it:",
+            "The ledger divides GPU-hours, and there are none to divide. Where jobs have GPUs, the "
+            "same records with AllocTRES fill it:",
             EXPORT,
         )
     return Missing(

@@ -25,6 +25,7 @@ from app.answers.content import (
 )
 from app.answers.efficiency import ledger
 from app.answers.failures.taxonomy import taxonomy
+from app.answers.reliability import detection, mttf
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
@@ -180,15 +181,27 @@ def answer(
             by_cause(summary),
         )
     first = summary.costliest
-    record = {"definition": DEFINITION, **vars(summary), "costliest_cause": first and first.cause}
+    notes = _notes(ask, selection)
+    record = {
+        "definition": DEFINITION,
+        **vars(summary),
+        "costliest_cause": first and first.cause,
+    }
     return Answer(
         said,
         headlines(summary, choice, ask(ledger.if_built, selection, conf_level=conf_level)),
         blocks,
-        (logged,) if logged else (),
-        record=record,
+        notes,
+        record=record | {"notes": notes},
         sheet=Sheet(tuple(record), [tuple(record.values())]),
     )
+
+
+def _notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
+    """What is no incident here: failures known without jobs, and what was not collected."""
+    logged = not_derived(ask, selection)
+    missing = detection.not_collected(ask(mttf.measured, selection))
+    return (logged, *missing) if logged else missing
 
 
 def not_derived(ask: Ask, selection: Selection) -> str:
@@ -401,11 +414,10 @@ def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: in
     evidence = ask(incident_queries.evidence_rows, frame["incident_id"].tolist())
     for row in evidence.to_dict("records"):
         members.setdefault(row.pop("incident_id"), []).append(row)
-    logged = not_derived(ask, selection)
     return Answer(
         "",
         blocks=(_table(frame),),
-        notes=(logged,) if logged else (),
+        notes=_notes(ask, selection),
         record=[
             record(row) | {"evidence": members.get(row["incident_id"], [])}
             for row in frame.to_dict("records")

@@ -8,6 +8,7 @@ from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.efficiency import ledger
 from app.answers.failures import trust, verdicts
+from app.answers.reliability import detection, mttf
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 
@@ -64,15 +65,22 @@ def answer(
             by_state(summary),
             trust.by_size(chance),
         )
+    missing = notes(ask, selection)
     return Answer(
         sentence(summary),
         headlines(summary, selection, cost) if summary.n_ended else (),
         blocks,
+        missing,
         record={"definition": selection.definition}
         | record(summary, cost)
-        | {"misattribution_by_size": chance},
+        | {"misattribution_by_size": chance, "notes": missing},
         sheet=_sheet(summary, cost),
     )
+
+
+def notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
+    """What was not collected, so that its failures are missing or have no known cause."""
+    return detection.not_collected(ask(mttf.measured, selection))
 
 
 def sentence(summary: FailureSummary) -> str:
@@ -192,7 +200,7 @@ def by_week(
     """Rates of the chosen domains week by week, or what can be chosen instead."""
     if not summary.n_failed_of(shown):
         return _none_of(summary, shown)
-    period = (selection.from_at, selection.to_at)
+    period = summary.on_clocks(selection.from_at), summary.on_clocks(selection.to_at)
     known = summary.exposure_node_days is not None
     what = "Failed attempts per 1,000 node-days" if known else "Failed attempts"
     return Chart(

@@ -13,6 +13,7 @@ from app.answers.content import Answer, Part, Table
 from app.answers.failures.taxonomy import taxonomy
 from app.ask import EVERYTHING
 from data.queries import failures as failure_queries
+from data.queries import fleet as fleet_queries
 from data.queries import reliability as reliability_queries
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ def summarised(store: Store, selection: Selection, *, conf_level: float = 0.90) 
     known = taxonomy(store)
     logged = verdicts_of_labels(failure_queries.logged_by_cause(store, selection), known)
     by_cause = failure_queries.by_cause(store, selection)
-    return failure_summary(
+    summary = failure_summary(
         failure_queries.by_state(store, selection),
         pd.concat([by_cause, logged], ignore_index=True) if len(logged) else by_cause,
         exposure,
         causes=known.causes,
         conf_level=conf_level,
     )
+    return replace(summary, timezone=fleet_queries.zone(store, selection.cluster))
 
 
 def answer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
+from zoneinfo import ZoneInfo
 
 from data.errors import DataError
 from data.queries import fleet
@@ -42,8 +43,12 @@ def choices(store: Store) -> Choices:
     )
 
 
-def last_whole(store: Store, span: Literal["week", "month"]) -> tuple[datetime, datetime]:
-    """The last week (from Monday) or month in UTC whose end the records have reached.
+def last_whole(
+    store: Store, span: Literal["week", "month"], cluster: str | None
+) -> tuple[datetime, datetime]:
+    """The last week (from Monday) or month whose end the records have reached.
+
+    It is one of the cluster's zone, or of that which all clusters share; else of UTC.
 
     Raises
     ------
@@ -53,9 +58,11 @@ def last_whole(store: Store, span: Literal["week", "month"]) -> tuple[datetime, 
     _, last_at = fleet.extent(store)
     if last_at is None:
         raise DataError("no record of the store has a time: read a source first, or give --from")
-    day = last_at.astimezone(UTC).date()
+    zone = ZoneInfo(fleet.zone(store, cluster))
+    day = last_at.astimezone(zone).date()
     end = day.replace(day=1) if span == "month" else day - timedelta(days=day.weekday())
     before = end - timedelta(days=1)
     begin = before.replace(day=1) if span == "month" else end - timedelta(days=7)
-    midnight = time(tzinfo=UTC)
-    return datetime.combine(begin, midnight), datetime.combine(end, midnight)
+    midnights = (datetime.combine(each, time(tzinfo=zone)) for each in (begin, end))
+    from_at, to_at = (midnight.astimezone(UTC) for midnight in midnights)
+    return from_at, to_at

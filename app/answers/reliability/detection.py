@@ -55,6 +55,12 @@ def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
     )
 
 
+def not_collected(report: MttfReport) -> tuple[str, ...]:
+    """What was not collected, where no rate of the page is a range for its sake."""
+    seen = () if report.detection is None else _seen(report.detection, of_rate=False)
+    return (*seen, *_records_missing(report))
+
+
 def rate_in_words(report: MttfReport) -> str:
     """How often the fleet fails, where its failures could be seen in part or not at all.
 
@@ -144,15 +150,15 @@ def _sizes_counted(report: MttfReport, selection: Selection) -> Iterator[str]:
         yield f"No job of {least:,} GPUs or more ran: the rate counts jobs of all sizes."
 
 
-def _seen(found: Detection) -> Iterator[str]:
+def _seen(found: Detection, *, of_rate: bool = True) -> Iterator[str]:
     """When no failure beyond the scheduler's own states could be seen, and what that means."""
-    share = found.share
+    share, unexplained = found.share, _open(found) if of_rate else _open_then(found)
     if share is None or not (found.missed or share < 1.0):
         return
     if not found.sources:
         yield (
             "Accounting alone: no health event, node event or job log was collected, so only lost "
-            f"nodes (NODE_FAIL) could be seen as failures of the infrastructure. {_open(found)}"
+            f"nodes (NODE_FAIL) could be seen as failures of the infrastructure. {unexplained}"
             f"{EVIDENCE}"
         )
         return
@@ -164,20 +170,25 @@ def _seen(found: Detection) -> Iterator[str]:
     if found.scope != "all":
         yield (
             f"Failures could be seen during {_part(found)}: at other times no health event, node "
-            f"event or job log was collected. {_open(found)}{EVIDENCE}"
+            f"event or job log was collected. {unexplained}{EVIDENCE}"
         )
 
 
 def _open(found: Detection) -> str:
     """How many failures of then have no known cause, and what the rate does about them."""
+    many = f"{_attempts(found.missed)} no known cause"
     if not found.missed:
         return ""
-    many = f"{_attempts(found.missed)} no known cause"
     if found.scope == "detectable":
         return f"{many} then: the rate is that of the time in which failures could be seen. "
     if found.scope == "range":
         return f"{many}: the interval reaches from none to all of them. "
-    return f"{many} then. "
+    return _open_then(found)
+
+
+def _open_then(found: Detection) -> str:
+    """How many failures of then have no known cause."""
+    return f"{_attempts(found.missed)} no known cause then. " if found.missed else ""
 
 
 def _records_missing(report: MttfReport) -> Iterator[str]:

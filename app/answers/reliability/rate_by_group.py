@@ -30,7 +30,7 @@ ALL_EXPOSURE = (
     "All exposure counts here, also that during which no failure could be seen: too low a rate."
 )
 TITLES: dict[RateGroup, str] = {
-    "week": "Week beginning (UTC)", "partition": "Partition", "rack": "Rack",
+    "week": "Week beginning (Monday)", "partition": "Partition", "rack": "Rack",
     "node_age": "Age of the node",
 }  # fmt: skip
 

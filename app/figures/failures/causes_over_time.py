@@ -64,7 +64,7 @@ def figure(
     _add_gaps(chart, causes.total, rates=exposure_known, mode=mode)
     _add_names(chart, causes, titles=titles, mode=mode)
     chart.update_layout(barmode="stack", margin={"r": NAMES_PX})
-    chart.update_xaxes(title="Week beginning (Monday, UTC)", tickangle=0, **_ticks(causes))
+    chart.update_xaxes(title="Week beginning (Monday)", tickangle=0, **_ticks(causes))
     chart.update_yaxes(title=unit, range=[0, 1.06 * _top(causes.total, rates=exposure_known)])
     return chart
 

@@ -41,7 +41,7 @@ def figure(
     _add_gaps(chart, rates, mode)
     if overall.rate.value is not None:
         _add_overall(chart, overall.rate_per_1000_node_days, palette)
-    chart.update_xaxes(title="Week beginning (date)", tickangle=0, **_ticks(list(rates.by_week)))
+    chart.update_xaxes(title="Week beginning (Monday)", tickangle=0, **_ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
     chart.update_layout(margin={"r": 80})
     return chart

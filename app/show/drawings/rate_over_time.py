@@ -53,7 +53,7 @@ def draw(figure: Figure, weeks: Sequence[GroupRate], overall: RateEstimate) -> N
     if every:
         axes.set_xlim(*_half_a_week_around(every[0], every[-1]))
     hatched = "; hatched: nothing ran or could be seen" if rates.gaps else ""
-    axes.set_xlabel(f"Week beginning (UTC){hatched}")
+    axes.set_xlabel(f"Week beginning (Monday){hatched}")
     axes.set_ylabel("Failures per 1,000 node-days")
     _ticks(axes, every)
 

@@ -19,6 +19,7 @@ if not counts.n_ended and not counts.n_failed:
     st.stop()
 if counts.n_ended:
     page.headlines(summary.headlines(counts, scope.selection, cost), scope)
+page.notes(summary.notes(ask, scope.selection))
 chosen = st.pills(
     "Domains shown",
     list(domains.TITLES),

@@ -35,6 +35,7 @@ with head:
     page_head.show(answer.sentence, scope)
 chart, *tables = answer.blocks
 if not tables:
+    page.notes(answer.notes)
     page.blocks([chart], scope)
     st.stop()
 page.headlines(answer.numbers, scope)

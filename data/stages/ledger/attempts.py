@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CHUNK = 500_000
 """Attempts divided at once."""
+BY_CHANCE = 0.05
+"""Probability from which on chance explains that no attempt ended before the first that did."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +123,43 @@ def _windows(connection: duckdb.DuckDBPyConnection) -> None:
     """Temporary table ledger_window: the time in which a cluster's records are complete.
 
     Accounting that begins at a time T lists the attempts that ended since T: before the first end
-    others ran that nobody listed. Where the first submission lies within an hour before the first
-    end, the records begin with the cluster's own beginning. Clusters without GPU-time have none.
+    others ran that nobody listed. It begins with the cluster's own beginning where the first
+    submission lies within an hour before the first end, or where chance explains that every attempt
+    that began before it outlasted it: by the lengths of those that began later, in whole minutes,
+    the product of the shares that last as long is 5 % or more. Without a later one nothing speaks
+    for others. Clusters without GPU-time have none.
     """
     connection.execute(
-        """CREATE OR REPLACE TEMP TABLE ledger_window AS
-           SELECT cluster, CASE WHEN first_end_s - first_s <= 3600 THEN first_s
+        f"""CREATE OR REPLACE TEMP TABLE ledger_window AS
+           WITH attempt AS (
+             SELECT cluster, epoch_us(least(submit_at, start_at)) // 1000000 AS first_s,
+               epoch_us(start_at) // 1000000 AS start_s,
+               epoch_us(coalesce(end_at, start_at)) // 1000000 AS ended_s,
+               epoch_us(coalesce(end_at, as_of_at)) // 1000000 AS last_s
+             FROM jobs JOIN clusters USING (cluster)
+             WHERE start_at IS NOT NULL AND basis = 'gpu_time'),
+           edge AS (SELECT cluster, min(first_s) AS first_s, min(ended_s) AS first_end_s
+                    FROM attempt GROUP BY cluster),
+           later AS (
+             SELECT cluster, (last_s - start_s) // 60 AS minutes,
+               sum(count(*)) OVER (PARTITION BY cluster ORDER BY minutes DESC)
+                 / sum(count(*)) OVER (PARTITION BY cluster) AS share
+             FROM attempt JOIN edge USING (cluster) WHERE start_s >= first_end_s
+             GROUP BY cluster, minutes),
+           early AS (
+             SELECT cluster, (first_end_s - start_s) // 60 AS minutes, count(*) AS n
+             FROM attempt JOIN edge USING (cluster) WHERE start_s < first_end_s
+             GROUP BY cluster, minutes),
+           chance AS (
+             SELECT early.cluster, product(pow(coalesce(share, 0), n)) AS probability
+             FROM early ASOF LEFT JOIN later
+               ON early.cluster = later.cluster AND early.minutes <= later.minutes
+             WHERE early.cluster IN (SELECT cluster FROM later) GROUP BY early.cluster)
+           SELECT cluster, CASE WHEN first_end_s - edge.first_s <= 3600
+               OR coalesce(probability, 1) >= {BY_CHANCE} THEN edge.first_s
                ELSE first_end_s END AS begin_s, epoch_us(as_of_at) // 1000000 AS end_s,
              gpus_per_node
-           FROM clusters JOIN (
-             SELECT cluster, epoch_us(min(least(submit_at, start_at))) // 1000000 AS first_s,
-               epoch_us(min(coalesce(end_at, start_at))) // 1000000 AS first_end_s
-             FROM jobs WHERE start_at IS NOT NULL GROUP BY cluster) USING (cluster)
-           WHERE basis = 'gpu_time'"""
+           FROM clusters JOIN edge USING (cluster) LEFT JOIN chance USING (cluster)"""
     )
 
 
@@ -246,12 +272,11 @@ def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
     names = [column for column, *_ in found.description]
     by_day = dict(zip(names, map(list, zip(*found.fetchall(), strict=True)), strict=False))
     without = connection.execute(
-        """SELECT cluster, basis IS NOT DISTINCT FROM 'node_time' FROM clusters
-           WHERE basis IS DISTINCT FROM 'gpu_time' ORDER BY cluster"""
+        """SELECT cluster FROM clusters
+           WHERE basis IS NULL OR basis NOT IN ('gpu_time', 'node_time') ORDER BY cluster"""
     ).fetchall()
     return {
-        "clusters_without_gpu_time": [cluster for cluster, with_jobs in without if with_jobs],
-        "clusters_without_jobs": [cluster for cluster, with_jobs in without if not with_jobs],
+        "clusters_without_jobs": [cluster for (cluster,) in without],
         "uncounted_by_day": by_day,
     }
 

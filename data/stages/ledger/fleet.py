@@ -53,13 +53,19 @@ def fleet_rows(connection: duckdb.DuckDBPyConnection) -> tuple[pd.DataFrame, int
 
 
 def _spells(connection: duckdb.DuckDBPyConnection) -> None:
-    """Temporary table ledger_spell: when which node had how many GPUs, within the window."""
+    """Temporary table ledger_spell: when which node had how many GPUs, within the window.
+
+    A node that an inventory lists several times is what the row says that began last.
+    """
     connection.execute(
         """CREATE OR REPLACE TEMP TABLE ledger_spell AS
            SELECT cluster, node, coalesce(gpus, gpus_per_node) AS gpus,
              greatest(coalesce(epoch_us(first_seen_at) // 1000000, begin_s), begin_s) AS start_s,
-             CASE WHEN busy THEN end_s ELSE
-               least(coalesce(epoch_us(last_seen_at) // 1000000, end_s), end_s) END AS end_s
+             least(end_s, CASE WHEN NOT coalesce(busy, false)
+                 THEN epoch_us(last_seen_at) // 1000000 END,
+               lead(epoch_us(first_seen_at) // 1000000) OVER (
+                 PARTITION BY cluster, node ORDER BY first_seen_at NULLS FIRST, last_seen_at))
+               AS end_s
            FROM nodes JOIN ledger_window USING (cluster)
            LEFT JOIN (SELECT DISTINCT cluster, node, true AS busy FROM job_nodes
                       WHERE end_at IS NULL) USING (cluster, node)

@@ -185,3 +185,13 @@ def test_the_mean_wait_is_over_all_starts_and_the_median_over_runs() -> None:
     assert found.wait_hours.value == pytest.approx(1 / 6)
     assert found.mean_wait_hours.value == pytest.approx((8 * 600 + 36_000) / 10 / 3600)
     assert found.mean_wait_hours.lower < found.mean_wait_hours.value < found.mean_wait_hours.upper
+
+
+def test_weeks_begin_on_monday_where_the_cluster_stands() -> None:
+    sunday = pd.Timestamp("2026-01-04T23:30", tz="UTC")
+    runs = [run(cluster=cluster, first_start_at=sunday) for cluster in ("berlin", "other")]
+    found = report(*runs, zones={"berlin": "Europe/Berlin"})
+    assert [(week.group, week.totals.n_runs) for week in found.by_week] == [
+        ("2026-W01", 1),
+        ("2026-W02", 1),
+    ]

@@ -78,7 +78,7 @@ def test_every_bar_tells_its_interval_and_number_on_hover() -> None:
 def test_axes_carry_their_units() -> None:
     layout = _over_time()["layout"]
     assert layout["yaxis"]["title"]["text"] == "Failed attempts per 1,000 node-days"
-    assert layout["xaxis"]["title"]["text"] == "Week beginning (Monday, UTC)"
+    assert layout["xaxis"]["title"]["text"] == "Week beginning (Monday)"
 
 
 def test_without_exposure_attempts_are_drawn_and_the_figure_says_so() -> None:

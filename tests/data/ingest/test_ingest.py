@@ -213,6 +213,11 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
     ]  # fmt: skip
 
 
+def test_a_reader_without_a_place_stands_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(readers()["sacct"], "PLACE")
+    assert [*readers.__wrapped__()][-1] == "sacct"
+
+
 def test_a_bad_file_does_not_stop_the_others(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_text(SACCT, encoding="utf-8")

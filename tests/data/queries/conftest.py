@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BASE = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 TABLES = ("jobs", "job_nodes", "nodes", "node_failures", "health_events", "node_events")
 TIMES = ("submit_at", "start_at", "end_at", "observed_at", "first_seen_at")
-WHOLE = ("n_gpus", "n_nodes")
+WHOLE = ("n_gpus", "n_nodes", "attempt", "restarts")
 
 
 @dataclass
@@ -30,6 +30,8 @@ class Rows:
 
     gpus_per_node: dict[str, int] = field(default_factory=dict)
     """What site.toml states."""
+    zones: dict[str, str] = field(default_factory=dict)
+    """Zones that it states."""
     jobs: list[dict[str, Any]] = field(default_factory=list)
     job_nodes: list[dict[str, Any]] = field(default_factory=list)
     nodes: list[dict[str, Any]] = field(default_factory=list)
@@ -62,8 +64,11 @@ def store_of(tmp_path: Path, empty_store: Path) -> Iterator[Callable[[Rows], Sto
 
     def make(rows: Rows) -> Store:
         root = shutil.copytree(empty_store, tmp_path / f"store-{len(opened)}")
+        facts = {"gpus_per_node": rows.gpus_per_node, "timezone": rows.zones}
         stated = "".join(
-            f"[cluster.{name}]\ngpus_per_node = {n}\n" for name, n in rows.gpus_per_node.items()
+            f"[cluster.{name}]\n"
+            + "".join(f"{key} = {of[name]!r}\n" for key, of in facts.items() if name in of)
+            for name in sorted({*rows.gpus_per_node, *rows.zones})
         )
         (root / "site.toml").write_text(stated, encoding="utf-8")
         with writer(root) as building:
@@ -76,6 +81,12 @@ def store_of(tmp_path: Path, empty_store: Path) -> Iterator[Callable[[Rows], Sto
     yield make
     for store in opened:
         store.close()
+
+
+@pytest.fixture
+def rows_of() -> Callable[..., Rows]:
+    """No rows yet, of clusters that site.toml states so."""
+    return Rows
 
 
 @pytest.fixture

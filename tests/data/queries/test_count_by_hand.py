@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pytest
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 BASE = datetime(2026, 1, 5, tzinfo=UTC)
 DAY = timedelta(days=1)
+ZONES = {"gpu": "America/New_York", "four": "Asia/Kathmandu", "cpu": "Pacific/Auckland",
+         "log": "Europe/Berlin"}  # fmt: skip
 AGES = ((30, "under 1 month"), (91, "1 to 3 months"), (183, "3 to 6 months"),
         (365, "6 to 12 months"), (730, "1 to 2 years"))  # fmt: skip
 
@@ -66,13 +69,26 @@ class Hand:
         begin, end = job["start_at"], job["end_at"] or self.as_of[job["cluster"]]
         begin = max(begin, self.selection.from_at or begin)
         end = min(end, self.selection.to_at or end)
-        found, day = [], datetime(begin.year, begin.month, begin.day, tzinfo=UTC)
-        while day < end:
-            part = min(end, day + DAY) - max(begin, day)
+        found, day = [], self.day(job["cluster"], begin)
+        while self.instant(job["cluster"], day) < end:
+            begun, ended = (self.instant(job["cluster"], each) for each in (day, day + DAY))
+            part = min(end, ended) - max(begin, begun)
             if part > timedelta(0):
                 found.append((day, part / DAY))
             day += DAY
         return found
+
+    def zone(self, cluster: str) -> ZoneInfo:
+        return ZoneInfo(self.rows.zones.get(cluster, "UTC"))
+
+    def day(self, cluster: str, moment: datetime) -> datetime:
+        """Midnight of the date where the cluster stands, under UTC's name."""
+        date = moment.astimezone(self.zone(cluster)).date()
+        return datetime(date.year, date.month, date.day, tzinfo=UTC)
+
+    def instant(self, cluster: str, day: datetime) -> datetime:
+        """When a date begins where the cluster stands."""
+        return day.replace(tzinfo=self.zone(cluster)).astimezone(UTC)
 
     def weight(self, job: dict[str, Any]) -> float:
         """Nodes that the attempt counts as."""
@@ -151,21 +167,19 @@ class Hand:
             (row for row in self.rows.nodes if (row["cluster"], row["node"]) == (cluster, node)),
             key=lambda row: row["first_seen_at"] or datetime.min.replace(tzinfo=UTC),
         )
-        begun = [row for row in spells[1:] if row["first_seen_at"].date() <= day.date()]
+        begun = [row for row in spells[1:] if self.day(cluster, row["first_seen_at"]) <= day]
         return (begun or spells[:1] or [None])[-1]
 
     def group(self, by: str, cluster: str, node: str | None, day: datetime) -> str:
         spell = self.spell(cluster, node, day)
         if by == "rack":
             return (spell and spell["rack"]) or "unknown"
-        if not spell or not spell["first_seen_at"] or day.date() < spell["first_seen_at"].date():
+        if not spell or not spell["first_seen_at"]:
             return "unknown"
-        age = (day.date() - spell["first_seen_at"].date()).days
+        age = (day - self.day(cluster, spell["first_seen_at"])).days
+        if age < 0:
+            return "unknown"
         return next((name for limit, name in AGES if age < limit), "over 2 years")
-
-
-def midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def selections(seed: int) -> list[Selection]:
@@ -187,12 +201,18 @@ def selections(seed: int) -> list[Selection]:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))]
+    ("seed", "zones"),
+    [(0, {}), (1, ZONES), *(pytest.param(n, ZONES, marks=pytest.mark.slow) for n in (2, 3, 4))],
+    ids=["utc-0", *(f"zones-{n}" for n in (1, 2, 3, 4))],
 )
 def test_a_random_store_counts_as_by_hand(
-    seed: int, random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
+    seed: int,
+    zones: dict[str, str],
+    random_rows: Callable[[int], Any],
+    store_of: Callable[[Any], Store],
 ) -> None:
     rows = random_rows(seed)
+    rows.zones = zones
     store = store_of(rows)
     for asked in selections(seed):
         selection = reliability.counted(store, asked)
@@ -221,15 +241,15 @@ def _compare_days(counts: Any, hand: Hand, store: Store) -> None:
         store.rows("SELECT key, incident_id FROM incident_members WHERE kind = 'failure'")
     )
     for job, _ in hand.failures(size):
-        failures[midnight(job["end_at"])] += 1
+        failures[hand.day(job["cluster"], job["end_at"])] += 1
         item = (job["cluster"], incident_of[job["attempt_key"]], None)
         firsts[item] = min(job["end_at"], firsts.get(item, job["end_at"]))
     for row in hand.logged():
         if hand.in_period(row["start_at"]):
-            failures[midnight(row["start_at"])] += 1
+            failures[hand.day("log", row["start_at"])] += 1
             hour = row["start_at"].replace(minute=0, second=0)
             firsts["log", row["node"] or row["failure_key"], hour] = row["start_at"]
-    incidents = Counter(midnight(first) for first in firsts.values())
+    incidents = Counter(hand.day(cluster, first) for (cluster, *_), first in firsts.items())
     table = pd.DataFrame(counts.by_day)
     day = table.pop("day").dt.tz_localize("UTC")
     table = table.drop(columns="cluster").groupby(day).sum()
@@ -307,10 +327,12 @@ def _compare_groups(table: pd.DataFrame, hand: Hand, by: str) -> None:
     for cluster, node, day, partition, part in hand.node_days():
         exposure[name(cluster, node, day, partition)] += part
     for job, node in hand.failures(hand.selection.min_gpus):
-        failures[name(job["cluster"], node, midnight(job["end_at"]), job["partition"])] += 1
+        failures[
+            name(job["cluster"], node, hand.day(job["cluster"], job["end_at"]), job["partition"])
+        ] += 1
     for row in hand.logged():
         if hand.in_period(row["start_at"]):
-            failures[name("log", row["node"], midnight(row["start_at"]), None)] += 1
+            failures[name("log", row["node"], hand.day("log", row["start_at"]), None)] += 1
     sums = table.groupby("group", sort=False)[["failures", "exposure_node_days"]].sum()
     assert {g: n for g, n in sums["failures"].items() if n} == failures
     found = {g: e for g, e in sums["exposure_node_days"].items() if e > 1e-9}

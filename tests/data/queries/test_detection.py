@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.answers.failures import incidents, summary
 from app.answers.fleet import overview
 from app.answers.reliability import mttf
 from app.ask import of_store
@@ -82,6 +83,29 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     for notes in (answer.notes, head.notes):
         (note,) = (note for note in notes if note.startswith("Accounting alone"))
         assert "faultline ingest kernel-log" in note
+
+
+def test_failures_and_incidents_say_what_was_not_collected_and_nothing_of_a_rate(
+    rows: Any, store_of: Callable[[Any], Store]
+) -> None:
+    jobs(rows, 80)
+    rows.job("again", state="NODE_FAIL", attempt=2, restarts=2, start_at=BASE, end_at=BASE + HOUR)
+    checked(rows, range(40, 80))
+    ask = of_store(store_of(rows))
+    others = (
+        summary.answer(ask, EVERYTHING),
+        incidents.answer(ask, EVERYTHING, incidents.Kind()),
+    )
+    for answer in others:
+        seen, requeued = answer.notes
+        assert answer.record["notes"] == answer.notes
+        assert seen.startswith("Failures could be seen during 40.0 of 80.0 node-days")
+        assert "40 failed attempts have no known cause then. `faultline ingest" in seen
+        assert requeued in mttf.answer(ask, EVERYTHING).notes
+    (listed, _) = incidents.listing(
+        ask, EVERYTHING, incidents.Kind(), first="latest", limit=5
+    ).notes
+    assert listed == seen
 
 
 def test_where_no_attempt_failed_accounting_alone_shows_that_none_did(
