@@ -24,7 +24,7 @@ run: environment
 
 # Format, lint, types, contracts, doctests and all tests but the slow ones.
 test: lint chromium
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m "not slow and not benchmark"
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not benchmark"
 
 check: test
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -17,7 +18,7 @@ from tests.journeys.chromium import find_chromium
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import BrowserContext
 
 PATIENCE_MS = 60_000
 """A busy machine may take its time: only a page that never comes fails."""
@@ -30,13 +31,13 @@ class _Running:
     """The Chromium that runs, if any."""
 
     def __init__(self) -> None:
-        self.browser: Browser | None = None
+        self.context: BrowserContext | None = None
         self.stack = ExitStack()
 
     def end(self) -> None:
         """Ends it."""
         self.stack.close()
-        self.browser = None
+        self.context = None
 
 
 _running = _Running()
@@ -64,20 +65,31 @@ def serve() -> Iterator[Callable[[Path], str]]:
 
 
 @pytest.fixture(scope="session")
-def link(demo_store: Path, serve: Callable[[Path], str]) -> str:
-    """The address of the demo store's dashboard; only to be read."""
-    return serve(demo_store)
+def link(
+    demo_store: Path, serve: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The address of the dashboard of a copy of the demo store: one server for all journeys."""
+    root = tmp_path_factory.mktemp("journeys") / "store"
+    shutil.copytree(demo_store, root)
+    return serve(root)
 
 
-def _chromium() -> Browser:
-    """One Chromium for all journeys that follow one another: its start costs as much as a test."""
-    if _running.browser is None:
+def _chromium() -> BrowserContext:
+    """One Chromium for all journeys that follow one another: its start costs as much as a test.
+
+    They share its cache as well: the dashboard's scripts are fetched and compiled once.
+    """
+    if _running.context is None:
         playwright = _running.stack.enter_context(sync_playwright())
-        _running.browser = playwright.chromium.launch(
+        browser = playwright.chromium.launch(
             executable_path=find_chromium(), args=["--no-sandbox", *WITHOUT_GPU]
         )
-        _running.stack.callback(_running.browser.close)
-    return _running.browser
+        _running.stack.callback(browser.close)
+        _running.context = browser.new_context(viewport={"width": 1280, "height": 800})
+        _running.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        _running.context.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+    return _running.context
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,10 +104,8 @@ def pytest_runtest_teardown(
 
 @pytest.fixture
 def browser() -> Iterator[BrowserContext]:
-    """A browser that knows nothing yet and may use the clipboard."""
-    context = _chromium().new_context(viewport={"width": 1280, "height": 800})
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
+    """A browser without an open page, which may use the clipboard."""
+    context = _chromium()
     yield context
-    context.close()
+    for page in context.pages:
+        page.close()

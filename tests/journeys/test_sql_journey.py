@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import openpyxl
@@ -14,9 +13,6 @@ import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.browser
@@ -26,13 +22,9 @@ ENDLESS = "SELECT count(*) FROM range(100000000000000)"
 
 
 @pytest.fixture(scope="module")
-def link(
-    demo_store: Path, serve: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory
-) -> str:
-    """The SQL page of a store that may be written to."""
-    root = tmp_path_factory.mktemp("sql") / "store"
-    shutil.copytree(demo_store, root)
-    return serve(root).replace("/?", "/sql?")
+def link(link: str) -> str:
+    """The SQL page of the demo store."""
+    return link.replace("/?", "/sql?")
 
 
 def _write(page: Page, sql: str) -> None:

@@ -72,11 +72,11 @@ def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
 
 
 def test_the_example_of_demo_builds_one(tmp_path: Path, workplace: Path) -> None:
-    line = import_module("app.cli.demo").EXAMPLE.replace("--jobs 20000", "--jobs 2000")
+    line = import_module("app.cli.demo").EXAMPLE.replace("--jobs 20000", "--jobs 400")
     running = shell(workplace, line.replace("./demo-store", str(tmp_path)))
     out, err = running.communicate(timeout=100)
     assert running.returncode == 0, err
-    assert '"jobs": 2000,' in out
+    assert '"jobs": 400,' in out
 
 
 def test_the_example_of_serve_serves(workplace: Path) -> None:
