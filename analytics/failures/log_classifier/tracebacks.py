@@ -33,6 +33,9 @@ _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱
 _OPEN_TYPES = frozenset(
     {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
 )
+_OF_CONNECTIONS = re.compile(
+    r"Connect(?:ion)?(?:Failed|Refused|Reset|Closed|Aborted|Timeout|Error)"
+)
 _ASKS_FOR_GPUS = re.compile(r"(?:assert|if) .{0,40}\bcuda\.(?:is_available|device_count)\(\)")
 _LAST_CALL = 200
 _FURTHEST = 250
@@ -183,6 +186,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     """What type, message and frames say together."""
     python = rules().python
     kind, cause = python.roles.get(name, ("open", "python_exception"))
+    if name not in python.roles and _OF_CONNECTIONS.search(name):
+        cause = "connection_error"
     rule = rules().best(text)
     if kind == "fault":
         unread = cause == "import_error" and rule is not None and rule.cause == "filesystem_mount"
