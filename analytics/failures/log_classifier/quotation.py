@@ -53,6 +53,7 @@ _RETOLD = re.compile(
     r"|^#(?! a fatal error)"  # a comment
     r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
     r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
+    r"|^\[\w+ \d\d:\d\d\] \w+: "  # a chat
     r"|\bknown issues?\b|\byesterday\b|^squeue\b"
     r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
     r"|\b(?:fixed|resolved|closed)\)?\W*$"

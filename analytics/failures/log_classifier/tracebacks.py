@@ -208,7 +208,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
 
 def _is_quoted(cause: str) -> bool:
     """Whether no program raises a typical exception of this cause: its words are data."""
-    if cause == "gpu_unavailable":  # what a program asserts of its node
+    if cause in ("gpu_unavailable", "silent_corruption"):  # what a program asserts of its node
         return False
     return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 
