@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.ledger import build_ledger, names_ledger
-from app.actions.people import FIELDS, STATUSES, annotate, login, restore_said, undo
+from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -19,6 +19,7 @@ from app.actions.records import (
     sources,
 )
 from app.actions.uploads import RunningUpload, Upload
+from data.audit import login
 from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.state import Annotation

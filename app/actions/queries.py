@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.actions.people import login
+from data.audit import login
 from data.errors import DataError
 from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares

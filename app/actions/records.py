@@ -7,7 +7,7 @@ import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.actions.people import login
+from data.audit import login
 from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers, store_files

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.actions.people import login
 from data import uploads
+from data.audit import login
 from data.errors import DataError
 from data.ingest import IngestResult
 from data.limits import MB
