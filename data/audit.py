@@ -24,7 +24,9 @@ _TARGETS = ("target", "path", "file", "name", "sql", "annotation_id", "query_id"
 """Keys of a detail that say what was acted on; the first that is there counts."""
 _SAID = re.compile(
     r"""
-    '(?:[^']|'')*(?:'|$)              # a text
+    "(?:[^"]|"")*(?:"|$)              # a name, kept: an apostrophe in it begins no text
+    | \b[eE]'(?:[^'\\]|\\.|'')*(?:'|$)  # a text with escapes
+    | '(?:[^']|'')*(?:'|$)            # a text
     | \$(\w*)\$ .*? (?:\$\1\$|$)      # a text between dollars
     | /\* .*? (?:\*/|$) | --[^\n]*    # remarks
     """,
@@ -107,10 +109,15 @@ def query(sql: str) -> dict[str, str]:
     >>> query("SELECT * FROM jobs WHERE user = 'ann' -- again")["sql"]
     "SELECT * FROM jobs WHERE user = '...'"
     """
-    said = _SAID.sub(lambda found: "'...'" if found[0][0] in "'$" else " ", sql)
-    text = " ".join(said.split())
+    text = " ".join(_SAID.sub(_without_text, sql).split())
     kept = text if len(text) <= SQL_KEPT else f"{text[:SQL_KEPT]}..."
     return {"sql": kept, "sha256": hashlib.sha256(sql.encode()).hexdigest()[:12]}
+
+
+def _without_text(found: re.Match[str]) -> str:
+    if found[0].startswith('"'):
+        return found[0]
+    return " " if found[0].startswith(("/*", "--")) else "'...'"
 
 
 def login() -> str:

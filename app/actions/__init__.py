@@ -19,7 +19,7 @@ from app.actions.records import (
     sources,
 )
 from app.actions.uploads import RunningUpload, Upload
-from data.audit import login
+from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.state import Annotation
@@ -29,8 +29,10 @@ __all__ = [
     "PAGE_LIMITS",
     "STATUSES",
     "Annotation",
+    "Audit",
     "DataError",
     "DemoBuilt",
+    "Entry",
     "IngestResult",
     "Options",
     "RunningUpload",
@@ -45,6 +47,7 @@ __all__ = [
     "login",
     "mappings",
     "names_ledger",
+    "noted",
     "prepare_queries",
     "rename_query",
     "restore_said",
