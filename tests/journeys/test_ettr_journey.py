@@ -37,6 +37,7 @@ def test_a_run_is_typed_opened_and_left_again(link: str, browser: BrowserContext
     page.wait_for_url(lambda url: "run=" not in url)
 
 
+@pytest.mark.slow
 def test_a_calculation_is_shared_by_its_link(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/ettr?period=all&"))

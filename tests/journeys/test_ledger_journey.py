@@ -24,6 +24,7 @@ JobID|Cluster|Partition|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 """
 
 
+@pytest.mark.slow
 def test_a_link_builds_the_ledger_and_leads_to_the_job(
     serve: Callable[[Path], str], browser: BrowserContext, tmp_path: Path
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_mistake_is_underlined_until_it_is_mended(link: str, browser: BrowserC
     expect(page.locator(".wrong")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_runaway_is_cancelled(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link)
@@ -90,6 +91,7 @@ def test_a_runaway_is_cancelled(link: str, browser: BrowserContext) -> None:
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
 
 
+@pytest.mark.slow
 def test_a_shared_link_fills_the_editor_and_runs_nothing(
     link: str, browser: BrowserContext
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_shared_link_fills_the_editor_and_runs_nothing(
     expect(other.get_by_text("No query was run yet.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_query_is_saved_and_taken_back_out(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link)

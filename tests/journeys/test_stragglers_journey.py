@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_the_slow_workers_node_is_two_clicks_away(
     link: str, browser: BrowserContext, tmp_path: Path
 ) -> None:
