@@ -38,7 +38,7 @@ def ask_sql(
     The audit takes it down first; where it cannot, the log says so, and the query runs.
     """
     bound = values(selection)
-    missed = noted(root, "query", query(sql), person=person)
+    missed = noted(root, "query", query(sql), person=person) if sql.strip() else None
     if missed is not None:
         logging.getLogger(__name__).warning("%s", missed)
     return RunningQuery(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
