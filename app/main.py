@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.ask import cached
-from app.widgets import follow, notice, style
+from app.widgets import follow, log_out, notice, style
 
 st.set_page_config(page_icon=style.ICON, layout="wide")  # else a page's icon is fetched as favicon
 style.apply()
@@ -49,4 +49,5 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
     follow.store(cached.snapshot())
+    log_out.show()  # a page may end before its end
     page.run()

@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.ledger import build_ledger, names_ledger
-from app.actions.people import FIELDS, STATUSES, annotate, login, restore_said, undo
+from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -19,6 +19,7 @@ from app.actions.records import (
     sources,
 )
 from app.actions.uploads import RunningUpload, Upload
+from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.state import Annotation
@@ -28,8 +29,10 @@ __all__ = [
     "PAGE_LIMITS",
     "STATUSES",
     "Annotation",
+    "Audit",
     "DataError",
     "DemoBuilt",
+    "Entry",
     "IngestResult",
     "Options",
     "RunningUpload",
@@ -44,6 +47,7 @@ __all__ = [
     "login",
     "mappings",
     "names_ledger",
+    "noted",
     "prepare_queries",
     "rename_query",
     "restore_said",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import getpass
-import os
 from typing import TYPE_CHECKING
 
 from analytics.failures.taxonomy import taxonomy
+from data.audit import login
 from data.errors import DataError
 from data.queries import targets
 from data.site import load_site
@@ -122,11 +121,3 @@ def _checked(root: Path, field: str, value: str) -> str:
         remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
         raise DataError(f"{field} {value!r} is unknown: {remedy}")
     return value
-
-
-def login() -> str:
-    """The user who runs this process; by number where the system knows no name."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without an entry in passwd
-        return f"uid {os.getuid()}"

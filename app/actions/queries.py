@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
-from app.actions.people import login
+from data.audit import login, noted, query
 from data.errors import DataError
 from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares
@@ -29,9 +30,17 @@ def prepare_queries() -> None:
     keep_spares(SPARE_QUERIES)
 
 
-def ask_sql(root: Path, sql: str, selection: Selection) -> tuple[RunningQuery, dict[str, Any]]:
-    """Starts a query of the published snapshot; the filters are its parameters, told beside it."""
+def ask_sql(
+    root: Path, sql: str, selection: Selection, *, person: str | None = None
+) -> tuple[RunningQuery, dict[str, Any]]:
+    """Starts a query of the published snapshot; the filters are its parameters, told beside it.
+
+    The audit takes it down first; where it cannot, the log says so, and the query runs.
+    """
     bound = values(selection)
+    missed = noted(root, "query", query(sql), person=person) if sql.strip() else None
+    if missed is not None:
+        logging.getLogger(__name__).warning("%s", missed)
     return RunningQuery(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
 
 

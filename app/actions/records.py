@@ -7,7 +7,7 @@ import zoneinfo
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.actions.people import login
+from data.audit import login, noted
 from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, readers, store_files
@@ -88,13 +88,15 @@ def ingest_files(
         results[-1] = replace(
             results[-1], notices=(*results[-1].notices, *_told_of_names(building.new_names))
         )
-    for result in results:
-        State(root).record(
-            author or login(),
-            "ingest",
-            {"ingest_id": result.ingest_id, "source": result.source, "path": result.path},
-        )
-    return results, errors
+    action = "ingest" if called is None else "upload"
+    return [_audited(root, action, result, author) for result in results], errors
+
+
+def _audited(root: Path, action: str, result: IngestResult, author: str | None) -> IngestResult:
+    """A result that the audit knows, or a notice that it does not: the records are in by now."""
+    detail = {"ingest_id": result.ingest_id, "source": result.source, "path": result.path}
+    missed = noted(root, action, detail, person=author)
+    return result if missed is None else replace(result, notices=(*result.notices, missed))
 
 
 def _told_of_names(found: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.actions.people import login
 from data import uploads
+from data.audit import login
 from data.errors import DataError
 from data.ingest import IngestResult
 from data.limits import MB
@@ -70,7 +70,15 @@ class RunningUpload:
         Where site.toml holds a mistake, or the file cannot be kept.
     """
 
-    def __init__(self, root: Path, source: str, upload: Upload, options: Options) -> None:
+    def __init__(
+        self,
+        root: Path,
+        source: str,
+        upload: Upload,
+        options: Options,
+        *,
+        author: str | None = None,
+    ) -> None:
         self._root, self._limits = root.resolve(), load_site(root).limits
         self.progress = "starting"
         """What it does now."""
@@ -87,11 +95,11 @@ class RunningUpload:
                 ) from None
             request = _request(
                 self._root, source, upload, options, folder=folder, limits=self._limits
-            )
+            ) | {"author": author or login()}
             self._child = Child("app.actions.upload_reader", NICENESS, shows_errors=True)
             stack.callback(self._child.end)
             kept = stack.pop_all()
-        threading.Thread(target=self._run, args=(request, kept), daemon=True).start()
+        threading.Thread(target=self._run, args=(wire.line(request), kept), daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
         """Whether it has ended, at the latest after so many seconds."""
@@ -178,12 +186,12 @@ class RunningUpload:
 
 def _request(
     root: Path, source: str, upload: Upload, options: Options, *, folder: Path, limits: Limits
-) -> bytes:
-    """What the process is asked: one line."""
+) -> dict[str, Any]:
+    """What the process is asked."""
     stated = {name: wire.encode(getattr(options, name)) for name in _STATED}
     if upload.meta is not None:
         stated["meta"] = "meta.yaml"
-    asked = {
+    return {
         "store": str(root),
         "folder": str(folder),
         "source": source,
@@ -191,6 +199,4 @@ def _request(
         "mapping_name": upload.mapping_name,
         "options": stated,
         "limits": asdict(limits),
-        "author": login(),
     }
-    return wire.line(asked)

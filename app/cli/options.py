@@ -165,7 +165,7 @@ def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0)
             "the period is half-open, give --to the day after its last one"
         )
     for column in ("cluster", "partition", "account"):
-        _known(column, getattr(arguments, column), fleet.distinct(store, column))
+        known(column, getattr(arguments, column), fleet.distinct(store, column))
     given = arguments.min_gpus
     return Selection(
         cluster=arguments.cluster,
@@ -179,7 +179,7 @@ def selection(arguments: argparse.Namespace, store: Store, *, min_gpus: int = 0)
     )
 
 
-def _known(column: str, name: str | None, names: Sequence[str]) -> None:
+def known(column: str, name: str | None, names: Sequence[str]) -> None:
     """Refuses a name that the store does not hold: a slip would count as no failures."""
     if name is None or name in names:
         return

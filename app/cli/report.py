@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
+    from data.audit import noted
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
@@ -79,11 +80,16 @@ def run(arguments: argparse.Namespace) -> int:
         raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
     if without:
         terminal.notice(without)
+    files_made = [path.name for path in paths]
+    untold = noted(store.root, "report", {"name": report.stem, "files": files_made})
     said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}
     if mail is not None:
         mail.send(report, paths)
+        untold = noted(store.root, "mail", {"name": report.stem, "to": list(mail.to)})
         said["mailed_to"] = list(mail.to)
     terminal.print_record(said, arguments.format)
+    if untold is not None:
+        terminal.notice(untold)
     return 0
 
 

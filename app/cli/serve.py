@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.cli import options
+from data.errors import DataError
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-auth", action="store_true", help="let everyone in who reaches the address"
     )
     parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="keep the link over a restart: a file of tokens, made where there is none; "
+        "a line is TOKEN or NAME TOKEN, a person's own",
+    )
+    parser.add_argument(
         "--access-log", action="store_true", help="a line on standard error for each request"
     )
 
@@ -29,11 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Serves until Ctrl-C."""
     from app.server import serve
 
+    if arguments.no_auth and arguments.token_file is not None:
+        raise DataError("--no-auth and --token-file contradict each other: leave one of them out")
     serve(
         arguments.store,
         host=arguments.host,
         port=arguments.port,
         auth=not arguments.no_auth,
         access_log=arguments.access_log,
+        token_file=arguments.token_file,
     )
     return 0

@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
     from app.actions import build_ledger, names_ledger
+    from data.audit import noted, query
     from data.sandbox import run_query
     from data.store import require_current
 
@@ -61,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     selection = _selection(arguments)
     bound = values(selection)
     result = run_query(arguments.store / current.file, sql, parameters=bound)
+    untold = noted(arguments.store, "query", query(sql))
     if arguments.kind is None:
         terminal.print_rows(result.columns, result.rows, arguments.format)
     else:
@@ -69,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
     if result.truncated:
         terminal.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
+    if untold is not None:
+        terminal.notice(untold)
     return 0
 
 

@@ -1,17 +1,26 @@
 """Who may talk to the dashboard: a middleware in front of pages, websocket, media and uploads."""
 
+import asyncio
 import hmac
-import secrets
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
+from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+from app.server.sessions import Session, Sessions
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOGOUT = "/logout"
+LOGGED_IN = "x-faultline-session"
+"""Header that tells the dashboard's pages that there is a session to end; never a client's own."""
+PERSON = "x-faultline-person"
+"""Header that tells them whose token it is, where it has a name; never a client's own."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _PAGE = """<!doctype html>
@@ -36,42 +45,57 @@ h1 { font-size: 1.25rem; }
 
 @dataclass(frozen=True)
 class Access:
-    """What a request must show.
-
-    The cookie holds a value of its own: it cannot be turned back into a link.
-    """
+    """What a request must show."""
 
     port: int
-    token: str | None
-    """Secret of the printed link; None lets everybody in."""
+    tokens: Mapping[str, str | None] | None
+    """Token -> the name of its person, or None; None in place of all lets everybody in."""
     host_names: frozenset[str] | None
     """Names the Host header may carry; None allows any."""
-    session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @property
     def cookie_name(self) -> str:
         """Name of the cookie: browsers share cookies over all ports of a host."""
         return f"faultline_{self.port}"
 
+    @property
+    def token(self) -> str | None:
+        """The token of the printed link."""
+        return next(iter(self.tokens)) if self.tokens else None
+
 
 class Gate:
     """ASGI middleware that refuses a request unless its host, origin and cookie are right.
 
-    The link printed at the start carries the token. It is exchanged for a cookie and the browser
-    is sent on to the same address without it, so that no link that is copied lets others in.
+    A link with a token is exchanged for the cookie of a new session and the browser is sent on to
+    the same address without it, so that no link that is copied lets others in. The cookie holds a
+    value of its own: it cannot be turned back into a link.
     """
 
-    def __init__(self, app: "ASGIApp", access: Access) -> None:
+    def __init__(
+        self,
+        app: "ASGIApp",
+        access: Access,
+        told: Callable[[str | None, str], None] = lambda person, action: None,
+    ) -> None:
         self.app = app
         self.access = access
+        self.sessions = Sessions()
+        self._told = told
+        """Takes down who logs in and out; called beside the loop, once the answer is sent."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass the request on, or answer it here."""
         if scope["type"] not in {"http", "websocket"}:
             await self.app(scope, receive, send)
             return
-        answer = self._answer(HTTPConnection(scope))
+        request = HTTPConnection(scope)
+        session = self.sessions.of(request.cookies.get(self.access.cookie_name))
+        answer = self._answer(request, session)
         if answer is None:
+            scope["headers"] = _named(scope["headers"], session)
+            if session is not None and scope["type"] == "websocket":
+                receive = _until_ended(session, receive, send)
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             # Closed before it was accepted: the server answers the handshake with 403.
@@ -79,27 +103,38 @@ class Gate:
         else:
             await answer(scope, receive, send)
 
-    def _answer(self, request: HTTPConnection) -> Response | None:
+    def _answer(self, request: HTTPConnection, session: Session | None) -> Response | None:
         """Answer instead of the dashboard's own; None lets the request pass."""
         if not self._is_for_us(request):
             return _page(421, "Wrong address", "This name is not an address of this dashboard.")
         if not _is_from_us(request):
             return _page(403, "Refused", "This request came from another site.")
-        if self.access.token is None:
+        if self.access.tokens is None:
             return None
-        known = _equal(request.cookies.get(self.access.cookie_name), self.access.session)
         token = request.query_params.get("token")
-        reading = request.scope.get("method") in {"GET", "HEAD"}
-        if token is not None and reading and (known or _equal(token, self.access.token)):
-            return self._let_in(request)
-        if known:
-            return None
-        return _page(
-            401,
-            "Faultline needs its link",
-            "Open the link that <code>faultline serve</code> printed when it started; "
-            "it is valid until the server stops.",
-        )
+        if token is not None and request.scope.get("method") in {"GET", "HEAD"}:
+            shown = _shown(token, self.access.tokens)
+            if shown is not None or session is not None:
+                return self._let_in(request, session, shown)
+        if session is None:
+            return _page(
+                401,
+                "Faultline needs its link",
+                "Open the link that <code>faultline serve</code> printed when it started.",
+            )
+        if request.scope["path"] == LOGOUT and request.scope.get("method") == "GET":
+            return self._log_out(request, session)
+        return None
+
+    def _log_out(self, request: HTTPConnection, session: Session) -> Response:
+        """Ends the session of the request, where no other site sent the browser here."""
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            return _page(403, "Refused", "This request came from another site.")
+        self.sessions.end(session)
+        answer = _page(200, "Logged out", "Open your link again to come back.")
+        answer.delete_cookie(self.access.cookie_name, httponly=True, samesite="lax")
+        answer.background = BackgroundTask(self._told, session.person, "log out")
+        return answer
 
     def _is_for_us(self, request: HTTPConnection) -> bool:
         """Whether the Host header names this server: keeps out a name made to point here."""
@@ -108,8 +143,10 @@ class Gate:
         host = _split(f"//{request.headers.get('host', '')}")
         return host is not None and host.hostname in self.access.host_names
 
-    def _let_in(self, request: HTTPConnection) -> Response:
-        """The same address without the token, and the cookie."""
+    def _let_in(
+        self, request: HTTPConnection, session: Session | None, shown: "_Shown | None"
+    ) -> Response:
+        """The same address without the token, and the cookie; a session that fits is kept."""
         query = request.query_params.multi_items()
         rest = urlencode([(key, value) for key, value in query if key != "token"])
         # Relative: right below a proxy's prefix, and no path can lead to another host.
@@ -122,17 +159,71 @@ class Gate:
                 "referrer-policy": "no-referrer",
             },
         )
+        if shown is not None and (session is None or session.person != shown.person):
+            if session is not None:
+                self.sessions.end(session)
+            session = self.sessions.begin(shown.person)
+            answer.background = BackgroundTask(self._told, shown.person, "log in")
+        if session is None:
+            return answer
         # Lax, not Strict: a link opened from a mail or chat is a navigation from another site, and
         # with Strict it would come without the cookie. Lax sends it with such plain navigations
         # only, never with another site's requests, frames or websockets.
         answer.set_cookie(
             self.access.cookie_name,
-            self.access.session,
+            session.secret,
             httponly=True,
             samesite="lax",
             secure=request.scope["scheme"] == "https",
         )
         return answer
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The person of a token that is right."""
+
+    person: str | None
+
+
+def _shown(token: str, tokens: Mapping[str, str | None]) -> _Shown | None:
+    """Whose token it is; compares with all, in a time that does not tell how much was right."""
+    given = token.encode("utf-8", "replace")
+    right = [known for known in tokens if hmac.compare_digest(given, known.encode())]
+    return _Shown(tokens[right[0]]) if right else None
+
+
+def _named(
+    headers: list[tuple[bytes, bytes]], session: Session | None
+) -> list[tuple[bytes, bytes]]:
+    """The headers, with what the session tells; what a client says of it is left out."""
+    own = {LOGGED_IN.encode(), PERSON.encode()}
+    kept = [(name, value) for name, value in headers if name.lower() not in own]
+    if session is not None:
+        kept.append((LOGGED_IN.encode(), b"1"))
+        if session.person is not None:
+            kept.append((PERSON.encode(), session.person.encode()))
+    return kept
+
+
+def _until_ended(session: Session, receive: "Receive", send: "Send") -> "Receive":
+    """What a websocket receives, until its session ends: then it is closed."""
+
+    async def received() -> "Message":
+        message = asyncio.ensure_future(receive())
+        end = asyncio.ensure_future(session.ended.wait())
+        try:
+            await asyncio.wait({message, end}, return_when=asyncio.FIRST_COMPLETED)
+            gone = message.done() and message.result()["type"] == "websocket.disconnect"
+            if gone or not session.ended.is_set():
+                return message.result()
+            await send({"type": "websocket.close", "code": 1008})
+            return {"type": "websocket.disconnect", "code": 1008}
+        finally:
+            message.cancel()
+            end.cancel()
+
+    return received
 
 
 def _is_from_us(request: HTTPConnection) -> bool:
@@ -154,11 +245,6 @@ def _split(url: str) -> SplitResult | None:
         return urlsplit(url)
     except ValueError:
         return None
-
-
-def _equal(given: str | None, expected: str) -> bool:
-    """Comparison whose time does not tell how much of the text was right."""
-    return given is not None and hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _page(status: int, title: str, text: str) -> Response:

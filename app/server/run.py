@@ -1,37 +1,35 @@
 """Starts the dashboard: Streamlit behind the gate, on a free port; one line says where it is."""
 
 import contextlib
-import copy
 import errno
 import ipaddress
 import logging
 import os
 import resource
-import secrets
 import signal
 import socket
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 import uvicorn
 from starlette.middleware import Middleware
 from streamlit import config
 
-from analytics.errors import AnalysisError, OutOfRangeError
+from analytics.errors import OutOfRangeError
+from app.server import log, tokens
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
+from app.server.connections import BACKLOG, Connection
 from app.server.front import Front
+from app.server.tokens import ServeError
 from data import uploads
+from data.audit import noted
 
 PORTS_TO_TRY = 50
 UPLOADS_LOOKED_AT_S = 60.0
-
-
-class ServeError(AnalysisError):
-    """The dashboard cannot be served as asked; the message says why and what to do."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -100,6 +98,7 @@ def serve(
     port: int = 8501,
     auth: bool = True,
     access_log: bool = False,
+    token_file: Path | None = None,
     script: Path = ROOT / "app" / "main.py",
 ) -> None:
     """Serve the dashboard of a store until Ctrl-C or SIGTERM.
@@ -116,19 +115,23 @@ def serve(
     port
         Where it is taken, the next free one of 50 is used. 0 takes any free port.
     auth
-        Whether the printed link, valid until the server stops, is needed to get in.
+        Whether a link is needed to get in; the printed one is valid until the server stops.
     access_log
         Whether each request is a line on standard error.
+    token_file
+        File of tokens, which outlive the server and may name persons; made where there is none.
     script
         The Streamlit script.
     """
     host = host.strip("[]")
     store, script = store.resolve(), script.resolve()
+    let_in = _tokens(token_file) if auth else None  # before _configure leaves this folder
     with contextlib.closing(listen(host, port)) as listener:
         os.environ["FAULTLINE_STORE"] = str(store)
         _configure(host, listener.getsockname()[1])
-        access = _access(listener, host, auth)
-        before_it = [Middleware(Front, store=store), Middleware(Gate, access=access)]
+        access = _access(listener, host, let_in)
+        told = _audit(store)
+        before_it = [Middleware(Front, store=store), Middleware(Gate, access=access, told=told)]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
         server = _Server(
@@ -161,31 +164,6 @@ def _configure(host: str, port: int) -> None:
     config.get_config_options(force_reparse=True, options_from_flags=flags)
 
 
-class WithoutQuery(logging.Filter):
-    """Cuts queries from logged requests: the link's token is one, and filters name people."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Keeps every line; of its arguments the third is the address."""
-        if isinstance(record.args, tuple) and len(record.args) > 2:
-            client, method, address, *rest = record.args
-            record.args = (client, method, str(address).partition("?")[0], *rest)
-        return True
-
-
-def _logged(*, access_log: bool) -> dict[str, Any]:
-    """uvicorn's own logging, warnings alone; requests too where they are asked for.
-
-    Standard output is for the link: all of it goes to standard error.
-    """
-    logged = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
-    logged["handlers"]["access"] |= {"stream": "ext://sys.stderr", "filters": ["no query"]}
-    logged["filters"] = {"no query": {"()": WithoutQuery}}
-    for name in ("uvicorn", "uvicorn.error"):
-        logged["loggers"][name]["level"] = "WARNING"
-    logged["loggers"]["uvicorn.access"]["level"] = "INFO" if access_log else "WARNING"
-    return logged
-
-
 def _raise_file_limit() -> None:
     """As many open files as the system allows: each connection is one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -203,8 +181,10 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 dashboard,
                 lifespan="on",
-                log_config=_logged(access_log=access_log),
+                log_config=log.configuration(access_log=access_log),
                 access_log=access_log,
+                http=Connection,
+                backlog=BACKLOG,
                 ws="websockets-sansio",  # this and the times are what Streamlit's own server sets
                 ws_ping_interval=30,
                 ws_ping_timeout=30,
@@ -217,16 +197,33 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        log.bound()
         if self._warning is not None:
             print(self._warning, file=sys.stderr)
         print(f"Faultline is at {self._url}  (Ctrl-C stops it)", flush=True)
 
 
-def _access(listener: socket.socket, host: str, auth: bool) -> Access:
+def _tokens(path: Path | None) -> Mapping[str, str | None]:
+    """Who may come in: one with the link of this start, or those of a file."""
+    return {tokens.made(): None} if path is None else tokens.kept(path)
+
+
+def _audit(store: Path) -> Callable[[str | None, str], None]:
+    """Takes logins down in the audit of a store."""
+
+    def told(person: str | None, action: str) -> None:
+        missed = noted(store, action, {}, person=person)
+        if missed is not None:
+            logging.getLogger(__name__).warning("%s", missed)
+
+    return told
+
+
+def _access(listener: socket.socket, host: str, let_in: Mapping[str, str | None] | None) -> Access:
     names = LOOPBACK_NAMES | {host.lower(), *config.get_option("server.allowedHosts")}
     return Access(
         port=listener.getsockname()[1],
-        token=secrets.token_urlsafe(32) if auth else None,
+        tokens=let_in,
         host_names=names if _is_loopback(listener) else None,
     )
 

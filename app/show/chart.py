@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.answers.content import Part
-from app.show import links
+from app.show import export, links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,10 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
             _images(key=f"images_{chart.key}", data={"key": key, "name": stem})
             st.download_button(
                 "CSV",
-                lambda: scope.csv(drawing.frame(*chart.data, **chart.options)),
+                export.told(
+                    f"{stem}.csv",
+                    lambda: scope.csv(drawing.frame(*chart.data, **chart.options)),
+                ),
                 file_name=f"{stem}.csv",
                 mime="text/csv",
                 key=f"csv_{chart.key}",

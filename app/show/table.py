@@ -13,7 +13,7 @@ import streamlit as st
 from analytics.estimate import Estimate
 from app.ask import EVERYTHING, FEW
 from app.ask.cached import ask
-from app.show import links
+from app.show import export, links
 from app.words import cells, escaping, numbers
 
 if TYPE_CHECKING:
@@ -168,14 +168,16 @@ def _search(name: str) -> str:
 def _download(table: Table, everything: Part | None, scope: Scope) -> None:
     """The button that fetches all rows once it is pressed."""
 
+    name = f"{scope.file_stem(table.key)}.csv"
+
     def rows() -> str:
         whole = table if everything is None else everything.opened(ask, limit=EVERYTHING)
         return scope.csv(exact_frame(whole))
 
     st.download_button(
         "CSV",
-        rows,
-        file_name=f"{scope.file_stem(table.key)}.csv",
+        export.told(name, rows),
+        file_name=name,
         mime="text/csv",
         key=f"csv_table_{table.key}",
         on_click="ignore",

@@ -10,6 +10,7 @@ from app import actions
 from app.answers.failures.said import history as said_of
 from app.answers.failures.said import made_at
 from app.answers.failures.taxonomy import taxonomy
+from app.ask import reader
 from app.ask.cached import ask, store_root
 from app.show import command_lines
 from app.widgets import notice
@@ -60,13 +61,14 @@ def form(target: str, *, with_cause: bool, cause: str | None = None) -> None:
         )
         said["note"] = st.text_area("Note", key="said_note", height=80, placeholder="What you know")
         sent = st.form_submit_button("Save", type="primary")
-    st.text_input(
-        "Said by",
-        key="author",
-        placeholder="login of the server",
-        persist_state="session",
-        help="Stands beside what you say. Kept until you close this tab.",
-    )
+    if reader.person() is None:
+        st.text_input(
+            "Said by",
+            key="author",
+            placeholder="login of the server",
+            persist_state="session",
+            help="Stands beside what you say. Kept until you close this tab.",
+        )
     if sent:
         _say(target, {field: value for field, value in said.items() if value})
 
@@ -103,7 +105,7 @@ def _say(target: str, said: dict[str, str]) -> None:
     if not said:
         st.warning("Choose a cause or a status, or write a note.", icon=":material/warning:")
         return
-    author = st.session_state.get("author") or None
+    author = reader.author()
     with notice.explained():
         for field, value in said.items():
             actions.annotate(store_root(), target, field, value, author=author)
@@ -128,6 +130,6 @@ def _line(each: Annotation, scope: Scope) -> None:
             actions.undo(
                 store_root(),
                 each.annotation_id,
-                author=st.session_state.get("author") or None,
+                author=reader.author(),
             )
             st.rerun()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions
+from app.ask import reader
 from app.ask.cached import store_root
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def ingest(
     with st.status(f"Reading {upload.name}", expanded=True):
         line, cancel = st.empty(), st.empty()
         cancel.button("Cancel", key=f"{key}_cancel", help="The store stays as it was")
-        running = actions.RunningUpload(store_root(), source, upload, options)
+        running = actions.RunningUpload(
+            store_root(), source, upload, options, author=reader.author()
+        )
         try:
             _follow(running, line.caption)
         finally:  # Streamlit ends the page by an exception where a person leaves or cancels

@@ -12,7 +12,7 @@ import streamlit as st
 from app.answers.content import Missing
 from app.ask.cached import ask
 from app.reports import kinds
-from app.show import command_lines, files, page
+from app.show import command_lines, export, files, page
 from app.widgets import notice
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def downloads(report: Report, scope: Scope) -> None:
         for form, label in LABELS.items():
             st.download_button(
                 label,
-                partial(files.render, report, form),
+                export.told(f"{stem}.{form}", partial(files.render, report, form), action="report"),
                 file_name=f"{stem}.{form}",
                 mime=files.MIME[form],
                 key=f"report_{form}",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.ask.cached import ask
 from app.reports import kinds
-from app.show import html, markdown
+from app.show import export, html, markdown
 from app.widgets import copy_button
 
 if TYPE_CHECKING:
@@ -23,15 +23,15 @@ def show(incident_id: str, scope: Scope) -> None:
     text = markdown.render(report)
     stem = scope.file_stem(f"incident-{incident_id}")
     copy_button.text("Copy as Markdown", text)
-    _save("Markdown", text, name=f"{stem}.md", mime="text/markdown")
+    _save("Markdown", lambda: text, name=f"{stem}.md", mime="text/markdown")
     _save("HTML", lambda: html.render(report), name=f"{stem}.html", mime="text/html")
 
 
-def _save(label: str, content: str | Callable[[], str], *, name: str, mime: str) -> None:
+def _save(label: str, content: Callable[[], str], *, name: str, mime: str) -> None:
     """A button that saves a file."""
     st.download_button(
         label,
-        content,
+        export.told(name, content, action="report"),
         file_name=name,
         mime=mime,
         key=f"report_{label}",

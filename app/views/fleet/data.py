@@ -5,7 +5,7 @@ import streamlit as st
 from app.answers.fleet import coverage
 from app.ask.cached import ask
 from app.show import page
-from app.views.fleet import add_data
+from app.views.fleet import add_data, audit
 from app.widgets import empty_state, filter_bar, page_head
 
 scope = filter_bar.show()
@@ -27,6 +27,7 @@ page.tabs(
         ),
         "Ingests": lambda: page.blocks([coverage.ingests(ask)], scope, titled=False),
         "Rejected rows": lambda: page.blocks([coverage.rejected(ask)], scope, titled=False),
+        "Audit": lambda: audit.show(scope),
         "Add data": lambda: add_data.show(scope),
     }
 )

@@ -7,10 +7,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from app.server import sessions
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 
-ACCESS = Access(port=8501, token="right", host_names=LOOPBACK_NAMES, session="of-this-start")
-COOKIE = f"faultline_8501={ACCESS.session}"
+TOKENS = {"right": None, "of-ann": "ann"}
+ACCESS = Access(port=8501, tokens=TOKENS, host_names=LOOPBACK_NAMES)
+COOKIE = "faultline_8501=<session>"
 PATHS = ["/", "/mttf", "/_stcore/health", "/_stcore/host-config", "/media/x.csv", "/static/js/a.js"]
 
 
@@ -23,9 +25,18 @@ async def _dashboard(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 def ask(url: str, access: Access = ACCESS, **more: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """First message the gate answers, and its headers."""
+    """First message a new gate answers, and its headers; <session> is of one who logged in."""
+    gate = Gate(_dashboard, access)
+    secret = gate.sessions.begin(None).secret
+    return ask_gate(gate, url, secret, **more)
+
+
+def ask_gate(
+    gate: Gate, url: str, secret: str = "", **more: Any
+) -> tuple[dict[str, Any], dict[str, str]]:
     parts = urlsplit(url)
     given = {"host": "127.0.0.1:8501", **more.pop("headers", {})}
+    given = {name: value.replace("<session>", secret) for name, value in given.items()}
     scope: dict[str, Any] = {
         "type": "http",
         "method": "GET",
@@ -46,7 +57,7 @@ def ask(url: str, access: Access = ACCESS, **more: Any) -> tuple[dict[str, Any],
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(Gate(_dashboard, access)(scope, receive, send))
+    asyncio.run(gate(scope, receive, send))
     headers = {k.decode(): v.decode() for k, v in sent[0].get("headers", [])}
     return sent[0], headers
 
@@ -68,7 +79,7 @@ def test_with_the_cookie_everything_is_answered(path: str) -> None:
 
 @pytest.mark.parametrize(
     "cookie",
-    ["faultline_8501=", "faultline_8501=right", f"faultline_8502={ACCESS.session}", "x=é", ";;="],
+    ["faultline_8501=", "faultline_8501=right", "faultline_8502=<session>", "x=é", ";;="],
 )
 def test_a_wrong_cookie_is_no_cookie(cookie: str) -> None:
     assert status("/", headers={"cookie": cookie}) == 401
@@ -113,7 +124,7 @@ def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address(
     assert (message["status"], headers["location"]) == (303, location)
     assert headers["referrer-policy"] == "no-referrer"
     cookie = SimpleCookie(headers["set-cookie"])["faultline_8501"]
-    assert (cookie.value, cookie["path"]) == (ACCESS.session, "/")
+    assert (len(cookie.value), cookie["path"]) == (43, "/")
     assert (cookie["httponly"], cookie["samesite"].lower()) == (True, "lax")
     assert not cookie["secure"]
     assert "right" not in headers["set-cookie"]
@@ -177,27 +188,124 @@ def test_another_page_cannot_use_the_cookie(origin: str, accepted: bool) -> None
     ],
 )
 def test_a_name_made_to_point_here_is_not_answered(host: str, expected: int, auth: bool) -> None:
-    access = ACCESS if auth else Access(port=8501, token=None, host_names=LOOPBACK_NAMES)
+    access = ACCESS if auth else Access(port=8501, tokens=None, host_names=LOOPBACK_NAMES)
     assert status("/", access, headers={"host": host, "cookie": COOKIE}) == expected
 
 
 def test_any_name_is_answered_where_other_machines_may_come() -> None:
-    access = Access(port=8501, token="right", host_names=None)
-    cookie = f"faultline_8501={access.session}"
-    assert status("/", access, headers={"host": "head.example", "cookie": cookie}) == 200
+    access = Access(port=8501, tokens=TOKENS, host_names=None)
+    assert status("/", access, headers={"host": "head.example", "cookie": COOKIE}) == 200
     assert status("/", access, headers={"host": "head.example"}) == 401
     assert status("/?token=right", access, headers={"host": "[half"}) == 303
 
 
 def test_without_authentication_a_token_is_just_a_parameter() -> None:
-    access = Access(port=8501, token=None, host_names=LOOPBACK_NAMES)
+    access = Access(port=8501, tokens=None, host_names=LOOPBACK_NAMES)
     assert status("/?token=x", access) == 200
 
 
-def test_every_start_has_its_own_session() -> None:
-    other = Access(port=8501, token="right", host_names=LOOPBACK_NAMES)
-    assert other.session != ACCESS.session
-    assert status("/", other, headers={"cookie": COOKIE}) == 401
+def cookie_of(headers: dict[str, str]) -> str:
+    return headers["set-cookie"].partition(";")[0]
+
+
+def test_a_login_of_another_start_or_browser_is_another_one() -> None:
+    first, second = Gate(_dashboard, ACCESS), Gate(_dashboard, ACCESS)
+    cookies = [cookie_of(ask_gate(gate, "/?token=right")[1]) for gate in (first, first, second)]
+    assert len(set(cookies)) == 3
+    assert ask_gate(second, "/", headers={"cookie": cookies[0]})[0]["status"] == 401
+
+
+def test_the_link_opened_again_goes_on_with_the_session_unless_it_is_another_persons() -> None:
+    gate = Gate(_dashboard, ACCESS)
+    cookie = cookie_of(ask_gate(gate, "/?token=right")[1])
+    assert cookie_of(ask_gate(gate, "/?token=right", headers={"cookie": cookie})[1]) == cookie
+    as_ann = cookie_of(ask_gate(gate, "/?token=of-ann", headers={"cookie": cookie})[1])
+    assert as_ann != cookie
+    assert ask_gate(gate, "/", headers={"cookie": cookie})[0]["status"] == 401
+    assert ask_gate(gate, "/", headers={"cookie": as_ann})[0]["status"] == 200
+
+
+def test_the_logout_ends_its_own_session_alone_and_both_are_told() -> None:
+    told: list[tuple[str | None, str]] = []
+    gate = Gate(_dashboard, ACCESS, lambda person, action: told.append((person, action)))
+    one, other = (cookie_of(ask_gate(gate, "/?token=of-ann")[1]) for _ in range(2))
+    message, headers = ask_gate(gate, "/logout", headers={"cookie": one})
+    assert (message["status"], SimpleCookie(headers["set-cookie"])["faultline_8501"].value) == (
+        200,
+        "",
+    )
+    assert ask_gate(gate, "/", headers={"cookie": one})[0]["status"] == 401
+    assert ask_gate(gate, "/", headers={"cookie": other})[0]["status"] == 200
+    assert told == [("ann", "log in"), ("ann", "log in"), ("ann", "log out")]
+
+
+def test_no_other_site_and_nothing_but_a_plain_visit_logs_out() -> None:
+    assert status("/logout") == 401
+    from_elsewhere = {"cookie": COOKIE, "sec-fetch-site": "cross-site"}
+    assert status("/logout", headers=from_elsewhere) == 403
+    assert status("/logout", method="HEAD", headers={"cookie": COOKIE}) == 200  # as a page
+
+
+def test_a_websocket_ends_with_its_session() -> None:
+    heard: list[Any] = []
+
+    async def dashboard(scope: Any, receive: Any, send: Any) -> None:
+        heard.append(await receive())
+        heard.append(await receive())
+
+    async def life() -> list[Any]:
+        gate, sent = Gate(dashboard, ACCESS), []
+        session = gate.sessions.begin("ann")
+        messages: asyncio.Queue[Any] = asyncio.Queue()
+        messages.put_nowait({"type": "websocket.connect"})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        cookie = f"faultline_8501={session.secret}".encode()
+        headers = [(b"host", b"localhost:8501"), (b"cookie", cookie)]
+        scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b""}
+        running = asyncio.ensure_future(gate(scope | {"headers": headers}, messages.get, send))
+        while not heard:
+            await asyncio.sleep(0)
+        gate.sessions.end(session)
+        await asyncio.wait_for(running, 5)
+        return sent
+
+    sent = asyncio.run(life())
+    assert [message["type"] for message in heard] == ["websocket.connect", "websocket.disconnect"]
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.parametrize(("token", "person"), [("right", None), ("of-ann", b"ann")])
+def test_pages_are_told_whose_session_it_is_and_believe_nobody_else(
+    token: str, person: bytes | None
+) -> None:
+    seen: list[dict[bytes, bytes]] = []
+
+    async def dashboard(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(dict(scope["headers"]))
+        await _dashboard(scope, receive, send)
+
+    gate = Gate(dashboard, ACCESS)
+    cookie = cookie_of(ask_gate(gate, f"/?token={token}")[1])
+    ask_gate(gate, "/", headers={"cookie": cookie, "X-Faultline-Person": "root"})
+    assert (seen[0][b"x-faultline-session"], seen[0].get(b"x-faultline-person")) == (b"1", person)
+    assert b"X-Faultline-Person" not in seen[0]
+    nobody = Access(port=8501, tokens=None, host_names=LOOPBACK_NAMES)
+    claimed = {"x-faultline-person": "root", "x-faultline-session": "1"}
+    ask_gate(Gate(dashboard, nobody), "/", headers=claimed)
+    assert not {b"x-faultline-person", b"x-faultline-session"} & set(seen[1])
+
+
+def test_the_session_used_longest_ago_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST", 2)
+    known = sessions.Sessions()
+    first, second = known.begin("a"), known.begin("b")
+    known.of(first.secret)
+    third = known.begin("c")
+    assert [known.of(each.secret) for each in (first, second, third)] == [first, None, third]
+    assert second.ended.is_set()
 
 
 def test_start_and_stop_pass_the_gate() -> None:

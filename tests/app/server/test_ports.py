@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from analytics.errors import OutOfRangeError
-from app.server.run import ServeError, listen
+from app.server.run import listen
+from app.server.tokens import ServeError
 
 
 def test_a_free_port_is_taken_silently(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,69 +3,20 @@
 import base64
 import http.client
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from data.audit import Audit
+from data.state import State
+from tests.app.server.running import Server, cookie_of, start
+
 INTERFACES = Path("/proc/net/if_inet6")
-START = """
-import sys
-from pathlib import Path
-from app.server import serve
-serve(Path("a-store"), script=Path(sys.argv[1]), port=int(sys.argv[2]), **eval(sys.argv[3]))
-"""
-
-
-@dataclass
-class Server:
-    process: "subprocess.Popen[str]"
-    line: str
-
-    @property
-    def url(self) -> str:
-        found = re.search(r"http://\S+", self.line)
-        assert found is not None, self.line
-        return found[0]
-
-    @property
-    def port(self) -> int:
-        return urlsplit(self.url).port or 0
-
-    def ask(self, path: str, method: str = "GET", **headers: str) -> http.client.HTTPResponse:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, headers={"Connection": "close"} | names)
-        return connection.getresponse()
-
-    def stop(self, sign: int = signal.SIGTERM) -> tuple[int, str, str]:
-        self.process.send_signal(sign)
-        out, err = self.process.communicate(timeout=20)
-        return self.process.returncode, out, err
-
-
-def start(folder: Path, port: int = 0, **options: object) -> Server:
-    script = folder / "main.py"
-    script.write_text("import os, streamlit as st\nst.write(os.environ['FAULTLINE_STORE'])\n")
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, str(script), str(port), repr(options)],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    return Server(process, process.stdout.readline())
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +44,6 @@ def handshake(server: Server, cookie: str) -> str:
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall("\r\n".join(lines).encode())
         return connection.recv(4096).decode("latin-1").splitlines()[0]
-
-
-def cookie_of(server: Server) -> str:
-    answer = server.ask(server.url.removeprefix(f"http://127.0.0.1:{server.port}"))
-    assert (answer.status, answer.headers["location"]) == (303, "./")
-    return str(answer.headers["set-cookie"]).partition(";")[0]
 
 
 def test_one_line_gives_the_address(server: Server) -> None:
@@ -220,3 +165,24 @@ def test_the_access_log_holds_no_token_and_no_filter(tmp_path: Path) -> None:
     assert '"GET /mttf HTTP/1.1" 200' in err
     assert "token" not in err
     assert "physics" not in err
+
+
+def test_a_token_file_keeps_the_link_over_a_restart_and_the_audit_knows_who_came(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"ann {'a' * 20}\nbob {'b' * 20}\n")
+    path.chmod(0o600)
+    store = tmp_path / "a-store"
+    store.mkdir()
+    State(store).create()
+    for _ in range(2):
+        server = start(tmp_path, token_file=Path("tokens"))
+        assert server.url.endswith(f"/?token={'a' * 20}")
+        assert server.ask(f"/?token={'b' * 20}").status == 303
+        cookie = cookie_of(server)
+        assert server.ask("/logout", Cookie=cookie).status == 200
+        assert server.ask("/", Cookie=cookie).status == 401
+        assert server.stop() == (0, "", "")
+    told = sorted((entry.person, entry.action) for entry in Audit(store).entries())
+    assert told == [*2 * [("ann", "log in")], *2 * [("ann", "log out")], *2 * [("bob", "log in")]]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+import streamlit as st
 
-from app.actions import Options, ingest_files
+from app.actions import Options, ingest_files, noted
+from app.ask import reader
 from data.state import State
 from data.store import Store
 
@@ -46,7 +49,7 @@ def test_the_page_says_what_is_there_and_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    "tab", ["Sources", "Names of nodes", "Ingests", "Rejected rows", "Add data"]
+    "tab", ["Sources", "Names of nodes", "Ingests", "Rejected rows", "Audit", "Add data"]
 )
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
@@ -153,3 +156,33 @@ def test_an_empty_store_can_be_filled_from_here(
     page = open_page(empty_store, PAGE)
     assert not page.exception
     assert page.get("file_uploader")
+
+
+def test_the_audit_is_chosen_by_person_and_action(
+    open_page: Callable[..., AppTest], own_store: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(own_store, store)
+    for person in ("ann", "bob"):
+        noted(store, "query", {"sql": f"SELECT '{person}'"}, person=person)
+    page = open_page(store, PAGE, period="all", tab="Audit")
+    assert list(page.dataframe[0].value["action"]) == ["query", "query", "ingest"]
+    page.selectbox(key="audit_action").select("query")
+    page.selectbox(key="audit_person").select("ann").run()
+    assert page.dataframe[0].value[["person", "action"]].to_numpy().tolist() == [["ann", "query"]]
+    assert not page.exception
+
+
+def test_the_person_of_a_link_is_who_acts_and_can_log_out(
+    open_page: Callable[..., AppTest], own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out(page: AppTest) -> list[str]:
+        return [each.proto.body for each in page.get("html") if "logout" in each.proto.body]
+
+    assert out(open_page(own_store, PAGE)) == []
+    headers = {reader.PERSON: "ann@ops", reader.SESSION: "1"}
+    monkeypatch.setattr(type(st.context), "headers", headers)
+    page = open_page(own_store, "views/explore/sql.py")
+    assert out(page) == ['ann@ops · <a href="./logout">Log out</a>']
+    assert reader.author() == "ann@ops"
+    assert "author" not in {each.key for each in page.text_input}

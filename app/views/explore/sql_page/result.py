@@ -10,7 +10,7 @@ import streamlit as st
 from app.answers.content import Chart, Missing
 from app.figures.explore import result_chart
 from app.reports import query_files
-from app.show import chart, page
+from app.show import chart, export, page
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -96,10 +96,11 @@ def _downloads(answer: Rows, scope: Scope) -> None:
     """The files, each written once it is asked for."""
     with st.popover("Download", type="tertiary", icon=":material/download:"):
         for kind, title in TITLES.items():
+            name = f"{scope.file_stem('query')}.{kind}"
             st.download_button(
                 title,
-                partial(query_files.WRITERS[kind], answer.result, answer.asked),
-                file_name=f"{scope.file_stem('query')}.{kind}",
+                export.told(name, partial(query_files.WRITERS[kind], answer.result, answer.asked)),
+                file_name=name,
                 mime=query_files.MIME[kind],
                 key=f"sql_file_{kind}",
                 on_click="ignore",

@@ -10,7 +10,7 @@ import streamlit as st
 from app import actions
 from app.actions import DataError
 from app.answers.explore import queries
-from app.ask import cached
+from app.ask import cached, reader
 from app.reports.query_files import Asked
 from app.views.explore.sql_page import editor
 from app.widgets import ledger_build
@@ -70,7 +70,9 @@ def start(scope: Scope) -> None:
     if not ledger_build.for_query(sql):
         return
     try:
-        running, values = actions.ask_sql(cached.store_root(), sql, scope.selection)
+        running, values = actions.ask_sql(
+            cached.store_root(), sql, scope.selection, person=reader.author()
+        )
     except DataError as error:
         _fail(sql, error)
         return
@@ -169,6 +171,6 @@ def _remember(sql: str, outcome: str) -> None:
     """Adds a query to those of this session, and of the person where one is named."""
     past = [each for each in st.session_state.get("sql_past", []) if each.sql != sql]
     st.session_state["sql_past"] = [Past(sql, outcome), *past][:SESSION_KEPT]
-    author = st.session_state.get("author")
+    author = reader.author()
     if author and sql.strip():
         actions.kept_queries(cached.store_root()).remember(sql, outcome, author=author)

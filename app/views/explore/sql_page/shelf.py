@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import actions
 from app.answers.explore.queries import sample_rows, schema_of, sql_examples
-from app.ask import cached
+from app.ask import cached, reader
 from app.show import page
 from app.views.explore.sql_page import editor
 from app.widgets import notice
@@ -174,13 +174,15 @@ def _deleted() -> None:
 
 def _ask_author(remark: str) -> None:
     """Who is asking: the same name as beside what one says of an attempt."""
+    if reader.person() is not None:
+        return
     st.text_input(
         "Your name", key="author", placeholder="not given", persist_state="session", help=remark
     )
 
 
 def _name() -> str | None:
-    return st.session_state.get("author") or None
+    return reader.author()
 
 
 def _author() -> str:

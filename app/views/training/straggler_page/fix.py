@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.answers.training import fix
 from app.ask.cached import ask, fresh
-from app.show import page
+from app.show import export, page
 
 if TYPE_CHECKING:
     from analytics.training.stragglers.timeline import TimelineOf
@@ -51,11 +51,17 @@ def _timelines(found: StragglerTrace, part: str, scope: Scope) -> None:
     drawn = None if chosen == ALL else [steps[0] if chosen == SLOWEST else int(str(chosen))]
     with st.container(horizontal=True):
         for title, of in TIMELINES.items():
+            name = f"{scope.file_stem(f'timeline-{of}')}.json"
             fixed = part if of == "fixed" else None
             st.download_button(
                 title,
-                partial(fresh, fix.timeline, found.facts["trace_id"], of, part=fixed, steps=drawn),
-                file_name=f"{scope.file_stem(f'timeline-{of}')}.json",
+                export.told(
+                    name,
+                    partial(
+                        fresh, fix.timeline, found.facts["trace_id"], of, part=fixed, steps=drawn
+                    ),
+                ),
+                file_name=name,
                 mime="application/json",
                 key=f"timeline_{of}",
                 on_click="ignore",
