@@ -61,7 +61,7 @@ _RETOLD = re.compile(
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
     r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
     r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer|prompt|output)\s?: "
-    r"|^\s*(?!error|message|reason|msg|cause|detail|exception)[\w.-]+: '[^']*',?$"
+    r"|^\s*(?!\w*(?:error|exception)|message|reason|msg|cause|detail)[\w.-]+: '[^']*',?$"
     r"|^\s*(?:docker|podman|mpirun|torchrun|apptainer|singularity|enroot|kubectl|accelerate|deepspeed"
     r"|horovodrun|python\d?) (?:run|exec|launch|apply|create|-|\S+\.py)"  # a command
     r"|(?-i:^\s*[a-z][a-z\d_]*:\s*\[.*\]$)|^\s*\w+_on:"  # a list in a configuration

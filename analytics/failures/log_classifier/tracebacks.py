@@ -38,6 +38,7 @@ _OF_CONNECTIONS = re.compile(
 )
 _ASKS_FOR_GPUS = re.compile(r"(?:assert|if) .{0,40}\bcuda\.(?:is_available|device_count)\(\)")
 _LAST_CALL = 200
+_UNMISTAKABLE = 10
 _FURTHEST = 250
 """Lines after a traceback's header within which its exception stands."""
 _MOST = 80
@@ -193,7 +194,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
         unread = cause == "import_error" and rule is not None and rule.cause == "filesystem_mount"
         return rule if rule is not None and unread else Meaning(cause, "fault", 6, 0.93)
     least = {"typical": 8, "open": 4, "cascade": 7}[kind]
-    if kind == "typical" and rule is not None and _is_quoted(rule.cause):
+    if kind == "typical" and rule is not None and _is_quoted(rule):
         rule = None
     if kind == "typical" and rule is None and _ASKS_FOR_GPUS.search(frames[-_LAST_CALL:]):
         rule = rules().best("cuda is not available")
@@ -206,9 +207,12 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     return _by_frames(Meaning(cause, "symptom", 3, 0.75), name, frames)
 
 
-def _is_quoted(cause: str) -> bool:
+def _is_quoted(rule: Meaning) -> bool:
     """Whether no program raises a typical exception of this cause: its words are data."""
-    if cause in ("gpu_unavailable", "silent_corruption"):  # what a program asserts of its node
+    cause = rule.cause
+    if cause == "gpu_unavailable":  # what a program asserts of its node
+        return False
+    if cause == "silent_corruption" and rule.specificity >= _UNMISTAKABLE:
         return False
     return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 
