@@ -193,7 +193,8 @@ def _died_of_itself(one: Signal) -> bool:
 
 def _ended_a_peer(one: Signal) -> bool:
     """Whether a process died of itself: its peers then meet a link that does not answer."""
-    return one.cause == "program_crash" or (one.role == "fault" and one.in_traceback)
+    crashed = one.cause == "program_crash" and one.role in ("fault", "symptom")
+    return crashed or (one.role == "fault" and one.in_traceback)
 
 
 def _is_finer(one: Signal, lead: Signal) -> bool:

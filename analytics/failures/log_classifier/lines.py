@@ -44,6 +44,8 @@ _PREFIX = re.compile(
     |[a-z][a-z0-9.-]*\d[a-z0-9.-]*:\d+:\d+\ \[\d+\]\ ?          # NCCL: host:pid:tid [gpu]
     |\[?[a-z][a-z0-9.-]*\d[a-z0-9-]*\]?:\ ?(?=\D|{_DATE}|{_CLOCK})  # pdsh
     |\[[a-z][\w.-]*\d[\w.-]*\]\ |[a-z][\w.-]*/\d{{1,4}}\           # Flyte, TorchX
+    |\[[a-z][\w.@-]{{0,30}}\]:?\ (?=\ *(?:Traceback|\ \ |\[rank|{_DATE}|{_CLOCK}|[IWEF]\d{{4}}[ ]
+      |(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit)\b))                # a tag
     |[0-9a-f]{{6,}}\ \|\|\ ?                                        # Determined
     |[a-z][\w.-]*\d[\w.-]*\ +\|\ |[-|]\ (?=\S)|\ {{2,8}}\|\   # containers, groups
     |[\w.-]+\ (?:[\w./-]+\[\d+\]|kernel):\ ?
@@ -127,7 +129,8 @@ def _without_prefixes(text: str) -> tuple[str, str | None, str | None]:
         groups = found.groupdict()
         rank = groups["rank"].strip(" :[]") if groups["rank"] and rank is None else rank
         said = next((groups[name] for name in _LEVEL_GROUPS if groups[name]), None)
-        level = said[0].upper() if said and said.strip().upper() in _LEVELS else level
+        if said and said.strip().upper() in _LEVELS and level != "F":
+            level = said[0].upper()
         place = found.end()
     text = text[place:].rstrip()
     if level is None and _SAYS_WARNING.match(text):

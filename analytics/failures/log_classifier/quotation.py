@@ -53,13 +53,15 @@ _RETOLD = re.compile(
     r"|^#(?! a fatal error)"  # a comment
     r"|\bcaptured (?:log|std(?:out|err))\b|\b(?:simulated|injected|mocked)\b"
     r"|^\s*(?:[*•] +\S|- +[\"'`]|(?:q|a|question|answer)\d*\s?[:)] )"  # a list of advice
+    r"|^\[\w+ \d\d:\d\d\] \w+: "  # a chat
     r"|\bknown issues?\b|\byesterday\b|^squeue\b"
     r"|\b(?:last|previous) (?:week|month|year|night|failure|crash)\b"
     r"|\b(?:fixed|resolved|closed)\)?\W*$"
     r"|^motd\b|(?<!be )\b(?:replaced|reseated|swapped|repaired)\b"
     r"|\b(?:received request|generated (?:response|text|sample)|sampled text)\b"
     r"|^\s*<\|?(?:user|assistant|system|human|im_start)\b"
-    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer)\s?: "
+    r"|^\s*(?:\[[^\]]*\]\s*)?(?:user|assistant|human|gpt|bot|reporter|customer|prompt|output)\s?: "
+    r"|^\s*(?!error|message|reason|msg|cause|detail|exception)[\w.-]+: '[^']*',?$"
     r"|^\s*(?:docker|podman|mpirun|torchrun|apptainer|singularity|enroot|kubectl|accelerate|deepspeed"
     r"|horovodrun|python\d?) (?:run|exec|launch|apply|create|-|\S+\.py)"  # a command
     r"|(?-i:^\s*[a-z][a-z\d_]*:\s*\[.*\]$)|^\s*\w+_on:"  # a list in a configuration
@@ -88,6 +90,7 @@ _SPEAKS_OF = re.compile(
     |\b(?:rules?|patterns?|filters?)\W+loaded\b|\b(?:days?|weeks?|months?)\ ago\b
     |\bnot\ (?:in|part\ of|on)\ (?:this|the|our)\ (?:job|allocation|run)\b|\bother\ (?:job|node)s?\b
     |(?:->|=>|:)\s*(?:drain|requeue|replace|open|reboot|contact|resubmit|clean|lower|call|restart)\b
+    |(?:->|=>)\s.{0,40}\b(?:ticket|contact|check|drain|replace|report|reduce|increase|see)\b
     |\bdrain\ the\ node\b|\bPASSED\b|\((?:cleared|old|stale|archived)\)|[:=]\s*0\s*$
     """,
     re.VERBOSE | re.IGNORECASE,

@@ -275,7 +275,8 @@ def _called_error(line: Line) -> Meaning | None:
         return None
     if _OF_THE_SYSTEM.search(said) or rules().harmless.search(said):
         return None
-    return Meaning("runtime_error", "teardown", _LEAST_SPECIFIC, 0.45)
+    specificity = _LEAST_SPECIFIC + (line.level == "F")  # a fatal error needs no death beside it
+    return Meaning("runtime_error", "teardown", specificity, 0.45)
 
 
 def _meaning(text: str) -> Meaning | None:

@@ -33,6 +33,9 @@ _FRAME_STARTS = ('File "', "^", "~", "[Previous line", "│", "╭", "╰", "❱
 _OPEN_TYPES = frozenset(
     {"RuntimeError", "OSError", "EOFError", "BadZipFile", "UnpicklingError", "error"}
 )
+_OF_CONNECTIONS = re.compile(
+    r"Connect(?:ion)?(?:Failed|Refused|Reset|Closed|Aborted|Timeout|Error)"
+)
 _ASKS_FOR_GPUS = re.compile(r"(?:assert|if) .{0,40}\bcuda\.(?:is_available|device_count)\(\)")
 _LAST_CALL = 200
 _FURTHEST = 250
@@ -183,6 +186,8 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
     """What type, message and frames say together."""
     python = rules().python
     kind, cause = python.roles.get(name, ("open", "python_exception"))
+    if name not in python.roles and _OF_CONNECTIONS.search(name):
+        cause = "connection_error"
     rule = rules().best(text)
     if kind == "fault":
         unread = cause == "import_error" and rule is not None and rule.cause == "filesystem_mount"
@@ -203,7 +208,7 @@ def _meaning(name: str, text: str, frames: str) -> Meaning:
 
 def _is_quoted(cause: str) -> bool:
     """Whether no program raises a typical exception of this cause: its words are data."""
-    if cause == "gpu_unavailable":  # what a program asserts of its node
+    if cause in ("gpu_unavailable", "silent_corruption"):  # what a program asserts of its node
         return False
     return cause in rules().python.quoted or taxonomy().domain_of(cause) == "hardware"
 

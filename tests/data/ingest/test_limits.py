@@ -353,7 +353,7 @@ for source, path in zip(asked[::2], asked[1::2], strict=True):
     except DataError as error:
         told = str(error)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(source, round(time.process_time() - begin), peak_mb, str(told)[:400], sep="\\t", flush=True)
+    print(source, round(time.process_time() - begin), peak_mb, " ".join(str(told).split())[:400], sep="\\t", flush=True)
 """
 
 
