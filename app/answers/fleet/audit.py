@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.answers.content import Table
 from app.words.cells import Column
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 10_000
 """Lines that a page reads; the command reads all."""
 COLUMNS = (
-    Column("made_at", "Time", "second"),
+    Column("made_at", "Time (UTC)", "second"),
     Column("person", "Person"),
     Column("action", "Action"),
     Column("target", "Target"),
@@ -33,9 +33,20 @@ def table(entries: Sequence[Entry]) -> Table:
             entry.person,
             entry.action,
             entry.target,
-            json.dumps(entry.detail, ensure_ascii=False, default=str),
+            _told(entry.detail),
         )
         for entry in entries
     ]
     note = f"The newest {SHOWN:,} lines; `faultline audit` lists all." if len(rows) == SHOWN else ""
     return Table("audit", "Audit", COLUMNS, rows, "Nobody did anything of this kind.", note)
+
+
+def _told(detail: dict[str, Any]) -> str:
+    """What else is known, as text: `seed: 0; jobs: 2000`."""
+    texts = {
+        name: value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, default=str)
+        for name, value in detail.items()
+    }
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
