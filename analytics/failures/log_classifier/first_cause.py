@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.failures.log_classifier.signals import LEAST_SPECIFIC
 from analytics.failures.log_classifier.tracebacks import exception_meaning
 from analytics.failures.taxonomy import taxonomy
 
@@ -26,8 +27,6 @@ _UNANSWERED = re.compile(r"refused|reset|disconnected|max retries|connection att
 _STRONG_CASCADE, _SPECIFIC = 6, 8
 _WENT_ON = 3
 _NEAR = 6
-_LEAST_SPECIFIC = 2
-"""Of a line of which only its writer says that it is an error: it needs a death beside it."""
 """Lines of progress after which a line in passing no longer explains an exception."""
 _BY_TYPE = 6
 """Specificity of an exception whose type alone says what went wrong."""
@@ -266,7 +265,7 @@ def _lately(one: Signal) -> bool:
 
 def _hides_gpus(one: Signal) -> bool:
     """Whether a script leaves its programs no GPU."""
-    return one.cause == "runtime_error"
+    return "visible_devices" in one.line.text.lower()
 
 
 def _is_rivalled(lead: Signal, found: Sequence[Signal]) -> bool:
@@ -304,7 +303,7 @@ def _hardware_sign(found: Sequence[Signal]) -> Signal | None:
 def _weak(found: Sequence[Signal]) -> Finding | None:
     """Signs and deaths alone: a cause only where the log also shows that the job died."""
     died = [one for one in found if one.role == "teardown" and one.live]
-    told = [one for one in died if one.meaning.specificity > _LEAST_SPECIFIC]
+    told = [one for one in died if one.meaning.specificity > LEAST_SPECIFIC]
     died = [
         one for one in died
         if one in told or (told and one.index < told[-1].index and not one.n_progress_after)

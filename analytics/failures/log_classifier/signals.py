@@ -57,8 +57,8 @@ _OF_THE_SYSTEM = re.compile(
     r"|kernel|connect\w*|socket|server|service|timed? ?out|network|rank|worker|process|exit\w*)\b",
     re.IGNORECASE,
 )
-_LEAST_SPECIFIC = 2
-"""Specificity of a line of which only its writer says that it is an error."""
+LEAST_SPECIFIC = 2
+"""Specificity of a line that only its writer calls an error: it needs a death beside it."""
 ENOUGH_PROGRESS = 6
 """Lines of progress after which what stands before them did not end the job."""
 
@@ -275,7 +275,7 @@ def _called_error(line: Line) -> Meaning | None:
         return None
     if _OF_THE_SYSTEM.search(said) or rules().harmless.search(said):
         return None
-    specificity = _LEAST_SPECIFIC + (line.level == "F")  # a fatal error needs no death beside it
+    specificity = LEAST_SPECIFIC + (line.level == "F")  # a fatal error needs no death beside it
     return Meaning("runtime_error", "teardown", specificity, 0.45)
 
 

@@ -242,3 +242,45 @@ def test_a_verdict_does_not_depend_on_the_order_of_sets(seed: str) -> None:
 def test_a_record_that_is_nested_without_end_is_a_line_like_any_other() -> None:
     nested = '{"a":' + "[" * 3_000 + "]" * 3_000 + "}"
     assert [line.text for line in cleaned(1, nested)] == [nested]
+
+
+LOST = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+
+
+def test_gpus_that_a_script_hides_are_not_lost() -> None:
+    missing = raised("RuntimeError: No CUDA GPUs are available")
+    assert classify_log(["export CUDA_VISIBLE_DEVICES=-1", *missing]).domain == "user"
+    mentioned = "caught (RuntimeError: not fatal), going on"
+    assert classify_log([mentioned, *missing]).cause == classify_log(missing).cause
+    assert classify_log(missing).domain != "user"
+
+
+def test_what_is_well_again_and_went_on_decides_nothing() -> None:
+    down, up = "kernel: mlx5_core 0000:9b:00.0 ens1: Link down", "kernel: mlx5_core ens1: Link up"
+    after = ["step 1 loss 2.1", *raised("KeyError: 'labels'")]
+    assert classify_log([down, up, *after]).cause == "key_error"
+    assert classify_log([down, *after]).domain == "hardware"
+    assert classify_log([*after, down, up]).cause == "key_error"
+
+
+def test_a_fault_hours_before_the_end_explains_no_timeout() -> None:
+    later = ["2026-01-05 19:00:00 step 9 loss 2.1", f"2026-01-05 19:30:00 {WATCHDOG}"]
+    assert classify_log([f"2026-01-05 10:00:00 {LOST}", *later]).cause == "nccl_timeout"
+    assert classify_log([f"2026-01-05 18:50:00 {LOST}", *later]).cause == "gpu_unavailable"
+
+
+def test_what_stands_before_a_start_is_an_earlier_end() -> None:
+    ended = raised("ValueError: too many values to unpack")
+    begun = ["starting training attempt", "step 1 loss 2.1"]
+    assert classify_log([LOST, *begun, *ended]).cause == "value_error"
+    assert classify_log([LOST, *begun, WATCHDOG]).cause == "gpu_unavailable"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"# {LOST}", f"| {LOST}", f"loading alert rule '{LOST}'", f"pattern: {LOST}",
+     f"2024-03-01 {LOST} replaced", f"previous job on this node: {LOST}", f'{{"content": "{LOST}"}}'],
+)  # fmt: skip
+def test_a_fault_that_a_line_only_speaks_of_is_none(line: str) -> None:
+    assert classify_log([line, *raised("KeyError: 'labels'")]).cause == "key_error"
+    assert classify_log([LOST, *raised("RuntimeError: CUDA error")]).domain == "hardware"
