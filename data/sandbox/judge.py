@@ -47,7 +47,7 @@ def only_statement(
     plain = tokens.without_comments(sql)
     judged = plain
     try:
-        kinds = _kinds(con, plain)
+        kinds = _kinds(con, sql)
     except duckdb.Error:
         judged = tokens.with_pivot_values(plain)
         if judged == plain or not _is_one(con, judged):
@@ -103,7 +103,7 @@ def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
         raise QueryError(f"{ONLY}, not {len(kinds)} statements")
     kind = kinds[0]
     if kind == "MULTI":
-        kind = "several statements in one (a PIVOT needs its values: ON column IN (...))"
+        kind = "several in one (a PIVOT names its values one by one, or none of them)"
     if kind not in {"SELECT", "EXPLAIN"}:
         raise QueryError(f"{ONLY}, not {kind}")
     return con.extract_statements(sql)[0]

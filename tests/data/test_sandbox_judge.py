@@ -193,6 +193,10 @@ def test_a_pivot_finds_its_values(con: duckdb.DuckDBPyConnection, sql: str) -> N
         ),
         ("EXPLAIN ANALYZE COPY (PIVOT jobs ON n_gpus) TO '/tmp/x'", "only a SELECT can be expl"),
         ("PIVOT jobs ON n_gpus; PIVOT jobs ON n_gpus", "not 2 statements"),
+        (
+            "PIVOT jobs ON n_gpus IN (SELECT 1)",
+            "not several in one .a PIVOT names its values one by",
+        ),
         ("PIVOT (FROM jobs WHERE job > $other) ON n_gpus", r"parameter \$other is unknown"),
     ],
 )
@@ -207,6 +211,8 @@ def test_a_pivot_hides_nothing_else(con: duckdb.DuckDBPyConnection, sql: str, re
 def test_a_mistake_in_a_pivot_is_told_as_it_is(con: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(duckdb.ParserException, match="syntax error"):
         judge.only_statement(con, "PIVOT jobs ON n_gpus IN (", FOLDER, KNOWN)
+    with pytest.raises(duckdb.ParserException, match="unterminated"):
+        judge.only_statement(con, "SELECT 1 /* and so on", FOLDER, KNOWN)
     with pytest.raises(duckdb.BinderException, match="limit of 20"):
         answered(con, "PIVOT (SELECT i FROM range(30) AS r(i)) ON i")
 
