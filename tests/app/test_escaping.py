@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.reports import query_files
 from app.show import markdown
 from app.words import escaping
+from data.sandbox import QueryResult
 
 TEXTS = [
     "see http://evil.example/a?b=c#d, then",
@@ -67,3 +71,15 @@ def test_plain_words_stay_as_they_are() -> None:
 def test_a_long_line_is_written_at_once() -> None:
     line = "a1" * 50_000 + "@" * 1_000 + "http" * 10_000 + "x.-+" * 10_000
     assert read(escaping.escaped(line)) == line
+
+
+def test_an_address_in_a_workbook_is_a_text() -> None:
+    texts = ["http://evil.example", "mailto:ann@evil.example", "internal:Rows!A1", "=HYPERLINK(1)"]
+    result = QueryResult(("note",), ("VARCHAR",), [(text,) for text in texts], False, 0.1)
+    book = query_files.as_xlsx(result, query_files.Asked("SELECT 1", "no filters", {}, 1, False))
+    with zipfile.ZipFile(io.BytesIO(book)) as parts:
+        sheet = parts.read("xl/worksheets/sheet1.xml").decode()
+        written = parts.read("xl/sharedStrings.xml").decode()
+    assert "hyperlink" not in sheet
+    assert "<f>" not in sheet
+    assert all(text in written for text in texts)
