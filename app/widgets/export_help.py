@@ -41,6 +41,14 @@ EXPORTS = {
         "  > sacct.txt",
         "faultline ingest sacct sacct.txt --cluster {cluster} --timezone {timezone}",
     ),
+    "sacct-json": Export(
+        "Jobs (Slurm's JSON)",
+        "The same as `sacct` prints as text, also excluded nodes and submit lines. A job is about "
+        "7 kB there and 0.3 kB as text. Jobs of slurmrestd and `squeue --json` are read too: those "
+        "that the controller still knows.",
+        "sacct -a --duplicates -S {start} -E {end} --json > sacct.json",
+        "faultline ingest sacct-json sacct.json --cluster {cluster}",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",

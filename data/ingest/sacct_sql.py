@@ -193,7 +193,7 @@ class Fields:
             "het_offset": part.format(job_id, "+", f"regexp_extract({job_id}, '[+]([0-9]+)', 1)"),
             **{name: self.text(column) for name, column in known.TEXTS.items()},
             "state": '"#state"',
-            "state_raw": f"{self.has('state')}",
+            "state_raw": f"{self.has('stateraw', 'state')}",
             "exit_code": self.taken(number.format(1), "exitcode", "INTEGER"),
             "exit_signal": self.taken(number.format(2), "exitcode", "INTEGER"),
             "restarts": self.count("restarts", "restartcnt"),
@@ -207,7 +207,9 @@ class Fields:
             "n_gpus": self.taken(known.GPUS, "alloctres", "INTEGER"),
             "n_cpus": self.count("ncpus", "alloccpus"),
             "node_list": self.taken(known.NODES, "nodelist", "VARCHAR"),
-            "excluded_nodes": self.taken(known.EXCLUDED, "submitline", "VARCHAR"),
+            "excluded_nodes": self.text("excludednodes")
+            if self.has("excludednodes")
+            else self.taken(known.EXCLUDED, "submitline", "VARCHAR"),
             "priority": self.taken("TRY_CAST(COLUMN AS BIGINT)", "priority", "BIGINT"),
         } | ({"#zone": '"#zone"'} if self.may_repeat() else {})
 
