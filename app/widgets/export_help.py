@@ -49,6 +49,13 @@ EXPORTS = {
         "sacct -a --duplicates -S {start} -E {end} --json > sacct.json",
         "faultline ingest sacct-json sacct.json --cluster {cluster}",
     ),
+    "jobcomp": Export(
+        "Jobs (jobcomp in Elasticsearch)",
+        "Every attempt as it ended, also those that were requeued, where accounting is kept in "
+        "Elasticsearch or Kafka (JobCompType=jobcomp/elasticsearch). Times are UTC.",
+        "elasticdump --input=http://localhost:9200/slurm --output=jobs.json --type=data",
+        "faultline ingest jobcomp jobs.json --cluster {cluster}",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",

@@ -85,6 +85,7 @@ def accounting_batch(
     connection.register("accounting", gathered.table())
     fields = Fields(sorted(gathered.stated | {"jobid", "state"}), options, "FROM accounting")
     batch, n_seen = typed(fields, connection, few=gathered.n_rows < _FEW)
+    batch.notices += _unnamed(gathered, options, connection)
     batch.skipped_by_reason.update(gathered.skipped)
     batch.rejected = gathered.rejected
     if n_seen > batch.rows_kept:
@@ -98,6 +99,19 @@ def accounting_batch(
     if gathered.n_rows:
         batch.notices += missing(tuple(gathered.stated))
     return batch
+
+
+def _unnamed(
+    gathered: _Gathered, options: Options, connection: duckdb.DuckDBPyConnection
+) -> list[str]:
+    """What to say of records without a cluster where others name theirs."""
+    if options.cluster or "cluster" not in gathered.stated:
+        return []
+    ((n_unnamed, n_rows),) = connection.execute(
+        "SELECT count(*) FILTER (cluster = ''), count(*) FROM accounting"
+    ).fetchall()
+    told = f"records that name no cluster, read as of {options.default_cluster} (pass --cluster)"
+    return [f"{told}: {n_unnamed:,}"] if 0 < n_unnamed < n_rows else []
 
 
 class _Gathered:
