@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from data.audit import login, noted
 from data.current import read_current
 from data.errors import DataError, StoreError
-from data.ingest import IngestResult, Options, ingest, readers, store_files
+from data.ingest import IngestResult, Options, ingest, readers, sacct, store_files
 from data.ingest.failure_mapping import shipped
+from data.ingest.sacct_fields import PRESETS
 from data.publish import writer
 from data.site import load_site
 from data.state import State
@@ -44,6 +45,21 @@ def sources() -> dict[str, str]:
 def mappings() -> list[str]:
     """Names of the column mappings of failure logs that come with the program."""
     return [mapping.name for mapping in shipped()]
+
+
+def columns_of(preset: str, source: str) -> tuple[str, ...]:
+    """Columns of the text without a header that a tool writes.
+
+    Raises
+    ------
+    DataError
+        Where the preset is unknown, or the source is another than the one it is of.
+    """
+    if preset not in PRESETS:
+        raise DataError(f"--preset {preset!r} is unknown: choose one of {', '.join(PRESETS)}")
+    if source != sacct.NAME:
+        raise DataError(f"--preset names columns of sacct, not of {source}: name sacct, or omit it")
+    return PRESETS[preset]
 
 
 def ingest_files(

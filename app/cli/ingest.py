@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
     parser.add_argument(
+        "--preset", metavar="NAME", help="columns of a sacct file that a tool wrote: xdmod"
+    )
+    parser.add_argument(
         "--delimiter", metavar="D", help="between fields (default the format's own)"
     )
     parser.add_argument("--node", metavar="NAME", help="host of a log whose lines name none")
@@ -98,9 +101,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> Any:
     """What was said about the files."""
-    from app.actions import Options, checked_zone
+    from app.actions import Options, checked_zone, columns_of
 
-    columns = arguments.columns
+    columns = tuple(arguments.columns.replace("|", ",").split(",")) if arguments.columns else None
+    if arguments.preset is not None:
+        if columns:
+            raise DataError("--columns and --preset both name the columns: give one of them")
+        columns = columns_of(arguments.preset, arguments.source)
     for name in ("cluster", "job_id", "run_id", "node"):
         if getattr(arguments, name) == "":
             option = name.replace("_", "-")
@@ -108,7 +115,7 @@ def _options(arguments: argparse.Namespace) -> Any:
     return Options(
         **{name: getattr(arguments, name) for name in STATED},
         timezone=checked_zone(arguments.timezone),
-        columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
+        columns=columns,
         progress=terminal.progress,
     )
 

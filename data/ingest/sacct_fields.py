@@ -101,6 +101,15 @@ EXCLUDED = r"""CASE WHEN contains(COLUMN, '--exclude') OR contains(COLUMN, ' -x'
     regexp_extract(COLUMN, '(?:--exclude[= ]|\s-x[= ]?)\s*(\S+)', 1), '') END"""
 """Hosts after --exclude or -x on the command line."""
 
+PRESETS = {
+    "xdmod": (
+        "jobid", "jobidraw", "cluster", "partition", "qos", "account", "group", "gid", "user",
+        "uid", "submit", "eligible", "start", "end", "elapsed", "exitcode", "state", "nnodes",
+        "ncpus", "reqcpus", "reqmem", "reqtres", "alloctres", "timelimit", "nodelist", "jobname",
+    ),
+}  # fmt: skip
+"""Name of a tool -> columns of the text without a header that it has sacct write."""
+
 FREE_TEXT = (
     "submitline", "jobname", "comment", "admincomment", "systemcomment", "extra", "reason",
     "reservation", "wckey", "constraints", "container", "stdout", "stderr", "stdin",

@@ -10,6 +10,7 @@ import pytest
 
 from data.ingest import sacct
 from data.ingest.reader import Batch, Options
+from data.ingest.sacct_fields import PRESETS
 from data.ingest.source import opened
 
 if TYPE_CHECKING:
@@ -29,11 +30,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def xdmod_columns() -> tuple[str, ...]:
     """Columns of the accounting file of xdmod, which has no header."""
-    return (
-        "jobid", "jobidraw", "cluster", "partition", "qos", "account", "group", "gid", "user", "uid",
-        "submit", "eligible", "start", "end", "elapsed", "exitcode", "state", "nnodes", "ncpus",
-        "reqcpus", "reqmem", "reqtres", "alloctres", "timelimit", "nodelist", "jobname",
-    )  # fmt: skip
+    return PRESETS["xdmod"]
 
 
 class SacctText:

@@ -191,13 +191,25 @@ def test_of_a_cut_archive_is_read_what_came_before_and_told_how_much(
 def test_the_accounts_of_xdmod_add_up(
     faultline: Callable[..., Any], shared: Path, tmp_path: Path
 ) -> None:
-    columns = ("jobid|jobidraw|cluster|partition|qos|account|group|gid|user|uid|submit|eligible|"
-               "start|end|elapsed|exitcode|state|nnodes|ncpus|reqcpus|reqmem|reqtres|alloctres|"
-               "timelimit|nodelist|jobname")  # fmt: skip
     for path in sorted((shared / "slurm" / "xdmod").glob("*.log")):
         root = tmp_path / path.stem
-        found = faultline("ingest", "sacct", path, "--columns", columns, "--store", root).json
+        found = faultline("ingest", "sacct", path, "--preset", "xdmod", "--store", root).json
         parts = ("rows_kept", "rows_skipped", "rows_rejected")
         assert found["rows_read"] == sum(found[part] for part in parts) > 0
         by_state = faultline("sql", "SELECT count(*) AS n FROM jobs", "--store", root).json
         assert by_state[0]["n"] == found["tables"]["jobs"] <= found["rows_kept"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sacct", "--preset", "xdmod", "--columns", "jobid"], "give one of them"),
+        (["sacct", "--preset", "slurm"], "--preset 'slurm' is unknown: choose one of xdmod"),
+        (["auto", "--preset", "xdmod"], "--preset names columns of sacct, not of auto"),
+    ],
+)
+def test_a_preset_that_names_no_columns_is_refused(
+    faultline: Callable[..., Any], tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    said = faultline("ingest", *arguments, tmp_path / "a.txt", "--store", tmp_path / "store")
+    assert (said.code, told in said.err) == (2, True)
