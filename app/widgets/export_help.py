@@ -56,6 +56,13 @@ EXPORTS = {
         "elasticdump --input=http://localhost:9200/slurm --output=jobs.json --type=data",
         "faultline ingest jobcomp jobs.json --cluster {cluster}",
     ),
+    "pbs": Export(
+        "Jobs (PBS, TORQUE)",
+        "Jobs that ended or were requeued, with hosts, GPUs and exit status. Why PBS ended a job "
+        "is not in its accounting: what was stopped by SIGTERM before its limit counts as cancelled.",
+        "# a file a day, on the server:\ncat $PBS_HOME/server_priv/accounting/2* > pbs.txt",
+        "faultline ingest pbs pbs.txt --cluster {cluster}",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",

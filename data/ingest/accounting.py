@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from data.ingest.json_records import Found
 from data.ingest.reader import MAX_REJECTED, Batch, Options, RecordError, Rejections, Source
 from data.ingest.sacct_fields import missing
 from data.ingest.sacct_sql import Fields, broken, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import duckdb
 
-    from data.ingest.json_records import Found
 
 COLUMNS = (
     "jobid", "jobidraw", "sluid", "cluster", "user", "account", "partition", "qos", "jobname",
@@ -164,3 +164,31 @@ class _Gathered:
         """All rows."""
         self._pack()
         return pa.concat_tables(self._tables)
+
+
+class LineRecords:
+    """The lines of a file that are not blank, each a record."""
+
+    def __init__(self, source: Source) -> None:
+        self._path = source.path
+
+    def __iter__(self) -> Iterator[Found]:
+        with self._path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
+            for line_no, line in enumerate(lines, 1):
+                if not line.isspace():
+                    text = line.rstrip("\r\n")
+                    yield Found(line_no, text, text)
+
+
+def seconds_of(text: str) -> str:
+    """Seconds of a duration such as 144:00:00 or 90 (seconds), as text; nothing for another text.
+
+    Examples
+    --------
+    >>> seconds_of("144:00:00"), seconds_of("02:43"), seconds_of("90"), seconds_of("long")
+    ('518400', '163', '90', '')
+    """
+    parts = text.split(":")
+    if len(parts) > 3 or not all(part.isdecimal() for part in parts):
+        return ""
+    return str(sum(int(part) * 60**power for power, part in enumerate(reversed(parts))))
