@@ -59,9 +59,17 @@ EXPORTS = {
     "pbs": Export(
         "Jobs (PBS, TORQUE)",
         "Jobs that ended or were requeued, with hosts, GPUs and exit status. Why PBS ended a job "
-        "is not in its accounting: what was stopped by SIGTERM before its limit counts as cancelled.",
+        "is not in its accounting: what was SIGTERM stopped before its limit counts as cancelled.",
         "# a file a day, on the server:\ncat $PBS_HOME/server_priv/accounting/2* > pbs.txt",
         "faultline ingest pbs pbs.txt --cluster {cluster}",
+    ),
+    "lsf": Export(
+        "Jobs (LSF)",
+        "Jobs that ended, with hosts, exit status and why LSF ended them. Its accounting names no "
+        "GPUs.",
+        "# on the master host, with the older files beside it:\n"
+        "cat $LSB_SHAREDIR/*/logdir/lsb.acct* > lsf.txt",
+        "faultline ingest lsf lsf.txt --cluster {cluster}",
     ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
