@@ -71,6 +71,13 @@ EXPORTS = {
         "cat $LSB_SHAREDIR/*/logdir/lsb.acct* > lsf.txt",
         "faultline ingest lsf lsf.txt --cluster {cluster}",
     ),
+    "sge": Export(
+        "Jobs (Grid Engine)",
+        "Jobs that ended. Accounting names one host only, so that hosts of parallel jobs of "
+        "several slots stay unknown, and no GPUs.",
+        "cp $SGE_ROOT/$SGE_CELL/common/accounting accounting.txt",
+        "faultline ingest sge accounting.txt --cluster {cluster}",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",
