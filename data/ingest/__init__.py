@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -14,12 +14,13 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
+from data.ingest import repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
     from data.ingest.reader import Batch, Source
@@ -48,6 +49,10 @@ class IngestResult:
     first_at: datetime | None
     last_at: datetime | None
     notices: tuple[str, ...]
+    zones: dict[str, str | None] = field(default_factory=dict)
+    """Cluster -> zone in which its local times were read; None where nobody stated one."""
+    command: str | None = None
+    """Command that reads it again; None of an upload."""
 
     @property
     def rows_skipped(self) -> int:
@@ -89,17 +94,41 @@ def ingest(
         Where nothing can be read from it; the snapshot is as it was.
     """
     shown = called or name
+    earlier = zone_memory.remembered(writer.connection)
+    known = {cluster: one.zone for cluster, one in earlier.items() if one.zone}
+    options = replace(options, remembered=known)
     with _read(writer, source, name, options, called=called) as (reader, found, batch):
         if batch.rejected and batch.rows_read == batch.rejected.total:
             reasons = batch.rejected.by_reason.most_common(3)
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
+        zone_memory.refuse_contradiction(shown, batch, options, earlier)
+        batch.notices += zone_memory.notices(batch, options, earlier)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
-        tables = writer.merge(batch.tables)
+        tables = _merged(writer, shown, batch)
         store_files(writer, batch)
-    result = _result(writer, reader, found, batch, tables)
+    result = replace(
+        _result(writer, reader, found, batch, tables),
+        zones=zone_memory.zones_read(batch, options),
+        command=repeating.command(reader, name, options) if called is None else None,
+    )
     _store(writer, result, batch)
+    if any(zone != known.get(cluster) for cluster, zone in result.zones.items()):
+        writer.changed.add("ingests")
     return result
+
+
+def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
+    """Rows added or changed by table; refuses jobs that are there already, in another zone."""
+    if not batch.local or "jobs" not in batch.tables:
+        return writer.merge(batch.tables)
+    (top,) = writer.connection.execute("SELECT coalesce(max(rowid), -1) FROM jobs").fetchall()[0]
+
+    def refuse(counts: Mapping[str, int]) -> None:
+        n_known = batch.rows_kept - counts["jobs"]
+        zone_memory.refuse_doubled(shown, writer.connection, top, n_known=n_known)
+
+    return writer.merge(batch.tables, refuse)
 
 
 @contextmanager
@@ -225,7 +254,7 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
     """Writes the ingest and its rejected records."""
     with writer.transaction():
         writer.connection.execute(
-            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 result.ingest_id,
                 result.source,
@@ -241,6 +270,9 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 result.last_at,
                 datetime.now(UTC),
                 json.dumps(result.notices),
+                json.dumps(result.zones) if result.zones else None,
+                json.dumps(result.tables),
+                result.command,
             ],
         )
         if batch.rejected:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.fleet.clock_offset import clock_offsets
+from app.answers.content import Table
 from app.words import numbers
+from app.words.cells import Column
+from data.filters import Selection
 from data.queries import clocks
 from data.zones import zone_of
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.fleet.clock_offset import ClockOffset
-    from data.filters import Selection
+    from app.ask import Ask
     from data.queries.clocks import Compared
     from data.store import Store
 
@@ -109,8 +112,10 @@ def correction(one: Contradiction) -> str:
     ways = [f"{_called(getattr(one.pair, name))} with --timezone {zones[name]}" for name in asked]
     if not ways:
         return "No zone explains it: mend the clock, or ingest with the right --timezone."
-    told = " or ".join(ways)
-    return f"Ingest {told} into a new store: records read in another zone would stay beside."
+    return (
+        "Take back what was read in the wrong zone (`faultline ingests`, `faultline rollback ID`), "
+        f"then ingest {' or '.join(ways)}."
+    )
 
 
 def record(found: list[Contradiction]) -> list[dict[str, object]]:
@@ -135,6 +140,32 @@ def record(found: list[Contradiction]) -> list[dict[str, object]]:
         for one in found
         for each in one.offsets
     ]
+
+
+COLUMNS = (
+    Column("cluster", "Cluster"),
+    Column("source", "Source"),
+    Column("lies", "Lies", help="How far its times are off those of the reference."),
+    Column("reference", "Reference"),
+    Column("n", "Occasions", "count", help="That agree at this offset."),
+    Column("n_near", "Within 30 s", "count"),
+    Column("n_in_step", "Without it", "count", help="Occasions that agree at no offset."),
+    Column("n_by_chance", "By chance", "decimal", help="That would agree at such an offset."),
+    Column("correction", "What to do"),
+)
+
+
+def table(ask: Ask, selection: Selection) -> Table:
+    """Sources whose clock or zone contradicts that of another, and what to do."""
+    found = ask(contradictions, Selection(selection.cluster))
+    rows = [
+        (one.pair.cluster, _called(one.pair.source), _lies((each,)), _called(one.pair.reference),
+         each.n, each.n_near, each.n_in_step, each.n_by_chance, correction(one))
+        for one in found
+        for each in one.offsets
+    ]  # fmt: skip
+    empty = "No source contradicts another one in its times, as far as their records overlap."
+    return Table("clock_offsets", "Clocks", COLUMNS, rows, empty, wrapped=True)
 
 
 def _is_lived_in(zone: str | None) -> bool:

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from app.answers.fleet import coverage
+from app.answers.fleet import clocks, coverage
 from app.ask.cached import ask
 from app.show import page
-from app.views.fleet import add_data, audit
+from app.views.fleet import add_data, audit, rejected, undo
 from app.widgets import empty_state, filter_bar, page_head
 
 scope = filter_bar.show()
@@ -17,6 +17,7 @@ answer = coverage.answer(ask, scope.selection)
 chart, table = answer.blocks
 page_head.show(answer.sentence, scope)
 add_data.answer()
+undo.answer()
 page.blocks([chart], scope)
 page.notes(answer.notes)
 page.tabs(
@@ -25,8 +26,9 @@ page.tabs(
         "Names of nodes": lambda: page.blocks(
             [coverage.node_names(ask, scope.selection)], scope, titled=False
         ),
-        "Ingests": lambda: page.blocks([coverage.ingests(ask)], scope, titled=False),
-        "Rejected rows": lambda: page.blocks([coverage.rejected(ask)], scope, titled=False),
+        "Clocks": lambda: page.blocks([clocks.table(ask, scope.selection)], scope, titled=False),
+        "Ingests": lambda: undo.show(scope),
+        "Rejected rows": lambda: rejected.show(scope),
         "Audit": lambda: audit.show(scope),
         "Add data": lambda: add_data.show(scope),
     }
