@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from app.actions import Plan
 
-EXAMPLE = "faultline rollback 2.1 --dry-run --store ./own-store"
+EXAMPLE = "faultline rollback 1.1 --dry-run --store ./own-store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,9 +18,10 @@ from data.ingest import repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
+from data.tables import forgettable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from types import ModuleType
 
     from data.ingest.reader import Batch, Source
@@ -106,6 +107,7 @@ def ingest(
         batch.notices += zone_memory.notices(batch, options, earlier)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)
+        batch.notices += _back_again(writer, tables)
         store_files(writer, batch)
     result = replace(
         _result(writer, reader, found, batch, tables),
@@ -129,6 +131,25 @@ def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
         zone_memory.refuse_doubled(shown, writer.connection, top, n_known=n_known)
 
     return writer.merge(batch.tables, refuse)
+
+
+def _back_again(writer: StoreWriter, tables: Iterable[str]) -> Iterator[str]:
+    """Tables that hold again what retention had removed."""
+    forgotten = dict(
+        writer.connection.execute(
+            "SELECT table_name, max(before_at) FROM forgotten GROUP BY ALL"
+        ).fetchall()
+    )
+    for table in sorted(forgotten.keys() & tables):
+        ((n_rows,),) = writer.connection.execute(
+            f"SELECT count(*) FROM {table} WHERE ({forgettable()[table]}) < $before_at",
+            {"before_at": forgotten[table]},
+        ).fetchall()
+        if n_rows:
+            yield (
+                f"{n_rows:,} rows of {table} before {forgotten[table]:%Y-%m-%d}, which had been "
+                "forgotten, are in the store again: the next `faultline forget` removes them"
+            )
 
 
 @contextmanager

@@ -192,9 +192,9 @@ def _before(
     if not wanted:
         return None
     raise StoreError(
-        f"{root}: the snapshot before ingest {ingest_id} is gone (keep_snapshots of [retention] in "
-        f"site.toml says how many stay): kept are {_numbers(earlier)}, which `faultline rollback "
-        "--to N` goes back to"
+        f"{root}: the snapshot before ingest {ingest_id} is gone or damaged (keep_snapshots of "
+        f"[retention] in site.toml says how many stay): kept are {_numbers(earlier)}, which "
+        "`faultline rollback --to N` goes back to"
     )
 
 

@@ -10,6 +10,7 @@ from data.tables import dated, forgettable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
 
@@ -217,7 +218,7 @@ def rejected_reasons(store: Store) -> list[tuple[str, int]]:
     return store.rows("SELECT reason, count(*) FROM rejected_rows GROUP BY 1 ORDER BY 2 DESC, 1")
 
 
-def forgotten(store: Store) -> dict[str, Any]:
+def forgotten(store: Store) -> dict[str, datetime]:
     """Table -> the time before which its rows were removed by retention."""
     return dict(store.rows("SELECT table_name, max(before_at) FROM forgotten GROUP BY 1"))
 

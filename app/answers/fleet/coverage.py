@@ -17,6 +17,7 @@ from data.queries import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
@@ -57,6 +58,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         (chart(shown, selection), table(shown)),
         (
             *_notes(shown),
+            *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
         ),
@@ -179,6 +181,8 @@ class Contents:
     """Sources whose clock or zone contradicts another's."""
     kept: Snapshots
     """What one can go back to."""
+    forgotten: dict[str, datetime]
+    """Table -> the time before which its rows were removed by retention."""
 
 
 def contents(store: Store) -> Contents:
@@ -196,6 +200,7 @@ def contents(store: Store) -> Contents:
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
         kept=ingests.snapshots(store),
+        forgotten=fleet.forgotten(store),
     )
 
 
@@ -215,6 +220,7 @@ def of_store(ask: Ask) -> Answer:
         ),
         notes=(
             *(() if shown.checksum_holds else (DAMAGED,)),
+            *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
         ),

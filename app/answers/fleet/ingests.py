@@ -16,6 +16,9 @@ from data.queries import fleet
 from data.snapshots import kept_snapshots
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
     import pandas as pd
 
     from app.ask import Ask
@@ -164,6 +167,15 @@ def snapshots_table(shown: Snapshots) -> Table:
     )
     rows = [tuple(row.values()) for row in shown.rows]
     return Table("snapshots", "Snapshots", SNAPSHOTS, rows, note=note)
+
+
+def forgotten_notes(found: Mapping[str, datetime]) -> Iterator[str]:
+    """Which days have no record because a site keeps them no longer."""
+    for table, before_at in found.items():
+        yield (
+            f"Rows of {table} before {before_at:%Y-%m-%d} (UTC) were removed by the site's "
+            "retention: days before that are forgotten, which is not the same as not collected."
+        )
 
 
 @dataclass(frozen=True)

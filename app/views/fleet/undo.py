@@ -44,19 +44,17 @@ def show(scope: Scope) -> None:
         return
     undoable = [row["ingest_id"] for row in ingests.held(ask).to_dict("records") if row["undoable"]]
     page.blocks([ingests.snapshots_table(ask(ingests.snapshots))], scope)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            "Take back an ingest",
-            undoable,
-            index=None,
-            placeholder="choose one",
-            key="undo_ingest",
-            help="Those whose snapshot before is still kept.",
-            width=240,
-        )
-        asked = st.button("Undo...", key="undo_ask", icon=":material/undo:", disabled=not chosen)
-    if chosen is not None and asked:
-        st.dialog(f"Take back ingest {chosen}?", width="large")(_confirm)(chosen)
+    chosen = st.selectbox(
+        "Take back an ingest",
+        undoable,
+        index=None,
+        placeholder="choose one",
+        key="undo_ingest",
+        help="Those whose snapshot before is still kept. What it means is said first.",
+        width=240,
+    )
+    if chosen is not None:
+        _confirm(chosen)
 
 
 def _confirm(ingest_id: str) -> None:
@@ -75,7 +73,8 @@ def _confirm(ingest_id: str) -> None:
                 icon=":material/warning:",
             )
             _to_repeat(planned, ingest_id)
-        if st.button("Take it back", key="undo_confirm", type="primary"):
+        # Its name says what was agreed to: a click on what is no longer shown does nothing.
+        if st.button("Take it back", key=f"undo_{planned.published}", type="primary"):
             done, _, missed = actions.roll_back(
                 store_root(),
                 ingest_id=ingest_id,
