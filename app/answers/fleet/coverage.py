@@ -14,6 +14,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
 from data.queries import fleet
+from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,7 +208,7 @@ def contents(store: Store) -> Contents:
 def of_store(ask: Ask) -> Answer:
     """What is in this store?"""
     shown = ask(contents)
-    missing = shown.coverage.missing
+    missing, unguarded = shown.coverage.missing, landlock_missing()
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{shown.published_at}, schema {shown.schema_version}"
@@ -223,6 +224,7 @@ def of_store(ask: Ask) -> Answer:
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *(() if unguarded is None else (unguarded,)),
         ),
         record={
             **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
@@ -231,6 +233,7 @@ def of_store(ask: Ask) -> Answer:
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )
