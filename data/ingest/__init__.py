@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from data.ingest.reader import Batch, Source
+    from data.ingest.zone_memory import Memory
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
@@ -95,16 +96,14 @@ def ingest(
         Where nothing can be read from it; the snapshot is as it was.
     """
     shown = called or name
-    earlier = zone_memory.remembered(writer.connection)
-    known = {cluster: one.zone for cluster, one in earlier.items() if one.zone}
-    options = replace(options, remembered=known)
-    with _read(writer, source, name, options, called=called) as (reader, found, batch):
+    with _read(writer, source, name, options, called=called) as (reader, found, batch, memory):
+        options = replace(options, remembered=memory.zones)
         if batch.rejected and batch.rows_read == batch.rejected.total:
             reasons = batch.rejected.by_reason.most_common(3)
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
-        zone_memory.refuse_contradiction(shown, batch, options, earlier)
-        batch.notices += zone_memory.notices(batch, options, earlier)
+        zone_memory.refuse_contradiction(shown, batch, options, memory)
+        batch.notices += zone_memory.notices(batch, options, memory)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)
         batch.notices += _back_again(writer, tables)
@@ -114,8 +113,10 @@ def ingest(
         zones=zone_memory.zones_read(batch, options),
         command=repeating.command(reader, name, options) if called is None else None,
     )
-    _store(writer, result, batch)
-    if any(zone != known.get(cluster) for cluster, zone in result.zones.items()):
+    own_zone = zone_memory.is_own(batch, options, memory)
+    _store(writer, result, batch, own_zone=own_zone)
+    known = {cluster: earlier.zone for cluster, earlier in memory.of_cluster.items()}
+    if not own_zone and any(known.get(c) != zone for c, zone in result.zones.items()):
         writer.changed.add("ingests")
     return result
 
@@ -155,14 +156,16 @@ def _back_again(writer: StoreWriter, tables: Iterable[str]) -> Iterator[str]:
 @contextmanager
 def _read(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
-) -> Iterator[tuple[str, Source, Batch]]:
-    """Name of the reader, what it read from, and what it made of it."""
+) -> Iterator[tuple[str, Source, Batch, Memory]]:
+    """Name of the reader, what it read from, what it made of it, and in which zones it was read
+    before.
+    """
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
-        yield (
-            folder_reader.NAME,
-            *folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir),
-        )
+        memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
+        options = replace(options, remembered=memory.zones)
+        read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
+        yield folder_reader.NAME, *read, memory
         return
     with opened(
         name,
@@ -176,6 +179,8 @@ def _read(
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             reader = _reader(source, found)
+            memory = zone_memory.remembered(writer.connection, reader.NAME)
+            options = replace(options, remembered=memory.zones)
             try:
                 batch = reader.read(found, options, writer.connection)
             except SourceError as error:
@@ -183,7 +188,7 @@ def _read(
             if found.too_long:
                 batch.rejected.extend(found.too_long)
                 batch.rejected = batch.rejected.ordered()
-            yield reader.NAME, found, batch
+            yield reader.NAME, found, batch, memory
 
 
 def _with_long_lines(error: SourceError, found: Source) -> SourceError:
@@ -271,11 +276,11 @@ def store_files(writer: StoreWriter, batch: Batch) -> None:
             writer.new_files.append(path)
 
 
-def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
+def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone: bool) -> None:
     """Writes the ingest and its rejected records."""
     with writer.transaction():
         writer.connection.execute(
-            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 result.ingest_id,
                 result.source,
@@ -292,6 +297,7 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 datetime.now(UTC),
                 json.dumps(result.notices),
                 json.dumps(result.zones) if result.zones else None,
+                own_zone,
                 json.dumps(result.tables),
                 result.command,
             ],

@@ -7,13 +7,14 @@ read in the wrong zone, and then again in the right one, would stand in the stor
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
 from data.zones import same_clocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import duckdb
 
@@ -24,56 +25,93 @@ LEAST_SHIFTED = 3
 
 
 class Earlier(NamedTuple):
-    """How local times of a cluster were read."""
+    """How local times were read."""
 
     zone: str | None
     """None where nobody stated one, which is read as UTC."""
     ingest_id: str
     """The first ingest that read them so."""
     path: str
+    own: bool
+    """Whether it was stated for the file alone."""
 
 
-def remembered(connection: duckdb.DuckDBPyConnection) -> dict[str, Earlier]:
-    """The zone of each cluster whose local times were read before, as it was last.
+@dataclass(frozen=True)
+class Memory:
+    """Zones in which local times were read before the ingest of one source."""
+
+    of_source: dict[str, Earlier]
+    """Cluster -> how this source's were read last."""
+    of_cluster: dict[str, Earlier]
+    """Cluster -> how those of any source were read last for which the cluster's zone was stated."""
+
+    @property
+    def zones(self) -> dict[str, str]:
+        """Cluster -> zone in which this source is read where nobody states one."""
+        held = {**self.of_cluster, **self.of_source}
+        return {cluster: earlier.zone for cluster, earlier in held.items() if earlier.zone}
+
+    def contradicted(self, cluster: str, options: Options) -> Earlier | None:
+        """What a zone must not contradict; None where it is free."""
+        if cluster in self.of_source or options.timezone is None:
+            return self.of_source.get(cluster)
+        return self.of_cluster.get(cluster)
+
+
+def remembered(connection: duckdb.DuckDBPyConnection, source: str) -> Memory:
+    """What is known of zones before an ingest of a source.
 
     An ingest of a version that kept no zones tells it where it read times as UTC.
     """
     rows = connection.execute(
-        """SELECT zones, CASE WHEN zones IS NULL THEN cluster END AS unzoned,
-             arg_min(ingest_id, rowid), arg_min(path, rowid)
+        """SELECT zones, CASE WHEN zones IS NULL THEN cluster END AS unzoned, source = $source,
+             coalesce(own_zone, false) AS own, arg_min(ingest_id, rowid), arg_min(path, rowid)
            FROM ingests WHERE zones IS NOT NULL OR contains(notices, 'read as UTC')
-           GROUP BY ALL ORDER BY max(rowid)"""
+           GROUP BY ALL ORDER BY own DESC, max(rowid)""",  # what is the cluster's comes over it
+        {"source": source},
     ).fetchall()
-    found: dict[str, Earlier] = {}
-    for zones, unzoned, ingest_id, path in rows:
+    of_source: dict[str, Earlier] = {}
+    of_cluster: dict[str, Earlier] = {}
+    for zones, unzoned, is_same, own, ingest_id, path in rows:
         read: dict[str, str | None] = json.loads(zones) if zones else {}
-        read |= dict.fromkeys((unzoned or "").split(",") if unzoned else ())
+        read |= dict.fromkeys(unzoned.split(",") if unzoned else ())
         for cluster, zone in read.items():
-            before = found.get(cluster)
-            if before is None or before.zone != zone:
-                found[cluster] = Earlier(zone, ingest_id, path)
-    return found
+            earlier = Earlier(zone, ingest_id, path, own)
+            if is_same:
+                of_source[cluster] = earlier
+            if zone and not own:
+                of_cluster[cluster] = earlier
+    return Memory(of_source, of_cluster)
 
 
 def zones_read(batch: Batch, options: Options) -> dict[str, str | None]:
-    """The zone of each cluster in which this input's local times were read, to be remembered."""
-    if options.own_zone:
-        return {}
+    """The zone of each cluster in which this input's local times were read."""
     return {cluster: options.zone_of(cluster) for cluster in sorted(batch.local)}
 
 
-def refuse_contradiction(
-    name: str, batch: Batch, options: Options, earlier: Mapping[str, Earlier]
-) -> None:
+def is_own(batch: Batch, options: Options, memory: Memory) -> bool:
+    """Whether the zone of this input says nothing of its cluster's: it was stated for this file, or
+    is the one that was stated for a file of the same source.
+    """
+    held = ((memory.of_source.get(c), zone) for c, zone in zones_read(batch, options).items())
+    return options.own_zone or any(e is not None and e.own and e.zone == zone for e, zone in held)
+
+
+def refuse_contradiction(name: str, batch: Batch, options: Options, memory: Memory) -> None:
     """Refuses an input whose local times would be read in another zone than those before.
+
+    A source is read as it was read before; a new one in the zone of its cluster, where that was
+    stated. What is stated for one file alone contradicts nothing.
 
     Raises
     ------
     SourceError
         Naming both zones, the ingest that came first, and what can be meant.
     """
+    if options.own_zone:
+        return
     for cluster, zone in zones_read(batch, options).items():
-        before = earlier.get(cluster)
+        before = memory.contradicted(cluster, options)
         if before is None:
             continue
         now, then = zone or "UTC", before.zone or "UTC"
@@ -92,15 +130,17 @@ def refuse_contradiction(
         )
 
 
-def notices(batch: Batch, options: Options, earlier: Mapping[str, Earlier]) -> Iterator[str]:
+def notices(batch: Batch, options: Options, memory: Memory) -> Iterator[str]:
     """Which zone was not stated but remembered, or holds for this input alone."""
     for cluster in sorted(batch.local):
-        before = earlier.get(cluster)
+        own, of_cluster = memory.of_source.get(cluster), memory.of_cluster.get(cluster)
+        before = own or of_cluster
         if options.own_zone:
-            yield f"local times of {cluster} read in {options.timezone}, for this file alone"
+            yield f"local times of {cluster} read in {options.timezone}, as stated for this file"
         elif before and before.zone and not (options.timezone or cluster in options.timezones):
+            told = "as before" if own else "the cluster's as another source stated it"
             yield (
-                f"local times of {cluster} read in {before.zone}, as before (ingest "
+                f"local times of {cluster} read in {before.zone}, {told} (ingest "
                 f"{before.ingest_id})"
             )
 

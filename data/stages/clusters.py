@@ -53,7 +53,7 @@ _FACTS = {
         SELECT key, arg_max(value, place) AS value FROM (
           SELECT max(rowid) AS place, unnest(map_entries(CAST(CAST(zones AS JSON)
             AS MAP(VARCHAR, VARCHAR))), recursive := true)
-          FROM ingests WHERE zones IS NOT NULL GROUP BY zones)
+          FROM ingests WHERE zones IS NOT NULL AND own_zone IS NOT TRUE GROUP BY zones)
         WHERE value IS NOT NULL GROUP BY key)""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
         count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,

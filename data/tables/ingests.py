@@ -1,6 +1,6 @@
 """Ingested files, and their records that could not be read."""
 
-from data.tables.table import Table, bigint, timestamptz, varchar
+from data.tables.table import Table, bigint, boolean, timestamptz, varchar
 
 INGESTS = Table(
     "ingests",
@@ -24,6 +24,7 @@ INGESTS = Table(
             "IANA zone in which times without one were read, a JSON object by cluster; null in it "
             "where nobody stated a zone, which is read as UTC"
         ),
+        "own_zone": boolean("whether that is the zone of this file, whatever the cluster's is"),
         "brought": varchar("rows added or changed, a JSON object by table"),
         "command": varchar("command that reads it again; NULL of an upload", people="text"),
     },

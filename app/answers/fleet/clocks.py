@@ -64,13 +64,13 @@ def _explained(
     store: Store, pair: Compared, offsets: tuple[ClockOffset, ...], zone: str
 ) -> Contradiction:
     """Which source was read in which zone, and in which it should be."""
-    assumed = clocks.read_as_utc(store, pair.cluster)
-    source, reference = (
-        assumed.get(clocks.READERS.get(name, ""), False) for name in (pair.source, pair.reference)
-    )
+    assumed, taken = clocks.read_as_utc(store, pair.cluster), clocks.taken_over(store, pair.cluster)
+    readers = [clocks.READERS.get(name, "") for name in (pair.source, pair.reference)]
+    source, reference = (assumed.get(name, False) for name in readers)
+    unstated = [assumed.get(name, False) or name in taken for name in readers]
     suspect: Suspect = "either"
-    if source != reference:
-        suspect = "source" if source else "reference"
+    if unstated[0] != unstated[1]:
+        suspect = "source" if unstated[0] else "reference"
     of_zone = [each for each in offsets if each.kind == "zone"]
     late = [(at, each.offset_s) for each in of_zone for at in each.at_s.tolist()]
     early = [(at + moved, -moved) for at, moved in late]
@@ -114,7 +114,8 @@ def correction(one: Contradiction) -> str:
         return "No zone explains it: mend the clock, or ingest with the right --timezone."
     return (
         "Take back what was read in the wrong zone (`faultline ingests`, `faultline rollback ID`), "
-        f"then ingest {' or '.join(ways)}."
+        f"then ingest {' or '.join(ways)} (--file-timezone where the cluster's other sources are "
+        "in another zone)."
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HEADER = "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
 BERLIN, UTC = Options(timezone="Europe/Berlin"), Options(timezone="UTC")
 STATED = Options()
+LINE = "2026-07-01T12:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen\n"
 
 
 def accounting(root: Path, *, zone: str = "", day: int = 5, jobs: Sequence[int] = (1, 2, 3)) -> str:
@@ -71,10 +72,10 @@ def test_a_forgotten_timezone_is_the_one_of_before_and_doubles_nothing(root: Pat
 def test_a_kernel_log_is_read_in_the_zone_that_accounting_stated(root: Path) -> None:
     read(root, accounting(root), BERLIN)
     log = root.parent / "kernel.log"
-    log.write_text(
-        "2026-07-01T12:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen\n"
-    )
-    read(root, str(log), Options(cluster="c"), "kernel-log")
+    log.write_text(LINE)
+    told = "local times of c read in Europe/Berlin, the cluster's as another source stated it"
+    result = read(root, str(log), Options(cluster="c"), "kernel-log")
+    assert f"{told} (ingest 1.1)" in result.notices
     with closing(Store.open(root)) as store:
         sql = "SELECT strftime(observed_at, '%H') FROM health_events"
         assert store.rows(sql) == [("10",)]
@@ -82,6 +83,34 @@ def test_a_kernel_log_is_read_in_the_zone_that_accounting_stated(root: Path) -> 
         DataError, match="would be read in Asia/Tokyo, but local times of cluster c"
     ):
         read(root, str(log), Options(cluster="c", timezone="Asia/Tokyo"), "kernel-log")
+
+
+def test_a_source_that_was_read_in_a_zone_of_its_own_stays_in_it(root: Path) -> None:
+    """Accounting in local time, kernel logs in UTC: each is read as it was, told once."""
+    log = root.parent / "kernel.log"
+    log.write_text(LINE)
+    own = Options(cluster="c", timezone="UTC", own_zone=True)
+    read(root, accounting(root), BERLIN)
+    for options in (own, Options(cluster="c"), own):
+        read(root, str(log), options, "kernel-log")
+    with closing(Store.open(root)) as store:
+        sql = "SELECT strftime(observed_at, '%H') FROM health_events"
+        assert store.rows(sql) == [("12",)]
+    assert zone(root) == "Europe/Berlin"
+
+
+def test_what_one_source_assumed_binds_no_other(root: Path) -> None:
+    log = root.parent / "kernel.log"
+    log.write_text(LINE)
+    read(root, str(log), Options(cluster="c"), "kernel-log")
+    read(root, accounting(root), BERLIN)
+    read(root, str(log), Options(cluster="c"), "kernel-log")  # as before: nothing doubles
+    with closing(Store.open(root)) as store:
+        assert store.rows("SELECT count(*) FROM health_events") == [(1,)]
+    with pytest.raises(
+        DataError, match=r"were read in UTC so far, as nobody stated a zone \(from "
+    ):
+        read(root, str(log), Options(cluster="c", timezone="Europe/Berlin"), "kernel-log")
 
 
 def test_what_was_read_as_utc_for_want_of_a_zone_is_taken_back_first(root: Path) -> None:
@@ -116,11 +145,8 @@ def test_a_file_may_be_in_another_zone_which_is_not_remembered(root: Path) -> No
     read(root, accounting(root), BERLIN)
     alone = replace(UTC, own_zone=True)
     result = read(root, accounting(root, day=8, jobs=(4, 5, 6)), alone)
-    assert "local times of c read in UTC, for this file alone" in result.notices
-    assert (result.zones, result.command) == (
-        {},
-        f"faultline ingest sacct --file-timezone UTC {root.parent}/sacct8.txt",
-    )
+    assert "local times of c read in UTC, as stated for this file" in result.notices
+    assert result.command == f"faultline ingest sacct --file-timezone UTC {root.parent}/sacct8.txt"
     read(root, accounting(root, day=9, jobs=(7, 8, 9)), STATED)
     assert submitted(root)[3:] == ["08 04", "08 05", "08 06", "09 06", "09 07", "09 08"]
 
