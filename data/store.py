@@ -76,7 +76,14 @@ class Store:
     @classmethod
     def open(cls, root: Path) -> Store:
         """The store below `root`, at its present snapshot; an older one is migrated first."""
-        store = cls(root, require_current(root), read_said(root))
+        while True:
+            current = require_current(root)
+            try:
+                store = cls(root, current, read_said(root))
+                break
+            except StoreError:
+                if (root / current.file).exists():
+                    raise  # else another snapshot was published meanwhile, and this one removed
         if not store.said.version:
             ((n_annotations,),) = store.rows("SELECT count(*) FROM annotations")
             State(root).refuse_lost(n_annotations)

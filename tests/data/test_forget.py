@@ -52,6 +52,15 @@ def store(built: Path, tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def forgotten(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same once what is too old is gone; only to be read."""
+    root = shutil.copytree(built, tmp_path_factory.mktemp("forgotten") / "store")
+    (root / "site.toml").write_text("[retention]\njobs = 30\nhealth_events = 30\n")
+    forget(root, AS_OF, author="ann")
+    return root
+
+
 def rows(root: Path, sql: str) -> list[tuple[object, ...]]:
     with closing(Store.open(root)) as store:
         return store.rows(sql)
@@ -66,16 +75,19 @@ def test_what_would_go_is_counted_by_table_before_midnight(store: Path) -> None:
     assert rows(store, "SELECT count(*) FROM jobs") == [(3,)]
 
 
-def test_rows_go_with_their_nodes_and_the_rest_is_derived_from_what_stays(store: Path) -> None:
-    forget(store, AS_OF)
-    assert rows(store, "SELECT job_id FROM jobs ORDER BY 1") == [("2",), ("3",)]
-    assert rows(store, "SELECT count(*) FROM job_nodes") == [(2,)]
-    assert rows(store, "SELECT observed_at FROM health_events") == [(None,)]  # unknown is not old
-    assert rows(store, "SELECT n_rows FROM coverage WHERE source = 'jobs' ORDER BY day") == [
+def test_rows_go_with_their_nodes_and_the_rest_is_derived_from_what_stays(
+    forgotten: Path,
+) -> None:
+    assert rows(forgotten, "SELECT job_id FROM jobs ORDER BY 1") == [("2",), ("3",)]
+    assert rows(forgotten, "SELECT count(*) FROM job_nodes") == [(2,)]
+    assert rows(forgotten, "SELECT observed_at FROM health_events") == [
+        (None,)
+    ]  # unknown is not old
+    assert rows(forgotten, "SELECT n_rows FROM coverage WHERE source = 'jobs' ORDER BY day") == [
         (1,), (1,),
     ]  # fmt: skip
-    assert rows(store, "SELECT count(*) FROM failures") == [(1,)]
-    assert rows(store, "SELECT timezone FROM clusters") == [("UTC",)]
+    assert rows(forgotten, "SELECT count(*) FROM failures") == [(1,)]
+    assert rows(forgotten, "SELECT timezone FROM clusters") == [("UTC",)]
 
 
 def test_no_byte_of_it_stays_in_the_store_nor_a_way_back(store: Path) -> None:
@@ -90,28 +102,27 @@ def test_no_byte_of_it_stays_in_the_store_nor_a_way_back(store: Path) -> None:
         plan(store, ingest_id="2.2")
 
 
-def test_it_is_remembered_what_was_forgotten_and_by_whom(store: Path) -> None:
-    forget(store, AS_OF, author="ann")
+def test_it_is_remembered_what_was_forgotten_and_by_whom(forgotten: Path) -> None:
     at = "strftime(before_at, '%Y-%m-%d')"
-    assert rows(store, f"SELECT table_name, {at}, n_rows FROM forgotten ORDER BY 1") == [
+    assert rows(forgotten, f"SELECT table_name, {at}, n_rows FROM forgotten ORDER BY 1") == [
         ("health_events", "2026-01-02", 1), ("jobs", "2026-01-02", 1),
     ]  # fmt: skip
-    with closing(Store.open(store)) as opened:
+    with closing(Store.open(forgotten)) as opened:
         answer = coverage.answer(of_store(opened), Selection())
         assert any(
             "jobs before 2026-01-02 (UTC) were removed by the site's" in note
             for note in answer.notes
         )
         assert "forgotten" in coverage.of_store(of_store(opened)).record
-    (entry, *_) = Audit(store).entries()
+    (entry, *_) = Audit(forgotten).entries()
     assert (entry.person, entry.action, entry.target) == ("ann", "forget", "health_events, jobs")
     assert entry.detail["rows"] == {"health_events": 1, "jobs": 1}
 
 
 def test_what_is_read_again_is_there_again_until_it_is_forgotten_again(
-    store: Path, built: Path
+    forgotten: Path, built: Path, tmp_path: Path
 ) -> None:
-    forget(store, AS_OF)
+    store = shutil.copytree(forgotten, tmp_path / "store")
     path = str(built.parent / "sacct.txt")
     (result,), _ = ingest_files(store, "sacct", [path], Options(timezone="UTC"))
     assert result.tables["jobs"] == 1
