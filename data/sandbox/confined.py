@@ -135,7 +135,7 @@ def _reason(error: Exception, sql: str) -> tuple[str, Place | None]:
     DuckDB's `errors_as_json` gives the place as an offset in bytes and a length.
     """
     message = str(error) or type(error).__name__
-    kind, brace, told = message.partition(": {")
+    kind, brace, told = message.partition("{")
     if not brace:
         return " ".join(message.split()), None
     try:
@@ -144,9 +144,9 @@ def _reason(error: Exception, sql: str) -> tuple[str, Place | None]:
     except (ValueError, LookupError):
         return " ".join(message.split()), None
     if kind.startswith("Out of Memory"):  # the advice that follows names locked settings
-        return f"{kind}: {text.splitlines()[0]}: narrow the query or aggregate first", None
+        return f"{kind}{text.splitlines()[0]}: narrow the query or aggregate first", None
     place = _place(fields.get("location"), sql)
-    reason = " ".join(f"{kind}: {text}".split())[:LONGEST_REASON]
+    reason = " ".join(f"{kind}{text}".split())[:LONGEST_REASON]
     if place is None:
         return reason, None
     at = sql.split("\n")[place.line - 1][place.column - 1 :][:LONGEST_WORD]
