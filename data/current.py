@@ -20,6 +20,8 @@ SCHEMA_VERSION = 6
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CHUNK = 1 << 20
+CORRUPT = "Corrupt database file"
+"""How DuckDB begins what it says of a block whose checksum does not hold."""
 
 
 @dataclass(frozen=True)

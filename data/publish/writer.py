@@ -75,6 +75,7 @@ class StoreWriter:
             config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)}
         )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
+        self.connection.execute("SET enable_progress_bar=false")  # it goes to standard output
         attached = f"ATTACH {schema.literal(str(self.building))} AS building"
         self.connection.execute(f"{attached} (RECOVERY_MODE no_wal_writes); USE building")
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
