@@ -39,16 +39,15 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
     if near:
         window = attribution.before_minutes + attribution.after_minutes
         calibrate(connection, max(int(window * 60e6), 1))
-    due = "true"
+    due, of_due = "true", "true"
     if context.by_row(*_BY_ROW, besides=("health_events.severity",)):
         _find_due(connection, touched="jobs" in (context.changed or ()), near=bool(near))
-        due = "(cluster, attempt_key) IN (FROM due)"
+        due = "(cluster, attempt_key) IN (SELECT cluster, attempt_key FROM due)"
+        of_due = "jobs.rowid IN (SELECT attempt FROM due)"
         connection.execute(f"DELETE FROM failures WHERE {due}")
     else:
         connection.execute("DELETE FROM failures")
-    if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} AND {due} LIMIT 1").fetchone() is None:
-        return
-    connection.execute(
+    ((n_failed,),) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE failed AS
             SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
               array_job_id, state, end_at,
@@ -63,8 +62,10 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
             FROM jobs
             LEFT JOIN node_names lost ON lost.cluster = jobs.cluster AND lost.written = failed_node
             LEFT JOIN node_names alone ON alone.cluster = jobs.cluster AND alone.written = node_list
-            WHERE {FAILED} AND {due.replace("cluster", "jobs.cluster")}"""
-    )
+            WHERE {of_due} AND {FAILED}"""
+    ).fetchall()
+    if n_failed == 0:
+        return
     table = weights(site.attribution.table, site.causes)
     kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
     _weigh(connection, _evidence(connection, table, kinds), table)
@@ -79,17 +80,35 @@ _BY_ROW = ("jobs", "job_nodes", "health_events", "node_events")
 def _find_due(connection: duckdb.DuckDBPyConnection, *, touched: bool, near: bool) -> None:
     """Temporary table due: attempts that came or went, or have or had an observation near them.
 
-    Of the evidence that is kept with a verdict observations are a part: a scheduler and a log say
-    one thing each.
+    Columns cluster, attempt_key and attempt (rowid of jobs; NULL of one that went). Of the evidence
+    that is kept with a verdict observations are a part: a scheduler and a log say one thing each.
     """
-    keys = "cluster, attempt_key"
-    rows = [
-        f"""SELECT {keys} FROM failures WHERE contains(evidence, '"kind":"health_event"')
-              OR contains(evidence, '"kind":"node_event"')""",
-        *([f"SELECT {keys} FROM touched_jobs"] if touched else ()),
-        *([f"SELECT {keys} FROM near"] if near else ()),
-    ]
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE due AS {' UNION '.join(rows)}")
+    found = [_HAD_NEAR.format(near="ANTI JOIN near USING (cluster, attempt_key)" if near else "")]
+    found += [_TOUCHED] if touched else []
+    found += ["SELECT cluster, attempt_key, job FROM near"] if near else []
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE due (cluster VARCHAR, attempt_key VARCHAR, attempt BIGINT)"
+    )
+    for rows in found:
+        connection.execute(f"INSERT INTO due {rows}")
+
+
+_HAD_NEAR = """
+SELECT cluster, attempt_key, jobs.rowid FROM (
+  FROM failures {near} WHERE contains(evidence, '"kind":"health_event"')
+    OR contains(evidence, '"kind":"node_event"')) JOIN jobs USING (cluster, attempt_key)
+"""
+_TOUCHED = """
+WITH came AS (
+  SELECT cluster, attempt_key, jobs.rowid AS attempt FROM jobs
+  SEMI JOIN touched_jobs USING (cluster, attempt_key, submit_at)
+  UNION ALL
+  SELECT cluster, attempt_key, rowid FROM jobs WHERE submit_at IS NULL
+    AND (cluster, attempt_key) IN (SELECT cluster, attempt_key FROM touched_jobs))
+FROM came UNION ALL
+SELECT cluster, attempt_key, NULL FROM touched_jobs
+"""
+"""By the time of submission DuckDB finds the rows of jobs without looking through all of them."""
 
 
 def find_nearby(
