@@ -24,9 +24,9 @@ ON_DEMAND
 run(connection, context)
     Does it, inside a transaction; returns notes to keep in `stage_runs`, a JSON object, or None.
 
-A stage may keep temporary tables to itself; no other stage reads them. What a run from nothing gives
-is what a stage means: one that brings its tables up to date by rows (`Context.by_row`) must end with
-the same.
+A stage may keep temporary tables to itself; no other stage reads them. What a run from nothing
+gives is what a stage means: one that brings its tables up to date by rows (`Context.by_row`) must
+end with the same.
 """
 
 from __future__ import annotations

@@ -15,12 +15,14 @@ NEEDS = ("jobs",)
 
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
-    """Numbers attempts by submission; only jobs with several attempts, or other ones, are sorted."""
+    """Numbers attempts by submission; only jobs with several or other attempts are sorted."""
     due = """hash(cluster, job_id) IN (SELECT hash(cluster, job_id) FROM jobs GROUP BY 1
       HAVING count(*) > 1 OR max(attempt) > 1)"""
     if context.by_row("jobs"):
-        due = """rowid IN (SELECT jobs.rowid FROM jobs SEMI JOIN touched_jobs USING (cluster, job_id)
-          UNION ALL SELECT rowid FROM jobs WHERE cluster IS NULL OR job_id IS NULL)"""
+        due = """rowid IN (
+          SELECT jobs.rowid FROM jobs SEMI JOIN touched_jobs USING (cluster, job_id)
+          UNION ALL
+          SELECT rowid FROM jobs WHERE cluster IS NULL OR job_id IS NULL)"""
     connection.execute(
         f"""UPDATE jobs SET attempt = new.place FROM (
              SELECT rowid AS id, row_number() OVER (

@@ -120,8 +120,8 @@ def find_nearby(
 
     Each observation is put into the buckets of time that its window touches (a bucket is as long
     as the window, so two at most); ends and observations are joined by node and bucket, then
-    compared to the microsecond. Columns job (rowid of jobs), state, cluster, attempt_key, node, kind
-    (health_event or node_event), id (rowid there), signal, severity, at_us, offset_us. All
+    compared to the microsecond. Columns job (rowid of jobs), state, cluster, attempt_key, node,
+    kind (health_event or node_event), id (rowid there), signal, severity, at_us, offset_us. All
     observations stand in the temporary table `observation`.
     """
     before, after = (int(minutes * 60e6) for minutes in (before_minutes, after_minutes))
