@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.slow]
 SIZES = (200_000, 2_000_000)
 HOUR = 100
 MAX_SECONDS = 4.5
-"""Of the larger store; it was 6.2 before publishing by row."""
+"""Of the larger store; it was 5.5 before publishing by row."""
 RUNS = 3
 
 
