@@ -102,7 +102,13 @@ def ran(
         building.merge({table: frame(table, found) for table, found in (rows or {}).items()})
         context = stages.Context(root, load_site(root), read_said(root))
         return set(
-            stages.derive(building.connection, context, building.changed, on_demand=on_demand)
+            stages.derive(
+                building.connection,
+                context,
+                building.changed,
+                on_demand=on_demand,
+                touched=building.touched.tables,
+            )
         )
 
 
@@ -189,6 +195,23 @@ def test_new_events_run_what_rests_on_them_and_not_what_does_not(root: Path) -> 
 
 def test_new_steps_run_the_attempts_of_training_and_coverage(root: Path) -> None:
     assert ran(root, {"training_metrics": [trained(5)]}) == {"training_attempts", "coverage"}
+
+
+def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root: Path) -> None:
+    of_others = {"log_attempts", "log_verdicts", "training_attempts"}
+    assert ran(root, {"jobs": [job(7)]}) == {
+        "ordinals", "nodes", "clusters", "failures", "incidents", "coverage",
+    }  # fmt: skip
+    later = job(2, "FAILED", end_at=END + 8 * HOUR)
+    assert ran(root, {"jobs": [later]}) >= of_others
+
+
+def test_more_rows_than_are_kept_count_as_the_whole_table(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("data.publish.merge.KEPT_ROWS", 1)
+    assert ran(root, {"jobs": [job(7)]}).isdisjoint({"log_attempts", "log_verdicts"})
+    assert ran(root, {"jobs": [job(7), job(8)]}) >= {"log_attempts", "log_verdicts"}
 
 
 def test_an_annotation_reruns_verdicts_and_incidents(root: Path) -> None:
