@@ -18,6 +18,7 @@ from app.answers.efficiency.ledger_parts import (
     out_of_service,
 )
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import inventory
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
@@ -139,7 +140,8 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     ledger = ask(measured, selection, conf_level=conf_level)
     node_hours = ask(exposure.node_hours, selection)
     of_nodes = node_time.notes(node_hours, WENT)
-    notes = (*of_nodes, *ledger.notes)
+    assumed = inventory.notes(ask(inventory.known, Selection(selection.cluster)))
+    notes = (*of_nodes, *ledger.notes, *assumed)
     record_ = record(ledger) | {"node_hours": node_hours, "notes": notes}
     parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
     if not ledger.total_gpu_seconds:
