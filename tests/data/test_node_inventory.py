@@ -12,6 +12,7 @@ from app.answers.fleet import inventory
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
+from data.queries import exposure
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -79,6 +80,10 @@ CASES: dict[str, tuple[Export, ...]] = {
     "partitions": (MIXED, listed(1, "g1:4", "g2:4"), listed(1.1, *CPUS)),
     "half": (jobs(job("g1", 0, 6, 4), job("g2", 4, 6, 4), job("g2", 8, 10, 2)), listed(5, "g1:8")),
     "names_alone": (jobs(job("g1", 0, 6, 4)), ("sinfo", "NODELIST|STATE\ng[1-9]|idle\n", BEGIN)),
+    "two_sizes": (
+        jobs(job("g1", 0, 24, 4), job("b1", 0, 12, 8), job("b1,g1", 0, 1, 12, 2)),
+        listed(0, "g1:4", "b[1-2]:8", "c1:0"),
+    ),
     "cpu_only": (jobs(), listed(0, *CPUS)),
     "anothers": (jobs(job("g1", 0, 6, 4)), listed(0, "x[1-3]:8")),
     "renamed": (MIXED, listed(1, "g1:4", *CPUS), listed(10, "gpu-one:4", *CPUS)),
@@ -229,6 +234,23 @@ def test_half_of_the_nodes_listed_leaves_the_others_to_what_jobs_show(clusters: 
 
 def test_an_inventory_that_says_nothing_of_gpus_leaves_what_jobs_show(clusters: Clusters) -> None:
     assert clusters.hours("names_alone") == {"held": 24.0, "idle": 18 * 4.0, "all": 24 * 4.0}
+
+
+def test_exposure_counts_each_node_by_its_own_gpus(clusters: Clusters) -> None:
+    chosen = Selection("two_sizes")
+    ran = exposure.runs(clusters.store, chosen)
+    assert ran["exposure_node_days"].sum() == pytest.approx(1 + 0.5 + 2 / 24)
+    by_node = exposure.node_exposure(clusters.store, chosen)
+    days = dict(zip(by_node["node"], by_node["exposure_node_days"], strict=True))
+    assert days == pytest.approx({"g1": 1 + 6 / 4 / 24, "b1": 0.5 + 6 / 8 / 24})
+    assert clusters.store.rows(
+        "SELECT gpus_per_node, gpus_per_node_source FROM clusters WHERE cluster = 'two_sizes'"
+    ) == [(8, "inventory")]
+
+
+def test_rates_of_a_configured_cluster_count_as_configured(clusters: Clusters) -> None:
+    ran = exposure.runs(clusters.store, Selection("configured_and_listed"))
+    assert ran["exposure_node_days"].sum() == pytest.approx(4 / 8)
 
 
 def test_a_cluster_without_gpus_has_no_gpu_hours(clusters: Clusters) -> None:
