@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.definitions import OUT_OF_SERVICE
 from data.filters import equal
 from data.site import load_site
 
@@ -22,7 +23,8 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
     alone); n_showing (of the latter with an attempt that held GPUs); n_listed_gpus (listed with
     GPUs); n_back, first_listed_at (listed nodes whose GPUs are taken to be older than the first
     inventory that shows them, and when that was); n_off (shown powered down last); n_went;
-    n_unused (listed nodes with GPUs on which no job ran).
+    n_unused (listed nodes with GPUs on which no job ran); n_shown_out (nodes that inventories
+    alone show out of service, since when their reason says).
     """
     rows = store.frame(
         f"""WITH node AS (
@@ -36,6 +38,10 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
               FROM nodes WHERE node IS NOT NULL AND coalesce(role, 'compute') = 'compute'
                 AND {equal(cluster=selection.cluster)}
               GROUP BY cluster, node),
+            shown_out AS (
+              SELECT cluster, count(DISTINCT node) AS n_shown_out FROM node_inventory
+              WHERE reason_at < observed_at AND {OUT_OF_SERVICE}
+                AND cluster NOT IN (SELECT cluster FROM node_events) GROUP BY cluster),
             used AS (
               SELECT DISTINCT cluster, node FROM job_nodes
               WHERE cluster IN (SELECT cluster FROM node_inventory))
@@ -49,8 +55,9 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
               min(listed_at) FILTER (reaches_back) AS first_listed_at,
               count(*) FILTER (known_by = 'listed' AND gpus > 0 AND is_off) AS n_off,
               count(*) FILTER (known_by = 'listed' AND went) AS n_went,
-              count(*) FILTER (known_by = 'listed' AND gpus > 0 AND used.node IS NULL) AS n_unused
-            FROM node JOIN clusters USING (cluster)
+              count(*) FILTER (known_by = 'listed' AND gpus > 0 AND used.node IS NULL) AS n_unused,
+              coalesce(any_value(n_shown_out), 0) AS n_shown_out
+            FROM node JOIN clusters USING (cluster) LEFT JOIN shown_out USING (cluster)
             LEFT JOIN used USING (cluster, node)
             GROUP BY cluster ORDER BY cluster""",
         selection.parameters,

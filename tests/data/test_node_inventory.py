@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from app.answers.efficiency import ledger
-from app.answers.fleet import inventory
+from app.answers.fleet import inventory, nodes
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
@@ -51,6 +51,13 @@ def listed(hours: float, *nodes: str) -> Export:
     return "sinfo", "\n".join(lines) + "\n", BEGIN + hours * HOUR
 
 
+def down(hours: float, since: float | None, state: str) -> Export:
+    """An inventory of g1 and c1 made then: g1 in a state, since when its reason says."""
+    told = "none|Unknown" if since is None else f"fan|{stamp(since)}"
+    rows = f"g1|gpu:4|{state}|{told}\nc1|(null)|idle|none|Unknown\n"
+    return "sinfo", f"NODELIST|GRES|STATE|REASON|TIMESTAMP\n{rows}", BEGIN + hours * HOUR
+
+
 OFF = ("idle~", "idle#", "IDLE+CLOUD+POWERED_DOWN", "future")
 MIXED = jobs(job("g1", 2, 5, 4), job("g1", 6, 7, 1), job("c2", 1, 9, None), job("c3", 2, 3, None))
 CPUS = ("c1:0", "c2:0", "c3:0")
@@ -80,6 +87,11 @@ CASES: dict[str, tuple[Export, ...]] = {
     "partitions": (MIXED, listed(1, "g1:4", "g2:4"), listed(1.1, *CPUS)),
     "half": (jobs(job("g1", 0, 6, 4), job("g2", 4, 6, 4), job("g2", 8, 10, 2)), listed(5, "g1:8")),
     "names_alone": (jobs(job("g1", 0, 6, 4)), ("sinfo", "NODELIST|STATE\ng[1-9]|idle\n", BEGIN)),
+    "shown_out": (
+        jobs(job("g1", 0, 1, 4)),
+        *(down(hours, since, state) for hours, since, state in
+          ((4, 3, "drain"), (6, 3, "drain"), (9, None, "idle"), (12, 11, "down*"), (20, None, "down"))),
+    ),
     "two_sizes": (
         jobs(job("g1", 0, 24, 4), job("b1", 0, 12, 8), job("b1,g1", 0, 1, 12, 2)),
         listed(0, "g1:4", "b[1-2]:8", "c1:0"),
@@ -234,6 +246,29 @@ def test_half_of_the_nodes_listed_leaves_the_others_to_what_jobs_show(clusters: 
 
 def test_an_inventory_that_says_nothing_of_gpus_leaves_what_jobs_show(clusters: Clusters) -> None:
     assert clusters.hours("names_alone") == {"held": 24.0, "idle": 18 * 4.0, "all": 24 * 4.0}
+
+
+def test_a_state_seen_at_a_time_counts_as_long_as_its_reason_says_and_no_longer(
+    clusters: Clusters,
+) -> None:
+    found = clusters.hours("shown_out")
+    assert found == {
+        "held": 4.0, "drained": 3 * 4.0, "down_unplanned": 1 * 4.0, "idle": 19 * 4.0, "all": 96.0,
+    }  # fmt: skip
+    assert "1 node counts as out of service from when the reason was given" in (
+        clusters.notes("shown_out")
+    )
+
+
+def test_overview_counts_nodes_that_are_there_and_those_the_last_inventory_shows_down(
+    clusters: Clusters,
+) -> None:
+    shown = nodes.nodes(clusters.store, Selection("shown_out"))
+    assert (shown.n_nodes, shown.n_out_of_service) == (2, 1)
+    assert nodes.nodes(clusters.store, Selection("went_and_came")).n_nodes == 5
+    before = Selection("went_and_came", to_at=BEGIN + 5 * HOUR)
+    assert nodes.nodes(clusters.store, before).n_nodes == 6
+    assert nodes.nodes(clusters.store, Selection("unlisted")).n_out_of_service is None
 
 
 def test_exposure_counts_each_node_by_its_own_gpus(clusters: Clusters) -> None:

@@ -96,6 +96,13 @@ def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
             "down or planned in the last inventory: while inventories show that, only what jobs "
             "held there counts."
         )
+    if row["n_shown_out"]:
+        nodes = numbers.counted(row["n_shown_out"], "node")
+        yield (
+            f"{nodes}{of} {_count(row['n_shown_out'])} as out of service from when the "
+            "reason was given to the last inventory with that reason; what nobody looked at in "
+            "between is not known."
+        )
     if row["n_went"]:
         yield (
             f"{numbers.counted(row['n_went'], 'node')}{of} {_are(row['n_went'])} in an earlier "
@@ -131,6 +138,10 @@ def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
 
 def _are(n: int) -> str:
     return "is" if n == 1 else "are"
+
+
+def _count(n: int) -> str:
+    return "counts" if n == 1 else "count"
 
 
 def _have(n: int) -> str:

@@ -16,6 +16,7 @@ from analytics.efficiency.fleet_time import (
     outage_bucket,
     without_overlap,
 )
+from data.definitions import OUT_OF_SERVICE as STATE_OUT_OF_SERVICE
 from data.interrupted import ELIGIBLE_S
 
 if TYPE_CHECKING:
@@ -200,13 +201,24 @@ def _fetched(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict[str, I
 
 
 def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict[str, Intervals]:
-    """GPUs of nodes out of service that no job held, by bucket."""
+    """GPUs of nodes out of service that no job held, by bucket.
+
+    Without node events, a node that inventories show out of service was so from when its reason
+    was given, which Slurm keeps as long as the state lasts, to the last of them with that reason.
+    """
     events = connection.execute(
-        """SELECT DISTINCT node, greatest(epoch_us(event.start_at) // 1000000, spell.start_s)
+        f"""WITH event AS (
+             SELECT cluster, node, start_at, end_at, state, planned FROM node_events
+             UNION ALL
+             SELECT cluster, node, reason_at, max(observed_at), arg_max(state, observed_at), NULL
+             FROM node_inventory WHERE reason_at < observed_at AND {STATE_OUT_OF_SERVICE}
+               AND cluster NOT IN (SELECT cluster FROM node_events)
+             GROUP BY cluster, node, reason_at)
+           SELECT DISTINCT node, greatest(epoch_us(event.start_at) // 1000000, spell.start_s)
              AS start_s, least(coalesce(epoch_us(event.end_at) // 1000000, spell.end_s),
              spell.end_s) AS end_s, coalesce(state, '') AS state,
              coalesce(planned, false) AS planned, spell.start_s AS spell_s, gpus
-           FROM node_events event JOIN ledger_spell spell USING (cluster, node)
+           FROM event JOIN ledger_spell spell USING (cluster, node)
            WHERE cluster = ? AND gpus > 0 ORDER BY ALL""",
         [cluster],
     ).df()
