@@ -9,6 +9,8 @@ import pytest
 
 from app.answers.efficiency import ledger
 from app.answers.fleet import inventory, nodes
+from app.ask import of_store
+from app.words import terms
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
@@ -78,7 +80,10 @@ CASES: dict[str, tuple[Export, ...]] = {
         state: (jobs(job("g1", 0, 6, 4), job("g2", 8, 10, 4)), listed(0, "g1:4", f"g2:4:{state}"))
         for state in OFF
     },
-    "up_again": (jobs(job("g1", 0, 6, 4)), listed(0, "g2:4:idle~", "g1:4"), listed(20, "g2:4", "g1:4")),
+    "up_again": (
+        jobs(job("g1", 0, 6, 4)), listed(0, "g2:4:idle~", "g1:4", "c1:0"),
+        listed(20, "g2:4", "g1:4", "c1:0"),
+    ),
     "contradicted": (jobs(job("g1", 0, 6, 8)), listed(0, "g[1-2]:4", "c1:0")),
     "unlike_nodes": (jobs(job("c1,g1", 2, 4, 8, 2)), listed(0, "g1:8", "c1:0")),
     "spelt": (MIXED, listed(30, "G1.hpc.example:4", "C[1-3].hpc.example:0")),
@@ -172,6 +177,22 @@ def test_a_cluster_configured_in_site_toml_stays_as_configured(clusters: Cluster
     assert "1 listed node has 4 GPUs, where site.toml states 8" in (
         clusters.notes("configured_and_listed")
     )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ("mixed", "; time before the first inventory assumed"),
+        ("unlisted", "; nodes in no inventory assumed"),
+        ("up_again", ""),
+    ],
+)
+def test_the_headline_of_idle_time_says_what_it_rests_on(
+    clusters: Clusters, cluster: str, said: str
+) -> None:
+    shown = ledger.answer(of_store(clusters.store), Selection(cluster))
+    (idle,) = (number for number in shown.numbers if number.term is terms.IDLE_HOURS)
+    assert idle.basis.partition("range)")[2] == said
 
 
 def test_the_order_in_which_inventory_and_jobs_come_does_not_matter(clusters: Clusters) -> None:

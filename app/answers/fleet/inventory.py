@@ -32,6 +32,17 @@ class Known:
     differing: pd.DataFrame
     """Columns cluster, gpus, n_nodes, stated."""
 
+    @property
+    def idle_rests_on(self) -> str:
+        """What is said beside idle GPU-hours: nothing where inventories list all of the time."""
+        rows = self.clusters[self.clusters["basis"].eq("gpu_time")]
+        parts = []
+        if (rows["n_observed"] > 0).any():
+            parts.append("nodes in no inventory")
+        if (rows["n_back"] > 0).any():
+            parts.append("time before the first inventory")
+        return f"; {' and '.join(parts)} assumed" if parts else ""
+
 
 def known(store: Store, selection: Selection) -> Known:
     """What is known of the GPUs of nodes, and where sources contradict."""
