@@ -103,6 +103,7 @@ CASES: dict[str, tuple[Export, ...]] = {
     ),
     "cpu_only": (jobs(), listed(0, *CPUS)),
     "anothers": (jobs(job("g1", 0, 6, 4)), listed(0, "x[1-3]:8")),
+    "without_jobs": (listed(0, "g[1-3]:8"),),
     "renamed": (MIXED, listed(1, "g1:4", *CPUS), listed(10, "gpu-one:4", *CPUS)),
 }  # fmt: skip
 """Clusters of one store, by name."""
@@ -316,6 +317,15 @@ def test_a_cluster_without_gpus_has_no_gpu_hours(clusters: Clusters) -> None:
 
 def test_the_inventory_of_another_cluster_is_told(clusters: Clusters) -> None:
     assert "is it another cluster's?" in clusters.notes("anothers")
+
+
+def test_an_inventory_of_a_cluster_without_jobs_counts_nothing_and_is_told(
+    clusters: Clusters,
+) -> None:
+    assert clusters.hours("without_jobs")["all"] == 0
+    assert "No job of without_jobs is known, whose inventory lists 3 nodes" in (
+        clusters.notes("without_jobs")
+    )
 
 
 def test_two_names_of_site_toml_are_one_node_of_two_inventories(clusters: Clusters) -> None:

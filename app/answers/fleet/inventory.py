@@ -66,6 +66,12 @@ def notes(found: Known) -> Iterator[str]:
     several = len(found.clusters) > 1
     for row in found.clusters.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""
+        if pd.isna(row["basis"]) and row["n_listed"]:
+            yield (
+                f"No job of {row['cluster']} is known, whose inventory lists "
+                f"{numbers.counted(row['n_listed'], 'node')}: where they are another cluster's, "
+                "`--cluster` says whose."
+            )
         if row["basis"] != "gpu_time":
             continue
         yield from _observed(row, of)
@@ -120,7 +126,7 @@ def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
             "inventory and not in the last: counted up to the first one that lacks it, or the last "
             "record that names it."
         )
-    if row["n_listed_gpus"] and row["n_unused"] == row["n_listed_gpus"]:
+    if row["n_observed"] and row["n_unused"] == row["n_listed_gpus"] > 0:
         nodes = numbers.counted(row["n_listed_gpus"], "node")
         yield (
             f"No job ran on any of the {nodes} with GPUs that the inventory{of} lists: is it "
