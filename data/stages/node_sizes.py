@@ -14,21 +14,23 @@ WRITES = ("jobs.node_gpus",)
 NEEDS = ("jobs",)
 
 
-def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
+def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
     """Sets it by the inventory of the time when the attempt started; nodes without GPUs and nodes
     that no inventory lists tell nothing. Clusters of which site.toml says the GPUs of a node, or
     whose listed nodes are all alike, are left as they are.
     """
-    if "nodes" not in context.filled:
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE unlike AS
+           SELECT DISTINCT nodes.cluster, gpus_per_node FROM nodes JOIN clusters USING (cluster)
+           WHERE source <> 'observed' AND gpus > 0 AND gpus <> gpus_per_node
+             AND gpus_per_node_source IS DISTINCT FROM 'site.toml'"""
+    )
+    if not connection.execute("SELECT 1 FROM unlike LIMIT 1").fetchall():
         connection.execute("UPDATE jobs SET node_gpus = NULL WHERE node_gpus IS NOT NULL")
         return
     connection.execute(
         """UPDATE jobs SET node_gpus = wanted.node_gpus FROM (
-             WITH unlike AS (
-               SELECT DISTINCT nodes.cluster, gpus_per_node FROM nodes JOIN clusters USING (cluster)
-               WHERE source <> 'observed' AND gpus > 0 AND gpus <> gpus_per_node
-                 AND gpus_per_node_source IS DISTINCT FROM 'site.toml'),
-             placed AS (
+             WITH placed AS (
                SELECT held.cluster, held.attempt_key, gpus, gpus_per_node
                FROM job_nodes held JOIN unlike USING (cluster)
                JOIN nodes spell ON spell.cluster = held.cluster AND spell.node = held.node
