@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from typing import TYPE_CHECKING
 
+from data.audit import noted
 from data.publish import writer
 from data.queries import efficiency
 from data.store import Store
@@ -18,7 +20,12 @@ _OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
 """Tables that are built on demand."""
 
 
-def build_ledger(root: Path, progress: Callable[[str], None] = lambda message: None) -> bool:
+def build_ledger(
+    root: Path,
+    progress: Callable[[str], None] = lambda message: None,
+    *,
+    author: str | None = None,
+) -> bool:
     """Builds the ledger of the present records, where it is not built; whether it had to be."""
     if _has_ledger(root):
         return False
@@ -26,6 +33,9 @@ def build_ledger(root: Path, progress: Callable[[str], None] = lambda message: N
         if _has_ledger(root):  # another built it while we waited
             return False
         building.publish_ledger(progress)
+    missed = noted(root, "build ledger", {}, person=author)
+    if missed is not None:
+        logging.getLogger(__name__).warning("%s", missed)
     return True
 
 

@@ -61,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     current = require_current(arguments.store)
     selection = _selection(arguments)
     bound = values(selection)
+    untold = noted(arguments.store, "query", query(sql)) if sql.strip() else None
     result = run_query(arguments.store / current.file, sql, parameters=bound)
-    untold = noted(arguments.store, "query", query(sql))
     if arguments.kind is None:
         terminal.print_rows(result.columns, result.rows, arguments.format)
     else:

@@ -16,6 +16,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
 from data.queries import fleet
+from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,7 +236,7 @@ def contents(store: Store) -> Contents:
 def of_store(ask: Ask) -> Answer:
     """What is in this store?"""
     shown = ask(contents)
-    missing = shown.coverage.missing
+    missing, unguarded = shown.coverage.missing, landlock_missing()
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{shown.published_at}, schema {shown.schema_version}"
@@ -246,6 +247,7 @@ def of_store(ask: Ask) -> Answer:
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *inventory.notes(shown.nodes),
+            *(() if unguarded is None else (unguarded,)),
         ),
         record={
             **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
@@ -253,6 +255,7 @@ def of_store(ask: Ask) -> Answer:
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
             **inventory.record(shown.nodes),
+            "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )
