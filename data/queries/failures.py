@@ -243,8 +243,11 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
     """What is known of a node: rack, pod, GPUs, serial, and facts such as its driver."""
     return store.frame(
         """SELECT * FROM (
-             SELECT unnest(['rack', 'pod', 'serial', 'role', 'GPUs']) AS key,
-               unnest([rack, pod, serial, role, CAST(gpus AS VARCHAR)]) AS value,
+             SELECT unnest(['rack', 'pod', 'serial', 'role',
+                 CASE source WHEN 'observed' THEN 'GPUs, at least' ELSE 'GPUs' END]) AS key,
+               unnest([rack, pod, serial, role, CAST(
+                 CASE source WHEN 'observed' THEN nullif(gpus, 0) ELSE gpus END AS VARCHAR)])
+                 AS value,
                first_seen_at AS from_at, last_seen_at AS to_at
              FROM nodes WHERE cluster = $cluster AND node = $node
              UNION ALL

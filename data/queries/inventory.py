@@ -20,11 +20,12 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
 
     Columns cluster; gpus_per_node (site.toml's, else NULL); basis (of the cluster's exposure);
     n_stated, n_listed, n_observed (nodes of a source's inventory, of node_inventory, of records
-    alone); n_showing (of the latter with an attempt that held GPUs); n_listed_gpus (listed with
-    GPUs); n_back, first_listed_at (listed nodes whose GPUs are taken to be older than the first
-    inventory that shows them, and when that was); n_off (shown powered down last); n_went;
-    n_unused (listed nodes with GPUs on which no job ran); n_shown_out (nodes that inventories
-    alone show out of service, since when their reason says).
+    alone); n_unstated (of the first two those without a number of GPUs); n_showing (of the last
+    those on which an attempt held GPUs); n_listed_gpus (listed with GPUs); n_back,
+    first_listed_at (listed nodes whose GPUs are taken to be older than the first inventory that
+    shows them, and when that was); n_off (shown powered down last); n_went; n_unused (listed nodes
+    with GPUs on which no job ran); n_shown_out (nodes that inventories alone show out of service,
+    since when their reason says).
     """
     rows = store.frame(
         f"""WITH node AS (
@@ -49,6 +50,7 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
               count(*) FILTER (known_by = 'stated') AS n_stated,
               count(*) FILTER (known_by = 'listed') AS n_listed,
               count(*) FILTER (known_by = 'observed') AS n_observed,
+              count(*) FILTER (known_by <> 'observed' AND gpus IS NULL) AS n_unstated,
               count(*) FILTER (known_by = 'observed' AND gpus > 0) AS n_showing,
               count(*) FILTER (known_by = 'listed' AND gpus > 0) AS n_listed_gpus,
               count(*) FILTER (known_by = 'listed' AND gpus > 0 AND reaches_back) AS n_back,

@@ -14,7 +14,7 @@ from app.words import terms
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
-from data.queries import exposure
+from data.queries import exposure, failures
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -268,6 +268,19 @@ def test_half_of_the_nodes_listed_leaves_the_others_to_what_jobs_show(clusters: 
 
 def test_an_inventory_that_says_nothing_of_gpus_leaves_what_jobs_show(clusters: Clusters) -> None:
     assert clusters.hours("names_alone") == {"held": 24.0, "idle": 18 * 4.0, "all": 24 * 4.0}
+    assert "do not say how many GPUs 9 nodes have" in clusters.notes("names_alone")
+
+
+def test_the_page_of_a_node_shows_its_gpus_over_time_and_what_was_seen_last(
+    clusters: Clusters,
+) -> None:
+    facts = failures.node_facts(clusters.store, "changed", "g1")
+    gpus = facts[facts["key"].eq("GPUs")]
+    assert gpus["value"].tolist() == ["7", "8"]
+    seen = dict(zip(facts["key"], facts["value"], strict=True))
+    assert (seen["GPU model"], seen["state then"]) == ("a100", "IDLE")
+    alone = failures.node_facts(clusters.store, "unlisted", "g1")
+    assert alone.loc[alone["key"].eq("GPUs, at least"), "value"].tolist() == ["4"]
 
 
 def test_a_state_seen_at_a_time_counts_as_long_as_its_reason_says_and_no_longer(

@@ -101,6 +101,12 @@ def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
 
 def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
     """Nodes of an inventory: what it is taken for where it does not speak."""
+    if row["n_unstated"] and pd.isna(row["gpus_per_node"]):
+        nodes = numbers.counted(row["n_unstated"], "node")
+        yield (
+            f"Inventories do not say how many GPUs {nodes}{of} "
+            f"{_have(row['n_unstated'])}: the most that jobs held there at once counts."
+        )
     if row["n_back"]:
         yield (
             f"The inventory{of} of {row['first_listed_at']:%Y-%m-%d} is taken to hold from the "
