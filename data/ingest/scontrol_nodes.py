@@ -17,7 +17,7 @@ from data.ingest.node_observation import (
     whole,
 )
 from data.ingest.reader import Batch, Options, RecordError, Source
-from data.ingest.slurm_node_json import is_json, take_json
+from data.ingest.slurm_node_json import has_groups, is_json, take_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +54,8 @@ _FREE_TEXT = frozenset({"Reason", "Comment", "Extra"})
 def sniff(head: str) -> bool:
     """Whether it begins with a node of scontrol's, as text or as JSON."""
     if is_json(head):
-        return '"sinfo"' not in head and ('"real_memory"' in head or '"slurmd_start_time"' in head)
+        of_nodes = '"real_memory"' in head or '"slurmd_start_time"' in head
+        return of_nodes and not has_groups(head)
     lines = (line for line in head.splitlines() if line.strip() and not _MADE_AT.match(line))
     return next(lines, "").lstrip().startswith("NodeName=")
 

@@ -19,7 +19,7 @@ from data.ingest.node_observation import (
     whole,
 )
 from data.ingest.reader import Batch, Options, RecordError, Source, refuse_wide_header
-from data.ingest.slurm_node_json import is_json, take_json
+from data.ingest.slurm_node_json import has_groups, is_json, take_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +102,7 @@ class _Layout(NamedTuple):
 def sniff(head: str) -> bool:
     """Whether it begins with sinfo's header, its JSON, or a JSON object of a node and its state."""
     if is_json(head):
-        return '"sinfo"' in head or _is_flat(head.lstrip().partition("\n")[0])
+        return has_groups(head) or _is_flat(head.lstrip().partition("\n")[0])
     lines = [line for line in head.splitlines() if line.strip()][:2]
     return any(_is_header(line) for line in lines if _date(lines[0]) or line is lines[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,12 @@ NODES, GROUPS = "nodes", "sinfo"
 
 def is_json(head: str) -> bool:
     """Whether a text begins as JSON does."""
-    return head.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") and head.strip() != ""
+    return head.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
+
+
+def has_groups(head: str) -> bool:
+    """Whether a JSON text holds the groups of nodes that sinfo writes."""
+    return re.search(rf'"{GROUPS}"\s*:', head) is not None
 
 
 def take_json(source: Source, log: Observations, flat: Callable[..., Any]) -> None:
