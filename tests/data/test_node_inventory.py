@@ -14,7 +14,7 @@ from app.words import terms
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
-from data.queries import exposure, failures
+from data.queries import exposure, failures, targets
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def listed(hours: float, *nodes: str) -> Export:
 
 def down(hours: float, since: float | None, state: str) -> Export:
     """An inventory of g1 and c1 made then: g1 in a state, since when its reason says."""
-    told = "none|Unknown" if since is None else f"fan|{stamp(since)}"
-    rows = f"g1|gpu:4|{state}|{told}\nc1|(null)|idle|none|Unknown\n"
-    return "sinfo", f"NODELIST|GRES|STATE|REASON|TIMESTAMP\n{rows}", BEGIN + hours * HOUR
+    told = "none|Unknown|Unknown" if since is None else f"fan|{stamp(since)}|mia"
+    rows = f"g1|gpu:4|{state}|{told}\nc1|(null)|idle|none|Unknown|Unknown\n"
+    return "sinfo", f"NODELIST|GRES|STATE|REASON|TIMESTAMP|USER\n{rows}", BEGIN + hours * HOUR
 
 
 OFF = ("idle~", "idle#", "IDLE+CLOUD+POWERED_DOWN", "future")
@@ -304,6 +304,10 @@ def test_overview_counts_nodes_that_are_there_and_those_the_last_inventory_shows
     before = Selection("went_and_came", to_at=BEGIN + 5 * HOUR)
     assert nodes.nodes(clusters.store, before).n_nodes == 6
     assert nodes.nodes(clusters.store, Selection("unlisted")).n_out_of_service is None
+
+
+def test_who_gave_a_reason_is_a_name_that_redacted_reports_replace(clusters: Clusters) -> None:
+    assert "mia" in targets.people(clusters.store).users
 
 
 def test_exposure_counts_each_node_by_its_own_gpus(clusters: Clusters) -> None:
