@@ -97,6 +97,7 @@ CASES: dict[str, tuple[Export, ...]] = {
         *(down(hours, since, state) for hours, since, state in
           ((4, 3, "drain"), (6, 3, "drain"), (9, None, "idle"), (12, 11, "down*"), (20, None, "down"))),
     ),
+    "larger": (jobs(job("b1", 0, 24, 8)), listed(0, "g[1-3]:4", "b1:8", "c1:0")),
     "two_sizes": (
         jobs(job("g1", 0, 24, 4), job("b1", 0, 12, 8), job("b1,g1", 0, 1, 12, 2)),
         listed(0, "g1:4", "b[1-2]:8", "c1:0"),
@@ -304,6 +305,15 @@ def test_overview_counts_nodes_that_are_there_and_those_the_last_inventory_shows
     before = Selection("went_and_came", to_at=BEGIN + 5 * HOUR)
     assert nodes.nodes(clusters.store, before).n_nodes == 6
     assert nodes.nodes(clusters.store, Selection("unlisted")).n_out_of_service is None
+
+
+def test_a_job_on_one_of_the_larger_nodes_is_no_job_on_several(clusters: Clusters) -> None:
+    rows = clusters.store.rows(
+        "SELECT gpus_per_node FROM clusters WHERE cluster = 'larger' UNION ALL "
+        "SELECT node_gpus FROM jobs WHERE cluster = 'larger' AND n_gpus > 0"
+    )
+    assert rows == [(4,), (8,)]
+    assert not clusters.store.rows("FROM job_runs WHERE cluster = 'larger'")
 
 
 def test_who_gave_a_reason_is_a_name_that_redacted_reports_replace(clusters: Clusters) -> None:

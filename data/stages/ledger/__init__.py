@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from data.stages import Context
 
 READS = (
-    *("jobs", "jobs.run_id", "run_links", "job_nodes", "clusters", "nodes", "node_events"),
-    "node_inventory",
+    *("jobs", "jobs.run_id", "jobs.node_gpus", "run_links", "job_nodes", "clusters", "nodes"),
+    *("node_events", "node_inventory"),
     *("failures", "incidents", "incident_members", "training_metrics"),
     *("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces"),
     *("straggler_traces.cluster", "straggler_traces.run_id"),
