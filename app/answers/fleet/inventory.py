@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from app.words import numbers
 from data.queries import inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import pandas as pd
 
     from data.filters import Selection
     from data.store import Store
@@ -66,7 +66,7 @@ def notes(found: Known) -> Iterator[str]:
     several = len(found.clusters) > 1
     for row in found.clusters.to_dict("records"):
         of = f" of {row['cluster']}" if several else ""
-        if pd.isna(row["basis"]) and row["n_listed"]:
+        if _unknown(row["basis"]) and row["n_listed"]:
             yield (
                 f"No job of {row['cluster']} is known, whose inventory lists "
                 f"{numbers.counted(row['n_listed'], 'node')}: where they are another cluster's, "
@@ -86,7 +86,7 @@ def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
     rest = "" if not row["n_listed"] + row["n_stated"] else " more"
     nodes = numbers.counted(row["n_observed"], "node")
     named = f"{nodes}{of}{rest} {_are(row['n_observed'])} in no inventory"
-    if not pd.isna(row["gpus_per_node"]):
+    if not _unknown(row["gpus_per_node"]):
         stated = f"{row['gpus_per_node']:.0f} GPUs that site.toml states"
         yield f"{named}: each counts with the {stated}."
         return
@@ -101,7 +101,7 @@ def _observed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
 
 def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
     """Nodes of an inventory: what it is taken for where it does not speak."""
-    if row["n_unstated"] and pd.isna(row["gpus_per_node"]):
+    if row["n_unstated"] and _unknown(row["gpus_per_node"]):
         nodes = numbers.counted(row["n_unstated"], "node")
         yield (
             f"Inventories do not say how many GPUs {nodes}{of} "
@@ -157,6 +157,11 @@ def _contradictions(found: Known, *, several: bool) -> Iterator[str]:
             f"{row['gpus']:,} GPUs, where site.toml states {row['stated']:.0f} for each: the "
             "ledger counts what is listed, rates what site.toml states."
         )
+
+
+def _unknown(value: object) -> bool:
+    """Whether a cell is empty."""
+    return value is None or value != value
 
 
 def _are(n: int) -> str:
