@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 CORRUPT = "Corrupt database file"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, names
+from app.answers.fleet import clocks, inventory, names
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
+    from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -61,6 +62,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *_notes(shown),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -160,7 +162,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions")
+_TOLD_APART = ("names", "contradictions", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 _NO_TIMES = "no record of the file has a time"
 INGESTS = (
@@ -209,6 +211,8 @@ class Contents:
     names: Names
     contradictions: list[Contradiction]
     """Sources whose clock or zone contradicts another's."""
+    nodes: Known
+    """What is known of nodes and their GPUs."""
 
 
 def contents(store: Store) -> Contents:
@@ -225,6 +229,7 @@ def contents(store: Store) -> Contents:
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
+        nodes=inventory.known(store, Selection()),
     )
 
 
@@ -241,6 +246,7 @@ def of_store(ask: Ask) -> Answer:
             *(() if shown.checksum_holds else (DAMAGED,)),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
         record={
@@ -248,6 +254,7 @@ def of_store(ask: Ask) -> Answer:
             "coverage": record(shown.coverage),
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
