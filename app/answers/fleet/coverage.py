@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, ingests, names
+from app.answers.fleet import clocks, ingests, inventory, names
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
     from app.answers.fleet.ingests import Snapshots
+    from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -62,6 +63,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -161,7 +163,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "kept")
+_TOLD_APART = ("names", "contradictions", "kept", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 
 
@@ -184,6 +186,8 @@ class Contents:
     """What one can go back to."""
     forgotten: dict[str, datetime]
     """Table -> the time before which its rows were removed by retention."""
+    nodes: Known
+    """What is known of nodes and their GPUs."""
 
 
 def contents(store: Store) -> Contents:
@@ -202,6 +206,7 @@ def contents(store: Store) -> Contents:
         contradictions=clocks.contradictions(store, Selection()),
         kept=ingests.snapshots(store),
         forgotten=fleet.forgotten(store),
+        nodes=inventory.known(store, Selection()),
     )
 
 
@@ -224,6 +229,7 @@ def of_store(ask: Ask) -> Answer:
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
         record={
@@ -233,6 +239,7 @@ def of_store(ask: Ask) -> Answer:
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
