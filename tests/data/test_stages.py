@@ -200,7 +200,7 @@ def test_new_steps_run_the_attempts_of_training_and_coverage(root: Path) -> None
 def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root: Path) -> None:
     of_others = {"log_attempts", "log_verdicts", "training_attempts"}
     assert ran(root, {"jobs": [job(7)]}) == {
-        "ordinals", "nodes", "clusters", "failures", "incidents", "coverage",
+        "ordinals", "node_sizes", "nodes", "clusters", "failures", "incidents", "coverage",
     }  # fmt: skip
     later = job(2, "FAILED", end_at=END + 8 * HOUR)
     assert ran(root, {"jobs": [later]}) >= of_others
