@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _CHUNK = 1 << 20
@@ -51,7 +51,8 @@ def read_current(root: Path) -> Current | None:
     """
     path = root / "CURRENT"
     try:
-        current = Current(**json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        current = Current(**json.loads(text))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -65,6 +66,8 @@ def read_current(root: Path) -> Current | None:
     if not (numbers and hashed) or current.file != f"warehouse-{current.snapshot}.duckdb":
         raise StoreError(f"{path}: is not what a publish writes: restore it from a backup")
     if not (root / current.file).is_file():
+        if path.read_text(encoding="utf-8") != text:  # another one was published meanwhile
+            return read_current(root)
         raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
     return current
 

@@ -49,6 +49,8 @@ WRITE_MEMORY = "2500MB"
 """Memory of the database that builds a snapshot; larger steps spill to disk."""
 KEPT_SNAPSHOTS = 2
 """Snapshots that stay on disk: the published one and the one before it."""
+MIGRATION_WAIT_S = 600.0
+"""How long who reads an older store waits for another writer."""
 
 
 class StoreWriter:
@@ -223,11 +225,11 @@ class StoreWriter:
 
 
 @contextmanager
-def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
+def writer(root: Path, *, fresh: bool = False, wait_s: float = 0.0) -> Iterator[StoreWriter]:
     """The only writer of a store; what is not published when the block ends is thrown away.
 
     A `fresh` one starts from an empty snapshot in place of the published one. A new folder, in
-    which nothing was published, is removed.
+    which nothing was published, is removed. Another writer is waited for, `wait_s` seconds at most.
 
     Raises
     ------
@@ -236,7 +238,7 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
     StoreError
         Where the folder cannot be written.
     """
-    with locked(root), told_of_writing(root):
+    with locked(root, wait_s), told_of_writing(root):
         land(root)
         current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
@@ -275,8 +277,11 @@ def _adopted(root: Path) -> Current | None:
 
 
 def migrate(root: Path) -> Current:
-    """Publishes an older store anew under this version's schema."""
-    with writer(root) as building:
+    """Publishes an older store anew under this version's schema, once nobody else writes."""
+    with writer(root, wait_s=MIGRATION_WAIT_S) as building:
+        current = read_current(root)
+        if current is not None and current.schema_version == SCHEMA_VERSION:
+            return current  # that writer did it
         return building.publish()
 
 

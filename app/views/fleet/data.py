@@ -1,8 +1,10 @@
 """What does this rest on, and what is missing?"""
 
+from datetime import UTC, datetime
+
 import streamlit as st
 
-from app.answers.fleet import coverage
+from app.answers.fleet import collected, coverage
 from app.ask.cached import ask
 from app.show import page
 from app.views.fleet import add_data, audit
@@ -22,6 +24,9 @@ page.notes(answer.notes)
 page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),
+        "Collected": lambda: page.blocks(
+            [collected.block(ask, scope.selection, datetime.now(UTC))], scope, titled=False
+        ),
         "Names of nodes": lambda: page.blocks(
             [coverage.node_names(ask, scope.selection)], scope, titled=False
         ),

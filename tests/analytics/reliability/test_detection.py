@@ -66,6 +66,7 @@ def test_a_source_shows_its_own_cluster_alone_and_jobs_show_nothing() -> None:
         "cluster": np.array(["a"] * 31 + ["b"], dtype=object),
         "source": np.array(["node_events"] * 30 + [JOBS] * 2, dtype=object),
         "day": days_of(*days, 0),
+        "collected": np.zeros(32, bool),
     }
     shows = can_show(sources_collected(evidence))
     assert with_detection(rows, shows)["seen"].tolist() == [True, False, False]
