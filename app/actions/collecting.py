@@ -24,8 +24,10 @@ def collect_sources(
     now: datetime,
     since: datetime | None = None,
     wait_s: float = 0.0,
-) -> list[Outcome]:
+) -> tuple[list[Outcome], list[str]]:
     """Asks the sources of a configuration, or the commands of this Slurm host, for what is new.
+
+    What became of each, and what was found of names of nodes, in sentences.
 
     Raises
     ------
@@ -35,13 +37,12 @@ def collect_sources(
     """
     sources = default_sources() if config is None else load_sources(config)
     collected = collect(root, sources, options, now=now, since=since, wait_s=wait_s)
-    outcomes = list(collected.outcomes)
+    told: list[str] = []
     if collected.new_names:
         from app.answers.fleet import names
 
         told = names.told([each[1:] for each in collected.new_names])
-        outcomes[-1] = replace(outcomes[-1], told=[*outcomes[-1].told, *told])
-    return [_audited(root, outcome) for outcome in outcomes]
+    return [_audited(root, outcome) for outcome in collected.outcomes], told
 
 
 def _audited(root: Path, outcome: Outcome) -> Outcome:

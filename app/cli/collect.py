@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise DataError(
             f"--since {arguments.since:%Y-%m-%dT%H:%M} is not over yet: give a past time"
         )
-    outcomes = actions.collect_sources(
+    outcomes, told = actions.collect_sources(
         arguments.store,
         arguments.config,
         actions.Options(progress=terminal.progress),
@@ -64,12 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         wait_s=arguments.wait,
     )
     terminal.progress_done()
+    for text in told:
+        terminal.notice(text)
     for outcome in outcomes:
         for text in outcome.notices:
             terminal.notice(text)
         if outcome.error is not None:
             terminal.notice(f"faultline collect: {outcome.settings.name}: {outcome.error}")
-    terminal.print_record(_record(outcomes), arguments.format)
+    terminal.print_record(_record(outcomes) | {"notices": told}, arguments.format)
     return 2 if any(outcome.error for outcome in outcomes) else 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -119,9 +119,12 @@ def collect(
     with locked(folder, wait_s):
         _empty(folder)
         try:
-            return _Collector(root, options, now=now, since=since, wait_s=wait_s).run(sources)
+            collected = _Collector(root, options, now=now, since=since, wait_s=wait_s).run(sources)
         finally:
             _empty(folder)
+    with suppress(OSError):  # one that was killed left it, or the next one has it by now
+        folder.rmdir()
+    return collected
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,7 @@ class _Collector:
                 self._pieces += [piece] if piece.is_news(asking.known) else []
                 told = fetched.inputs[0].called if fetched.inputs else fetched.asked
                 self._options.progress(f"{source.settings.name}: {told}")
-        except DataError as error:
+        except (DataError, OSError) as error:
             outcome.fail(str(error))
             self._pieces.append(_Piece(source, outcome))
 

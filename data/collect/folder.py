@@ -42,7 +42,9 @@ class Folder:
 
     def __init__(self, settings: Settings, pattern: str, settle_s: int) -> None:
         self.settings, self._pattern, self._settle_s = settings, pattern, settle_s
-        self._lines_alone = getattr(readers().get(settings.reader), "LINES_ALONE", False)
+        reader = readers().get(settings.reader)
+        self._lines_alone = getattr(reader, "LINES_ALONE", False)
+        self._takes_folders = hasattr(reader, "read_folder")
 
     def fetches(self, asking: Asking) -> Iterator[Fetched]:
         """What is new, some files at a time; the last answer says until when."""
@@ -76,8 +78,9 @@ class Folder:
         # not Path.glob: it finds the hidden files that rsync writes first
         names = glob.glob(self._pattern, recursive=True)  # noqa: PTH207
         found = sorted(map(Path, names))
-        if found:
-            return found
+        if found:  # no pipes, which would be waited for
+            folders = self._takes_folders
+            return [path for path in found if path.is_file() or (folders and path.is_dir())]
         fixed = Path(self._pattern)
         while glob.has_magic(str(fixed)):
             fixed = fixed.parent

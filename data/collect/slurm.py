@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from datetime import UTC, datetime
@@ -181,6 +182,7 @@ class ScontrolNodes(_Command):
         if path.stat().st_size == 0:
             raise SourceError("scontrol: shows no node: does slurmctld answer?")
         now = asking.now.replace(microsecond=0)
+        os.utime(path, (now.timestamp(), now.timestamp()))  # the answer names no time
         yield Fetched((Input(path, _called(command)),), Window(now, now), _shown(command))
 
 
@@ -196,7 +198,7 @@ class Journal(_Command):
         timing = self.settings.timing
         for number, window in enumerate(timing.windows(asking.known, asking.now, asking.since)):
             command = (
-                *("journalctl", "--no-pager", "-o", "short-iso", "_TRANSPORT=kernel"),
+                *("journalctl", "--no-pager", "-o", "short-iso-precise", "_TRANSPORT=kernel"),
                 *("--since", _local(window.from_at, " "), "--until", _local(window.until_at, " ")),
             )
             path, said = self._answer(asking, command, f"kernel-{number}")

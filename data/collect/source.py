@@ -33,6 +33,8 @@ class ReadFile:
 class Known:
     """What the store holds of a source before it is asked."""
 
+    from_at: datetime | None = None
+    """Since when it was collected."""
     until_at: datetime | None = None
     """Until when it was collected."""
     looked_back_at: datetime | None = None
@@ -103,7 +105,8 @@ class Timing:
         """The stretches to ask for, one after the other; those of whole days end at midnight UTC.
 
         From where the source was collected until (the first time `first_days` ago), less what is
-        asked again, to now less the margin. A begin that is stated is taken as it stands.
+        asked again, to now less the margin. A begin that is stated is taken as it stands; nothing
+        before the first is asked for later, so that it does not matter how often one asks.
 
         Examples
         --------
@@ -121,6 +124,7 @@ class Timing:
             begin = until - self.first_days * DAY
         elif begin is None and known.until_at is not None:
             begin = min(known.until_at, until) - self._again(known, now)
+            begin = max(begin, known.from_at or begin)
         found: list[Window] = []
         while begin is not None and begin < until:
             end = until if self.slice_s is None else min(until, _next_edge(begin, self.slice_s))

@@ -27,9 +27,13 @@ def known(store: Store, settings: Settings) -> Known:
         "look_back": settings.timing.look_back_days * DAY,
         "states": list(FINAL_STATES),
     }
-    ((until, looked),) = store.rows(
-        """SELECT max(until_at), max(collected_at) FILTER (from_at <= collected_at - $look_back)
-           FROM collected_windows WHERE source = $source AND result <> $failed""",
+    ((begin, until, looked),) = store.rows(
+        """WITH had AS (
+             FROM collected_windows WHERE source = $source AND result <> $failed),
+           first AS (SELECT min(from_at) AS begin FROM had)
+           SELECT any_value(begin), max(until_at), max(collected_at)
+             FILTER (from_at <= greatest(collected_at - $look_back, begin))
+           FROM had, first""",
         bound,
     )
     clusters = store.rows(
@@ -49,6 +53,7 @@ def known(store: Store, settings: Settings) -> Known:
         bound | {"clusters": names if settings.reader == "sacct" else []},
     )
     return Known(
+        from_at=begin,
         until_at=until,
         looked_back_at=looked,
         clusters=tuple(names),

@@ -83,17 +83,17 @@ def test_a_quiet_source_was_collected_and_one_that_is_silent_was_not(host: Host,
 def test_the_next_time_asks_from_where_the_last_ended_less_an_overlap(
     host: Host, only: Any
 ) -> None:
-    sources = only("sacct", look_back_days=7)
-    host.collect(NOW, sources, since=BEGIN)
+    sources = only("sacct", look_back_days=3)
+    first = BEGIN - 2 * DAY
+    host.collect(NOW - DAY, sources, since=first)
     host.collect(NOW + HOUR, sources)
     asked = [call.partition(" -S ")[2][:42] for call in host.asked]
+    days = [first + day * DAY for day in range(3)]
     assert asked == [
-        f"{iso(BEGIN)} -E {iso(NOW - MARGIN)}",
-        # seven days were never looked back upon: once a day they are
-        *(
-            f"{iso(begin)} -E {iso(min(begin.replace(hour=0, minute=0) + DAY, NOW + HOUR - MARGIN))}"
-            for begin in [NOW - MARGIN - 7 * DAY, *(BEGIN + n * DAY for n in range(-6, 1))]
-        ),
+        f"{iso(days[0])} -E {iso(days[1])}",
+        f"{iso(days[1])} -E {iso(NOW - DAY - MARGIN)}",
+        # three days were never looked back upon, and there are no more than these
+        *(f"{iso(day)} -E {iso(min(day + DAY, NOW + HOUR - MARGIN))}" for day in days),
     ]
     host.collect(NOW + 2 * HOUR, sources)
     until = NOW + HOUR - MARGIN
