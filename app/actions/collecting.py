@@ -41,7 +41,7 @@ def collect_sources(
     if collected.new_names:
         from app.answers.fleet import names
 
-        told = names.told([each[1:] for each in collected.new_names])
+        told = list(names.told([each[1:] for each in collected.new_names]))
     return [_audited(root, outcome) for outcome in collected.outcomes], told
 
 
