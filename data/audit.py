@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SQL_KEPT = 200
 """Characters of a query that the audit holds."""
-_TARGETS = ("target", "path", "file", "name", "sql", "annotation_id", "query_id")
+_TARGETS = ("target", "path", "file", "name", "sql", "annotation_id", "query_id", "address")
 """Keys of a detail that say what was acted on; the first that is there counts."""
 _SAID = re.compile(
     r"""

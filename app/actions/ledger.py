@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from typing import TYPE_CHECKING
 
+from data.audit import noted
 from data.publish import writer
 from data.queries import efficiency
 from data.store import Store
@@ -21,7 +23,11 @@ _OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
 
 
 def build_ledger(
-    root: Path, progress: Callable[[str], None] = lambda message: None, *, wait_s: float = 0.0
+    root: Path,
+    progress: Callable[[str], None] = lambda message: None,
+    *,
+    wait_s: float = 0.0,
+    author: str | None = None,
 ) -> bool:
     """Builds the ledger of the present records, where it is not built; whether it had to be.
 
@@ -33,6 +39,9 @@ def build_ledger(
         if _has_ledger(root):  # another built it while we waited
             return False
         building.publish_ledger(progress)
+    missed = noted(root, "build ledger", {}, person=author)
+    if missed is not None:
+        logging.getLogger(__name__).warning("%s", missed)
     return True
 
 

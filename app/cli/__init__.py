@@ -22,6 +22,8 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from _typeshed import SupportsWrite
+
 FOLDER = Path(__file__).parent
 _COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
 """How the docstring of a command begins, and all that it says."""
@@ -32,7 +34,11 @@ _ENDED = {int(signal.SIGINT): "stopped", int(signal.SIGTERM): "ended by SIGTERM"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose refusal is one line."""
+    """A parser whose refusal is one line, and whose help is missed where it cannot be written."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Prints the help; argparse itself would say nothing of a full disk."""
+        print(self.format_help(), end="", file=file)
 
     def error(self, message: str) -> NoReturn:
         """Says what is wrong and where help is; exit 2."""
@@ -114,9 +120,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"faultline: {os.fsencode(wrong)!r} is not UTF-8: rename the file", file=sys.stderr)
         return 2
     try:
-        request = parsed(given)
-    except OSError as error:  # a folder that may not be looked into
+        try:
+            request = parsed(given)
+        finally:
+            sys.stdout.flush()  # help and version
+    except BrokenPipeError:
+        _let_go_of_output()
+        return 0
+    except OSError as error:  # a folder that may not be looked into, help that cannot be written
         print(_one_line(f"faultline: {_reason(error)}"), file=sys.stderr)
+        _let_go_of_output()
         return 2
     try:
         with _ended_in_good_order():
@@ -127,14 +140,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_one_line(f"faultline {request.command}: {error}"), file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         return 0
     except OSError as error:
         print(_one_line(f"faultline {request.command}: {_reason(error)}"), file=sys.stderr)
+        _let_go_of_output()
         return 2
     except _Ended as end:
         print(f"faultline {request.command}: {_ENDED[end.number]}", file=sys.stderr)
         return 128 + end.number
+
+
+def _let_go_of_output() -> None:
+    """Drops output that cannot be written, which Python would else try once more as it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Ended(BaseException):

@@ -29,10 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Makes it and prints where its manifest lies."""
     from data import backup
+    from data.audit import noted
 
     begin = time.monotonic()
     made = backup.backup(arguments.store, arguments.folder, terminal.progress)
     terminal.progress_done()
+    detail = {"path": str(arguments.folder.resolve()), "snapshot": made.current.snapshot}
+    untold = noted(arguments.store, "backup", detail)
     result = {
         "manifest": str(arguments.folder / backup.MANIFEST),
         "snapshot": made.current.snapshot,
@@ -42,4 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
         "synthetic": made.current.synthetic,
     }
     terminal.print_record(result, arguments.format)
+    if untold is not None:
+        terminal.notice(untold)
     return 0

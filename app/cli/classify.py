@@ -104,16 +104,21 @@ def _classify(arguments: argparse.Namespace) -> Answer:
 
 def _train(arguments: argparse.Namespace) -> Answer:
     from app.answers.failures import labelled_text
+    from data.audit import noted
 
+    root = _store_to_write(arguments.store)
     model = labelled_text.trained(
         arguments.file,
         arguments.text,
         arguments.label,
         time=arguments.time,
-        root=_store_to_write(arguments.store),
+        root=root,
         conf_level=arguments.conf_level,
         seed=arguments.seed,
     )
+    untold = None if root is None else noted(root, "train", {"file": arguments.file})
+    if untold is not None:
+        terminal.notice(untold)
     return labelled_text.of_training(model, arguments.store)
 
 

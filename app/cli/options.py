@@ -48,7 +48,7 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     from app.ask import of_store
     from data.store import Store
 
-    store = _with_ledger(arguments.store) if ledger else Store.open(arguments.store)
+    store = with_ledger(arguments.store) if ledger else Store.open(arguments.store)
     if not getattr(arguments, "redact", False):
         return store, of_store(store)
     from app.reports import redaction
@@ -56,7 +56,7 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     return store, redaction.redacting(of_store(store), redaction.names(store, redact=True))
 
 
-def _with_ledger(root: Path) -> Store:
+def with_ledger(root: Path) -> Store:
     """The store, open, at a snapshot that holds the ledger; others may publish meanwhile."""
     from app.actions import READER_WAIT_S, build_ledger
     from app.show import terminal

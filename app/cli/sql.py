@@ -49,19 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
-    from app.actions import READER_WAIT_S, build_ledger, names_ledger
     from data.audit import noted, query
 
     if (arguments.kind is None) != (arguments.out is None):
         raise DataError("--as and --out go together: name the kind of the file and the file")
     sql = sys.stdin.read() if arguments.query == "-" else arguments.query
-    if names_ledger(sql):
-        build_ledger(arguments.store, terminal.progress, wait_s=READER_WAIT_S)
-        terminal.progress_done()
     selection = _selection(arguments)
     bound = values(selection)
+    untold = noted(arguments.store, "query", query(sql)) if sql.strip() else None
     current, result = _result(arguments.store, sql, bound)
-    untold = noted(arguments.store, "query", query(sql))
     if arguments.kind is None:
         terminal.print_rows(result.columns, result.rows, arguments.format)
     else:
@@ -77,11 +73,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _result(root: Path, sql: str, bound: dict[str, Any]) -> tuple[Current, QueryResult]:
     """The snapshot that was asked, and its rows; the next one where this one is replaced before."""
+    from app.actions import names_ledger
     from data.sandbox import run_query
     from data.store import require_current
 
     while True:
-        current = require_current(root)
+        if names_ledger(sql):
+            with contextlib.closing(options.with_ledger(root)) as store:
+                current = store.current
+        else:
+            current = require_current(root)
         try:
             return current, run_query(root / current.file, sql, parameters=bound)
         except QueryError:

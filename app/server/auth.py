@@ -77,12 +77,15 @@ class Gate:
         app: "ASGIApp",
         access: Access,
         told: Callable[[str | None, str], None] = lambda person, action: None,
+        failed: Callable[[str], None] = lambda address: None,
     ) -> None:
         self.app = app
         self.access = access
         self.sessions = Sessions()
         self._told = told
         """Takes down who logs in and out; called beside the loop, once the answer is sent."""
+        self._failed = failed
+        """Takes down from which address a wrong token came; called so, too."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass the request on, or answer it here."""
@@ -112,16 +115,22 @@ class Gate:
         if self.access.tokens is None:
             return None
         token = request.query_params.get("token")
-        if token is not None and request.scope.get("method") in {"GET", "HEAD"}:
+        if request.scope.get("method") not in {"GET", "HEAD"}:
+            token = None
+        if token is not None:
             shown = _shown(token, self.access.tokens)
             if shown is not None or session is not None:
                 return self._let_in(request, session, shown)
         if session is None:
-            return _page(
+            answer = _page(
                 401,
                 "Faultline needs its link",
                 "Open the link that <code>faultline serve</code> printed when it started.",
             )
+            if token is not None:
+                address = request.client.host if request.client else ""
+                answer.background = BackgroundTask(self._failed, address)
+            return answer
         if request.scope["path"] == LOGOUT and request.scope.get("method") == "GET":
             return self._log_out(request, session)
         return None

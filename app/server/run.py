@@ -11,8 +11,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 import uvicorn
@@ -23,10 +24,12 @@ from analytics.errors import OutOfRangeError
 from app.server import log, tokens
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.connections import BACKLOG, Connection
+from app.server.failed_logins import FailedLogins, after
 from app.server.front import Front
 from app.server.tokens import ServeError
 from data import uploads
 from data.audit import noted
+from data.sandbox import landlock_missing
 
 PORTS_TO_TRY = 50
 UPLOADS_LOOKED_AT_S = 60.0
@@ -131,17 +134,25 @@ def serve(
         _configure(host, listener.getsockname()[1])
         access = _access(listener, host, let_in)
         told = _audit(store)
-        before_it = [Middleware(Front, store=store), Middleware(Gate, access=access, told=told)]
+        failed = FailedLogins(told, after)
+        gate = Middleware(
+            Gate,
+            access=access,
+            told=lambda person, action: told(person, action, {}),
+            failed=failed.add,
+        )
+        before_it = [Middleware(Front, store=store), gate]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
         server = _Server(
-            dashboard, _url(host, access), _warning(listener, access), access_log=access_log
+            dashboard, _url(host, access), _notices(listener, access), access_log=access_log
         )
         _remove_abandoned_uploads(store)
         # uvicorn stops in good order, then raises the signal again: both end as Ctrl-C does.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
+        failed.tell()
         signal.signal(signal.SIGTERM, before)
 
 
@@ -175,7 +186,7 @@ class _Server(uvicorn.Server):
     """A server that says where it is once it answers."""
 
     def __init__(
-        self, dashboard: st.App, url: str, warning: str | None, *, access_log: bool
+        self, dashboard: st.App, url: str, notices: Sequence[str], *, access_log: bool
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -193,13 +204,13 @@ class _Server(uvicorn.Server):
             )
         )
         self._url = url
-        self._warning = warning
+        self._notices = notices
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         log.bound()
-        if self._warning is not None:
-            print(self._warning, file=sys.stderr)
+        for notice in self._notices:
+            print(notice, file=sys.stderr)
         print(f"Faultline is at {self._url}  (Ctrl-C stops it)", flush=True)
 
 
@@ -208,11 +219,11 @@ def _tokens(path: Path | None) -> Mapping[str, str | None]:
     return {tokens.made(): None} if path is None else tokens.kept(path)
 
 
-def _audit(store: Path) -> Callable[[str | None, str], None]:
+def _audit(store: Path) -> Callable[[str | None, str, dict[str, Any]], None]:
     """Takes logins down in the audit of a store."""
 
-    def told(person: str | None, action: str) -> None:
-        missed = noted(store, action, {}, person=person)
+    def told(person: str | None, action: str, detail: dict[str, Any]) -> None:
+        missed = noted(store, action, detail, person=person)
         if missed is not None:
             logging.getLogger(__name__).warning("%s", missed)
 
@@ -237,6 +248,11 @@ def _url(host: str, access: Access) -> str:
     name = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
     name = f"[{name}]" if ":" in name else name
     return f"http://{name}:{access.port}/" + (f"?token={access.token}" if access.token else "")
+
+
+def _notices(listener: socket.socket, access: Access) -> list[str]:
+    """What to know before people come in."""
+    return [each for each in (_warning(listener, access), landlock_missing()) if each is not None]
 
 
 def _warning(listener: socket.socket, access: Access) -> str | None:

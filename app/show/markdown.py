@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from app.answers.content import Excerpt, Table
+from app.words.escaping import without_links
 from app.words.plain import one_line
 
 if TYPE_CHECKING:
@@ -46,12 +47,12 @@ def render(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Text on one line that no renderer reads as a mark.
+    r"""Text on one line that no renderer reads as a mark, and of whose addresses none makes links.
 
-    >>> escaped("a|b *c*\n# d"), escaped("1. first")
-    ('a\\|b \\*c\\* \\# d', '1\\. first')
+    >>> escaped("a|b *c*\n# d"), escaped("1. first"), escaped("ask @ann_b")
+    ('a\\|b \\*c\\* \\# d', '1\\. first', 'ask `@ann_b`')
     """
-    line = _MARKS.sub(r"\\\1", one_line(text))
+    line = without_links(one_line(text), lambda part: _MARKS.sub(r"\\\1", part))
     leading = _LEADING.match(line)
     if leading is None:
         return line

@@ -71,7 +71,7 @@ def blocks(shown: Iterable[Block], scope: Scope, *, titled: bool = True) -> None
             _excerpt(block, scope)
         elif isinstance(block, Table):
             if titled:
-                st.header(block.title, anchor=False)
+                st.header(escaping.escaped(block.title), anchor=False)
             if block.note:
                 st.caption(escaping.escaped(block.note))
             table.show(block, scope, opens=partial(opened, scope=scope))
@@ -104,14 +104,14 @@ def method(defined: Sequence[Term]) -> DeltaGenerator:
 
 def missing(block: Missing) -> None:
     """What is missing, what would fill it, and which commands to run."""
-    st.markdown(f"**{block.finding}** {block.remedy}")
+    st.markdown(f"**{escaping.escaped(block.finding)}** {escaping.with_code(block.remedy)}")
     if block.commands:
         command_lines.show(block.commands)
 
 
 def opened(part: Part, scope: Scope) -> None:
     """The rows of a part, in a dialog on top of its page."""
-    st.dialog(part.title, width="large")(_rows)(part, scope)
+    st.dialog(escaping.escaped(part.title), width="large")(_rows)(part, scope)
 
 
 def _rows(part: Part, scope: Scope) -> None:
@@ -159,12 +159,12 @@ def _headline(number: Number, scope: Scope) -> None:
 
 
 def _unbroken(text: str) -> str:
-    """A basis whose lines never break between a number and its sign.
+    """A basis as it is written, whose lines never break between a number and its sign.
 
     >>> _unbroken("5.80 to 7.30 (90 %), n = 100")
     '5.80 to 7.30 (90\\xa0%), n\\xa0=\\xa0100'
     """
-    return text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
+    return escaping.escaped(text).replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
 
 
 def _change(was: Change, higher_is_better: bool) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import actions
 from app.answers.efficiency import ledger
+from app.ask import reader
 from app.ask.cached import ask, store_root
 from app.show import command_lines
 from app.words import escaping
@@ -44,7 +45,11 @@ def build() -> bool:
             return True
         with place.status(TITLE, expanded=True) as status:
             st.markdown(WHY)
-            actions.build_ledger(root, lambda step: status.update(label=f"{TITLE}: {step}"))
+            actions.build_ledger(
+                root,
+                lambda step: status.update(label=f"{TITLE}: {step}"),
+                author=reader.author(),
+            )
     except (DataError, OSError) as error:
         place.empty()
         _say_why(error)

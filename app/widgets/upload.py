@@ -9,6 +9,7 @@ import streamlit as st
 from app import actions
 from app.ask import reader
 from app.ask.cached import store_root
+from app.words import escaping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ def ingest(
     DataError
         Where nothing could be read: the store is as it was.
     """
-    with st.status(f"Reading {upload.name}", expanded=True):
+    with st.status(f"Reading {escaping.escaped(upload.name)}", expanded=True):
         line, cancel = st.empty(), st.empty()
         cancel.button("Cancel", key=f"{key}_cancel", help="The store stays as it was")
         running = actions.RunningUpload(
@@ -43,4 +44,4 @@ def ingest(
 def _follow(running: actions.RunningUpload, tell: Callable[[str], object]) -> None:
     """Tells progress until the end; each telling lets Streamlit end the page."""
     while not running.wait(ASKED_EVERY_S):
-        tell(running.progress)
+        tell(escaping.escaped(running.progress))

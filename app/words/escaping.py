@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SPECIAL = re.compile(
     r"[\\`*\[\]<>|$~]"
@@ -11,17 +15,42 @@ _SPECIAL = re.compile(
     r"|&(?=#?\w+;)"
     r"|^(?:[-+#=]|\d+(?=[.)]\s))"  # lists and headings
 )
+_ADDRESS = re.compile(
+    r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|\b(?:mailto|xmpp):|(?<![a-z0-9])www\.)"
+    r"[^\s`<>|\\]*[^\s`<>|\\.,;:!?'\")\]]"
+    r"|(?<![\w.+-])[\w.+-]*@[\w-]+(?:\.[\w-]+)*",
+    re.IGNORECASE,
+)
+"""What some renderer of markdown makes a link of, or calls somebody by: addresses of pages and
+mailboxes, @names. A backslash does not stop them: they look at what the text reads in the end."""
 
 
 def escaped(text: str) -> str:
-    r"""Text on one line that markdown leaves alone.
+    r"""Text on one line that markdown leaves alone; addresses in it are code, so that none becomes
+    a link.
 
     >>> escaped("SELECT $a, *b* -- <c>")
     'SELECT \\$a, \\*b\\* -- \\<c\\>'
     >>> escaped("12:30 gpu-01_a: [x](http://y) :red[z]")
-    '12:30 gpu-01_a: \\[x\\](http://y) \\:red\\[z\\]'
+    '12:30 gpu-01_a: \\[x\\](`http://y`) \\:red\\[z\\]'
+    >>> escaped("see www.example.org, or ask ann@example.org.")
+    'see `www.example.org`, or ask `ann@example.org`.'
     """
-    return _SPECIAL.sub(_quoted, " ".join(text.split()))
+    return _written(" ".join(text.split()))
+
+
+def without_links(line: str, write: Callable[[str], str]) -> str:
+    """A line whose addresses are code; the rest of it is written by a function."""
+    parts, begun = [], 0
+    for found in _ADDRESS.finditer(line):
+        parts += [write(line[begun : found.start()]), code(found[0])]
+        begun = found.end()
+    return "".join([*parts, write(line[begun:])])
+
+
+def _written(part: str) -> str:
+    """A part of a line, its blanks as they are."""
+    return without_links(part, lambda rest: _SPECIAL.sub(_quoted, rest))
 
 
 def _quoted(found: re.Match[str]) -> str:
@@ -39,9 +68,7 @@ def with_code(text: str) -> str:
     parts = " ".join(text.split()).split("`")
     if len(parts) % 2 == 0:  # one without its pair
         return escaped(text)
-    return "".join(
-        code(part) if place % 2 else _SPECIAL.sub(_quoted, part) for place, part in enumerate(parts)
-    )
+    return "".join(code(part) if place % 2 else _written(part) for place, part in enumerate(parts))
 
 
 def code(text: str) -> str:

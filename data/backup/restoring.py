@@ -65,7 +65,8 @@ def restore(
             current = _prepared(folder, made, root, prepared, told)
             _opened(prepared, current)
             State(prepared).create()
-            State(prepared).record(author, "restore", {"made_at": made.made_at})
+            detail = {"path": str(folder.resolve()), "made_at": made.made_at}
+            State(prepared).record(author, "restore", detail)
             _keep_said(root, prepared)
             for path in prepared.rglob("*"):
                 sync(path)

@@ -10,6 +10,7 @@ kernel has it, Landlock.
 """
 
 from data.sandbox.child import Child, SaidTooMuchError, TookTooLongError, confine, die_first
+from data.sandbox.landlock import missing as landlock_missing
 from data.sandbox.process import keep_spares
 from data.sandbox.query import QueryResult, RunningQuery, run_query
 from data.sandbox.wire import QueryLimits
@@ -24,5 +25,6 @@ __all__ = [
     "confine",
     "die_first",
     "keep_spares",
+    "landlock_missing",
     "run_query",
 ]

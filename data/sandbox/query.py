@@ -101,7 +101,8 @@ class RunningQuery:
             threading.Thread(target=self._run, daemon=True, name="ad hoc query").start()
         except (OSError, RuntimeError) as error:  # no memory, process, thread or file to be had
             _places.release()
-            raise QueryError(f"the query cannot be started ({error}): try again later") from error
+            why = getattr(error, "strerror", None) or error  # without the path of a program
+            raise QueryError(f"the query cannot be started ({why}): try again later") from error
 
     @property
     def elapsed_seconds(self) -> float:
@@ -139,7 +140,7 @@ class RunningQuery:
         except QueryError as error:
             self._answer = error
         except Exception as error:  # noqa: BLE001  a thread's error would be lost
-            self._answer = QueryError(f"the query's process failed: {error}")
+            self._answer = QueryError(f"the query's process failed ({type(error).__name__})")
         finally:
             self.seconds = time.monotonic() - self.started
             if self._cancelled and isinstance(self._answer, QueryError):

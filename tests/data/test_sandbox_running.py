@@ -173,7 +173,7 @@ def test_a_query_stands_behind_the_dashboard(snapshot: Path) -> None:
 def test_a_confined_process_reaches_no_path() -> None:
     code = (
         "import os, pathlib, signal, sys\n"
-        "from data.sandbox.confined import reach_nothing\n"
+        "from data.sandbox.landlock import reach_nothing\n"
         "if not reach_nothing(): sys.exit(77)\n"
         "for act in (lambda: open('/etc/passwd'), lambda: os.listdir('/'), lambda: os.mkdir('/tmp/x-'),"
         " lambda: os.unlink(sys.argv[1]), lambda: os.rename(sys.argv[1], sys.argv[1] + '2'),"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from data.queries import schema
 from data.queries.schema import Parameter, parameters
+from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,11 @@ def sample_rows(store: Store, table: str) -> pd.DataFrame:
 def sql_examples() -> tuple[Example, ...]:
     """Which queries are there to start from?"""
     return schema.examples()
+
+
+def missing_guard() -> str | None:
+    """Does the system lack a guard that stands around queries? None where it has them all."""
+    return landlock_missing()
 
 
 def in_words(selection: Selection) -> list[dict[str, str]]:

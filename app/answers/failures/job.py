@@ -11,7 +11,7 @@ import pandas as pd
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Table
 from app.answers.failures.taxonomy import cause_titles
-from app.words import domains, numbers, terms
+from app.words import domains, escaping, numbers, terms
 from app.words.cells import Column
 from data.errors import DataError
 from data.queries import failures as failure_queries
@@ -155,9 +155,10 @@ def basis(one: Job) -> str:
 
 
 def named_cause(attempt: Mapping[Any, Any], known: Taxonomy) -> str:
-    """Cause and domain of a verdict."""
+    """Cause and domain of a verdict, as markdown."""
     cause = known.causes.get(attempt["cause"])
-    return f"**{cause.title if cause else attempt['cause']}** · {domains.title(attempt['domain'])}"
+    title = escaping.escaped(cause.title if cause else str(attempt["cause"]))
+    return f"**{title}** · {domains.title(attempt['domain'])}"
 
 
 def rests_on(attempt: Mapping[Any, Any], known: Taxonomy) -> str:

@@ -17,6 +17,7 @@ from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
 from data.queries import collected, fleet
+from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -249,7 +250,7 @@ def contents(store: Store) -> Contents:
 def of_store(ask: Ask, now: datetime) -> Answer:
     """What is in this store, and how old is it?"""
     shown = ask(contents)
-    missing = shown.coverage.missing
+    missing, unguarded = shown.coverage.missing, landlock_missing()
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{shown.published_at}, schema {shown.schema_version}"
@@ -265,6 +266,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *freshness.notes(shown.collected, now),
+            *(() if unguarded is None else (unguarded,)),
         ),
         record={
             **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
@@ -272,6 +274,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
             **freshness.record(shown.collected),
+            "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
     )

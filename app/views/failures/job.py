@@ -34,10 +34,11 @@ if judged:
     node = attempt["node"] if isinstance(attempt["node"], str) else attempt["failed_node"]
     where = f" · {links.node(node, attempt['cluster'])}" if isinstance(node, str) and node else ""
     st.markdown(f"{job.named_cause(attempt, known)}{where}")
-    st.caption(job.rests_on(attempt, known), help=terms.CONFIDENCE.definition)
+    st.caption(escaping.escaped(job.rests_on(attempt, known)), help=terms.CONFIDENCE.definition)
     cause = known.causes.get(attempt["cause"])
     if cause:
-        st.markdown(f"**{cause.owner[:1].upper()}{cause.owner[1:]}:** {cause.action}")
+        owner = escaping.escaped(cause.owner[:1].upper() + cause.owner[1:])
+        st.markdown(f"**{owner}:** {escaping.escaped(cause.action)}")
 else:
     st.markdown(f"**No verdict.** {escaping.escaped(job.without_verdict(attempt))}")
 part_of.attempt(attempt)

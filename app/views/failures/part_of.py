@@ -35,7 +35,8 @@ def attempt(row: Mapping[Any, Any]) -> None:
     for _, trace in traces.iterrows():
         link = links.to("trace", trace["trace"], said=f"Straggler trace {trace['trace']}")
         slowdown = numbers.number(trace["slowdown"])
-        st.markdown(f"{link}: slowdown {slowdown}, {trace['strongest_cause']}.")
+        cause = escaping.escaped(str(trace["strongest_cause"]))
+        st.markdown(f"{link}: slowdown {slowdown}, {cause}.")
 
 
 def node(cluster: str, name: str) -> None:

@@ -71,6 +71,34 @@ def test_a_report_is_told_with_its_files(
     ]
 
 
+def test_backup_ledger_and_a_query_that_fails_are_told(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup = tmp_path / "kept"
+    assert main(["backup", str(backup), "--store", str(store)]) == 0
+    assert main(["ledger", "--store", str(store)]) == 0
+    assert main(["sql", "SELECT nothing FROM nowhere", "--store", str(store)]) == 2
+    assert main(["sql", " ", "--store", str(store)]) == 2
+    capsys.readouterr()
+    told = [(entry.action, entry.target) for entry in Audit(store).entries(limit=3)]
+    assert told == [
+        ("query", "SELECT nothing FROM nowhere"),
+        ("build ledger", ""),
+        ("backup", str(backup)),
+    ]
+
+
+def test_a_model_that_is_trained_is_told(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "labelled.csv"
+    rows.write_text("text,label\n" + "disk full,storage\nlink down,network\n" * 10)
+    command = ["classify", "train", str(rows), "--text", "text", "--label", "label"]
+    assert main([*command, "--store", str(store)]) == 0
+    (told,) = Audit(store).entries(action="train")
+    assert (told.person, told.target) == (getpass.getuser(), str(rows))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -111,7 +111,7 @@ def test_a_restored_store_answers_the_same(
         assert before[name] == after[name]
     assert set(before) == set(after)
     assert [row[2:] for row in State(restored).audit(1)] == [
-        ("restore", json.dumps({"made_at": told["made_at"]}))
+        ("restore", json.dumps({"path": str(backup), "made_at": told["made_at"]}))
     ]
 
 

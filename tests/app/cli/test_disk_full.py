@@ -7,6 +7,7 @@ a test chooses, for any user on any machine.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -135,12 +136,31 @@ def test_a_disk_full_at_fifty_points_loses_nothing(
     tried(faultline, place, name, MANY)
 
 
-def test_an_output_that_cannot_be_written_is_told_in_one_line() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "buffered"),
+    [("ingest --list", True), ("ingest --help", True), ("ingest --help", False)],
+)
+def test_an_output_that_cannot_be_written_is_told_in_one_line(
+    arguments: str, buffered: bool
+) -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "app.cli", "ingest", "--list"]
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        command = [sys.executable, *([] if buffered else ["-u"]), "-m", "app.cli"]
+        ended = subprocess.run(
+            [*command, *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={"PATH": os.environ["PATH"]},
+        )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert ended.stderr.startswith("faultline ingest: No space left on device")
+    assert re.match("faultline( ingest)?: No space left on device", ended.stderr)
+
+
+def test_help_whose_reader_left_is_no_error() -> None:
+    command = f"{sys.executable} -m app.cli --help | true; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:

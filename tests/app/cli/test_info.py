@@ -6,13 +6,22 @@ import csv
 import io
 import json
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from data.current import SCHEMA_VERSION
+from data.sandbox import landlock_missing
+from tests.without_landlock import WITHOUT_LANDLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN = f"{WITHOUT_LANDLOCK}\nfrom app.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 
 def test_the_keys_of_the_contract_are_there(
@@ -20,7 +29,9 @@ def test_the_keys_of_the_contract_are_there(
 ) -> None:
     said = faultline("info", "--store", sacct_store)
     found = said.json
-    assert (said.code, said.err) == (0, "")
+    assert said.code == 0
+    assert said.err in ("", f"{landlock_missing()}\n")
+    assert found["landlock"] is (landlock_missing() is None)
     assert {"schema_version", "snapshot", "tables", "coverage"} <= set(found)
     assert (found["schema_version"], found["snapshot"], found["synthetic"]) == (
         SCHEMA_VERSION,
@@ -89,3 +100,29 @@ def test_a_store_that_cannot_be_read_is_refused(
     (copy / "CURRENT").write_text(json.dumps(current), encoding="utf-8")
     (copy / current["file"]).unlink()
     assert f"{current['file']}: is missing" in refused("info", "--store", copy)
+
+
+def test_a_system_without_landlock_is_told(sacct_store: Path) -> None:
+    command = [sys.executable, "-c", RUN, "info", "--format", "json", "--store", str(sacct_store)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip("this system lets no process filter its calls")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["landlock"] is False
+    assert "This system has no Landlock" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_system_without_landlock_is_told_at_the_start(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RUN, "serve", "--port", "0", "--store", str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        printed = server.stdout.readline()
+        server.terminate()
+        _, err = server.communicate()
+    if server.returncode == 77:
+        pytest.skip("this system lets no process filter its calls")
+    assert "Faultline is at" in printed
+    assert err.startswith("This system has no Landlock")

@@ -239,6 +239,21 @@ def test_the_logout_ends_its_own_session_alone_and_both_are_told() -> None:
     assert told == [("ann", "log in"), ("ann", "log in"), ("ann", "log out")]
 
 
+def test_a_wrong_token_is_told_and_nothing_else_that_is_refused() -> None:
+    failed: list[str] = []
+    gate = Gate(_dashboard, ACCESS, failed=failed.append)
+    client = ("198.51.100.7", 4711)
+    for url in ("/?token=wrong", "/mttf?token=", "/", "/logout"):
+        assert ask_gate(gate, url, client=client)[0]["status"] == 401
+    assert ask_gate(gate, "/?token=wrong", client=client, method="POST")[0]["status"] == 401
+    ask_gate(gate, "/?token=wrong", client=client, type="websocket")
+    cookie = cookie_of(ask_gate(gate, "/?token=right", client=client)[1])
+    assert (
+        ask_gate(gate, "/?token=old", client=client, headers={"cookie": cookie})[0]["status"] == 303
+    )
+    assert failed == ["198.51.100.7", "198.51.100.7"]
+
+
 def test_no_other_site_and_nothing_but_a_plain_visit_logs_out() -> None:
     assert status("/logout") == 401
     from_elsewhere = {"cookie": COOKIE, "sec-fetch-site": "cross-site"}

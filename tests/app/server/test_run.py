@@ -183,6 +183,13 @@ def test_a_token_file_keeps_the_link_over_a_restart_and_the_audit_knows_who_came
         cookie = cookie_of(server)
         assert server.ask("/logout", Cookie=cookie).status == 200
         assert server.ask("/", Cookie=cookie).status == 401
+        for _ in range(3):
+            assert server.ask("/?token=wrong").status == 401
         assert server.stop() == (0, "", "")
-    told = sorted((entry.person, entry.action) for entry in Audit(store).entries())
+    entries = Audit(store).entries()
+    told = sorted((entry.person, entry.action) for entry in entries if entry.person != "unknown")
     assert told == [*2 * [("ann", "log in")], *2 * [("ann", "log out")], *2 * [("bob", "log in")]]
+    failed = [entry for entry in entries if entry.action == "failed login"]
+    assert [entry.person for entry in failed] == ["unknown"] * 4
+    assert [entry.detail["attempts"] for entry in failed] == [2, 1, 2, 1]
+    assert {entry.target for entry in failed} == {"127.0.0.1"}

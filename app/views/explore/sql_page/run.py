@@ -129,6 +129,9 @@ def buttons(scope: Scope) -> None:
         with st.popover("Parameters", type="tertiary", icon=":material/data_object:"):
             st.caption("The filters on the left set these; a query names them. Times are in UTC.")
             st.dataframe(queries.in_words(scope.selection), hide_index=True)
+    missing = queries.missing_guard()
+    if missing is not None:
+        st.caption(missing)
 
 
 @st.fragment(run_every=INTERVAL_S)

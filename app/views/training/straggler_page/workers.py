@@ -59,5 +59,5 @@ def _links(found: StragglerTrace) -> None:
         name = found.nodes.node_of.get((dp, stage))
         if name is not None:
             parts.append(f"{links.node(name, facts['cluster'])} (dp {dp}, stage {stage})")
-    basis = found.nodes.basis
+    basis = escaping.escaped(found.nodes.basis)
     st.caption(" · ".join([*parts[: 1 + most], f"{basis[0].upper()}{basis[1:]}."]))
