@@ -117,8 +117,16 @@ for n in itertools.count(2):
 """
 
 
+READING = (
+    ("info",), ("ledger",), ("sql", "SELECT count(*) FROM gpu_time HAVING count(*) > 0"),
+    ("mttf",), ("failures",), ("incidents",), ("ettr",), ("ingest", "--list"),
+    ("sql", "SELECT count(*) FROM jobs"), ("report", "--as", "md"), ("backup",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("commands", [READING[:3], pytest.param(READING, marks=pytest.mark.slow)])
 def test_nothing_that_reads_fails_because_someone_writes(
-    faultline: Callable[..., Any], tmp_path: Path
+    faultline: Callable[..., Any], tmp_path: Path, commands: tuple[tuple[str, ...], ...]
 ) -> None:
     (tmp_path / "first.txt").write_text(SACCT.format(n=1))
     store = ("--store", tmp_path / "store")
@@ -129,14 +137,11 @@ def test_nothing_that_reads_fails_because_someone_writes(
     assert writing.stdout is not None
     try:
         assert writing.stdout.readline() == b"2\n"
-        commands = [
-            ("info",), ("mttf",), ("failures",), ("incidents",), ("ledger",),
-            ("sql", "SELECT count(*) FROM gpu_time"), ("sql", "SELECT count(*) FROM jobs"),
-        ]  # fmt: skip
+        places = {"backup": (tmp_path / "copy",), "report": ("--out", tmp_path / "report")}
         for command in commands:
-            said = faultline(*command, *store)
+            said = faultline(*command, *places.get(command[0], ()), *store)
             assert said.code == 0, (command, said.err)
-            assert json.loads(said.out)
+            assert json.loads(said.out), command
         assert writing.poll() is None
     finally:
         writing.kill()

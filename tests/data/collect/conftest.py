@@ -24,7 +24,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 COMMON = """#!/bin/sh
 me=${0##*/}
 echo "$me TZ=$TZ $*" >> "$FAKE/calls"
-[ -f "$FAKE/$me.hangs" ] && exec sleep 60
+[ -f "$FAKE/$me.hangs" ] && { sleep 60 & echo $! > "$FAKE/hangs.pid"; wait; }
 [ -f "$FAKE/$me.says" ] && cat "$FAKE/$me.says" >&2
 [ -f "$FAKE/$me.fails" ] && exit 1
 """

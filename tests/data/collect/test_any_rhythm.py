@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
@@ -21,7 +20,7 @@ from data.store import Store
 from tests.data.collect.conftest import BEGIN, DAY, HOUR, iso
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -161,36 +160,79 @@ def test_windows_leave_no_gap_and_reach_no_further_than_the_margin(windows: list
     assert all((window.until_at - window.from_at) <= DAY for window in asked if window.from_at)
 
 
-COLLECTOR = """
-import sys
+COLLECTORS = """
+import os, signal, sys, time
 from datetime import datetime
 from pathlib import Path
+import pandas, pyarrow
 from data.collect import collect, collecting, load_sources
-from data.ingest import Options
+from data.ingest import Options, readers
+from data.stages import stages
+readers(), stages()
 collecting.AT_ONCE_S = 0.0  # each day is published
-root, config, since, now = sys.argv[1:]
-collect(Path(root), load_sources(Path(config)), Options(), now=datetime.fromisoformat(now),
-        since=datetime.fromisoformat(since) if since else None)
+for line in sys.stdin:
+    folder, now, since, kill_after_s, kill_at = line.split()
+    begin, child = time.monotonic(), os.fork()
+    if child == 0:
+        os.environ["FAKE"], root = folder, Path(folder, "store")
+        if (root / "CURRENT").exists():
+            since = None
+        collect(root, load_sources(Path(folder, "collect.toml")), Options(),
+                now=datetime.fromisoformat(now), since=since and datetime.fromisoformat(since))
+        os._exit(0)
+    ended, status = 0, 0
+    while not ended:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        late = time.monotonic() - begin > float(kill_after_s)
+        if not ended and (late or Path(folder, "store", kill_at).exists()):
+            os.kill(child, signal.SIGKILL)
+            ended, status = os.waitpid(child, 0)
+        time.sleep(0.001)
+    print(status, time.monotonic() - begin, flush=True)
 """
 
 
-def started(host: Host) -> subprocess.Popen[bytes]:
-    """A collector of its own that goes on where the last one ended."""
-    since = "" if (host.root / "CURRENT").exists() else BEGIN.isoformat()
-    host.says("now", iso(LAST))
-    sources(host)
-    asked = [host.root, host.folder / "collect.toml", since, (LAST).isoformat()]
-    return subprocess.Popen([sys.executable, "-c", COLLECTOR, *map(str, asked)])
+class Collectors:
+    """Collectors, each a process of its own that goes on where the last one ended."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", COLLECTORS],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def run(self, host: Host, *, kill_after_s: float = 1e9, kill_at: str = "never") -> float | None:
+        """Seconds that one took to come to its end; None where it was killed before: after a time,
+        or once a file of the store is there.
+        """
+        host.says("now", iso(LAST))
+        sources(host)
+        asked = (host.folder, LAST.isoformat(), BEGIN.isoformat(), kill_after_s, kill_at)
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        print(*asked, file=self._server.stdin, flush=True)
+        status, took_s = self._server.stdout.readline().split()
+        assert status in ("0", str(int(signal.SIGKILL)))
+        return float(took_s) if status == "0" else None
+
+    def end(self) -> None:
+        """Ends them all."""
+        self._server.communicate()
 
 
-def test_a_collector_that_was_killed_is_gone_on_with(host_at: Callable[[], Host]) -> None:
+@pytest.fixture
+def collectors(host: Host) -> Iterator[Collectors]:
+    """Started once the commands are on the PATH."""
+    found = Collectors()
+    yield found
+    found.end()
+
+
+def test_a_collector_that_was_killed_is_gone_on_with(
+    host_at: Callable[[], Host], collectors: Collectors
+) -> None:
     whole, host = filled(host_at(), 4), filled(host_at(), 4)
-    process = started(host)
-    limit = time.monotonic() + 60
-    while not list(host.root.glob("building-3.*")) and time.monotonic() < limit:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert collectors.run(host, kill_at="building-3.duckdb") is None
     (asked,) = host.rows("SELECT count(*) FROM collected_windows WHERE source = 'sacct'")
     assert asked[0] in (2, 3), "what was published by then"
     host.collect(LAST, sources(host))
@@ -199,31 +241,25 @@ def test_a_collector_that_was_killed_is_gone_on_with(host_at: Callable[[], Host]
 
 
 @pytest.mark.slow
-def test_of_200_kills_none_loses_or_doubles_anything(host_at: Callable[[], Host]) -> None:
-    whole = content(in_a_rhythm(filled(host_at(), 5), [LAST]).root)
+def test_of_200_kills_none_loses_or_doubles_anything(
+    host_at: Callable[[], Host], collectors: Collectors
+) -> None:
     host = filled(host_at(), 5)
-    begin = time.monotonic()
-    assert started(host).wait() == 0
-    longest_s = time.monotonic() - begin
-    assert content(host.root) == whole
+    longest_s = collectors.run(host)
+    assert longest_s is not None
+    whole = content(host.root)
     chance = random.Random(0)
     kills = complete = 0
-    until_at = None
+    reached_at = BEGIN
     host = filled(host_at(), 5)
     while kills < 200:
-        process = started(host)
-        try:
-            process.wait(chance.uniform(0.2, 1.1) * longest_s)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-        if not (host.root / "CURRENT").exists():
-            continue
-        ((reached,),) = host.rows("SELECT max(until_at) FROM collected_windows")
-        assert until_at is None or reached >= until_at, "nothing published was lost"
-        until_at = reached
-        if process.returncode == 0:
+        took_s = collectors.run(host, kill_after_s=chance.uniform(0.02, 0.7) * longest_s)
+        kills += took_s is None
+        if (host.root / "CURRENT").exists():
+            (reached,) = host.rows("SELECT max(until_at) FROM collected_windows")[0]
+            assert reached >= reached_at, "nothing that was published was lost"
+            reached_at = reached
+        if took_s is not None:
             assert content(host.root) == whole
-            complete, until_at, host = complete + 1, None, filled(host_at(), 5)
+            complete, reached_at, host = complete + 1, BEGIN, filled(host_at(), 5)
     assert complete > 0
