@@ -19,10 +19,12 @@ from app.actions.records import (
     mappings,
     sources,
 )
+from app.actions.undoing import TooOld, forget, roll_back, to_forget
 from app.actions.uploads import RunningUpload, Upload
 from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
+from data.publish import Plan, plan
 from data.state import Annotation
 
 __all__ = [
@@ -37,7 +39,9 @@ __all__ = [
     "Entry",
     "IngestResult",
     "Options",
+    "Plan",
     "RunningUpload",
+    "TooOld",
     "Upload",
     "annotate",
     "ask_sql",
@@ -45,16 +49,20 @@ __all__ = [
     "build_ledger",
     "checked_zone",
     "collect_sources",
+    "forget",
     "ingest_files",
     "kept_queries",
     "login",
     "mappings",
     "names_ledger",
     "noted",
+    "plan",
     "prepare_queries",
     "rename_query",
     "restore_said",
+    "roll_back",
     "save_query",
     "sources",
+    "to_forget",
     "undo",
 ]

@@ -122,6 +122,7 @@ def build_demo(
             )
         demo = demo_cluster(spec, progress)
         progress("storing")
+        building.keeps = 1  # what was generated before is of no use
         building.load(demo.tables)
         _load_traces(building, demo.traces)
         building.publish(progress, ledger=True)

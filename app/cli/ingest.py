@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
     )
+    parser.add_argument(
+        "--file-timezone",
+        metavar="TZ",
+        help="zone of local times in these files alone, whatever the cluster's is",
+    )
     parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
     parser.add_argument(
         "--delimiter", metavar="D", help="between fields (default the format's own)"
@@ -105,14 +110,17 @@ def _options(arguments: argparse.Namespace) -> Any:
     """What was said about the files."""
     from app.actions import Options, checked_zone
 
-    columns = arguments.columns
+    columns, own_zone = arguments.columns, arguments.file_timezone
+    if own_zone is not None and arguments.timezone is not None:
+        raise DataError("--timezone and --file-timezone exclude one another: give one of them")
     for name in ("cluster", "job_id", "run_id", "node"):
         if getattr(arguments, name) == "":
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
         **{name: getattr(arguments, name) for name in STATED},
-        timezone=checked_zone(arguments.timezone),
+        timezone=checked_zone(own_zone or arguments.timezone),
+        own_zone=own_zone is not None,
         columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
         progress=terminal.progress,
     )
@@ -135,6 +143,7 @@ def _record(results: list[IngestResult]) -> terminal.Row:
         "rejected_by_reason": total("rejected_by_reason"),
         "tables": total("tables"),
         "clusters": sorted({name for result in results for name in result.clusters}),
+        "zones": {name: zone for result in results for name, zone in result.zones.items()},
         "notices": [text for result in results for text in result.notices],
     }
     if len(results) > 1:

@@ -22,6 +22,7 @@ from data.collect.written import (
     Answered,
     forget_repeated,
     known,
+    name_command,
     remember_files,
     write_window,
 )
@@ -307,6 +308,7 @@ class _Collector:
             )
         except EmptySourceError:
             return []
+        name_command(building, result.ingest_id)
         forget_repeated(building, result.ingest_id, result.source)
         return [result]
 

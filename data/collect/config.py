@@ -192,7 +192,7 @@ def _slurm(values: Mapping[str, Any], place: str) -> list[Source]:
         settings = Settings(
             f"{values['name']} {name}" if "name" in values else name,
             READERS[command],
-            {"timezone": "UTC", **cluster},
+            {"timezone": "UTC", "own_zone": True, **cluster},
             timing=_timing(TIMINGS[command], values),
             timeout_s=values.get("timeout_s", Settings.timeout_s),
             whole_cluster=not own_log,

@@ -118,6 +118,13 @@ def remember_files(
         )
 
 
+def name_command(building: StoreWriter, ingest_id: str) -> None:
+    """Says how to read it again: what is taken back is collected again by itself."""
+    building.connection.execute(
+        "UPDATE ingests SET command = 'faultline collect' WHERE ingest_id = ?", [ingest_id]
+    )
+
+
 def forget_repeated(building: StoreWriter, ingest_id: str, reader: str) -> None:
     """Takes out rejected records that an earlier ingest of the same reader rejected too.
 

@@ -117,3 +117,14 @@ def read_as_utc(store: Store, cluster: str) -> dict[str, bool]:
            WHERE list_contains(string_split(cluster, ','), $cluster) GROUP BY source""",
         {"cluster": cluster},
     ))  # fmt: skip
+
+
+def taken_over(store: Store, cluster: str) -> set[str]:
+    """Readers that read a file of the cluster in the zone that was stated for another source."""
+    rows = store.rows(
+        """SELECT DISTINCT source FROM ingests
+           WHERE list_contains(string_split(cluster, ','), $cluster)
+             AND contains(notices, 'as another source stated it')""",
+        {"cluster": cluster},
+    )
+    return {source for (source,) in rows}

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from data.filters import Filter, equal
 from data.queries import schema
-from data.tables import dated
+from data.tables import dated, forgettable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
 
@@ -179,15 +180,57 @@ def ingests(store: Store) -> pd.DataFrame:
     return store.frame("SELECT * FROM ingests ORDER BY ingested_at DESC, ingest_id DESC")
 
 
-def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFrame:
-    """Records that could not be read, those of the newest ingest first."""
+_REJECTED = """FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
+WHERE ($ingest_id IS NULL OR ingest_id = $ingest_id) AND ($reason IS NULL OR reason = $reason)
+  AND ($text = '' OR contains(lower(raw), lower($text))
+    OR contains(lower(rejected_rows.path), lower($text)))"""
+
+
+def rejected_rows(
+    store: Store,
+    ingest_id: str | None,
+    *,
+    limit: int,
+    reason: str | None = None,
+    text: str = "",
+    offset: int = 0,
+) -> pd.DataFrame:
+    """Records that could not be read, those of the newest ingest first: of an ingest, for a reason,
+    or with a text in them or in the name of their file.
+    """
     return store.frame(
-        f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw
-            FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
-            WHERE {equal(ingest_id=ingest_id)}
-            ORDER BY ingested_at DESC, ingest_id DESC, line_no LIMIT {int(limit)}""",
-        {"ingest_id": ingest_id},
+        f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw {_REJECTED}
+            ORDER BY ingested_at DESC, ingest_id DESC, line_no
+            LIMIT {int(limit)} OFFSET {int(offset)}""",
+        {"ingest_id": ingest_id, "reason": reason, "text": text},
     )
+
+
+def rejected_count(store: Store, reason: str | None = None, text: str = "") -> int:
+    """How many of them are kept with their text."""
+    asked = {"ingest_id": None, "reason": reason, "text": text}
+    ((n_rows,),) = store.rows(f"SELECT count(*) {_REJECTED}", asked)
+    return int(n_rows)
+
+
+def rejected_reasons(store: Store) -> list[tuple[str, int]]:
+    """Why records could not be read, and how many are kept with their text; most first."""
+    return store.rows("SELECT reason, count(*) FROM rejected_rows GROUP BY 1 ORDER BY 2 DESC, 1")
+
+
+def forgotten(store: Store) -> dict[str, datetime]:
+    """Table -> the time before which its rows were removed by retention."""
+    return dict(store.rows("SELECT table_name, max(before_at) FROM forgotten GROUP BY 1"))
+
+
+def too_old(store: Store, table: str, before_at: Any) -> tuple[int, Any, Any]:
+    """Rows of a table before a time: how many, and the first and the last time of them."""
+    at = forgettable()[table]
+    ((n_rows, first_at, last_at),) = store.rows(
+        f"SELECT count(*), min({at}), max({at}) FROM {table} WHERE ({at}) < $before_at",
+        {"before_at": before_at},
+    )
+    return int(n_rows), first_at, last_at
 
 
 def table_counts(store: Store) -> dict[str, int]:

@@ -1,4 +1,6 @@
-"""One row for each cluster: what site.toml states, else what an inventory or the jobs show."""
+"""One row for each cluster: what site.toml states, else what was stated at an ingest (the zone),
+else what an inventory or the jobs show.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-READS = ("nodes", *(name for name, *_ in dated()))
+READS = ("nodes", "ingests", *(name for name, *_ in dated()))
 WRITES = ("clusters",)
 CARRIES = ("clusters",)
 INPUTS = ("site.clusters",)
@@ -47,6 +49,12 @@ _FACTS = {
     "clusters": """SELECT cluster, gpu_model AS old_gpu_model, timezone AS old_timezone,
         scheduler AS old_scheduler, synthetic
       FROM clusters WHERE synthetic""",
+    "ingests": """SELECT key AS cluster, value AS old_timezone FROM (
+        SELECT key, arg_max(value, place) AS value FROM (
+          SELECT max(rowid) AS place, unnest(map_entries(CAST(CAST(zones AS JSON)
+            AS MAP(VARCHAR, VARCHAR))), recursive := true)
+          FROM ingests WHERE zones IS NOT NULL AND own_zone IS NOT TRUE GROUP BY zones)
+        WHERE value IS NOT NULL GROUP BY key)""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
         count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,
         CAST(max(ceil(n_gpus / n_nodes)) FILTER (n_gpus > 0 AND n_nodes > 0) AS INTEGER) AS gpus,

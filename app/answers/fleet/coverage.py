@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
-from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, names
+from app.answers.fleet import clocks, ingests, names
 from app.answers.fleet import collected as freshness
-from app.ask import EVERYTHING, FEW
+from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
+    from app.answers.fleet.ingests import Snapshots
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -66,6 +65,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         (chart(shown, selection), table(shown)),
         (
             *_notes(shown),
+            *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
         ),
@@ -176,38 +176,8 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "collected")
+_TOLD_APART = ("names", "contradictions", "collected", "kept")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
-_NO_TIMES = "no record of the file has a time"
-INGESTS = (
-    Column("ingested_at", "Read at", "time"),
-    Column("source", "Source"),
-    Column("cluster", "Cluster"),
-    Column("path", "File"),
-    Column("rows_read", "Records", "count"),
-    Column("rows_kept", "Kept", "count"),
-    Column("rows_skipped", "Skipped", "count", help="Of no interest, e.g. steps of jobs."),
-    Column("rows_rejected", "Rejected", "count", help="Could not be read; a row opens them."),
-    Column("first_at", "First time", "time", none=_NO_TIMES),
-    Column("last_at", "Last time", "time", none=_NO_TIMES),
-    Column("skipped_by_reason", "Why skipped"),
-    Column("notices", "Notices", help="What the reader had to assume."),
-    Column("ingest_id", "Ingest"),
-    Column("sha256", "SHA-256", help="Of the file's bytes as they were given."),
-)
-REJECTED = (
-    Column("ingest_id", "Ingest"),
-    Column("path", "File"),
-    Column("line_no", "Line", "count"),
-    *columns("reason"),
-    Column("raw", "Record", help="Its first 2,000 characters."),
-)
-NOTHING_INGESTED = Missing(
-    "ingests",
-    "No file was ingested into this store.",
-    "A demo store is generated. Your own records go into a store of their own:",
-    ("faultline ingest sacct sacct.txt --store ./store",),
-)
 
 
 @dataclass(frozen=True)
@@ -227,6 +197,10 @@ class Contents:
     """Sources whose clock or zone contradicts another's."""
     collected: pd.DataFrame
     """Until when each source was collected (`data.queries.collected.until`)."""
+    kept: Snapshots
+    """What one can go back to."""
+    forgotten: dict[str, datetime]
+    """Table -> the time before which its rows were removed by retention."""
 
 
 def contents(store: Store) -> Contents:
@@ -244,6 +218,8 @@ def contents(store: Store) -> Contents:
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
         collected=collected.until(store, Selection()),
+        kept=ingests.snapshots(store),
+        forgotten=fleet.forgotten(store),
     )
 
 
@@ -260,9 +236,11 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             table(shown.coverage),
             *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
             names.table(shown.names),
+            ingests.snapshots_table(shown.kept),
         ),
         notes=(
             *(() if shown.checksum_holds else (DAMAGED,)),
+            *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *freshness.notes(shown.collected, now),
@@ -271,6 +249,8 @@ def of_store(ask: Ask, now: datetime) -> Answer:
         record={
             **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
             "coverage": record(shown.coverage),
+            "snapshots": shown.kept.rows,
+            "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
             **freshness.record(shown.collected),
@@ -288,42 +268,6 @@ def _tables(shown: Contents) -> Table:
     )
 
 
-def ingests(ask: Ask) -> Table | Missing:
-    """What was read into the store, the newest first; a row opens its rejected records."""
-    rows = ask(fleet.ingests)
-    if rows.empty:
-        return NOTHING_INGESTED
-    shown = rows[[column.key for column in INGESTS]]
-    opens = Part("Rejected rows of an ingest", rejected_of, (), ("ingest_id",))
-    return Table("ingests", "Ingests", INGESTS, shown, opens=opens)
-
-
 def node_names(ask: Ask, selection: Selection) -> Table:
     """Names of nodes other than their own, and hosts that only logs name."""
     return names.table(ask(names.names, selection))
-
-
-def rejected(ask: Ask) -> Table:
-    """The first records that could not be read; its note says how often for which reason."""
-    first, total = rejected_rows(ask, limit=FEW), int(ask(fleet.ingests)["rows_rejected"].sum())
-    reasons = Counter(row[3] for row in first.values).most_common()
-    note = ", ".join(f"{reason}: {numbers.count(n)}" for reason, n in reasons)
-    return replace(
-        first,
-        note=note if len(first) == total else f"{note} (of the first {len(first):,})",
-        everything=Part(first.title, rejected_rows, total=total),
-    )
-
-
-def rejected_rows(ask: Ask, *, limit: int = EVERYTHING) -> Table:
-    """Records that could not be read, those of the newest ingest first."""
-    rows = ask(fleet.rejected_rows, None, limit=limit)
-    empty = "Every record of every ingest could be read."
-    return Table("rejected_rows", "Rejected rows", REJECTED, rows, empty)
-
-
-def rejected_of(ask: Ask, ingest_id: str, *, limit: int = EVERYTHING) -> Table:
-    """Records of one ingest that could not be read."""
-    rows = ask(fleet.rejected_rows, ingest_id, limit=limit)
-    empty = "Every record of this ingest could be read."
-    return Table("rejected", "Rejected rows of an ingest", REJECTED, rows, empty)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.actions import roll_back
 from data.collect.config import load_sources
 from data.errors import StoreBusyError
 from data.publish import writer
@@ -264,3 +265,17 @@ def test_records_that_name_no_cluster_wait_for_slurm_to_say_it(host: Host, only:
     (host.root / "site.toml").write_text("[cluster.jura]\n")
     assert host.outcome("kernel-log", NOW, sources=only("journalctl"), since=BEGIN).error is None
     assert host.rows("SELECT cluster FROM collected_windows") == [("jura",)]
+
+
+def test_what_is_taken_back_is_collected_again(host: Host, only: Any) -> None:
+    host.job(1, BEGIN, (1, 3))
+    host.job(2, BEGIN + 5 * HOUR, (1, 2))
+    host.collect(BEGIN + 4 * HOUR, only("sacct"), since=BEGIN)
+    host.collect(NOW, only("sacct"))
+    before = host.rows(JOBS)
+    ((last,),) = host.rows("SELECT max(ingest_id) FROM ingests WHERE command = 'faultline collect'")
+    roll_back(host.root, ingest_id=last)
+    assert [job for job, *_ in host.rows(JOBS)] == ["1"]
+    outcome = host.outcome("sacct", NOW + HOUR, sources=only("sacct"))
+    assert outcome.collected_until == NOW + HOUR - MARGIN
+    assert host.rows(JOBS) == before
