@@ -183,7 +183,7 @@ def test_a_publish_with_nothing_changed_runs_no_stage(root: Path) -> None:
 def test_new_events_run_what_rests_on_them_and_not_what_does_not(root: Path) -> None:
     events = {"health_events": [event(5)]}
     assert ran(root, events) == {
-        "severities", "nodes", "clusters", "failures", "incidents", "coverage",
+        "severities", "nodes", "clusters", "node_sizes", "failures", "incidents", "coverage",
     }  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def test_a_change_of_site_toml_reruns_what_rests_on_that_section(root: Path) -> 
     (root / "site.toml").write_text("[attribution]\nbefore_minutes = 60\n", encoding="utf-8")
     assert ran(root) == {"failures", "incidents"}
     (root / "site.toml").write_text("[cluster.a]\ngpus_per_node = 4\n", encoding="utf-8")
-    assert ran(root) == {"clusters"}
+    assert ran(root) == {"clusters", "node_sizes"}
     (root / "site.toml").write_text("[runs]\nnames = 'apart'\n", encoding="utf-8")
     assert ran(root) == set()
     assert ran(root, on_demand=True) == {

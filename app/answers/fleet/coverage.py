@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, ingests, names
+from app.answers.fleet import clocks, ingests, inventory, names
 from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
     from app.answers.fleet.ingests import Snapshots
+    from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -68,6 +69,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -176,7 +178,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "collected", "kept")
+_TOLD_APART = ("names", "contradictions", "collected", "kept", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 
 
@@ -201,6 +203,8 @@ class Contents:
     """What one can go back to."""
     forgotten: dict[str, datetime]
     """Table -> the time before which its rows were removed by retention."""
+    nodes: Known
+    """What is known of nodes and their GPUs."""
 
 
 def contents(store: Store) -> Contents:
@@ -220,6 +224,7 @@ def contents(store: Store) -> Contents:
         collected=collected.until(store, Selection()),
         kept=ingests.snapshots(store),
         forgotten=fleet.forgotten(store),
+        nodes=inventory.known(store, Selection()),
     )
 
 
@@ -244,6 +249,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *freshness.notes(shown.collected, now),
+            *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
         record={
@@ -254,6 +260,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
             **freshness.record(shown.collected),
+            **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
