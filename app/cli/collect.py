@@ -64,11 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
         wait_s=arguments.wait,
     )
     terminal.progress_done()
-    for text in told:
-        terminal.notice(text)
-    for outcome in outcomes:
-        for text in outcome.notices:
+    if terminal.chosen(arguments.format) == "table":  # else they stand in what is printed
+        for text in [*told, *(text for outcome in outcomes for text in outcome.notices)]:
             terminal.notice(text)
+    for outcome in outcomes:
         if outcome.error is not None:
             terminal.notice(f"faultline collect: {outcome.settings.name}: {outcome.error}")
     terminal.print_record(_record(outcomes) | {"notices": told}, arguments.format)
