@@ -78,18 +78,22 @@ class Store:
     @classmethod
     def open(cls, root: Path) -> Store:
         """The store below `root`, at its present snapshot; an older one is migrated first."""
-        while True:
-            current = require_current(root)
-            try:
-                store = cls(root, current, read_said(root))
-                break
-            except StoreError:
-                if (root / current.file).exists():
-                    raise  # else another snapshot was published meanwhile, and this one removed
+        store = cls._present(root)
         if not store.said.version:
             ((n_annotations,),) = store.rows("SELECT count(*) FROM annotations")
             State(root).refuse_lost(n_annotations)
         return store
+
+    @classmethod
+    def _present(cls, root: Path) -> Store:
+        """The present snapshot; the next one where this one is replaced before it is open."""
+        while True:
+            current = require_current(root)
+            try:
+                return cls(root, current, read_said(root))
+            except StoreError:
+                if read_current(root) == current or (root / current.file).exists():
+                    raise
 
     @classmethod
     def without_said(cls, root: Path) -> Store:

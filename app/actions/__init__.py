@@ -1,6 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
-from app.actions.ledger import build_ledger, names_ledger
+from app.actions.collecting import collect_sources
+from app.actions.ledger import READER_WAIT_S, build_ledger, names_ledger
 from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
@@ -29,6 +30,7 @@ from data.state import Annotation
 __all__ = [
     "FIELDS",
     "PAGE_LIMITS",
+    "READER_WAIT_S",
     "STATUSES",
     "Annotation",
     "Audit",
@@ -46,6 +48,7 @@ __all__ = [
     "build_demo",
     "build_ledger",
     "checked_zone",
+    "collect_sources",
     "forget",
     "ingest_files",
     "kept_queries",

@@ -83,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
     options.add_partial(parser)
+    options.add_wait(parser)
     options.add_format(parser)
 
 
@@ -97,7 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is None or not arguments.files:
         raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
     results, errors = actions.ingest_files(
-        arguments.store, arguments.source, arguments.files, _options(arguments)
+        arguments.store,
+        arguments.source,
+        arguments.files,
+        _options(arguments),
+        wait_s=arguments.wait,
     )
     terminal.progress_done()
     for error in errors:

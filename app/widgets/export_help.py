@@ -60,7 +60,7 @@ EXPORTS = {
         "Kernel log (XID, SXid)",
         "GPU and switch errors: evidence of why a job on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
-        "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
+        "journalctl _TRANSPORT=kernel -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
         "# or, on one node:\ndmesg -T > dmesg-$(hostname).log",
         "faultline ingest kernel-log kernel-*.log --cluster {cluster} --timezone {timezone}\n"

@@ -10,6 +10,10 @@ A reader is a module of data.ingest, found by itself, with
 
     ANY_LENGTH = True                    where lines over the limit are read too; without one they
                                          are rejected, and an empty line stands for each
+    LINES_ALONE = True                   where each line is a record whatever stands before it:
+                                         of a file that grew `faultline collect` reads the end
+    COVERS = "health_events.kernel"      the source of the coverage that it brings, where an answer
+                                         without a record says that nothing happened
 
 and, where a folder may be read as one input,
 

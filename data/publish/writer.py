@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 WRITE_MEMORY = "2500MB"
 """Memory of the database that builds a snapshot; larger steps spill to disk."""
+MIGRATION_WAIT_S = 600.0
+"""How long who reads an older store waits for another writer."""
 
 
 class StoreWriter:
@@ -251,12 +253,13 @@ def writer(
     *,
     fresh: bool = False,
     start: Callable[[Current | None], Current | None] | None = None,
+    wait_s: float = 0.0,
 ) -> Iterator[StoreWriter]:
     """The only writer of a store; what is not published when the block ends is thrown away.
 
     A `fresh` one starts from an empty snapshot in place of the published one; `start` says of the
     published one from which other it starts, None from an empty one. A new folder, in which nothing
-    was published, is removed.
+    was published, is removed. Another writer is waited for, `wait_s` seconds at most.
 
     Raises
     ------
@@ -265,7 +268,7 @@ def writer(
     StoreError
         Where the folder cannot be written.
     """
-    with locked(root), told_of_writing(root):
+    with locked(root, wait_s), told_of_writing(root):
         land(root)
         current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
@@ -305,8 +308,11 @@ def _adopted(root: Path) -> Current | None:
 
 
 def migrate(root: Path) -> Current:
-    """Publishes an older store anew under this version's schema."""
-    with writer(root) as building:
+    """Publishes an older store anew under this version's schema, once nobody else writes."""
+    with writer(root, wait_s=MIGRATION_WAIT_S) as building:
+        current = read_current(root)
+        if current is not None and current.schema_version == SCHEMA_VERSION:
+            return current  # that writer did it
         return building.publish()
 
 

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
 from app.answers.fleet import clocks, ingests, inventory, names
+from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
-from data.queries import fleet
+from data.queries import collected, fleet
 from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
+
+    import pandas as pd
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
@@ -36,11 +39,13 @@ COLUMNS = (
     Column("last_day", "Last day", "day", help="Of the last record in the period, UTC."),
     Column("records", "Records", "count"),
     Column("days_with_records", "Days with records", "count"),
+    Column("quiet_days", "Quiet days", "count", help="Collected, and without a record."),
     Column(
         "days_without_records",
-        "Days without records",
+        "Days not known",
         "count",
-        help="Between the first and the last day.",
+        help="Between the first and the last day, without a record, and not known to have been "
+        "collected.",
     ),
 )
 
@@ -48,7 +53,8 @@ COLUMNS = (
 def held(store: Store, selection: Selection) -> Coverage:
     """Which source covers which days of the selection's clusters and period."""
     days, undated = fleet.coverage_days(store, selection), fleet.undated(store, selection)
-    return coverage(days, undated, expected=fleet.SOURCES)
+    asked = collected.collected_days(store, selection)
+    return coverage(days, undated, expected=fleet.SOURCES, collected=asked)
 
 
 def answer(ask: Ask, selection: Selection) -> Answer:
@@ -73,16 +79,24 @@ def answer(ask: Ask, selection: Selection) -> Answer:
 
 def sentence(shown: Coverage) -> str:
     """How many sources have records, and which have none."""
-    present = set(shown.sources["source"])
+    present = shown.with_records
     if not present:
         return "No source has a record in this selection."
-    n_sources = len(present) + len(shown.missing)
+    n_sources = len(present) + len(shown.silent) + len(shown.missing)
     text = f"{len(present)} of {numbers.counted(n_sources, 'source')} have records in this period"
+    if shown.silent:
+        text += f"; {_listed(shown.silent)} collected, without a record"
     if not shown.missing:
         return f"{text}."
-    *first, last = shown.missing
-    names = f"{', '.join(first)} and {last}" if first else last
-    return f"{text}; {names} {'have' if first else 'has'} none."
+    has = "have" if len(shown.missing) > 1 else "has"
+    return f"{text}; {_listed(shown.missing, None)} {has} none."
+
+
+def _listed(names: Sequence[str], verb: tuple[str, str] | None = ("was", "were")) -> str:
+    """Names in a row, with the verb that is theirs."""
+    *first, last = names
+    text = f"{', '.join(first)} and {last}" if first else last
+    return text if verb is None else f"{text} {verb[bool(first)]}"
 
 
 def basis(shown: Coverage, selection: Selection) -> str:
@@ -106,7 +120,7 @@ def number(shown: Coverage, selection: Selection) -> Number:
     return counted(
         terms.COVERAGE,
         len(present),
-        of=len(present) + len(shown.missing),
+        of=len(present) + len(shown.silent) + len(shown.missing),
         noun="sources",
         basis="".join(first) or "nothing in this period",
         opens=Part("Coverage by source", sources, (selection,)),
@@ -123,7 +137,7 @@ def table(shown: Coverage) -> Table:
     """Which source of which cluster covers which days."""
     rows = tuple(
         (row.cluster, row.source, row.first_at, row.last_at, row.n_rows, row.days_with_rows,
-         row.days_without_rows)
+         row.days_quiet, row.days_without_rows)
         for row in shown.sources.itertuples()
     )  # fmt: skip
     return Table("coverage", "Coverage", COLUMNS, rows, "Nothing was read.")
@@ -154,7 +168,8 @@ def _notes(shown: Coverage) -> Iterator[str]:
     if shown.n_gaps:
         yield (
             f"{numbers.counted(shown.n_gaps, 'day')} between first and last record have none of "
-            "their source: nothing says whether they were quiet or not collected."
+            "their source: nothing says whether they were quiet or not collected. `faultline "
+            "collect` would know."
         )
     for row in shown.undated.to_dict("records"):
         yield (
@@ -163,7 +178,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "kept", "nodes")
+_TOLD_APART = ("names", "contradictions", "collected", "kept", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 
 
@@ -182,6 +197,8 @@ class Contents:
     names: Names
     contradictions: list[Contradiction]
     """Sources whose clock or zone contradicts another's."""
+    collected: pd.DataFrame
+    """Until when each source was collected (`data.queries.collected.until`)."""
     kept: Snapshots
     """What one can go back to."""
     forgotten: dict[str, datetime]
@@ -204,14 +221,15 @@ def contents(store: Store) -> Contents:
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
+        collected=collected.until(store, Selection()),
         kept=ingests.snapshots(store),
         forgotten=fleet.forgotten(store),
         nodes=inventory.known(store, Selection()),
     )
 
 
-def of_store(ask: Ask) -> Answer:
-    """What is in this store?"""
+def of_store(ask: Ask, now: datetime) -> Answer:
+    """What is in this store, and how old is it?"""
     shown = ask(contents)
     missing, unguarded = shown.coverage.missing, landlock_missing()
     return Answer(
@@ -221,6 +239,7 @@ def of_store(ask: Ask) -> Answer:
         blocks=(
             _tables(shown),
             table(shown.coverage),
+            *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
             names.table(shown.names),
             ingests.snapshots_table(shown.kept),
         ),
@@ -229,6 +248,7 @@ def of_store(ask: Ask) -> Answer:
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *freshness.notes(shown.collected, now),
             *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
@@ -239,6 +259,7 @@ def of_store(ask: Ask) -> Answer:
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            **freshness.record(shown.collected),
             **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },

@@ -1,8 +1,10 @@
 """What does this rest on, and what is missing?"""
 
+from datetime import UTC, datetime
+
 import streamlit as st
 
-from app.answers.fleet import clocks, coverage
+from app.answers.fleet import clocks, collected, coverage
 from app.ask.cached import ask
 from app.show import page
 from app.views.fleet import add_data, audit, rejected, undo
@@ -24,6 +26,9 @@ page.notes(answer.notes)
 page.tabs(
     {
         "Sources": lambda: page.blocks([table], scope, titled=False),
+        "Collected": lambda: page.blocks(
+            [collected.block(ask, scope.selection, datetime.now(UTC))], scope, titled=False
+        ),
         "Names of nodes": lambda: page.blocks(
             [coverage.node_names(ask, scope.selection)], scope, titled=False
         ),

@@ -81,7 +81,7 @@ def test_the_zone_of_a_kernel_log_is_found_and_the_correction_mends_it(
 def test_info_and_the_page_data_say_it(local_kernel_log: Path) -> None:
     with closing(Store.open(local_kernel_log)) as store:
         info, page = (
-            coverage.of_store(of_store(store)),
+            coverage.of_store(of_store(store), datetime.now(UTC)),
             coverage.answer(of_store(store), Selection()),
         )
     assert isinstance(info.record, dict)

@@ -50,7 +50,16 @@ def test_the_page_says_what_is_there_and_what_is_missing(
 
 @pytest.mark.parametrize(
     "tab",
-    ["Sources", "Names of nodes", "Clocks", "Ingests", "Rejected rows", "Audit", "Add data"],
+    [
+        "Sources",
+        "Collected",
+        "Names of nodes",
+        "Clocks",
+        "Ingests",
+        "Rejected rows",
+        "Audit",
+        "Add data",
+    ],
 )
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
