@@ -72,6 +72,8 @@ class Store:
                 },
             )
             self._connection.execute("SET GLOBAL TimeZone='UTC'")
+            # Of a query of two seconds it would go to standard output, which carries answers alone.
+            self._connection.execute("SET enable_progress_bar=false")
 
     @classmethod
     def open(cls, root: Path) -> Store:

@@ -21,7 +21,7 @@ EXAMPLE = (
 
 
 STATED = (
-    "cluster", "delimiter", "node", "boot_at", "year", "mapping", "pattern", "first_lines",
+    "cluster", "delimiter", "node", "boot_at", "at", "year", "mapping", "pattern", "first_lines",
     "last_lines", "job_id", "run_id", "meta", "partial",
 )  # fmt: skip
 """What readers are told as it was given."""
@@ -46,9 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
     )
+    parser.add_argument(
+        "--at",
+        type=options.moment,
+        metavar="TIME",
+        help="when an inventory of nodes was made (default what it says, else the file's time)",
+    )
     parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
     parser.add_argument(
-        "--mapping", metavar="NAME", help="column mapping of a failure log: lanl, pnnl or a TOML"
+        "--mapping",
+        metavar="NAME",
+        help="column mapping: of a failure log lanl, pnnl or a TOML; of node-inventory a TOML",
     )
     parser.add_argument(
         "--pattern",

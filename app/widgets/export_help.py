@@ -48,6 +48,14 @@ EXPORTS = {
         "  format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User \\\n  > events.txt",
         "faultline ingest sacctmgr-events events.txt --cluster {cluster} --timezone {timezone}",
     ),
+    "scontrol-nodes": Export(
+        "Nodes and their GPUs (scontrol)",
+        "How many GPUs each node has, its state and features, from now on: without it a node has "
+        "the GPUs that jobs on it show, and idle nodes are unknown. Export it again when nodes "
+        "change. `sinfo` and lists of your own (`node-inventory`) are read too.",
+        "scontrol show node > nodes.txt",
+        "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
+    ),
     "kernel-log": Export(
         "Kernel log (XID, SXid)",
         "GPU and switch errors: evidence of why a job on these nodes failed. "

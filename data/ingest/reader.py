@@ -162,6 +162,8 @@ class Options:
     """Host whose log this is, for lines that name none."""
     boot_at: datetime | None = None
     """When the host booted (UTC), for times counted from boot."""
+    at: datetime | None = None
+    """When an inventory was observed (UTC), where it does not say so itself."""
     year: int | None = None
     """Year of times that carry none."""
     mapping: str | Mapping | None = None

@@ -31,7 +31,8 @@ from data.metrics_files import NAMED, remove_unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
-from data.publish.names import name_nodes, names_told
+from data.publish.names import NODE_KEYED, name_nodes, names_told
+from data.publish.touched import Touched
 from data.said import read_said
 from data.site import load_site
 from data.state import State
@@ -64,7 +65,7 @@ class StoreWriter:
         self._scratch = root / "scratch"
         self._scratch.mkdir(exist_ok=True)
         self.changed: set[str] = set()
-        """Tables whose rows this writer changed."""
+        """Tables whose rows this writer changed; of some, `touched` knows which."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         self.new_names: list[tuple[str, str, str, str]] = []
@@ -77,6 +78,8 @@ class StoreWriter:
             config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)}
         )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
+        self.connection.execute("SET enable_progress_bar=false")  # it goes to standard output
+        self.touched = Touched(self.connection)
         attached = f"ATTACH {schema.literal(str(self.building))} AS building"
         self.connection.execute(f"{attached} (RECOVERY_MODE no_wal_writes); USE building")
         if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
@@ -97,7 +100,7 @@ class StoreWriter:
             for table, rows in tables.items():
                 relation = self._relation(rows)
                 before = self.count(table)
-                merged = merge(self.connection, table, relation)
+                merged = merge(self.connection, table, relation, self.touched)
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 if any(merged.values()) or self.count(table) != before:
                     self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
@@ -112,6 +115,7 @@ class StoreWriter:
                 self.connection.execute(f"INSERT INTO {table} BY NAME FROM {relation}")
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 self.changed.add(table)
+                self.touched.forget({table})
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -131,7 +135,7 @@ class StoreWriter:
         progress("deriving")
         told = names_told(self.connection) if self.snapshot > 1 else set()
         context = self._named(progress)
-        stages.derive(self.connection, context, self.changed)
+        stages.derive(self.connection, context, self.changed, touched=self.touched.tables)
         self.new_names = sorted(names_told(self.connection) - told)
         if ledger:
             stages.derive(self.connection, context, (), on_demand=True)
@@ -146,7 +150,10 @@ class StoreWriter:
     def _named(self, progress: Callable[[str], None]) -> stages.Context:
         """What stages may use, once every node has one name."""
         site = load_site(self.root)
-        self.changed |= name_nodes(self.connection, site.nodes)
+        renamed = name_nodes(self.connection, site.nodes)
+        self.changed |= renamed
+        # Names that stay are given to rows that came; of some tables also to what shares their key.
+        self.touched.forget(renamed if "node_names" in renamed else renamed & {*NODE_KEYED})
         return stages.Context(self.root, site, read_said(self.root), progress)
 
     def _published(self, progress: Callable[[str], None]) -> Current:

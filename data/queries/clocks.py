@@ -62,7 +62,7 @@ def events(store: Store, pair: Compared) -> Columns:
         """SELECT (SELECT coalesce(sum(n_rows), 0) FROM coverage
                    WHERE cluster = $cluster AND source = $source),
              (SELECT count(*) FROM failures WHERE cluster = $cluster),
-             (SELECT count(*) FROM nodes WHERE cluster = $cluster)""",
+             (SELECT count(DISTINCT node) FROM nodes WHERE cluster = $cluster)""",
         asked,
     )
     every = 1 + int(n_events) * n_failures // MOST_COMPARED

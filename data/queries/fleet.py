@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.definitions import OUT_OF_SERVICE
 from data.filters import Filter, equal
 from data.queries import schema
 from data.tables import dated
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
+_THERE = """
+SELECT cluster, node FROM nodes
+WHERE node IS NOT NULL AND role IS DISTINCT FROM 'unknown'
+  AND (source <> 'listed' OR last_seen_at IS NULL OR last_seen_at > $to_at)
+GROUP BY cluster, node"""
+"""Nodes at the end of the period."""
 _OF_DAY = Filter(columns=("cluster",), within="day")
 SOURCES = tuple(
     f"{name}.{source}" if source else name
@@ -75,18 +82,32 @@ def is_synthetic(store: Store) -> bool:
 
 
 def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
-    """Nodes out of service at the end of the period (or of the records)."""
+    """Nodes out of service at the end of the period (or of the records); of a cluster without
+    node events those that the last inventory up to then shows so.
+    """
     return store.frame(
         f"""WITH moment AS (
              SELECT coalesce($to_at, max(last_at)) AS moment_at FROM (
                SELECT max(coalesce(end_at, start_at)) AS last_at FROM node_events
-               UNION ALL SELECT max(as_of_at) FROM clusters))
-           SELECT cluster, node, state, start_at AS since_at, reason, planned
-           FROM node_events, moment
-           WHERE node IS NOT NULL AND start_at <= moment_at
-             AND (end_at IS NULL OR end_at > moment_at)
-             AND {equal(cluster=selection.cluster)}
-           QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1
+               UNION ALL SELECT max(as_of_at) FROM clusters
+               UNION ALL SELECT max(observed_at) FROM node_inventory)),
+             recorded AS (
+               SELECT cluster, node, state, start_at AS since_at, reason, planned
+               FROM node_events, moment
+               WHERE node IS NOT NULL AND start_at <= moment_at
+                 AND (end_at IS NULL OR end_at > moment_at)
+               QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1),
+             looked AS (
+               SELECT cluster, node, state, coalesce(reason_at, observed_at) AS since_at, reason
+               FROM node_inventory SEMI JOIN ({_THERE}) there USING (cluster, node), moment
+               WHERE state IS NOT NULL AND observed_at <= moment_at
+                 AND cluster NOT IN (SELECT cluster FROM node_events)
+               QUALIFY row_number() OVER (
+                 PARTITION BY cluster, node ORDER BY observed_at DESC, source) = 1)
+           FROM (
+             FROM recorded
+             UNION ALL BY NAME SELECT * FROM looked WHERE {OUT_OF_SERVICE})
+           WHERE {equal(cluster=selection.cluster)}
            ORDER BY since_at DESC, cluster, node""",
         selection.parameters,
     )
@@ -94,12 +115,10 @@ def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
 
 def node_count(store: Store, selection: Selection) -> int:
     """Nodes known in the selected clusters: of an inventory, or named by the scheduler or a
-    failure log; hosts that only logs name are none.
+    failure log; hosts that only logs name are none, nor are nodes that later inventories lack.
     """
     ((count,),) = store.rows(
-        f"""SELECT count(DISTINCT (cluster, node)) FROM nodes
-            WHERE node IS NOT NULL AND role IS DISTINCT FROM 'unknown'
-              AND {equal(cluster=selection.cluster)}""",
+        f"SELECT count(*) FROM ({_THERE}) WHERE {equal(cluster=selection.cluster)}",
         selection.parameters,
     )
     return int(count)
@@ -146,10 +165,21 @@ def own_names(store: Store, cluster: str) -> dict[str, str]:
 
 
 def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
-    """Of each selected cluster whether any record tells nodes out of service."""
+    """Of each selected cluster whether any record tells when nodes were out of service."""
     rows = store.rows(
         f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
             WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
+        selection.parameters,
+    )
+    return dict(rows)
+
+
+def states_known(store: Store, selection: Selection) -> dict[str, bool]:
+    """Of each selected cluster whether a record or an inventory tells nodes out of service."""
+    rows = store.rows(
+        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events
+              UNION ALL SELECT cluster FROM node_inventory WHERE state IS NOT NULL)
+            FROM clusters WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
         selection.parameters,
     )
     return dict(rows)

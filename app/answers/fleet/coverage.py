@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, names
+from app.answers.fleet import clocks, inventory, names
 from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
+    from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -68,6 +69,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *_notes(shown),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -176,7 +178,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "collected")
+_TOLD_APART = ("names", "contradictions", "collected", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 _NO_TIMES = "no record of the file has a time"
 INGESTS = (
@@ -227,6 +229,8 @@ class Contents:
     """Sources whose clock or zone contradicts another's."""
     collected: pd.DataFrame
     """Until when each source was collected (`data.queries.collected.until`)."""
+    nodes: Known
+    """What is known of nodes and their GPUs."""
 
 
 def contents(store: Store) -> Contents:
@@ -244,6 +248,7 @@ def contents(store: Store) -> Contents:
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
         collected=collected.until(store, Selection()),
+        nodes=inventory.known(store, Selection()),
     )
 
 
@@ -266,6 +271,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
             *freshness.notes(shown.collected, now),
+            *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
         record={
@@ -274,6 +280,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
             **freshness.record(shown.collected),
+            **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),

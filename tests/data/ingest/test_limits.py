@@ -20,7 +20,7 @@ from pyarrow import csv as arrow_csv
 
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
-from data.ingest import IngestResult, ingest
+from data.ingest import IngestResult, ingest, readers
 from data.ingest.reader import MAX_REJECTED, Rejected, Rejections
 from data.limits import Limits
 from data.publish import writer
@@ -291,6 +291,10 @@ def published(root: Path) -> dict[str, bytes]:
     return {
         p.name: p.read_bytes() for p in root.rglob("*") if p.is_file() and p.name != "writer.lock"
     }
+
+
+def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
+    assert {source for source, _, _ in SAMPLES.values()} == set(HEADS) == set(readers())
 
 
 @pytest.mark.parametrize("name", ["sacct", "gcm array", "failures", "trace"])
