@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.errors import SourceError
+from data.errors import EmptySourceError, SourceError
 from data.ingest.kernel_line import (
     Fault,
     Prefix,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 NAME = "kernel-log"
 HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"
 PLACE = 3
+COVERS = "health_events.kernel"
+LINES_ALONE = True
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000
@@ -211,7 +213,7 @@ class KernelLog:
             "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
         )
         if batch.rows_read == 0:
-            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+            raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
         if not (self.is_log or batch.rows_kept or batch.rejected):
             raise SourceError(
                 f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "
