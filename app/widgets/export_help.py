@@ -49,8 +49,8 @@ EXPORTS = {
         "faultline ingest sacctmgr-events events.txt --cluster {cluster} --timezone {timezone}",
     ),
     "kernel-log": Export(
-        "Kernel log (XID, SXid)",
-        "GPU and switch errors: evidence of why a job on these nodes failed. "
+        "Kernel log",
+        "GPU and switch errors, memory kills, machine checks, links: evidence of why a job on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
         "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
