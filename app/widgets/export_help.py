@@ -50,7 +50,8 @@ EXPORTS = {
     ),
     "kernel-log": Export(
         "Kernel log",
-        "GPU and switch errors, memory kills, machine checks, links: evidence of why a job on these nodes failed. "
+        "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "
+        "on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
         "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
@@ -65,6 +66,12 @@ EXPORTS = {
         "# gcm's file sink writes JSON lines, e.g.\n"
         "health_checks check-dcgmi diag ... --sink file --sink-opts filepath=/var/log/gcm.jsonl",
         "faultline ingest gcm-health /var/log/gcm.jsonl --cluster {cluster}",
+    ),
+    "ras-log": Export(
+        "RAS log (Blue Gene/L)",
+        "Alerts of a machine's own RAS log, with the labels that people gave them.",
+        "# BGL.log as LogHub and the USENIX Computer Failure Data Repository publish it",
+        "faultline ingest ras-log BGL.log --cluster {cluster}",
     ),
     "job-log": Export(
         "Logs of jobs",
