@@ -73,6 +73,13 @@ EXPORTS = {
         "# BGL.log as LogHub and the USENIX Computer Failure Data Repository publish it",
         "faultline ingest ras-log BGL.log --cluster {cluster}",
     ),
+    "ipmi-sel": Export(
+        "Events of service processors (ipmitool)",
+        "Memory, processor, power, temperature and fans as the BMC saw them.",
+        "ipmitool sel elist > sel-$(hostname).txt",
+        "faultline ingest ipmi-sel sel-node001.txt --node node001 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
     "job-log": Export(
         "Logs of jobs",
         "The first cause of a failure as the job itself tells it. Files are named by job id "
