@@ -80,6 +80,13 @@ EXPORTS = {
         "faultline ingest ipmi-sel sel-node001.txt --node node001 --cluster {cluster} "
         "--timezone {timezone}",
     ),
+    "redfish": Export(
+        "Events of service processors (Redfish)",
+        "Memory, processor, power, temperature and fans as the BMC saw them, with its severity.",
+        "curl -s -n https://node001-bmc/redfish/v1/Systems/1/LogServices/SEL/Entries \\\n"
+        "  > redfish-node001.json",
+        "faultline ingest redfish redfish-node001.json --node node001 --cluster {cluster}",
+    ),
     "job-log": Export(
         "Logs of jobs",
         "The first cause of a failure as the job itself tells it. Files are named by job id "
