@@ -87,6 +87,12 @@ EXPORTS = {
         "  > redfish-node001.json",
         "faultline ingest redfish redfish-node001.json --node node001 --cluster {cluster}",
     ),
+    "nvsentinel": Export(
+        "Health events (NVSentinel)",
+        "What NVSentinel's monitors found, by node and GPU.",
+        "mongoexport -d HealthEventsDatabase -c HealthEvents -o nvsentinel.json",
+        "faultline ingest nvsentinel nvsentinel.json --cluster {cluster}",
+    ),
     "job-log": Export(
         "Logs of jobs",
         "The first cause of a failure as the job itself tells it. Files are named by job id "
