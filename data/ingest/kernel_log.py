@@ -9,6 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from data.errors import SourceError
 from data.ingest.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.kernel_line import (
@@ -43,6 +46,15 @@ _PROGRESS_LINES = 500_000
 _FORM_LINES = 1_000_000
 """Lines within which a form of such a log is looked for: a look costs as much as reading ten."""
 _ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
+_PIECE = 1 << 20  # bytes of lines that are looked through at once
+_DRIVERS_TEXTS = (
+    "Xid",
+    "fallen off the bus",
+    "NVRM: The NVIDIA GPU",
+    '"MESSAGE":[',  # bytes: the text shows only once they are decoded
+    '"MESSAGE" : [',
+)
+_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
@@ -85,40 +97,35 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log, n_other = KernelLog(source, options), 0
+    log, n_other, line_no = KernelLog(source, options), 0, 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
-        for line_no, line in enumerate(lines, 1):
-            if may_matter(line):
-                log.take(line_no, line)
-            else:
-                n_other += not line.isspace()
-            if not log.is_log and n_other <= _FORM_LINES:
-                log.is_log = not line.isspace() and is_logged(line)
-            if line_no % _PROGRESS_LINES == 0:
-                options.progress(f"{source.name}: {line_no:,} lines")
+        while piece := lines.readlines(_PIECE):
+            for line, matters in zip(piece, may_matter(piece), strict=True):
+                line_no += 1
+                if matters:
+                    log.take(line_no, line)
+                else:
+                    n_other += not line.isspace()
+                if not log.is_log and n_other <= _FORM_LINES:
+                    log.is_log = not line.isspace() and is_logged(line)
+                if line_no % _PROGRESS_LINES == 0:
+                    options.progress(f"{source.name}: {line_no:,} lines")
     log.gathered.skipped["no_fault"] += n_other
     return log.batch()
 
 
-def may_matter(line: str) -> bool:
-    """A cheap test that spares nearly all lines of a log the regular expressions."""
-    if of_the_driver(line):
-        return True
-    for marker in MARKERS:  # a loop: half the time of any()
-        if marker in line:
-            return True
-    return "detected NVSwitch" in line
+def may_matter(lines: list[str]) -> list[bool]:
+    """Of each line a cheap test that spares nearly all of a log the regular expressions.
+
+    Arrow looks for all texts in one pass: a third of the time of as many searches in Python.
+    """
+    found: list[bool] = pc.match_substring_regex(pa.array(lines, pa.string()), _MATTERS).to_pylist()
+    return found
 
 
 def of_the_driver(line: str) -> bool:
     """Whether a line may hold a fault that the driver reports."""
-    return (
-        "Xid" in line
-        or "fallen off the bus" in line
-        or "NVRM: The NVIDIA GPU" in line
-        or '"MESSAGE":[' in line  # bytes: the text shows only once they are decoded
-        or '"MESSAGE" : [' in line
-    )
+    return any(text in line for text in _DRIVERS_TEXTS)
 
 
 class _Times(LocalClock):

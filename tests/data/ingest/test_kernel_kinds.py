@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pytest
 
+from analytics.failures.evidence import of_events
 from analytics.failures.precedence import weights
 from data.ingest import kernel_log
 from data.ingest.kernel_kinds import KINDS, report_of
@@ -219,3 +221,27 @@ def test_the_hang_of_a_real_node_is_read_to_the_second() -> None:
     assert of_job["observed_at"].min() == datetime(2023, 3, 4, 3, 10, 52, tzinfo=UTC)
     assert of_job["observed_at"].max() == datetime(2023, 3, 4, 3, 27, 15, tzinfo=UTC)
     assert of_job["observed_at"].sort_values().diff().max().total_seconds() <= 180  # one burst
+
+
+def test_what_a_process_met_speaks_for_its_attempt_and_a_link_does_not() -> None:
+    events = pd.DataFrame(
+        [
+            ("oom_kill", "warning", "Out of memory: Killed process 7 (python3)"),
+            ("hung_task", "warning", "INFO: task python:7 blocked for more than 120 seconds."),
+            ("nic_link_down", "warning", "mlx5_core 0000:5e:00.0 eth0: Link down"),
+            ("segfault", "info", "python3[7]: segfault at 0"),
+            (
+                "mce_uncorrected",
+                "critical",
+                "mce: [Hardware Error]: CPU 3: Machine Check Exception",
+            ),
+        ],
+        columns=["check_name", "severity", "message"],
+    ).assign(xid=None, sxid=None, source="kernel")
+    found = of_events(events, weights())
+    odds = weights().odds
+    assert found["cause"].tolist() == [
+        "host_oom", "operating_system", "ethernet_link", None, "cpu",
+    ]  # fmt: skip
+    assert found["odds"].tolist() == [odds["process"], odds["process"], 0, 0, odds["critical"]]
+    assert found["scope"].tolist() == ["process", "process", "node", "node", "node"]
