@@ -22,16 +22,18 @@ PLACE = 4.2
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")
 _DATE = r"(?:\d\d/\d\d/(?:\d\d){1,2}|\d{4}-\d\d-\d\d)"
 _CLOCK = r"\d\d:\d\d:\d\d(?: [AP]M)?(?: [A-Z]{1,5})?"
-_HOST = r"(?:(?P<host>[\w.-]*[A-Za-z][\w.-]*): +)?"
+_HOST = r"(?:(?P<host>[\w.-]{1,255}): +)?"
 _LINE = re.compile(
     rf"{_HOST}(?P<id>[0-9a-fA-F]+) *(?P<mark>[|,]) *"
     rf"(?:(?P<date>{_DATE}) *(?P=mark) *(?P<clock>{_CLOCK})"
-    r"|Pre-Init[^|,]*(?:(?P=mark) *\d{10} *)?)"
-    r" *(?P=mark) *(?P<sensor>[^|,]*?) *(?P=mark)(?P<rest>.*)"
+    r"|Pre-Init[^|,]{0,40}(?:(?P=mark) *\d{10} *)?)"
+    r" *(?P=mark) *(?P<sensor>[^|,]{0,200}?) *(?P=mark)(?P<rest>.*)"
 )
 _OEM = re.compile(rf"{_HOST}[0-9a-fA-F]+ *[|,].*OEM record")
 _BLOCK = re.compile(r"SEL Record ID\s*:\s*[0-9a-fA-F]+")
-_FIELD = re.compile(r"\s*(?P<name>[A-Z][\w ]*?)\s*: ?(?P<value>.*)")
+_FIELD = re.compile(r"\s*(?P<name>[A-Z][\w ]{0,60}?)\s*: ?(?P<value>.*)")
+_BLOCK_LINES = 100
+"""Lines after which a block ends in any case: ipmitool prints fewer than 20."""
 _NO_EVENTS = "SEL has no entries"
 _FIRST_YEAR = 2000
 """A service processor that was never told the time counts from 1970."""
@@ -107,7 +109,7 @@ def _records(source: Source) -> Iterator[tuple[int, str]]:
         for line_no, line in enumerate(lines, 1):
             text = line.strip()
             starts = bool(_BLOCK.match(text))
-            if block and (starts or not text):
+            if block and (starts or not text or len(block) == _BLOCK_LINES):
                 yield begun_at, "\n".join(block)
                 block = []
             if starts:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ADDRESS = r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
-_DEVICE = rf"\b[a-z][\w-]* {_ADDRESS}:? "
+_DEVICE = rf"\b[a-z][\w-]{{0,40}} {_ADDRESS}:? "
 """Driver and address, with which messages about a PCI device begin."""
 
 
@@ -60,7 +60,7 @@ def _kinds() -> Iterator[Kind]:
     )  # fmt: skip
     yield kind(
         None, "oom_detail", "oom",
-        r"\S+ invoked oom-killer:|oom-kill:constraint=|oom_reaper: ",
+        r"\S{1,64} invoked oom-killer:|oom-kill:constraint=|oom_reaper: ",
     )  # fmt: skip
     yield kind(
         "segfault", "info", "segfault at", r"(?:^|(?<=[\s;]))[^\s;,:]{1,15}\[\d+\]: segfault at "
@@ -68,7 +68,7 @@ def _kinds() -> Iterator[Kind]:
     yield kind("file_max", "warning", "file-max", r"VFS: file-max limit \d+ reached")
     yield kind(
         "peermem_invalid_context", "info", "peermem",
-        r"nvidia-peermem \S+ ERROR detected invalid context",
+        r"nvidia-peermem \S{1,80} ERROR detected invalid context",
     )  # fmt: skip
     # The operating system. A task that waits for two minutes mostly waits for a file system or a
     # driver; a processor stays in the kernel for long under overload, too. A hard lockup answers no
@@ -95,7 +95,7 @@ def _kinds() -> Iterator[Kind]:
     yield kind(
         "kernel_oops", "critical", "[#",
         r"(?:Internal error: )?(?:Oops|general protection fault|invalid opcode|divide error|"
-        r"stack segment)[:,][^\[]*\[#\d+\]",
+        r"stack segment)[:,][^\[]{0,120}\[#\d+\]",
     )  # fmt: skip
     # Processor and memory. In a machine check's status bit 61 says that the error stands
     # uncorrected (Intel SDM vol. 3B, section 17.3.2.2): the first digit has its 2.
@@ -103,7 +103,7 @@ def _kinds() -> Iterator[Kind]:
         "mce_uncorrected", "critical", "[Hardware Error]",
         r"(?:mce: )?(?:\{\d+\})?\[Hardware Error\]: (?:"
         r"CPU \d+: Machine Check Exception: |"
-        r"CPU \d+: Machine Check: .*Bank \d+: [2367abef][0-9a-f]{15}|"
+        r"CPU \d+: Machine Check: .{0,40}Bank \d+: [2367abef][0-9a-f]{15}|"
         r"Uncorrected, |event severity: (?:fatal|recoverable))",
     )  # fmt: skip
     yield kind(
@@ -120,11 +120,11 @@ def _kinds() -> Iterator[Kind]:
     yield kind("pcie_corrected", "info", "PCIe Bus Error", bus + r"Correct(?:ed|able)")
     yield kind(
         None, "aer_detail", "AER: ",
-        rf"{_DEVICE}AER: (?:Multiple )?(?:Unc|C)orrect(?:ed|able) .*received",
+        rf"{_DEVICE}AER: (?:Multiple )?(?:Unc|C)orrect(?:ed|able) .{{0,60}}received",
     )  # fmt: skip
     # Network. A link goes down at every reboot of a switch and every change of a cable as well.
-    link = rf"(?:{_DEVICE}(?:\S+ ){{0,3}}?(?:NIC )?Link (?:is )?"
-    bond = r"|\b\w[\w.-]*: \(slave [^)]+\): link status definitely "
+    link = rf"(?:{_DEVICE}(?:\S{{1,40}} ){{0,3}}?(?:NIC )?Link (?:is )?"
+    bond = r"|\b\w[\w.-]{0,30}: \(slave [^)]{1,40}\): link status definitely "
     yield kind(
         "nic_link_down", "warning", "ink down|ink is Down|definitely down",
         link + r"[Dd]own\b" + bond + "down)",
@@ -134,7 +134,7 @@ def _kinds() -> Iterator[Kind]:
     )
     yield kind(
         "nic_fault", "critical", "health",
-        rf"{_DEVICE}.*(?:device's health compromised|health recovery failed)",
+        rf"{_DEVICE}.{{0,200}}(?:device's health compromised|health recovery failed)",
     )  # fmt: skip
     # Disks. A time-out or one unreadable block is retried; a controller that went away is lost.
     yield kind(
@@ -142,7 +142,9 @@ def _kinds() -> Iterator[Kind]:
         r"nvme nvme\d+: (?:controller is down|Removing after probe failure|Device not ready; abort|"
         r"Disabling device after reset failure)",
     )  # fmt: skip
-    yield kind("nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .*timeout")
+    yield kind(
+        "nvme_timeout", "warning", "nvme nvme", r"nvme nvme\d+: I/O (?:tag )?\d+ .{0,80}timeout"
+    )
     yield kind(
         "disk_error", "warning", "error, dev ",
         r"(?:(?:blk_update_request|print_req_error): )?"
@@ -158,12 +160,12 @@ def _kinds() -> Iterator[Kind]:
     yield kind(
         "filesystem_error", "warning", "EXT4-fs error|XFS (",
         r"EXT4-fs error \(device|"
-        r"XFS \([^)]+\): (?:Metadata corruption|metadata I/O error|Corruption)",
+        r"XFS \([^)]{1,80}\): (?:Metadata corruption|metadata I/O error|Corruption)",
     )  # fmt: skip
     yield kind(
         "filesystem_hang", "warning", "not responding|was lost; in progress|ceph: mds",
         r"nfs: server \S+ not responding|ceph: mds\d+ hung|"
-        r"Lustre(?:Error)?: .*: Connection to .* was lost; in progress operations",
+        r"Lustre(?:Error)?: .{0,200}: Connection to .{0,200} was lost; in progress operations",
     )  # fmt: skip
 
 

@@ -334,6 +334,8 @@ HEADS = {
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
     "kernel-log": b"[    1.0] NVRM: Xid (PCI:0000:3b:00): 79, lost\n",
     "gcm-health": many("", CHECK + "\n", 1),
+    "ras-log": b"- 1118536327 2005.06.11 R1 2005-06-11-17.32.07.581048 R1 RAS KERNEL FATAL x\n",
+    "ipmi-sel": b"SEL Record ID          : 0001\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
