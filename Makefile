@@ -14,7 +14,7 @@ ADDRESS := $(if $(filter command,$(firstword $(origin HOST))),--host $(HOST)) $(
 # Python keeps what it compiled: the tests start it hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint test-slow sample lock environment environment-dev chromium
+.PHONY: run test check lint test-slow sample log-model lock environment environment-dev chromium
 
 run: environment
 	@test -f $(STORE)/CURRENT || $(BIN)/faultline demo --store $(STORE)
@@ -43,6 +43,10 @@ sample: environment
 	@rm -rf build/sample
 	@$(BIN)/faultline demo --store build/sample --format table
 	@$(BIN)/faultline report --store build/sample --as html,pdf --out app/reports/sample --format table
+
+# The log classifier's model of domains, from the composed logs of the tests.
+log-model: environment
+	@$(BIN)/python -m tests.analytics.failures.train_domain_model
 
 # Rebuilds the locks from pyproject.toml, for every Python it allows; keeps versions that still fit.
 COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

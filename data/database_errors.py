@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from data.current import damaged
+from data.current import CORRUPT, damaged
 from data.errors import StoreError
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def told_of(snapshot: Path) -> Iterator[None]:
         raise StoreError(
             f"{snapshot}: memory does not do ({_first_line(error)}): ask for a shorter period"
         ) from error
-    except _OF_THE_FILE as error:
-        raise damaged(snapshot, _first_line(error)) from error
     except duckdb.Error as error:
+        if _is_of_the_file(error):
+            raise damaged(snapshot, _first_line(error)) from error
         raise StoreError(
             f"{snapshot}: a query is at fault ({_first_line(error)}): report it as a bug"
         ) from error
@@ -62,7 +62,7 @@ def told_of_writing(root: Path) -> Iterator[None]:
     except (duckdb.Error, OSError) as error:
         if isinstance(error, duckdb.OutOfMemoryException):
             advice = "ingest less at once"
-        elif isinstance(error, (OSError, *_OF_THE_FILE)):
+        elif isinstance(error, OSError) or _is_of_the_file(error):
             advice = "check room on the disk and access"
         else:
             advice = "report it as a bug"
@@ -70,6 +70,11 @@ def told_of_writing(root: Path) -> Iterator[None]:
             f"{root}: the next snapshot cannot be made ({_first_line(error)}): the store is as it "
             f"was; {advice}"
         ) from error
+
+
+def _is_of_the_file(error: Exception) -> bool:
+    """Whether the file is at fault; DuckDB has no class for a checksum that does not hold."""
+    return isinstance(error, _OF_THE_FILE) or str(error).startswith(CORRUPT)
 
 
 def _first_line(error: Exception) -> str:

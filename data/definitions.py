@@ -47,6 +47,11 @@ UNEXPLAINED: Final = f"""({NOT_BY_ITS_USER} AND domain = 'unknown' AND cause <> 
   AND NOT node_lost)"""
 """Failed, the node was not lost, and no record says whose fault it was."""
 
+OUT_OF_SERVICE: Final = """list_has_any(string_split(state, '+'), ['DOWN', 'DRAIN', 'DRAINED',
+  'DRAINING', 'FAIL', 'FAILING', 'ERROR', 'MAINT', 'NOT_RESPONDING', 'REBOOT_ISSUED', 'INVAL',
+  'INVALID_REG'])"""
+"""Condition on the state that an inventory shows of a node: no job can start there."""
+
 FAILED: Final = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
   WHEN 'TIMEOUT' THEN true WHEN 'OUT_OF_MEMORY' THEN true WHEN 'BOOT_FAIL' THEN true
   WHEN 'DEADLINE' THEN true WHEN 'REQUEUED' THEN true

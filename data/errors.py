@@ -9,6 +9,10 @@ class SourceError(DataError):
     """A source file cannot be read at all: nothing was stored."""
 
 
+class EmptySourceError(SourceError):
+    """A source file is there and holds nothing, as that of a quiet source does."""
+
+
 class StoreError(DataError):
     """The store is absent, newer than this version, or unreadable."""
 

@@ -51,5 +51,5 @@ BY_RULE = """CAST(jobs.n_gpus AS BIGINT) * least(1800, greatest(0,
   epoch_us(jobs.end_at) // 1000000 - epoch_us(jobs.start_at) // 1000000))"""
 """GPU-seconds that the RSC paper takes an interrupted attempt to lose (papers.md A7)."""
 
-SEVERAL_NODES = "n_nodes > 1 OR jobs.n_gpus > gpus_per_node"
+SEVERAL_NODES = "n_nodes > 1 OR jobs.n_gpus > coalesce(jobs.node_gpus, gpus_per_node)"
 """Whether an attempt has the habits of jobs on several nodes."""

@@ -18,11 +18,15 @@ NAMED = "SELECT path FROM straggler_traces"
 """Query of the files that a snapshot names, as paths below METRICS."""
 
 
-def remove_unnamed(root: Path, named: Collection[str]) -> None:
-    """Removes files of traces but those that the published snapshot names."""
+def unnamed(root: Path, named: Collection[str]) -> set[str]:
+    """Files of traces but those that the published snapshot names, as paths below METRICS."""
     folder = root / METRICS / TRACES
     if not folder.is_dir():
-        return
-    for file in folder.iterdir():
-        if f"{TRACES}/{file.name}" not in named:
-            file.unlink()
+        return set()
+    return {f"{TRACES}/{file.name}" for file in folder.iterdir()} - {*named}
+
+
+def remove(root: Path, files: Collection[str]) -> None:
+    """Removes files by their paths below METRICS."""
+    for name in files:
+        (root / METRICS / name).unlink()

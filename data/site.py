@@ -17,12 +17,13 @@ from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
 from data.errors import SiteError
 from data.limits import RANGES, Limits
+from data.tables import forgettable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-RESERVED_SECTIONS = ("alerts", "access", "retention")
+RESERVED_SECTIONS = ("alerts", "access")
 """Sections of the format that no part of this version reads."""
 SECURITY = ("starttls", "tls", "none")
 """How the connection to a mail server is encrypted."""
@@ -36,6 +37,8 @@ MAX_BYTES = 1_000_000
 """Size of a site.toml."""
 MAX_GPUS_PER_NODE = 1_024
 MAX_PRICE = 1e6
+MAX_SNAPSHOTS = 1_000
+MAX_DAYS = 36_500
 MAX_TEXT = 200
 """Characters of a name: model, zone, scheduler, currency."""
 
@@ -142,6 +145,16 @@ class Smtp:
 
 
 @dataclass(frozen=True)
+class Retention:
+    """What a site keeps, and for how long."""
+
+    keep_snapshots: int = 8
+    """Earlier snapshots that stay on disk, to go back to."""
+    days: dict[str, int] = field(default_factory=dict)
+    """Table of records -> days after which `faultline forget` removes them; others stay."""
+
+
+@dataclass(frozen=True)
 class Site:
     """The configuration of a site."""
 
@@ -157,6 +170,7 @@ class Site:
     nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Node -> its other names; a node without any is never taken for another one."""
     limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
 
     @property
     def causes(self) -> Taxonomy:
@@ -199,7 +213,7 @@ def load_site(root: Path) -> Site:
         raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
     except RecursionError:
         raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
-    own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits")
+    own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention")
     known = (*own, *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
@@ -224,6 +238,7 @@ def load_site(root: Path) -> Site:
         runs=_runs(path, document.get("runs", {})),
         nodes=_nodes(path, document.get("nodes", {})),
         limits=_limits(path, document.get("limits", {})),
+        retention=_retention(path, document.get("retention", {})),
     )
     try:
         weights(weighing.table, site.causes)
@@ -342,6 +357,20 @@ def _limits(path: Path, values: object) -> Limits:
                 f"{most:,}, got {_shown(value)}: mend it"
             )
     return Limits(**stated)
+
+
+def _retention(path: Path, values: object) -> Retention:
+    """The section [retention]: how many snapshots, and for how many days each table."""
+    days = _section(path, "retention", values, ("keep_snapshots", *forgettable()))
+    for key, value in days.items():
+        most, unit = (MAX_SNAPSHOTS, "") if key == "keep_snapshots" else (MAX_DAYS, " of days")
+        if type(value) is not int or not 1 <= value <= most:
+            raise SiteError(
+                f"{path}: retention.{key} must be a whole number{unit} from 1 to {most:,}, got "
+                f"{_shown(value)}: mend it"
+            )
+    stated = {key: value for key, value in days.items() if key != "keep_snapshots"}
+    return Retention(days.get("keep_snapshots", Retention.keep_snapshots), stated)
 
 
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:

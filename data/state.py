@@ -308,9 +308,10 @@ class State:
         """Rows of a query of the file, opened by its address."""
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
-            self._refuse_emptied(connection)
             if not _has_tables(connection):
-                return []  # another process is making it
+                self._refuse_emptied(connection)
+                if not _has_tables(connection):
+                    return []  # another process is making it
             return connection.execute(sql, parameters).fetchall()
 
     def _address(self, *, frozen: bool = False) -> str:

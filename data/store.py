@@ -72,15 +72,28 @@ class Store:
                 },
             )
             self._connection.execute("SET GLOBAL TimeZone='UTC'")
+            # Of a query of two seconds it would go to standard output, which carries answers alone.
+            self._connection.execute("SET enable_progress_bar=false")
 
     @classmethod
     def open(cls, root: Path) -> Store:
         """The store below `root`, at its present snapshot; an older one is migrated first."""
-        store = cls(root, require_current(root), read_said(root))
+        store = cls._present(root)
         if not store.said.version:
             ((n_annotations,),) = store.rows("SELECT count(*) FROM annotations")
             State(root).refuse_lost(n_annotations)
         return store
+
+    @classmethod
+    def _present(cls, root: Path) -> Store:
+        """The present snapshot; the next one where this one is replaced before it is open."""
+        while True:
+            current = require_current(root)
+            try:
+                return cls(root, current, read_said(root))
+            except StoreError:
+                if read_current(root) == current or (root / current.file).exists():
+                    raise
 
     @classmethod
     def without_said(cls, root: Path) -> Store:

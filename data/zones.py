@@ -52,6 +52,28 @@ def zone_of(
     return None
 
 
+def same_clocks(one: str, other: str, first_at: datetime | None, last_at: datetime | None) -> bool:
+    """Whether clocks of two zones show the same on every day of a period.
+
+    Examples
+    --------
+    >>> winter, summer = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC)
+    >>> same_clocks("Europe/Berlin", "Europe/Paris", winter, summer)
+    True
+    >>> same_clocks("Europe/London", "UTC", winter, winter)
+    True
+    >>> same_clocks("Europe/London", "UTC", winter, summer)
+    False
+    """
+    if one == other or first_at is None or last_at is None:
+        return one == other
+    last_s = last_at.timestamp()
+    days = (first_at + timedelta(days=n) for n in range((last_at - first_at).days + 1))
+    return all(
+        _offset(one, at) == _offset(other, at) for at in (*(d.timestamp() for d in days), last_s)
+    )
+
+
 def _offset(name: str, at_s: float) -> float:
     """Seconds by which local time is ahead of UTC."""
     offset = datetime.fromtimestamp(at_s, UTC).astimezone(ZoneInfo(name)).utcoffset()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
+import pickle
 import shutil
 import sys
 from collections import Counter
@@ -26,11 +28,15 @@ if TYPE_CHECKING:
 
     from xdist.remote import Producer
 
+    from data.synthetic import DemoTruth
+
 settings.register_profile("quick", max_examples=10, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""
 
+gc.set_threshold(50_000, 20, 100)
+"""Of all time that tests took, one twentieth went into looking through thousands of other tests."""
 MAIN = sys.modules["__main__"]
 DEMO_JOBS = 8_000
 DEMO_NODES = 64
@@ -83,6 +89,15 @@ def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert current.snapshot == 1, "a test wrote to the store of all"
 
 
+@pytest.fixture(scope="session")
+def demo_truth(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> DemoTruth:
+    """What was planted in it."""
+    truth: DemoTruth = pickle.loads(
+        (of_all_processes(tmp_path_factory) / "demo-truth").read_bytes()
+    )
+    return truth
+
+
 def of_all_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The temporary folder of this run, which all processes that run tests share."""
     own = tmp_path_factory.getbasetemp()
@@ -96,7 +111,8 @@ def _built_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "demo.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
-            build_demo(folder / "demo-to-be", DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
+            demo = build_demo(folder / "demo-to-be", DemoSpec.of(DEMO_JOBS, DEMO_NODES, None, 0))
+            (folder / "demo-truth").write_bytes(pickle.dumps(demo.truth))
             (folder / "demo-to-be").rename(built)
     return built
 

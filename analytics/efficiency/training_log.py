@@ -118,9 +118,9 @@ def attempt_progress(steps: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFram
     """
     require("steps", steps, STEP_COLUMNS)
     require("attempts", attempts, ATTEMPT_COLUMNS)
-    logs = rows_by_attempt(steps)
+    logs = {} if steps.empty else rows_by_attempt(steps)
     progress: list[tuple[object, ...]] = []
-    for run in _runs(attempts):
+    for run in _runs(attempts) if logs else ():
         listed = dict(_courses(run, logs))
         if not listed:
             continue

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 CONF_LEVEL = 0.90
 """Of the bound of chance: a check is discounted by what its hits around successes prove."""
@@ -120,6 +119,8 @@ def causal_ratio(calibration: pd.DataFrame) -> pd.Series:
     ...     "background_node_days": [0.0, 0.0, 2000.0], "window_minutes": 15.0})).round(3).tolist()
     [0.986, 0.0, 0.399]
     """
+    from scipy import special  # here: without observations nothing is calibrated
+
     failed = calibration["n_failed"]
     ratio = attributable_fraction(
         calibration["n_completed_hits"],
@@ -147,6 +148,8 @@ def attributable_fraction(
     >>> attributable_fraction(*(pd.Series([n]) for n in (10, 1000, 40, 100))).round(3).tolist()
     [0.986]
     """
+    from scipy import special
+
     lower = special.betaincinv(hits.clip(lower=1), total - hits + 1, _TAIL)
     share = pd.Series(np.where(hits.gt(0), lower, 0.0), index=hits.index)
     hit = failed_hits / failed.where(failed.gt(0))

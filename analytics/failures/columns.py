@@ -128,9 +128,14 @@ def codes(frame: pd.DataFrame | Columns, columns: Sequence[str]) -> Ints:
     [0, 1, 2, 2]
     """
     found = np.zeros(len(frame[columns[0]]), dtype=np.int64)
+    if not len(found):
+        return found
     for column in columns:
         values, uniques = pd.factorize(frame[column])
-        found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
+        if column == columns[0] and values.min() >= 0:  # numbered as they should be already
+            found = values.astype(np.int64)
+        else:
+            found = pd.factorize(found * (len(uniques) + 1) + values + 1)[0].astype(np.int64)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -23,23 +23,42 @@ class SourceDays:
     of: int
 
 
+def _no_days() -> pd.DataFrame:
+    """No day of any source."""
+    return pd.DataFrame({"cluster": [], "source": [], "day": pd.DatetimeIndex([], tz="UTC")})
+
+
 @dataclass(frozen=True)
 class Coverage:
-    """Days with records of every source."""
+    """Days of every source."""
 
     days: pd.DataFrame
     """Columns cluster, source, day (UTC), n_rows; only days with rows."""
     sources: pd.DataFrame
-    """Columns cluster, source, first_at, last_at, n_rows, days_with_rows, days_without_rows."""
+    """Columns cluster, source, first_at, last_at, n_rows, days_with_rows, days_quiet (collected,
+    and no row) and days_without_rows (nobody knows whether they were quiet or not collected)."""
     missing: tuple[str, ...]
-    """Expected sources without a single row."""
+    """Expected sources that were not collected and have no row."""
     undated: pd.DataFrame
     """Columns cluster, source, n_rows: rows without a time."""
+    quiet: pd.DataFrame = field(default_factory=_no_days)
+    """Columns cluster, source, day (UTC): days on which a source was collected and has no row."""
 
     @property
     def n_gaps(self) -> int:
-        """Days without a row between the first and the last one of their source."""
+        """Days between the first and the last one of their source that nobody knows of."""
         return int(self.sources["days_without_rows"].sum())
+
+    @property
+    def with_records(self) -> tuple[str, ...]:
+        """Sources with a row, in any cluster."""
+        return tuple(map(str, self.days["source"].unique()))
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Sources that were collected and have no row."""
+        names = map(str, self.quiet["source"].unique())
+        return tuple(name for name in names if name not in self.with_records)
 
     def span(
         self, from_at: datetime | None, to_at: datetime | None
@@ -59,7 +78,13 @@ class Coverage:
         return sorted(found, key=lambda each: each.source != "jobs")
 
 
-def coverage(days: pd.DataFrame, undated: pd.DataFrame, *, expected: Sequence[str]) -> Coverage:
+def coverage(
+    days: pd.DataFrame,
+    undated: pd.DataFrame,
+    *,
+    expected: Sequence[str],
+    collected: pd.DataFrame | None = None,
+) -> Coverage:
     """First and last day, rows, days with and without rows of each source of each cluster.
 
     Parameters
@@ -69,25 +94,40 @@ def coverage(days: pd.DataFrame, undated: pd.DataFrame, *, expected: Sequence[st
     undated : DataFrame
         Columns cluster, source, n_rows: rows without a time, which count on no day.
     expected
-        Sources that a site can have; those without a row in `days` are missing.
+        Sources that a site can have; those without a row in `days` and `collected` are missing.
+    collected : DataFrame, optional
+        Columns cluster, source, day (UTC midnight): days on which it is known that a source was
+        collected, with rows or without. None where that is known of no day.
 
     Examples
     --------
     >>> at = pd.to_datetime(["2026-01-01", "2026-01-04"], utc=True)
     >>> days = pd.DataFrame({"cluster": "a", "source": "jobs", "day": at, "n_rows": 5})
-    >>> found = coverage(days, days.head(0), expected=["jobs", "node_events"])
-    >>> found.missing, found.n_gaps
-    (('node_events',), 2)
+    >>> asked = days.head(1).assign(day=at[0] + DAY)
+    >>> found = coverage(days, days.head(0), expected=["jobs", "node_events"], collected=asked)
+    >>> found.missing, len(found.quiet), found.n_gaps
+    (('node_events',), 1, 1)
     """
-    spans = days.groupby(["cluster", "source"], sort=True)
-    sources = spans.agg(
-        first_at=("day", "min"),
-        last_at=("day", "max"),
-        n_rows=("n_rows", "sum"),
-        days_with_rows=("day", "nunique"),
-    ).reset_index()
+    key = ["cluster", "source", "day"]
+    asked = (_no_days() if collected is None else collected)[key].drop_duplicates()
+    marked = asked.merge(days[key], on=key, how="left", indicator=True)
+    quiet = marked.loc[marked["_merge"] == "left_only", key].reset_index(drop=True)
+    known = pd.concat([days[[*key, "n_rows"]], quiet.assign(n_rows=0)], ignore_index=True)
+    sources = (
+        known.assign(with_rows=known["n_rows"] > 0)
+        .groupby(["cluster", "source"], sort=True)
+        .agg(
+            first_at=("day", "min"),
+            last_at=("day", "max"),
+            n_rows=("n_rows", "sum"),
+            days_with_rows=("with_rows", "sum"),
+            n_known=("day", "nunique"),
+        )
+        .reset_index()
+    )
     length = (sources["last_at"] - sources["first_at"]).dt.days + 1
-    sources["days_without_rows"] = length - sources["days_with_rows"]
+    sources["days_quiet"] = sources["n_known"] - sources["days_with_rows"]
+    sources["days_without_rows"] = length - sources.pop("n_known")
     present = set(sources["source"])
     missing = tuple(name for name in expected if name not in present)
-    return Coverage(days, sources, missing, undated)
+    return Coverage(days, sources, missing, undated, quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -116,22 +117,45 @@ def sources_collected(evidence: Columns) -> tuple[SourceDays, ...]:
     What shows failures is expected as long as any source of the cluster has records, the
     scheduler's jobs between their own first and last one.
 
+    Where it is known on which days a source was collected, that decides from the first of them on:
+    a day without records is a quiet one if the source was collected then, and a gap if not.
+
     Parameters
     ----------
     evidence : Columns
-        Columns cluster, source, day (datetime64): days with records.
+        Columns cluster, source, day (datetime64): days with records; and collected (bool): the row
+        is a day on which the source is known to have been collected, with records or without.
     """
-    rows: dict[str, dict[str, list[int]]] = {}
-    names = (evidence[name].tolist() for name in ("cluster", "source"))
-    for cluster, source, day in zip(*names, day_numbers(evidence["day"]).tolist(), strict=True):
-        rows.setdefault(cluster, {}).setdefault(source, []).append(day)
+    rows: dict[str, dict[str, list[tuple[int, bool]]]] = {}
+    names = (evidence[name].tolist() for name in ("cluster", "source", "collected"))
+    days = day_numbers(evidence["day"]).tolist()
+    for cluster, source, collected, day in zip(*names, days, strict=True):
+        rows.setdefault(cluster, {}).setdefault(source, []).append((day, collected))
     found = []
     for cluster, sources in sorted(rows.items()):
-        within = min(map(min, sources.values())), max(map(max, sources.values()))
-        for source, days in sorted(sources.items()):
-            gaps = not_collected(days, None if source == JOBS else within)
+        every = [day for rows_of in sources.values() for day, _ in rows_of]
+        within = min(every), max(every)
+        for source, rows_of in sorted(sources.items()):
+            of_source = [day for day, _ in rows_of]
+            gaps = not_collected(of_source, None if source == JOBS else within)
+            since = min((day for day, collected in rows_of if collected), default=None)
+            if since is not None:
+                last = max(of_source) if source == JOBS else FOREVER
+                gaps = (*_before(gaps, since), *_without(of_source, (since, last)))
             found.append(SourceDays(cluster, source, gaps))
     return tuple(found)
+
+
+def _before(gaps: Sequence[Stretch], day: int) -> list[Stretch]:
+    """The parts of stretches that lie before a day."""
+    return [(first, min(last, day - 1)) for first, last in gaps if first < day]
+
+
+def _without(days: Sequence[int], within: Stretch) -> list[Stretch]:
+    """The stretches of a period that hold none of the days."""
+    first, last = within
+    edges = [first - 1, *sorted({day for day in days if first <= day <= last}), last + 1]
+    return [(a + 1, b - 1) for a, b in pairwise(edges) if b - a > 1]
 
 
 def day_numbers(times: NDArray[np.datetime64]) -> Days:

@@ -1,6 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
-from app.actions.ledger import build_ledger, names_ledger
+from app.actions.collecting import collect_sources
+from app.actions.ledger import READER_WAIT_S, build_ledger, names_ledger
 from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
@@ -18,15 +19,18 @@ from app.actions.records import (
     mappings,
     sources,
 )
+from app.actions.undoing import TooOld, forget, roll_back, to_forget
 from app.actions.uploads import RunningUpload, Upload
 from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
+from data.publish import Plan, plan
 from data.state import Annotation
 
 __all__ = [
     "FIELDS",
     "PAGE_LIMITS",
+    "READER_WAIT_S",
     "STATUSES",
     "Annotation",
     "Audit",
@@ -35,23 +39,30 @@ __all__ = [
     "Entry",
     "IngestResult",
     "Options",
+    "Plan",
     "RunningUpload",
+    "TooOld",
     "Upload",
     "annotate",
     "ask_sql",
     "build_demo",
     "build_ledger",
     "checked_zone",
+    "collect_sources",
+    "forget",
     "ingest_files",
     "kept_queries",
     "login",
     "mappings",
     "names_ledger",
     "noted",
+    "plan",
     "prepare_queries",
     "rename_query",
     "restore_said",
+    "roll_back",
     "save_query",
     "sources",
+    "to_forget",
     "undo",
 ]

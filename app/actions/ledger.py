@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+READER_WAIT_S = 600.0
+"""How long a command that only reads waits for who writes."""
 _OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
 """Tables that are built on demand."""
 
@@ -24,12 +26,16 @@ def build_ledger(
     root: Path,
     progress: Callable[[str], None] = lambda message: None,
     *,
+    wait_s: float = 0.0,
     author: str | None = None,
 ) -> bool:
-    """Builds the ledger of the present records, where it is not built; whether it had to be."""
+    """Builds the ledger of the present records, where it is not built; whether it had to be.
+
+    Another writer is waited for, `wait_s` seconds at most.
+    """
     if _has_ledger(root):
         return False
-    with writer(root) as building:
+    with writer(root, wait_s=wait_s) as building:
         if _has_ledger(root):  # another built it while we waited
             return False
         building.publish_ledger(progress)

@@ -54,10 +54,12 @@ def ingest_files(
     *,
     called: Mapping[str, str] | None = None,
     author: str | None = None,
+    wait_s: float = 0.0,
 ) -> tuple[list[IngestResult], list[str]]:
     """Reads files into the store and publishes once; results, and what could not be read.
 
-    `called` says what people call a file, where that is not its path.
+    `called` says what people call a file, where that is not its path. Another writer is waited
+    for, `wait_s` seconds at most.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def ingest_files(
     )
     results: list[IngestResult] = []
     errors: list[str] = []
-    with writer(root) as building:
+    with writer(root, wait_s=wait_s) as building:
         _refuse_synthetic(building.synthetic, root)
         for name in names:
             try:
@@ -120,6 +122,7 @@ def build_demo(
             )
         demo = demo_cluster(spec, progress)
         progress("storing")
+        building.keeps = 1  # what was generated before is of no use
         building.load(demo.tables)
         _load_traces(building, demo.traces)
         building.publish(progress, ledger=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 RESULTS_KEPT = 256
 """Results held for all sessions together."""
+MADE_KEPT = 128
+"""Figures and the like held for all sessions together."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,9 +41,24 @@ def ask(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P
     limit = kwargs.get("limit")
     if isinstance(limit, int) and limit > FEW:
         return fresh(question, *args, **kwargs)
-    key = _key()
-    name = f"{question.__module__}.{question.__qualname__}"
-    result: R = _asked(_open(*key), question, key, name, args, kwargs)
+    root, snapshot, said = _key()
+    result: R = _asked(
+        _store=_open(root=root, snapshot=snapshot, said=said),
+        _question=question,
+        _args=args,
+        _kwargs=kwargs,
+        asked=_content(root, snapshot, said, question, args, sorted(kwargs.items())),
+    )
+    return result
+
+
+def kept(make: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What a pure function makes of its arguments: once for all sessions that want the same.
+
+    All of them get the same object, so nobody may change it.
+    """
+    content = _content(make, args, sorted(kwargs.items()))
+    result: R = _made(_make=make, _args=args, _kwargs=kwargs, content=content)
     return result
 
 
@@ -77,6 +95,11 @@ def _key() -> tuple[str, int, str]:
     return str(store_root()), snapshot(), f"{said_version()} {_site_version()}"
 
 
+def _content(*parts: Any) -> str:
+    """The parts as a short text that differs where they do: a function is told by its name."""
+    return hashlib.sha256(pickle.dumps(parts)).hexdigest()
+
+
 def _site_version() -> str:
     """Changes with site.toml: a price or a time zone counts at once."""
     try:
@@ -95,10 +118,19 @@ def _open(root: str, snapshot: int, said: str) -> Store:  # noqa: ARG001 - the c
 def _asked(
     _store: Store,
     _question: Callable[..., Any],
-    key: tuple[str, int, str],  # noqa: ARG001 - part of the cache's key
-    name: str,  # noqa: ARG001 - stands in the key for the question, which cannot be hashed
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    _args: tuple[Any, ...],
+    _kwargs: dict[str, Any],
+    asked: str,  # noqa: ARG001 - the cache's key, of all of the above
 ) -> Any:
     """One place for all results: Streamlit tells cached functions apart by their source."""
-    return _question(_store, *args, **kwargs)
+    return _question(_store, *_args, **_kwargs)
+
+
+@st.cache_resource(max_entries=MADE_KEPT, show_spinner=False)
+def _made(
+    _make: Callable[..., Any],
+    _args: tuple[Any, ...],
+    _kwargs: dict[str, Any],
+    content: str,  # noqa: ARG001 - the cache's key, of all of the above
+) -> Any:
+    return _make(*_args, **_kwargs)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from data.current import read_current
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +24,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints it."""
     from app.answers.fleet import coverage
 
-    _, ask = options.asking(arguments)
-    terminal.write(coverage.of_store(ask), arguments.format)
+    while True:
+        store, ask = options.asking(arguments)
+        try:
+            answer = coverage.of_store(ask, datetime.now(UTC))
+            break
+        except FileNotFoundError:  # removed, for two others were published meanwhile
+            if read_current(store.root) == store.current:
+                raise
+    terminal.write(answer, arguments.format)
     return 0

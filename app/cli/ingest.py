@@ -21,7 +21,7 @@ EXAMPLE = (
 
 
 STATED = (
-    "cluster", "delimiter", "node", "boot_at", "year", "mapping", "pattern", "first_lines",
+    "cluster", "delimiter", "node", "boot_at", "at", "year", "mapping", "pattern", "first_lines",
     "last_lines", "job_id", "run_id", "meta", "partial",
 )  # fmt: skip
 """What readers are told as it was given."""
@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
     )
+    parser.add_argument(
+        "--file-timezone",
+        metavar="TZ",
+        help="zone of local times in these files alone, whatever the cluster's is",
+    )
     parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
     parser.add_argument(
         "--delimiter", metavar="D", help="between fields (default the format's own)"
@@ -46,9 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
     )
+    parser.add_argument(
+        "--at",
+        type=options.moment,
+        metavar="TIME",
+        help="when an inventory of nodes was made (default what it says, else the file's time)",
+    )
     parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
     parser.add_argument(
-        "--mapping", metavar="NAME", help="column mapping of a failure log: lanl, pnnl or a TOML"
+        "--mapping",
+        metavar="NAME",
+        help="column mapping: of a failure log lanl, pnnl or a TOML; of node-inventory a TOML",
     )
     parser.add_argument(
         "--pattern",
@@ -70,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
     options.add_partial(parser)
+    options.add_wait(parser)
     options.add_format(parser)
 
 
@@ -84,7 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is None or not arguments.files:
         raise DataError("name a SOURCE and a FILE, e.g. `faultline ingest sacct sacct.txt`")
     results, errors = actions.ingest_files(
-        arguments.store, arguments.source, arguments.files, _options(arguments)
+        arguments.store,
+        arguments.source,
+        arguments.files,
+        _options(arguments),
+        wait_s=arguments.wait,
     )
     terminal.progress_done()
     for error in errors:
@@ -100,14 +118,17 @@ def _options(arguments: argparse.Namespace) -> Any:
     """What was said about the files."""
     from app.actions import Options, checked_zone
 
-    columns = arguments.columns
+    columns, own_zone = arguments.columns, arguments.file_timezone
+    if own_zone is not None and arguments.timezone is not None:
+        raise DataError("--timezone and --file-timezone exclude one another: give one of them")
     for name in ("cluster", "job_id", "run_id", "node"):
         if getattr(arguments, name) == "":
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
         **{name: getattr(arguments, name) for name in STATED},
-        timezone=checked_zone(arguments.timezone),
+        timezone=checked_zone(own_zone or arguments.timezone),
+        own_zone=own_zone is not None,
         columns=tuple(columns.replace("|", ",").split(",")) if columns else None,
         progress=terminal.progress,
     )
@@ -130,6 +151,7 @@ def _record(results: list[IngestResult]) -> terminal.Row:
         "rejected_by_reason": total("rejected_by_reason"),
         "tables": total("tables"),
         "clusters": sorted({name for result in results for name in result.clusters}),
+        "zones": {name: zone for result in results for name, zone in result.zones.items()},
         "notices": [text for result in results for text in result.notices],
     }
     if len(results) > 1:

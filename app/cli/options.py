@@ -48,18 +48,28 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     from app.ask import of_store
     from data.store import Store
 
-    if ledger:
-        from app.actions import build_ledger
-        from app.show import terminal
-
-        build_ledger(arguments.store, terminal.progress)
-        terminal.progress_done()
-    store = Store.open(arguments.store)
+    store = with_ledger(arguments.store) if ledger else Store.open(arguments.store)
     if not getattr(arguments, "redact", False):
         return store, of_store(store)
     from app.reports import redaction
 
     return store, redaction.redacting(of_store(store), redaction.names(store, redact=True))
+
+
+def with_ledger(root: Path) -> Store:
+    """The store, open, at a snapshot that holds the ledger; others may publish meanwhile."""
+    from app.actions import READER_WAIT_S, build_ledger
+    from app.show import terminal
+    from data.queries.efficiency import has_ledger
+    from data.store import Store
+
+    while True:
+        build_ledger(root, terminal.progress, wait_s=READER_WAIT_S)
+        terminal.progress_done()
+        store = Store.open(root)
+        if has_ledger(store):
+            return store
+        store.close()
 
 
 def add_store(parser: argparse.ArgumentParser, default: str = "./store") -> None:
@@ -79,6 +89,17 @@ def add_partial(parser: argparse.ArgumentParser) -> None:
         "--partial",
         action="store_true",
         help="of a cut-off or damaged archive read what came before the break",
+    )
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """--wait."""
+    parser.add_argument(
+        "--wait",
+        type=whole,
+        default=0,
+        metavar="SECONDS",
+        help="wait so long where another process writes to the store (default 0)",
     )
 
 

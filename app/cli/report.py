@@ -95,12 +95,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _build_ledger(root: Path) -> str:
     """Builds the ledger that the report of the fleet holds; what to say where that fails."""
-    from app.actions import build_ledger
+    from app.actions import READER_WAIT_S, build_ledger
     from data.store import require_current
 
     require_current(root)
     try:
-        build_ledger(root, terminal.progress)
+        build_ledger(root, terminal.progress, wait_s=READER_WAIT_S)
     except StoreError as error:
         return f"{error}; the report goes without the ledger"
     finally:

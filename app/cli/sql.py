@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from app.cli import options
 from app.reports.query_files import WRITERS, Asked, plain
 from app.show import terminal
 from app.show.files import write_file
-from data.errors import DataError
+from data.errors import DataError, QueryError
 from data.queries.schema import parameters, values
 
 if TYPE_CHECKING:
     import argparse
 
+    from data.current import Current
     from data.filters import Selection
+    from data.sandbox import QueryResult
 
 EXAMPLE = (
     "faultline sql 'SELECT cause, count(*) FROM failures WHERE failed_at >= $from_at GROUP BY ALL'"
@@ -47,22 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
-    from app.actions import build_ledger, names_ledger
     from data.audit import noted, query
-    from data.sandbox import run_query
-    from data.store import require_current
 
     if (arguments.kind is None) != (arguments.out is None):
         raise DataError("--as and --out go together: name the kind of the file and the file")
     sql = sys.stdin.read() if arguments.query == "-" else arguments.query
-    if names_ledger(sql):
-        build_ledger(arguments.store, terminal.progress)
-        terminal.progress_done()
-    current = require_current(arguments.store)
     selection = _selection(arguments)
     bound = values(selection)
     untold = noted(arguments.store, "query", query(sql)) if sql.strip() else None
-    result = run_query(arguments.store / current.file, sql, parameters=bound)
+    current, result = _result(arguments.store, sql, bound)
     if arguments.kind is None:
         terminal.print_rows(result.columns, result.rows, arguments.format)
     else:
@@ -74,6 +69,25 @@ def run(arguments: argparse.Namespace) -> int:
     if untold is not None:
         terminal.notice(untold)
     return 0
+
+
+def _result(root: Path, sql: str, bound: dict[str, Any]) -> tuple[Current, QueryResult]:
+    """The snapshot that was asked, and its rows; the next one where this one is replaced before."""
+    from app.actions import names_ledger
+    from data.sandbox import run_query
+    from data.store import require_current
+
+    while True:
+        if names_ledger(sql):
+            with contextlib.closing(options.with_ledger(root)) as store:
+                current = store.current
+        else:
+            current = require_current(root)
+        try:
+            return current, run_query(root / current.file, sql, parameters=bound)
+        except QueryError:
+            if (root / current.file).exists():
+                raise
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:

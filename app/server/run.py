@@ -33,6 +33,9 @@ from data.sandbox import landlock_missing
 
 PORTS_TO_TRY = 50
 UPLOADS_LOOKED_AT_S = 60.0
+SWITCH_S = 0.001
+"""How long one page may keep Python to itself while others wait: what is sent waits so long for
+each page that is being made."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -144,6 +147,7 @@ def serve(
         before_it = [Middleware(Front, store=store), gate]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
+        sys.setswitchinterval(SWITCH_S)
         server = _Server(
             dashboard, _url(host, access), _notices(listener, access), access_log=access_log
         )
@@ -197,6 +201,7 @@ class _Server(uvicorn.Server):
                 http=Connection,
                 backlog=BACKLOG,
                 ws="websockets-sansio",  # this and the times are what Streamlit's own server sets
+                ws_per_message_deflate=False,  # as in Streamlit's own server: pages wait for it
                 ws_ping_interval=30,
                 ws_ping_timeout=30,
                 ws_max_size=config.get_option("server.maxMessageSize") * 2**20,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.answers.content import Part
+from app.ask.cached import kept
 from app.show import export, links
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     drawing = import_module(f"app.figures.{chart.kind}")
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
     note = scope.origin if chart.whole else scope.note
-    figure = drawing.figure(*chart.data, **options, mode=scope.mode, note=note)
+    figure = kept(drawing.figure, *chart.data, **options, mode=scope.mode, note=note)
     key = f"figure_{chart.key}"
     with st.container(gap=None, key=f"block_{chart.key}"):
         picked = _draw(figure, key=key, pickable=chart.opens is not None)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-STORED = ("faultline ingest ", "faultline report", "faultline ledger", "faultline annotate ")
+STORED = tuple(
+    f"faultline {name}"
+    for name in ("ingest ", "report", "ledger", "annotate ", "rollback ", "forget")
+)
 """Commands that need the store."""
 
 

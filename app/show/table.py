@@ -11,15 +11,16 @@ import pandas as pd
 import streamlit as st
 
 from analytics.estimate import Estimate
+from app.answers.content import Table
 from app.ask import EVERYTHING, FEW
-from app.ask.cached import ask
+from app.ask.cached import ask, kept
 from app.show import export, links
 from app.words import cells, escaping, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.answers.content import Part, Table
+    from app.answers.content import Part
     from app.show.scope import Scope
     from app.words.cells import Column
 
@@ -62,10 +63,11 @@ def show(
         st.markdown(escaping.escaped(table.empty))
         return
     everything = everything or table.everything
+    plain = Table(table.key, table.title, table.columns, table.rows)  # without what was computed
     total = everything.total if total is None and everything is not None else total
     with st.container(gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            whole = rounded_frame(table)
+            whole = kept(rounded_frame, plain)
             matches = matching(whole, _search(table.key))
             _download(table, everything, scope)
             total = total or (None if everything is None else everything.total)
@@ -117,10 +119,17 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
 
 def _coloured(table: Table, shown: pd.DataFrame, scope: Scope) -> Any:
     """The rows with what opens a page in the colour of links."""
-    linked: Any = [column.key for column in table.columns if column.shown and column.link]
+    linked = [column.key for column in table.columns if column.shown and column.link]
     if not linked:
         return shown
-    return shown.style.set_properties(subset=linked, color=LINK_COLOUR[scope.mode])
+    places = [shown.columns.get_loc(name) for name in linked]
+    cells_of = [f"row{row}_col{place}" for row in range(len(shown)) for place in places]
+    coloured = {"props": [("color", LINK_COLOUR[scope.mode])], "selectors": cells_of}
+    styler: Any = shown.style.set_uuid(table.key)  # else a new one: browsers keep what is the same
+    # Streamlit asks a Styler for this; its own answer describes each cell of the table at a cost of
+    # more than all else of the page.
+    styler._translate = lambda *_: {"cellstyle": [coloured]}
+    return styler
 
 
 def _open(

@@ -48,12 +48,20 @@ EXPORTS = {
         "  format=Cluster,NodeName,TimeStart,TimeEnd,State,Reason,User \\\n  > events.txt",
         "faultline ingest sacctmgr-events events.txt --cluster {cluster} --timezone {timezone}",
     ),
+    "scontrol-nodes": Export(
+        "Nodes and their GPUs (scontrol)",
+        "How many GPUs each node has, its state and features, from now on: without it a node has "
+        "the GPUs that jobs on it show, and idle nodes are unknown. Export it again when nodes "
+        "change. `sinfo` and lists of your own (`node-inventory`) are read too.",
+        "scontrol show node > nodes.txt",
+        "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
+    ),
     "kernel-log": Export(
         "Kernel log",
         "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "
         "on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
-        "journalctl -k -o short-iso-precise --since {start} --until {end} \\\n"
+        "journalctl _TRANSPORT=kernel -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
         "# or, on one node:\ndmesg -T > dmesg-$(hostname).log",
         "faultline ingest kernel-log kernel-*.log --cluster {cluster} --timezone {timezone}\n"

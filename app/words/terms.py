@@ -67,7 +67,7 @@ OUT_OF_SERVICE = Term(
 COVERAGE = Term(
     "Sources with records",
     "Sources with at least one record in the period, of those that a site can have. A day without "
-    "a record is shown as a gap, not as zero: nothing says whether it was quiet or not collected.",
+    "a record is shown as a gap, not as zero, unless `faultline collect` knows that it was quiet.",
 )
 FAILED_ATTEMPTS = Term(
     "Failed attempts",

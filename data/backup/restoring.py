@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from contextlib import closing
 from dataclasses import replace
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from data.backup import manifest
 from data.backup.copying import Progress
-from data.current import replace_file, snapshot_numbers, sync
+from data.current import read_current, replace_file, snapshot_numbers, sync
 from data.errors import StoreError
 from data.landing import READY, decide, land
 from data.publish.lock import LOCK, locked
-from data.publish.writer import prune
 from data.said import Said
+from data.snapshots import note_superseded
 from data.state import State
 from data.store import Store
 
@@ -68,6 +69,7 @@ def restore(
             detail = {"path": str(folder.resolve()), "made_at": made.made_at}
             State(prepared).record(author, "restore", detail)
             _keep_said(root, prepared)
+            _note_superseded(root, prepared)
             for path in prepared.rglob("*"):
                 sync(path)
             told("landing")
@@ -75,7 +77,6 @@ def restore(
             decide(root, prepared, [n for n in ("site.toml", "models/CURRENT") if n not in kept])
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        prune(root, current)
     return made, current
 
 
@@ -129,3 +130,11 @@ def _keep_said(root: Path, prepared: Path) -> None:
     moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     (aside / "state.sqlite").rename(prepared / f"replaced-{moment}-state.sqlite")
     aside.rmdir()
+
+
+def _note_superseded(root: Path, prepared: Path) -> None:
+    """Notes what the snapshot of before is, so that one can go back to it; not of a damaged one."""
+    with contextlib.suppress(StoreError):
+        before = read_current(root)
+        if before is not None:
+            note_superseded(prepared, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -14,15 +14,18 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
+from data.ingest import repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
+from data.tables import forgettable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from types import ModuleType
 
     from data.ingest.reader import Batch, Source
+    from data.ingest.zone_memory import Memory
     from data.publish import StoreWriter
 
 __all__ = ["IngestResult", "Options", "ingest", "readers", "store_files"]
@@ -48,6 +51,10 @@ class IngestResult:
     first_at: datetime | None
     last_at: datetime | None
     notices: tuple[str, ...]
+    zones: dict[str, str | None] = field(default_factory=dict)
+    """Cluster -> zone in which its local times were read; None where nobody stated one."""
+    command: str | None = None
+    """Command that reads it again; None of an upload."""
 
     @property
     def rows_skipped(self) -> int:
@@ -89,30 +96,76 @@ def ingest(
         Where nothing can be read from it; the snapshot is as it was.
     """
     shown = called or name
-    with _read(writer, source, name, options, called=called) as (reader, found, batch):
+    with _read(writer, source, name, options, called=called) as (reader, found, batch, memory):
+        options = replace(options, remembered=memory.zones)
         if batch.rejected and batch.rows_read == batch.rejected.total:
             reasons = batch.rejected.by_reason.most_common(3)
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
+        zone_memory.refuse_contradiction(shown, batch, options, memory)
+        batch.notices += zone_memory.notices(batch, options, memory)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
-        tables = writer.merge(batch.tables)
+        tables = _merged(writer, shown, batch)
+        batch.notices += _back_again(writer, tables)
         store_files(writer, batch)
-    result = _result(writer, reader, found, batch, tables)
-    _store(writer, result, batch)
+    result = replace(
+        _result(writer, reader, found, batch, tables),
+        zones=zone_memory.zones_read(batch, options),
+        command=repeating.command(reader, name, options) if called is None else None,
+    )
+    own_zone = zone_memory.is_own(batch, options, memory)
+    _store(writer, result, batch, own_zone=own_zone)
+    known = {cluster: earlier.zone for cluster, earlier in memory.of_cluster.items()}
+    if not own_zone and any(known.get(c) != zone for c, zone in result.zones.items()):
+        writer.changed.add("ingests")
     return result
+
+
+def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
+    """Rows added or changed by table; refuses jobs that are there already, in another zone."""
+    if not batch.local or "jobs" not in batch.tables:
+        return writer.merge(batch.tables)
+    (top,) = writer.connection.execute("SELECT coalesce(max(rowid), -1) FROM jobs").fetchall()[0]
+
+    def refuse(counts: Mapping[str, int]) -> None:
+        n_known = batch.rows_kept - counts["jobs"]
+        zone_memory.refuse_doubled(shown, writer.connection, top, n_known=n_known)
+
+    return writer.merge(batch.tables, refuse)
+
+
+def _back_again(writer: StoreWriter, tables: Iterable[str]) -> Iterator[str]:
+    """Tables that hold again what retention had removed."""
+    forgotten = dict(
+        writer.connection.execute(
+            "SELECT table_name, max(before_at) FROM forgotten GROUP BY ALL"
+        ).fetchall()
+    )
+    for table in sorted(forgotten.keys() & tables):
+        ((n_rows,),) = writer.connection.execute(
+            f"SELECT count(*) FROM {table} WHERE ({forgettable()[table]}) < $before_at",
+            {"before_at": forgotten[table]},
+        ).fetchall()
+        if n_rows:
+            yield (
+                f"{n_rows:,} rows of {table} before {forgotten[table]:%Y-%m-%d}, which had been "
+                "forgotten, are in the store again: the next `faultline forget` removes them"
+            )
 
 
 @contextmanager
 def _read(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
-) -> Iterator[tuple[str, Source, Batch]]:
-    """Name of the reader, what it read from, and what it made of it."""
+) -> Iterator[tuple[str, Source, Batch, Memory]]:
+    """Name of the reader, what it read from, what it made of it, and in which zones it was read
+    before.
+    """
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
-        yield (
-            folder_reader.NAME,
-            *folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir),
-        )
+        memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
+        options = replace(options, remembered=memory.zones)
+        read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
+        yield folder_reader.NAME, *read, memory
         return
     with opened(
         name,
@@ -126,6 +179,8 @@ def _read(
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
             reader = _reader(source, found)
+            memory = zone_memory.remembered(writer.connection, reader.NAME)
+            options = replace(options, remembered=memory.zones)
             try:
                 batch = reader.read(found, options, writer.connection)
             except SourceError as error:
@@ -133,7 +188,7 @@ def _read(
             if found.too_long:
                 batch.rejected.extend(found.too_long)
                 batch.rejected = batch.rejected.ordered()
-            yield reader.NAME, found, batch
+            yield reader.NAME, found, batch, memory
 
 
 def _with_long_lines(error: SourceError, found: Source) -> SourceError:
@@ -221,11 +276,11 @@ def store_files(writer: StoreWriter, batch: Batch) -> None:
             writer.new_files.append(path)
 
 
-def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
+def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone: bool) -> None:
     """Writes the ingest and its rejected records."""
     with writer.transaction():
         writer.connection.execute(
-            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO ingests VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 result.ingest_id,
                 result.source,
@@ -241,6 +296,10 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch) -> None:
                 result.last_at,
                 datetime.now(UTC),
                 json.dumps(result.notices),
+                json.dumps(result.zones) if result.zones else None,
+                own_zone,
+                json.dumps(result.tables),
+                result.command,
             ],
         )
         if batch.rejected:

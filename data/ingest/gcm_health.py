@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAME = "gcm-health"
 HELP = "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)"
 PLACE = 4
+COVERS = "health_events.health_check"
+LINES_ALONE = True
 
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message", "job_id")
 _PASSED = "passed"

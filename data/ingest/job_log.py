@@ -211,6 +211,7 @@ class _Reading:
             first_at=written["min"],
             last_at=written["max"],
             clusters=(self.cluster,),
+            local=frozenset(self.clock.local),
             notices=[*self.clock.notices(), *told, *self._unknown_jobs(connection)],
         )
 

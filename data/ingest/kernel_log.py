@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.errors import SourceError
+from data.errors import EmptySourceError, SourceError
 from data.ingest.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.kernel_line import (
     Fault,
@@ -40,6 +40,8 @@ HELP = (
     "journalctl -k -o short-iso, dmesg -T, kmsg, syslog, fabricmanager.log"
 )
 PLACE = 3
+COVERS = "health_events.kernel"
+LINES_ALONE = True
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "xid", "sxid", "message")
 _PROGRESS_LINES = 500_000
@@ -234,7 +236,7 @@ class KernelLog:
             "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
         )
         if batch.rows_read == 0:
-            raise SourceError(f"{self.source.name}: holds no lines: give a kernel log")
+            raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
         if not (self.is_log or batch.rows_kept or batch.rejected):
             raise SourceError(
                 f"{self.source.name}: is no kernel log: none of its {batch.rows_read:,} lines has "

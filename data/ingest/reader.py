@@ -10,6 +10,10 @@ A reader is a module of data.ingest, found by itself, with
 
     ANY_LENGTH = True                    where lines over the limit are read too; without one they
                                          are rejected, and an empty line stands for each
+    LINES_ALONE = True                   where each line is a record whatever stands before it:
+                                         of a file that grew `faultline collect` reads the end
+    COVERS = "health_events.kernel"      the source of the coverage that it brings, where an answer
+                                         without a record says that nothing happened
 
 and, where a folder may be read as one input,
 
@@ -149,7 +153,11 @@ class Options:
     timezone: str | None = None
     """IANA zone of local times; overrides `timezones`."""
     timezones: dict[str, str] = field(default_factory=dict)
-    """Zone of each cluster as site.toml states it; UTC where absent."""
+    """Zone of each cluster as site.toml states it."""
+    remembered: dict[str, str] = field(default_factory=dict)
+    """Zone of each cluster in which its local times were read before; UTC where absent."""
+    own_zone: bool = False
+    """Whether `timezone` is that of this input alone, whatever the cluster's is."""
     columns: tuple[str, ...] | None = None
     """Column names of a file without a header."""
     delimiter: str | None = None
@@ -158,6 +166,8 @@ class Options:
     """Host whose log this is, for lines that name none."""
     boot_at: datetime | None = None
     """When the host booted (UTC), for times counted from boot."""
+    at: datetime | None = None
+    """When an inventory was observed (UTC), where it does not say so itself."""
     year: int | None = None
     """Year of times that carry none."""
     mapping: str | Mapping | None = None
@@ -180,6 +190,19 @@ class Options:
     """Of a line, a record and an archive."""
     progress: Callable[[str], None] = lambda message: None
     """Called with a short text while a long input is read."""
+
+    @property
+    def zones(self) -> dict[str, str]:
+        """Zone of each cluster of which one is known."""
+        return {**self.remembered, **self.timezones}
+
+    def zone_of(self, cluster: str, default: str | None = None) -> str | None:
+        """Zone of a cluster's local times; None where nobody stated it.
+
+        What is stated comes first, then `default`, then what was remembered.
+        """
+        stated = self.timezone or self.timezones.get(cluster)
+        return stated or default or self.remembered.get(cluster)
 
 
 def refuse_wide_header(source: Source, n_fields: int, limits: Limits) -> None:
@@ -213,6 +236,8 @@ class Batch:
     first_at: datetime | None = None
     last_at: datetime | None = None
     clusters: tuple[str, ...] = ()
+    local: frozenset[str] = frozenset()
+    """Clusters of which a time names no zone, so that it was read in the cluster's."""
     notices: list[str] = field(default_factory=list)
     """What had to be assumed, for the user: the year of syslog times, an ambiguous hour."""
 

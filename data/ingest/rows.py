@@ -29,12 +29,14 @@ class LocalClock:
     """Turns wall-clock times of a cluster into UTC.
 
     The zone is `--timezone`, else the cluster's in site.toml, else `default_zone` (what a column
-    mapping states), else UTC, which is reported as an assumption.
+    mapping states), else the one that was remembered, else UTC, which is reported as an assumption.
+    `local` are the clusters of which a time was read in the zone of the cluster.
     """
 
     def __init__(self, options: Options, default_zone: str | None = None) -> None:
         self._options, self._default_zone = options, default_zone
         self._n_assumed_utc = self._n_repeated = self._n_skipped = 0
+        self.local: set[str] = set()
 
     def utc(self, local: datetime, cluster: str) -> datetime:
         """The instant of a naive wall-clock time, or of an aware one whatever the cluster.
@@ -45,6 +47,8 @@ class LocalClock:
         if local.tzinfo is not None:
             return local.astimezone(UTC)
         name = self._zone_name(cluster)
+        if self._default_zone is None or name != self._default_zone:
+            self.local.add(cluster)
         if name is None:
             self._n_assumed_utc += 1
         if name is None or name == "UTC":
@@ -83,8 +87,7 @@ class LocalClock:
 
     def _zone_name(self, cluster: str) -> str | None:
         """Zone of a cluster; None where nobody stated it."""
-        stated = self._options.timezone or self._options.timezones.get(cluster)
-        return stated or self._default_zone
+        return self._options.zone_of(cluster, self._default_zone)
 
 
 @cache
@@ -159,6 +162,7 @@ class Gathered:
             first_at=self.first_at,
             last_at=self.last_at,
             clusters=tuple(sorted(self.clusters)),
+            local=frozenset(self.clock.local),
             notices=self.clock.notices(),
         )
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 NAME = "sacct"
 HELP = "Slurm accounting: sacct -P text, with header or --columns"
 PLACE = 1
+COVERS = "jobs"
 DELIMITER = "|"
 FEW = 10_000
 """Lines below which the records are held in memory rather than read again."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import zstandard
 
-from data.errors import SourceError
+from data.errors import EmptySourceError, SourceError
 from data.ingest.reader import RAW_LIMIT, Rejections, Source
 from data.limits import DEFAULTS, Limits
 
@@ -54,6 +54,12 @@ def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does."""
     with path.open("rb") as stream:
         return stream.read(len(_PARQUET)) == _PARQUET
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file begins as one of the archives that are unpacked here does."""
+    with path.open("rb") as stream:
+        return _kind(stream.read(max(map(len, _MAGIC)))) is not None
 
 
 def refuse_parquet_bomb(name: str, path: Path, metadata: FileMetaData, limits: Limits) -> None:
@@ -181,7 +187,7 @@ def _scan(
     """Hashes, decompresses and checks the whole input; writes a copy only where it must."""
     head = raw.read(8)
     if not head:
-        raise SourceError(f"{name}: is empty: nothing to read")
+        raise EmptySourceError(f"{name}: is empty: nothing to read")
     hashed = _Hashed(raw, head)
     kind = _kind(head)
     in_place = path if kind is None and path is not None and path.is_file() else None  # no pipe
@@ -193,7 +199,8 @@ def _scan(
     if truncated:
         truncated = f"{kind or 'file'} data ends early or is broken ({truncated})"
     if text.n_bytes == 0:
-        raise SourceError(f"{name}: holds nothing: {truncated or 'copy it again'}")
+        empty = SourceError if truncated else EmptySourceError
+        raise empty(f"{name}: holds nothing: {truncated or 'copy it again'}")
     text_path = in_place or copy
     n_replaced = n_nuls = 0
     if not text.is_plain():

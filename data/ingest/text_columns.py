@@ -46,18 +46,17 @@ def one_of(value: str, words: Iterable[str]) -> str:
 
 def zone_sql(options: Options, cluster: str) -> str:
     """The zone of local times, by the column that holds the cluster."""
-    if options.timezone is not None or not options.timezones:
+    if options.timezone is not None or not options.zones:
         return literal(options.timezone or "UTC")
     cases = " ".join(
-        f"WHEN {literal(name)} THEN {literal(zone)}"
-        for name, zone in sorted(options.timezones.items())
+        f"WHEN {literal(name)} THEN {literal(zone)}" for name, zone in sorted(options.zones.items())
     )
     return f"CASE {cluster} {cases} ELSE 'UTC' END"
 
 
 def changes_clocks(options: Options) -> bool:
     """Whether any cluster's clocks may change."""
-    return bool({options.timezone, *options.timezones.values()} - {None, "UTC"})
+    return bool({options.timezone, *options.zones.values()} - {None, "UTC"})
 
 
 def instant_sql(text: str, options: Options, cluster: str) -> str:
@@ -178,7 +177,7 @@ def summary(
     good = sorted((group for group in groups if group[0] is not None), key=itemgetter(0))
     local = {cluster for cluster, *_, is_local, _ in good if is_local}
     n_noted = sum(group[-1] for group in good)
-    unzoned = local - options.timezones.keys() if options.timezone is None else ()
+    unzoned = local - options.zones.keys() if options.timezone is None else ()
     notices = ["times without a zone, read as UTC (pass --timezone)"] if unzoned else []
     batch = Batch(
         tables={asked.table: connection.sql(f"SELECT {asked.columns} FROM {typed} WHERE {KEPT}")},
@@ -187,6 +186,7 @@ def summary(
         first_at=min((group[3] for group in good if group[3] is not None), default=None),
         last_at=max((group[4] for group in good if group[4] is not None), default=None),
         clusters=tuple(group[0] for group in good),
+        local=frozenset(local),
         notices=notices + ([f"{told}: {n_noted:,}"] if n_noted else []),
     )
     return batch, sum(group[2] for group in groups)

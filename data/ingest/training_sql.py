@@ -160,7 +160,7 @@ class Fields:
         self, header: Sequence[str], known: Mapping[str, Column], options: Options
     ) -> None:
         self._header, self._known, self._options = header, known, options
-        for name in filter(None, (options.timezone, *options.timezones.values())):
+        for name in filter(None, (options.timezone, *options.zones.values())):
             zone(name)
 
     def cleaned(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING
@@ -17,21 +18,25 @@ if TYPE_CHECKING:
 LOCK = "writer.lock"
 _TRIES = 20
 """How often the folder or the lock may vanish, because a writer leaves, while it is taken."""
+_LOOK_S = 0.1
+"""Seconds between two looks at a lock that is waited for."""
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
+def locked(root: Path, wait_s: float = 0.0) -> Iterator[None]:
     """The right to write to a store; where nothing was published the folder is as it was before.
+
+    Where another process has it, it is waited for, `wait_s` seconds at most.
 
     Raises
     ------
     StoreBusyError
-        Where another process has it.
+        Where another process still has it then.
     StoreError
         Where the folder cannot be written.
     """
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
-    with _taken(root) as lock:
+    with _waited_for(root, wait_s) as lock:
         try:
             lock.truncate(0)
             holder = f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -40,6 +45,19 @@ def locked(root: Path) -> Iterator[None]:
         finally:
             if not (root / "CURRENT").exists():
                 _remove(root, made)
+
+
+def _waited_for(root: Path, wait_s: float) -> IO[str]:
+    """The lock file, locked as soon as it is free."""
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            return _taken(root)
+        except StoreBusyError:
+            remaining_s = until - time.monotonic()
+            if remaining_s <= 0.0:
+                raise
+            time.sleep(min(_LOOK_S, remaining_s))
 
 
 def _taken(root: Path) -> IO[str]:
@@ -74,7 +92,7 @@ def _busy(root: Path, lock: IO[str] | None = None) -> str:
         holder = lock.read().strip()
     return (
         f"{root}: is being written by {holder or 'another process'}: wait until it is done and "
-        "try again"
+        "try again, or let --wait SECONDS wait for it"
     )
 
 

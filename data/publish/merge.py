@@ -1,7 +1,9 @@
 """Laying new rows into the tables of a snapshot so that the order of files never matters.
 
 Rows are inserted, then of each key one stays: the one that ended later, then the greater row hash.
-What a record is worth, and so the result, depends on the set of records alone.
+What a record is worth, and so the result, depends on the set of records alone. Few new rows cost
+what they are few: of the old rows those count that may share a key with them, and what came and
+went is kept for the stages (`Touched`).
 """
 
 from __future__ import annotations
@@ -9,37 +11,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.hostlist import HostListError, expand
+from data.publish.touched import KEPT_ROWS
 from data.tables import records
 from data.tables.jobs import FINAL_STATES, JOBS
 
 if TYPE_CHECKING:
     import duckdb
 
+    from data.publish.touched import Touched
     from data.tables import Records
 
 _FINAL = "(state IN (" + ", ".join(f"'{state}'" for state in FINAL_STATES) + "))"
 _JOB_NODES_COLUMNS = "cluster, attempt_key, node, n_gpus, start_at, end_at"
 
 
-def merge(connection: duckdb.DuckDBPyConnection, table: str, rows: str) -> dict[str, int]:
+def merge(
+    connection: duckdb.DuckDBPyConnection, table: str, rows: str, touched: Touched | None = None
+) -> dict[str, int]:
     """Merges the relation `rows` into `table`; rows added or changed, by table.
 
-    Call it inside a transaction: row ids tell new rows from old ones.
+    Call it inside a transaction: row ids tell new rows from old ones. What comes and goes is kept
+    in `touched`.
     """
     rule = records()[table]
     (top,) = connection.execute(f"SELECT coalesce(max(rowid), -1) FROM {table}").fetchall()[0]
     _insert(connection, rule, rows)
+    fresh = f"FROM {table} WHERE rowid > {top}"
+    if touched is not None:
+        ((n_fresh,),) = connection.execute(f"SELECT count(*) {fresh}").fetchall()
+        if top < 0 or n_fresh > KEPT_ROWS:
+            touched.forget({table})
+    alike = _alike(connection, rule, top)
     if top >= 0:
-        _drop_repeats(connection, rule, top)
-    if table == "jobs":
-        _drop_superseded_jobs(connection, top)
-        n_job_nodes = _insert_job_nodes(connection, top)
-    else:
-        n_job_nodes = 0
-        _drop_superseded(connection, rule, top)
-    ((changed,),) = connection.execute(
-        f"SELECT count(*) FROM {table} WHERE rowid > {top}"
-    ).fetchall()
+        _drop_repeats(connection, rule, top, alike)
+    find = _find_superseded_jobs if table == "jobs" else _find_superseded
+    if find(connection, rule, top, alike):
+        if touched is not None:
+            old = f"rowid IN (SELECT id FROM superseded WHERE id <= {top})"
+            touched.keep(table, old, gone=True)
+        connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT id FROM superseded)")
+    n_job_nodes = _insert_job_nodes(connection, top) if table == "jobs" else 0
+    if touched is not None:
+        touched.keep(table, f"rowid > {top}", gone=False)
+    ((changed,),) = connection.execute(f"SELECT count(*) {fresh}").fetchall()
     counts = {table: changed}
     return counts | {"job_nodes": n_job_nodes} if n_job_nodes else counts
 
@@ -62,16 +76,42 @@ def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> 
     connection.execute(f"INSERT INTO {rule.name} BY NAME SELECT {values} FROM {rows}")
 
 
-def _drop_repeats(connection: duckdb.DuckDBPyConnection, rule: Records, top: int) -> None:
+def _alike(connection: duckdb.DuckDBPyConnection, rule: Records, top: int) -> str:
+    """Condition of the rows that may share a key with a new one: of jobs, their submission."""
+    if top < 0:
+        return "true"
+    key, near = ", ".join(rule.value(name) for name in rule.key), "true"
+    if rule is JOBS:
+        key, near = _SUBMISSION, _submitted(connection, f"FROM jobs WHERE rowid > {top}")
+    return f"{near} AND hash({key}) IN (SELECT hash({key}) FROM {rule.name} WHERE rowid > {top})"
+
+
+def _submitted(connection: duckdb.DuckDBPyConnection, rows: str) -> str:
+    """Condition of jobs submitted while these rows were, by which DuckDB skips most of a table."""
+    ((first, last, known),) = connection.execute(
+        f"""SELECT CAST(min(submit_at) AS VARCHAR), CAST(max(submit_at) AS VARCHAR),
+              count(*) = count(submit_at) {rows}"""
+    ).fetchall()
+    if first is None:
+        return "submit_at IS NULL"
+    between = f"submit_at BETWEEN TIMESTAMPTZ '{first}' AND TIMESTAMPTZ '{last}'"
+    return between if known else f"({between} OR submit_at IS NULL)"
+
+
+def _drop_repeats(
+    connection: duckdb.DuckDBPyConnection, rule: Records, top: int, alike: str
+) -> None:
     """Removes new rows that stand in the table already, to the letter."""
     connection.execute(
         f"""DELETE FROM {rule.name} WHERE rowid > {top} AND {rule.content} IN (
-              SELECT {rule.content} FROM {rule.name} WHERE rowid <= {top})"""
+              SELECT {rule.content} FROM {rule.name} WHERE rowid <= {top} AND {alike})"""
     )
 
 
-def _drop_superseded(connection: duckdb.DuckDBPyConnection, rule: Records, top: int) -> None:
-    """Keeps the best row of each key that got a new one."""
+def _find_superseded(
+    connection: duckdb.DuckDBPyConnection, rule: Records, top: int, alike: str
+) -> int:
+    """Temporary table superseded: all but the best row of each key that got a new one; how many."""
     key = ", ".join(rule.value(name) for name in rule.key)
     last = "".join(
         f""", last_value("{name}" IGNORE NULLS) OVER (PARTITION BY {key} ORDER BY rowid
@@ -80,45 +120,53 @@ def _drop_superseded(connection: duckdb.DuckDBPyConnection, rule: Records, top: 
     )
     later = "".join(f'"{name}" IS NULL, "{name}" <> "last_{name}", ' for name in rule.stated)
     later += f'"{rule.later}" DESC NULLS LAST, ' if rule.later else ""
-    connection.execute(
-        f"""DELETE FROM {rule.name} WHERE rowid IN (
-              SELECT id FROM (
-                SELECT id, row_number() OVER (
-                  PARTITION BY {key} ORDER BY {later} {rule.content} DESC, id
-                ) AS place
-                FROM (
-                  SELECT rowid AS id, *{last} FROM {rule.name} WHERE hash({key}) IN (
-                    SELECT hash({key}) FROM {rule.name} GROUP BY 1
-                    HAVING count(*) > 1 AND max(rowid) > {top})))
-              WHERE place > 1)"""
-    )
+    ((n_superseded,),) = connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE superseded AS
+            SELECT id FROM (
+              SELECT id, row_number() OVER (
+                PARTITION BY {key} ORDER BY {later} {rule.content} DESC, id
+              ) AS place
+              FROM (
+                SELECT rowid AS id, *{last} FROM {rule.name} WHERE hash({key}) IN (
+                  SELECT hash({key}) FROM {rule.name} WHERE {alike} GROUP BY 1
+                  HAVING count(*) > 1 AND max(rowid) > {top})))
+            WHERE place > 1"""
+    ).fetchall()
+    return int(n_superseded)
 
 
-def _drop_superseded_jobs(connection: duckdb.DuckDBPyConnection, top: int) -> None:
-    """Keeps of each attempt its best record; a pending or running one gives way to a final one.
+_SUBMISSION = "cluster, job_id, submit_at"
 
-    Records of one job and submit are compared by finality (final, started, pending); of one start
-    a record with SLUID stands for one without; of one key the later end, then the greater hash.
-    Nodes of the records that are gone go with them.
+
+def _find_superseded_jobs(
+    connection: duckdb.DuckDBPyConnection, _: Records, top: int, alike: str
+) -> int:
+    """Temporary table superseded: all but the best record of each attempt; how many.
+
+    A pending or running record gives way to a final one. Records of one job and submit are compared
+    by finality (final, started, pending); of one start a record with SLUID stands for one without;
+    of one key the later end, then the greater hash. Nodes of the old records in it go at once.
     """
+    named = f"sluid IN (SELECT sluid FROM jobs WHERE rowid > {top})" if top >= 0 else "true"
     (n_busy,) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE busy AS
-            SELECT hash(cluster, job_id, submit_at) AS submission FROM jobs GROUP BY 1
-            HAVING count(*) > 1 AND max(rowid) > {top}
+            SELECT hash({_SUBMISSION}) AS submission, submit_at FROM jobs WHERE {alike}
+            GROUP BY ALL HAVING count(*) > 1 AND max(rowid) > {top}
             UNION
-            SELECT hash(cluster, job_id, submit_at) FROM jobs WHERE sluid IN (
-              SELECT sluid FROM jobs WHERE sluid IS NOT NULL GROUP BY sluid
+            SELECT hash({_SUBMISSION}), submit_at FROM jobs WHERE sluid IN (
+              SELECT sluid FROM jobs WHERE sluid IS NOT NULL AND {named} GROUP BY sluid
               HAVING count(*) > 1 AND max(rowid) > {top})"""
     ).fetchall()[0]
     if n_busy == 0:
-        return
-    connection.execute(
+        return 0
+    ((n_superseded,),) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE superseded AS
             WITH record AS (
               SELECT rowid AS id, *, CASE WHEN {_FINAL} THEN 2
                 WHEN start_at IS NOT NULL THEN 1 ELSE 0 END AS finality,
                 {JOBS.content} AS content
-              FROM jobs WHERE hash(cluster, job_id, submit_at) IN (FROM busy)),
+              FROM jobs WHERE {_submitted(connection, "FROM busy")}
+                AND hash({_SUBMISSION}) IN (SELECT submission FROM busy)),
             ranked AS (
               SELECT *, finality < max(finality) OVER (
                   PARTITION BY cluster, job_id, submit_at) AS outdated FROM record),
@@ -129,12 +177,12 @@ def _drop_superseded_jobs(connection: duckdb.DuckDBPyConnection, top: int) -> No
               SELECT *, row_number() OVER (PARTITION BY cluster, attempt_key, gone
                 ORDER BY end_at DESC NULLS LAST, content DESC, id) AS place FROM named)
             SELECT id, cluster, attempt_key FROM placed WHERE gone OR place > 1"""
-    )
+    ).fetchall()
     connection.execute(
         f"""DELETE FROM job_nodes WHERE (cluster, attempt_key) IN (
               SELECT cluster, attempt_key FROM superseded WHERE id <= {top})"""
     )
-    connection.execute("DELETE FROM jobs WHERE rowid IN (SELECT id FROM superseded)")
+    return int(n_superseded)
 
 
 def _insert_job_nodes(connection: duckdb.DuckDBPyConnection, top: int) -> int:

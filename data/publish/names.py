@@ -22,6 +22,7 @@ _PLACES = {name: LOG for name, table in tables().items() if "node_written" in ta
     "job_nodes": SCHEDULER,
     "node_events": SCHEDULER + 1,
     "nodes": SCHEDULER + 2,
+    "node_inventory": SCHEDULER + 2,
     "node_failures": SCHEDULER + 3,
 }
 """Tables that name nodes, and what place their names have among the names of a node: of a log,

@@ -27,13 +27,15 @@ from data.database_errors import told_of, told_of_writing
 from data.definitions import DEFAULT_SINCE_SCHEMA
 from data.errors import StoreBusyError, StoreError
 from data.landing import land
-from data.metrics_files import NAMED, remove_unnamed
+from data.metrics_files import NAMED, remove, unnamed
 from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
-from data.publish.names import name_nodes, names_told
+from data.publish.names import NODE_KEYED, name_nodes, names_told
+from data.publish.touched import Touched
 from data.said import read_said
 from data.site import load_site
+from data.snapshots import kept_snapshots, note_superseded, prune
 from data.state import State
 
 if TYPE_CHECKING:
@@ -47,40 +49,46 @@ if TYPE_CHECKING:
 
 WRITE_MEMORY = "2500MB"
 """Memory of the database that builds a snapshot; larger steps spill to disk."""
-KEPT_SNAPSHOTS = 2
-"""Snapshots that stay on disk: the published one and the one before it."""
+MIGRATION_WAIT_S = 600.0
+"""How long who reads an older store waits for another writer."""
 
 
 class StoreWriter:
     """The snapshot under construction."""
 
-    def __init__(self, root: Path, current: Current | None, *, fresh: bool = False) -> None:
+    def __init__(self, root: Path, current: Current | None, start: Current | None) -> None:
         self.root = root
+        self._superseded = current
+        self.keeps: int | None = None
+        """Earlier snapshots that stay once it has published; as many as site.toml says where None.
+        """
         self.synthetic = current is not None and current.synthetic
         self.snapshot = (current.snapshot if current else 0) + 1
         self.building = root / f"building-{self.snapshot}.duckdb"
         self._scratch = root / "scratch"
         self._scratch.mkdir(exist_ok=True)
         self.changed: set[str] = set()
-        """Tables whose rows this writer changed."""
+        """Tables whose rows this writer changed; of some, `touched` knows which."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         self.new_names: list[tuple[str, str, str, str]] = []
         """What the publish found of names (`data.publish.names.names_told`)."""
-        if current is not None and not fresh:
-            copy_published(root, current, self.building)
+        if start is not None:
+            copy_published(root, start, self.building)
         else:
             self.building.write_bytes(schema.empty_snapshot())
         self.connection = duckdb.connect(
             config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)}
         )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
+        self.connection.execute("SET enable_progress_bar=false")  # it goes to standard output
+        self.touched = Touched(self.connection)
         attached = f"ATTACH {schema.literal(str(self.building))} AS building"
         self.connection.execute(f"{attached} (RECOVERY_MODE no_wal_writes); USE building")
-        if current is not None and not fresh and current.schema_version < SCHEMA_VERSION:
-            schema.update(self.connection, from_version=current.schema_version)
+        if start is not None and start.schema_version < SCHEMA_VERSION:
+            schema.update(self.connection, from_version=start.schema_version)
             self.connection.execute("DELETE FROM stage_runs")
-            if current.schema_version < DEFAULT_SINCE_SCHEMA:
+            if start.schema_version < DEFAULT_SINCE_SCHEMA:
                 self.connection.execute("UPDATE store_meta SET recounted_at = now()")
 
     @property
@@ -88,18 +96,26 @@ class StoreWriter:
         """A folder for temporary files; emptied when the writer is done."""
         return self._scratch
 
-    def merge(self, tables: Mapping[str, Rows]) -> dict[str, int]:
-        """Merges rows into tables in one transaction; rows added or changed, by table."""
+    def merge(
+        self,
+        tables: Mapping[str, Rows],
+        refuse: Callable[[Mapping[str, int]], None] = lambda counts: None,
+    ) -> dict[str, int]:
+        """Merges rows into tables in one transaction; rows added or changed, by table.
+
+        `refuse` may raise an error once they are in, which takes them back.
+        """
         counts: dict[str, int] = {}
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
                 before = self.count(table)
-                merged = merge(self.connection, table, relation)
+                merged = merge(self.connection, table, relation, self.touched)
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 if any(merged.values()) or self.count(table) != before:
                     self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
                 counts |= merged
+            refuse(counts)
         return counts
 
     def load(self, tables: Mapping[str, Rows]) -> None:
@@ -110,6 +126,7 @@ class StoreWriter:
                 self.connection.execute(f"INSERT INTO {table} BY NAME FROM {relation}")
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 self.changed.add(table)
+                self.touched.forget({table})
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -129,7 +146,7 @@ class StoreWriter:
         progress("deriving")
         told = names_told(self.connection) if self.snapshot > 1 else set()
         context = self._named(progress)
-        stages.derive(self.connection, context, self.changed)
+        stages.derive(self.connection, context, self.changed, touched=self.touched.tables)
         self.new_names = sorted(names_told(self.connection) - told)
         if ledger:
             stages.derive(self.connection, context, (), on_demand=True)
@@ -144,7 +161,10 @@ class StoreWriter:
     def _named(self, progress: Callable[[str], None]) -> stages.Context:
         """What stages may use, once every node has one name."""
         site = load_site(self.root)
-        self.changed |= name_nodes(self.connection, site.nodes)
+        renamed = name_nodes(self.connection, site.nodes)
+        self.changed |= renamed
+        # Names that stay are given to rows that came; of some tables also to what shares their key.
+        self.touched.forget(renamed if "node_names" in renamed else renamed & {*NODE_KEYED})
         return stages.Context(self.root, site, read_said(self.root), progress)
 
     def _published(self, progress: Callable[[str], None]) -> Current:
@@ -181,8 +201,11 @@ class StoreWriter:
         State(self.root).create()
         self._land(current)
         self.new_files.clear()
-        prune(self.root, current)
-        remove_unnamed(self.root, named)
+        keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
+        prune(self.root, current, keep=keep)
+        if superfluous := unnamed(self.root, named):
+            with suppress(duckdb.Error):  # one that cannot be read may name any of them
+                remove(self.root, superfluous - _named_by_earlier(self.root))
         return current
 
     def _read_back(self) -> None:
@@ -200,6 +223,8 @@ class StoreWriter:
         """Gives the snapshot its name and names it in CURRENT; takes the first back where the
         second fails.
         """
+        if self._superseded is not None:
+            note_superseded(self.root, self._superseded)
         landed = self.building.rename(self.root / current.file)
         try:
             replace_file(self.root / "CURRENT", current.to_json())
@@ -223,11 +248,18 @@ class StoreWriter:
 
 
 @contextmanager
-def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
+def writer(
+    root: Path,
+    *,
+    fresh: bool = False,
+    start: Callable[[Current | None], Current | None] | None = None,
+    wait_s: float = 0.0,
+) -> Iterator[StoreWriter]:
     """The only writer of a store; what is not published when the block ends is thrown away.
 
-    A `fresh` one starts from an empty snapshot in place of the published one. A new folder, in
-    which nothing was published, is removed.
+    A `fresh` one starts from an empty snapshot in place of the published one; `start` says of the
+    published one from which other it starts, None from an empty one. A new folder, in which nothing
+    was published, is removed. Another writer is waited for, `wait_s` seconds at most.
 
     Raises
     ------
@@ -236,13 +268,14 @@ def writer(root: Path, *, fresh: bool = False) -> Iterator[StoreWriter]:
     StoreError
         Where the folder cannot be written.
     """
-    with locked(root), told_of_writing(root):
+    with locked(root, wait_s), told_of_writing(root):
         land(root)
         current = read_current(root) or _adopted(root)
         refuse_newer(root, current)
+        begins = current if start is None else start(current)
         _clear(root)
         try:
-            building = StoreWriter(root, current, fresh=fresh)
+            building = StoreWriter(root, current, None if fresh else begins)
             try:
                 State(root).refuse_lost(building.count("annotations"))
                 yield building
@@ -275,8 +308,11 @@ def _adopted(root: Path) -> Current | None:
 
 
 def migrate(root: Path) -> Current:
-    """Publishes an older store anew under this version's schema."""
-    with writer(root) as building:
+    """Publishes an older store anew under this version's schema, once nobody else writes."""
+    with writer(root, wait_s=MIGRATION_WAIT_S) as building:
+        current = read_current(root)
+        if current is not None and current.schema_version == SCHEMA_VERSION:
+            return current  # that writer did it
         return building.publish()
 
 
@@ -293,11 +329,21 @@ def _clear(root: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def prune(root: Path, current: Current) -> None:
-    """Removes snapshots that nobody needs: all but the published one and those before it."""
-    for number in snapshot_numbers(root):
-        if not current.snapshot - KEPT_SNAPSHOTS < number <= current.snapshot:
-            (root / f"warehouse-{number}.duckdb").unlink(missing_ok=True)
+def _named_by_earlier(root: Path) -> set[str]:
+    """Files of traces that a snapshot names which one can go back to."""
+    named: set[str] = set()
+    with duckdb.connect() as connection:
+        for kept in kept_snapshots(root):
+            attached = f"ATTACH {schema.literal(str(root / kept.current.file))} AS kept (READ_ONLY)"
+            connection.execute(f"{attached}; USE kept")
+            if connection.execute(_HAS_TRACES).fetchall():
+                named |= {path for (path,) in connection.execute(NAMED).fetchall()}
+            connection.execute("USE memory; DETACH kept")
+    return named
+
+
+_HAS_TRACES = """SELECT 1 FROM duckdb_tables()
+WHERE database_name = 'kept' AND table_name = 'straggler_traces'"""
 
 
 def _discard(files: Sequence[Path], root: Path) -> None:

@@ -62,7 +62,7 @@ def events(store: Store, pair: Compared) -> Columns:
         """SELECT (SELECT coalesce(sum(n_rows), 0) FROM coverage
                    WHERE cluster = $cluster AND source = $source),
              (SELECT count(*) FROM failures WHERE cluster = $cluster),
-             (SELECT count(*) FROM nodes WHERE cluster = $cluster)""",
+             (SELECT count(DISTINCT node) FROM nodes WHERE cluster = $cluster)""",
         asked,
     )
     every = 1 + int(n_events) * n_failures // MOST_COMPARED
@@ -117,3 +117,14 @@ def read_as_utc(store: Store, cluster: str) -> dict[str, bool]:
            WHERE list_contains(string_split(cluster, ','), $cluster) GROUP BY source""",
         {"cluster": cluster},
     ))  # fmt: skip
+
+
+def taken_over(store: Store, cluster: str) -> set[str]:
+    """Readers that read a file of the cluster in the zone that was stated for another source."""
+    rows = store.rows(
+        """SELECT DISTINCT source FROM ingests
+           WHERE list_contains(string_split(cluster, ','), $cluster)
+             AND contains(notices, 'as another source stated it')""",
+        {"cluster": cluster},
+    )
+    return {source for (source,) in rows}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, equal
+from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
 from data.said import VERDICTS
 
@@ -20,26 +21,32 @@ _FAILED = Filter(columns=("cluster",), within="failed_at")
 
 
 def evidence_days(store: Store, selection: Selection) -> Columns:
-    """Days of all time on which a source of the selected clusters has records.
+    """Days of all time on which a source of the selected clusters has records or was collected.
 
-    Columns cluster, source, day. The source is `jobs`, or one that can show a failure beyond the
-    scheduler's own states: health events, node events, and logs of jobs on days on which at least
-    half of the failed attempts have one. Of clusters without jobs it is their failure log.
+    Columns cluster, source, day, collected. The source is `jobs`, or one that can show a failure
+    beyond the scheduler's own states: health events, node events, and logs of jobs on days on which
+    at least half of the failed attempts have one. Of clusters without jobs it is their failure log.
+
+    A day is collected where `faultline collect` asked the source for any part of it and had an
+    answer, for all nodes, or for the logs of at least half of the compute nodes, each its own.
     """
     return store.columns(
-        f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day FROM coverage
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day, false AS collected FROM coverage
             WHERE day IS NOT NULL AND {equal(cluster=selection.cluster)} AND (
               source IN ('jobs', 'node_events')
               OR starts_with(source, 'health_events.') AND source <> 'health_events.scheduler'
               OR source = 'node_failures'
                 AND cluster IN (SELECT cluster FROM clusters WHERE basis = 'node_failures'))
             UNION ALL
-            SELECT cluster, 'job_logs', CAST(CAST(failed_at AS DATE) AS TIMESTAMP) AS day
+            SELECT cluster, 'job_logs', CAST(CAST(failed_at AS DATE) AS TIMESTAMP) AS day, false
             FROM failures LEFT JOIN (
               SELECT cluster, attempt_key, true AS logged FROM log_verdicts
             ) USING (cluster, attempt_key)
             WHERE failed_at IS NOT NULL AND {equal(cluster=selection.cluster)}
             GROUP BY ALL HAVING 2 * count(logged) >= count(*)
+            UNION ALL
+            SELECT cluster, source, day, true FROM ({COLLECTED_DAYS})
+            WHERE {equal(cluster=selection.cluster)}
             ORDER BY ALL""",
         selection.parameters,
     )

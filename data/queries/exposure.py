@@ -74,7 +74,7 @@ _WITHOUT_JOBS = """start_at IS NOT NULL
 
 def attempts_of(selection: Selection) -> str:
     """Common table `attempt`: attempts with their running time cut to the period; units are GPUs
-    or nodes.
+    or nodes, of which one node has `of_node`.
 
     One that failed at once, or as the period began, has no running time but is of the selection.
     DuckDB's greatest and least ignore NULL, so an open side of the period cuts nothing.
@@ -84,6 +84,7 @@ attempt AS MATERIALIZED (
   SELECT jobs.rowid AS id, jobs.cluster, attempt_key,
     coalesce(partition, 'unknown') AS partition, n_nodes,
     CASE WHEN basis = 'gpu_time' THEN n_gpus ELSE n_nodes END AS units,
+    CASE WHEN basis = 'gpu_time' THEN coalesce(node_gpus, gpus_per_node) ELSE 1 END AS of_node,
     epoch_us(greatest(start_at, $from_at)) AS begin_us,
     epoch_us(least(coalesce(end_at, as_of_at), $to_at)) AS end_us
   FROM jobs JOIN clusters USING (cluster)
@@ -208,11 +209,11 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
     columns = store.columns(
         f"""WITH {attempts_of(selection)}, {SPANS},
             alike AS (
-              SELECT cluster, {partition} AS partition, units, first_day, last_day,
+              SELECT cluster, {partition} AS partition, units, of_node, first_day, last_day,
                 count(*) AS n, sum(begin_us) AS begin_us, sum(end_us) AS end_us
               FROM span GROUP BY ALL),
             held AS (
-              SELECT cluster, partition, units, day, CAST(sum(
+              SELECT cluster, partition, units, of_node, day, CAST(sum(
                   CASE WHEN day = last_day THEN end_us ELSE n * until_us END
                   - CASE WHEN day = first_day THEN begin_us ELSE n * from_us END
                 ) AS DOUBLE) / {DAY_US} AS running_days
@@ -221,9 +222,9 @@ def runs(store: Store, selection: Selection, *, by_partition: bool = False) -> C
               GROUP BY ALL)
             SELECT cluster, partition, units AS n_gpus,
               coalesce(basis <> 'gpu_time', false) AS node_time, day, running_days,
-              running_days * units / CASE WHEN basis = 'gpu_time' THEN gpus_per_node ELSE 1 END
-                AS exposure_node_days
-            FROM held JOIN clusters USING (cluster) ORDER BY cluster, partition, units, day""",
+              running_days * units / of_node AS exposure_node_days
+            FROM held JOIN clusters USING (cluster)
+            ORDER BY cluster, partition, units, of_node, day""",
         selection.rows.parameters,
     )
     return {**columns, "day": dates(columns["day"])}
@@ -288,7 +289,7 @@ def node_failure_days(store: Store, selection: Selection) -> Columns:
     columns = store.columns(
         f"""WITH {node_days_of(selection)},
             known AS (SELECT cluster, count(DISTINCT node) AS n_nodes FROM nodes
-                      WHERE source = 'inventory' GROUP BY cluster)
+                      WHERE source <> 'observed' GROUP BY cluster)
             SELECT cluster, day, n_nodes * days AS exposure_node_days
             FROM logged_day LEFT JOIN known USING (cluster) ORDER BY cluster, day""",
         selection.parameters,
@@ -327,15 +328,23 @@ def node_exposure(store: Store, selection: Selection) -> Columns:
               UNION ALL
               SELECT cluster, node, NULL, CAST(days * {DAY_US} AS BIGINT)
               FROM logged_day JOIN (SELECT DISTINCT cluster, node FROM nodes
-                                    WHERE source = 'inventory' AND node IS NOT NULL)
+                                    WHERE source <> 'observed' AND node IS NOT NULL)
               USING (cluster)),
             whole AS (
               SELECT cluster, node, sum(gpu_us) AS gpu_us, sum(node_us) AS node_us
-              FROM part GROUP BY cluster, node)
+              FROM part GROUP BY cluster, node),
+            size AS (
+              SELECT cluster, node, arg_max(gpus, first_seen_at) AS of_node
+              FROM nodes JOIN clusters USING (cluster)
+              WHERE source <> 'observed' AND gpus > 0
+                AND gpus_per_node_source IS DISTINCT FROM 'site.toml'
+              GROUP BY cluster, node)
             SELECT cluster, node, CAST(CASE WHEN basis = 'gpu_time' THEN gpu_us ELSE node_us END
-                AS DOUBLE) / {DAY_US} / CASE WHEN basis = 'gpu_time' THEN gpus_per_node ELSE 1 END
+                AS DOUBLE) / {DAY_US}
+                / CASE WHEN basis = 'gpu_time' THEN coalesce(of_node, gpus_per_node) ELSE 1 END
                 AS exposure_node_days
-            FROM whole JOIN clusters USING (cluster) WHERE exposure_node_days > 0
+            FROM whole JOIN clusters USING (cluster) LEFT JOIN size USING (cluster, node)
+            WHERE exposure_node_days > 0
             ORDER BY cluster, node""",
         selection.rows.parameters,
     )

@@ -243,10 +243,20 @@ def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
     """What is known of a node: rack, pod, GPUs, serial, and facts such as its driver."""
     return store.frame(
         """SELECT * FROM (
-             SELECT unnest(['rack', 'pod', 'serial', 'role', 'GPUs']) AS key,
-               unnest([rack, pod, serial, role, CAST(gpus AS VARCHAR)]) AS value,
+             SELECT unnest(['rack', 'pod', 'serial', 'role',
+                 CASE source WHEN 'observed' THEN 'GPUs, at least' ELSE 'GPUs' END]) AS key,
+               unnest([rack, pod, serial, role, CAST(
+                 CASE source WHEN 'observed' THEN nullif(gpus, 0) ELSE gpus END AS VARCHAR)])
+                 AS value,
                first_seen_at AS from_at, last_seen_at AS to_at
              FROM nodes WHERE cluster = $cluster AND node = $node
+             UNION ALL
+             SELECT unnest(['state then', 'reason then', 'GPU model', 'features', 'partitions',
+                 'topology', 'CPUs', 'operating system', 'driver']),
+               unnest([state, reason, gpu_model, features, partitions, topology,
+                 CAST(cpus AS VARCHAR), os, driver]), observed_at, observed_at
+             FROM (SELECT * FROM node_inventory WHERE cluster = $cluster AND node = $node
+                   ORDER BY observed_at DESC, source LIMIT 1)
              UNION ALL
              SELECT 'also written', string_agg(written, ', ' ORDER BY written), NULL, NULL
              FROM node_names WHERE cluster = $cluster AND node = $node AND written <> node

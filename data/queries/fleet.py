@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from data.definitions import OUT_OF_SERVICE
 from data.filters import Filter, equal
 from data.queries import schema
-from data.tables import dated
+from data.tables import dated, forgettable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
 
     from data.filters import Selection
     from data.store import Store
 
+_THERE = """
+SELECT cluster, node FROM nodes
+WHERE node IS NOT NULL AND role IS DISTINCT FROM 'unknown'
+  AND (source <> 'listed' OR last_seen_at IS NULL OR last_seen_at > $to_at)
+GROUP BY cluster, node"""
+"""Nodes at the end of the period."""
 _OF_DAY = Filter(columns=("cluster",), within="day")
 SOURCES = tuple(
     f"{name}.{source}" if source else name
@@ -75,18 +83,32 @@ def is_synthetic(store: Store) -> bool:
 
 
 def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
-    """Nodes out of service at the end of the period (or of the records)."""
+    """Nodes out of service at the end of the period (or of the records); of a cluster without
+    node events those that the last inventory up to then shows so.
+    """
     return store.frame(
         f"""WITH moment AS (
              SELECT coalesce($to_at, max(last_at)) AS moment_at FROM (
                SELECT max(coalesce(end_at, start_at)) AS last_at FROM node_events
-               UNION ALL SELECT max(as_of_at) FROM clusters))
-           SELECT cluster, node, state, start_at AS since_at, reason, planned
-           FROM node_events, moment
-           WHERE node IS NOT NULL AND start_at <= moment_at
-             AND (end_at IS NULL OR end_at > moment_at)
-             AND {equal(cluster=selection.cluster)}
-           QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1
+               UNION ALL SELECT max(as_of_at) FROM clusters
+               UNION ALL SELECT max(observed_at) FROM node_inventory)),
+             recorded AS (
+               SELECT cluster, node, state, start_at AS since_at, reason, planned
+               FROM node_events, moment
+               WHERE node IS NOT NULL AND start_at <= moment_at
+                 AND (end_at IS NULL OR end_at > moment_at)
+               QUALIFY row_number() OVER (PARTITION BY cluster, node ORDER BY start_at DESC) = 1),
+             looked AS (
+               SELECT cluster, node, state, coalesce(reason_at, observed_at) AS since_at, reason
+               FROM node_inventory SEMI JOIN ({_THERE}) there USING (cluster, node), moment
+               WHERE state IS NOT NULL AND observed_at <= moment_at
+                 AND cluster NOT IN (SELECT cluster FROM node_events)
+               QUALIFY row_number() OVER (
+                 PARTITION BY cluster, node ORDER BY observed_at DESC, source) = 1)
+           FROM (
+             FROM recorded
+             UNION ALL BY NAME SELECT * FROM looked WHERE {OUT_OF_SERVICE})
+           WHERE {equal(cluster=selection.cluster)}
            ORDER BY since_at DESC, cluster, node""",
         selection.parameters,
     )
@@ -94,12 +116,10 @@ def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
 
 def node_count(store: Store, selection: Selection) -> int:
     """Nodes known in the selected clusters: of an inventory, or named by the scheduler or a
-    failure log; hosts that only logs name are none.
+    failure log; hosts that only logs name are none, nor are nodes that later inventories lack.
     """
     ((count,),) = store.rows(
-        f"""SELECT count(DISTINCT (cluster, node)) FROM nodes
-            WHERE node IS NOT NULL AND role IS DISTINCT FROM 'unknown'
-              AND {equal(cluster=selection.cluster)}""",
+        f"SELECT count(*) FROM ({_THERE}) WHERE {equal(cluster=selection.cluster)}",
         selection.parameters,
     )
     return int(count)
@@ -146,10 +166,21 @@ def own_names(store: Store, cluster: str) -> dict[str, str]:
 
 
 def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
-    """Of each selected cluster whether any record tells nodes out of service."""
+    """Of each selected cluster whether any record tells when nodes were out of service."""
     rows = store.rows(
         f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
             WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
+        selection.parameters,
+    )
+    return dict(rows)
+
+
+def states_known(store: Store, selection: Selection) -> dict[str, bool]:
+    """Of each selected cluster whether a record or an inventory tells nodes out of service."""
+    rows = store.rows(
+        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events
+              UNION ALL SELECT cluster FROM node_inventory WHERE state IS NOT NULL)
+            FROM clusters WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
         selection.parameters,
     )
     return dict(rows)
@@ -179,15 +210,57 @@ def ingests(store: Store) -> pd.DataFrame:
     return store.frame("SELECT * FROM ingests ORDER BY ingested_at DESC, ingest_id DESC")
 
 
-def rejected_rows(store: Store, ingest_id: str | None, limit: int) -> pd.DataFrame:
-    """Records that could not be read, those of the newest ingest first."""
+_REJECTED = """FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
+WHERE ($ingest_id IS NULL OR ingest_id = $ingest_id) AND ($reason IS NULL OR reason = $reason)
+  AND ($text = '' OR contains(lower(raw), lower($text))
+    OR contains(lower(rejected_rows.path), lower($text)))"""
+
+
+def rejected_rows(
+    store: Store,
+    ingest_id: str | None,
+    *,
+    limit: int,
+    reason: str | None = None,
+    text: str = "",
+    offset: int = 0,
+) -> pd.DataFrame:
+    """Records that could not be read, those of the newest ingest first: of an ingest, for a reason,
+    or with a text in them or in the name of their file.
+    """
     return store.frame(
-        f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw
-            FROM rejected_rows LEFT JOIN ingests USING (ingest_id)
-            WHERE {equal(ingest_id=ingest_id)}
-            ORDER BY ingested_at DESC, ingest_id DESC, line_no LIMIT {int(limit)}""",
-        {"ingest_id": ingest_id},
+        f"""SELECT ingest_id, rejected_rows.path, line_no, reason, raw {_REJECTED}
+            ORDER BY ingested_at DESC, ingest_id DESC, line_no
+            LIMIT {int(limit)} OFFSET {int(offset)}""",
+        {"ingest_id": ingest_id, "reason": reason, "text": text},
     )
+
+
+def rejected_count(store: Store, reason: str | None = None, text: str = "") -> int:
+    """How many of them are kept with their text."""
+    asked = {"ingest_id": None, "reason": reason, "text": text}
+    ((n_rows,),) = store.rows(f"SELECT count(*) {_REJECTED}", asked)
+    return int(n_rows)
+
+
+def rejected_reasons(store: Store) -> list[tuple[str, int]]:
+    """Why records could not be read, and how many are kept with their text; most first."""
+    return store.rows("SELECT reason, count(*) FROM rejected_rows GROUP BY 1 ORDER BY 2 DESC, 1")
+
+
+def forgotten(store: Store) -> dict[str, datetime]:
+    """Table -> the time before which its rows were removed by retention."""
+    return dict(store.rows("SELECT table_name, max(before_at) FROM forgotten GROUP BY 1"))
+
+
+def too_old(store: Store, table: str, before_at: Any) -> tuple[int, Any, Any]:
+    """Rows of a table before a time: how many, and the first and the last time of them."""
+    at = forgettable()[table]
+    ((n_rows, first_at, last_at),) = store.rows(
+        f"SELECT count(*), min({at}), max({at}) FROM {table} WHERE ({at}) < $before_at",
+        {"before_at": before_at},
+    )
+    return int(n_rows), first_at, last_at
 
 
 def table_counts(store: Store) -> dict[str, int]:

@@ -72,7 +72,8 @@ seen AS (SELECT nodes.*, {local_day("first_seen_at")} AS seen_day,
              PARTITION BY cluster, node ORDER BY first_seen_at NULLS FIRST) AS place
          FROM nodes JOIN clusters USING (cluster) WHERE node IS NOT NULL),
 spell AS (SELECT cluster, node, rack, source,
-            CASE WHEN source = 'inventory' THEN seen_day END AS installed_day,
+            max(CASE WHEN source = 'inventory' THEN seen_day END) OVER (
+              PARTITION BY cluster, node ORDER BY place) AS installed_day,
             CASE WHEN place = 1 THEN -1000000 ELSE seen_day END AS from_day,
             coalesce(lead(seen_day) OVER (PARTITION BY cluster, node ORDER BY place), 10000000)
               AS until_day
@@ -197,7 +198,7 @@ def _of_attempts(store: Store, selection: Selection, by: NodeGrouping) -> pd.Dat
     frame = store.frame(
         f"""WITH {attempts_of(selection)}, {SPANS}, {_PIECES}, {_SPELLS},
             held AS (
-              SELECT piece.cluster, day, {_GROUPS[by]} AS "group",
+              SELECT piece.cluster, of_node, day, {_GROUPS[by]} AS "group",
                 sum(job_nodes.n_gpus * run_us) AS gpu_us, sum(run_us) AS node_us,
                 sum(units * run_us / nullif(n_nodes, 0)) FILTER (job_nodes.n_gpus IS NULL)
                   AS uneven_us
@@ -206,9 +207,9 @@ def _of_attempts(store: Store, selection: Selection, by: NodeGrouping) -> pd.Dat
                 AND day >= from_day AND day < until_day
               GROUP BY ALL)
             SELECT day, "group", CASE WHEN basis = 'gpu_time'
-              THEN (coalesce(gpu_us, 0) + coalesce(uneven_us, 0)) / gpus_per_node ELSE node_us END
+              THEN (coalesce(gpu_us, 0) + coalesce(uneven_us, 0)) / of_node ELSE node_us END
               / {DAY_US} AS exposure_node_days
-            FROM held JOIN clusters USING (cluster) ORDER BY cluster, "group", day""",
+            FROM held JOIN clusters USING (cluster) ORDER BY cluster, "group", of_node, day""",
         selection.parameters,
     )
     return frame.assign(day=_as_day(frame["day"]))
@@ -219,7 +220,7 @@ def _of_inventory(store: Store, selection: Selection, by: NodeGrouping) -> pd.Da
     frame = store.frame(
         f"""WITH {node_days_of(selection)}, {_SPELLS},
             stock AS (SELECT cluster, rack, installed_day, from_day, until_day, count(*) AS n_nodes
-                      FROM spell WHERE source = 'inventory' GROUP BY ALL)
+                      FROM spell WHERE source <> 'observed' GROUP BY ALL)
             SELECT day, {_GROUPS[by]} AS "group", sum(n_nodes * days) AS exposure_node_days
             FROM logged_day LEFT JOIN stock ON logged_day.cluster = stock.cluster
               AND day >= from_day AND day < until_day

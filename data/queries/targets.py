@@ -69,6 +69,7 @@ def people(store: Store) -> People:
         users=_names(
             store,
             """SELECT "user" FROM jobs UNION SELECT reason_user FROM node_events
+               UNION SELECT reason_user FROM node_inventory
                UNION SELECT author FROM annotations""",
         ),
         accounts=_names(store, "SELECT DISTINCT account FROM jobs"),

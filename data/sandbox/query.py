@@ -1,5 +1,6 @@
 """An ad hoc query from the outside: ask, wait or cancel, and read what was answered."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.current import CORRUPT, damaged
 from data.errors import QueryError
 from data.sandbox import process, wire
 from data.sandbox.wire import QueryLimits
@@ -88,7 +90,8 @@ class RunningQuery:
         self.started = time.monotonic()
         self.seconds = 0.0
         """Until its end; 0 while it runs."""
-        self._request = _request(database, sql, limits, parameters or {})
+        self._database = database.resolve()
+        self._request = _request(self._database, sql, limits, parameters or {})
         self._cancelled = False
         self._answer: QueryResult | QueryError | None = None
         self._ended = threading.Event()
@@ -136,7 +139,7 @@ class RunningQuery:
         try:
             deadline = self.started + self.limits.wall_seconds
             output = self._process.ask(self._request, self.limits, deadline)
-            self._answer = _read(output, time.monotonic() - self.started)
+            self._answer = _read(output, self._database, time.monotonic() - self.started)
         except QueryError as error:
             self._answer = error
         except Exception as error:  # noqa: BLE001  a thread's error would be lost
@@ -184,7 +187,7 @@ def _request(database: Path, sql: str, limits: QueryLimits, parameters: Mapping[
         raise QueryError(f"the query is longer than {limits.max_sql_bytes:,} bytes: shorten it")
     return wire.line(
         {
-            "database": str(database.resolve()),
+            "database": str(database),
             "sql": sql,
             "limits": asdict(limits),
             "parameters": [[name, wire.encode(value)] for name, value in parameters.items()],
@@ -192,13 +195,15 @@ def _request(database: Path, sql: str, limits: QueryLimits, parameters: Mapping[
     )
 
 
-def _read(output: bytes, seconds: float) -> QueryResult:
+def _read(output: bytes, database: Path, seconds: float) -> QueryResult:
     """The result in an answer; raises what the confined process says went wrong."""
     try:
         *body, last = wire.read(output)
         if "error" in last:
             place = last["place"]
-            raise QueryError(str(last["error"]), None if place is None else _place(place))
+            raise QueryError(
+                _told(str(last["error"]), database), None if place is None else _place(place)
+            )
         return QueryResult(
             columns=tuple(body[0]["columns"]),
             types=tuple(body[0]["types"]),
@@ -208,6 +213,13 @@ def _read(output: bytes, seconds: float) -> QueryResult:
         )
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise QueryError(f"the query's answer cannot be read: {error}") from error
+
+
+def _told(error: str, database: Path) -> str:
+    """What went wrong; of a damaged snapshot with the ways back, without the store's folder."""
+    if not error.startswith(CORRUPT):
+        return error
+    return str(damaged(database, error)).replace(f"{database.parent}{os.sep}", "")
 
 
 def _place(told: list[int]) -> tuple[int, int, int]:

@@ -44,6 +44,9 @@ def told(error: Exception, sql: str, folder: str) -> tuple[str, Place | None]:
         return "Out of Memory Error: of Python: narrow the query or aggregate first", None
     if not isinstance(error, duckdb.Error):
         return _inside(message, sql), None
+    if type(error) is duckdb.Error:  # of no class: a block of the snapshot is damaged
+        text = str(_fields(message).get("exception_message", message))
+        return _without_server(text.split("\n")[0], sql), None
     kind, _, said = message.partition(": ")
     fields = _fields(said)
     text = str(fields.get("exception_message", said or message))

@@ -10,6 +10,9 @@ WRITES
 CARRIES
     Those of its tables whose rows it keeps or reads from its last run; all others are emptied
     before it runs.
+CONCERNS
+    Of tables that it reads a query on `touched_<table>` each: where only few rows came or went
+    and the query finds none of them, the stage is carried over.
 INPUTS
     What it rests on besides records: a part of site.toml (`site.attribution`), `annotations`,
     `decided` (causes that people gave attempts), `models`, the code of a module or package
@@ -21,7 +24,9 @@ ON_DEMAND
 run(connection, context)
     Does it, inside a transaction; returns notes to keep in `stage_runs`, a JSON object, or None.
 
-A stage may keep temporary tables to itself; no other stage reads them.
+A stage may keep temporary tables to itself; no other stage reads them. What a run from nothing
+gives is what a stage means: one that brings its tables up to date by rows (`Context.by_row`) must
+end with the same.
 """
 
 from __future__ import annotations
@@ -63,6 +68,17 @@ class Context:
     progress: Callable[[str], None] = lambda message: None
     filled: set[str] = field(default_factory=set)
     """Tables that have rows now: of others there is nothing to ask."""
+    changed: frozenset[str] | None = None
+    """What of its READS changed since the stage ran; None where more than that did."""
+    touched: frozenset[str] = frozenset()
+    """Tables of which every row that came or went stands in `touched_<table>`."""
+
+    def by_row(self, *tables: str, besides: Collection[str] = ()) -> bool:
+        """Whether all that changed for a stage are rows of these tables, and which is known.
+
+        What stands in `besides` may have changed as it likes.
+        """
+        return self.changed is not None and self.changed - {*besides} <= self.touched & {*tables}
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,7 @@ class Stage:
     reads: frozenset[str]
     writes: frozenset[str]
     carries: frozenset[str]
+    concerns: Mapping[str, str]
     inputs: tuple[str, ...]
     needs: frozenset[str]
     on_demand: bool
@@ -102,6 +119,7 @@ def _stage(name: str) -> Stage:
         reads=frozenset(module.READS),
         writes=frozenset(module.WRITES),
         carries=frozenset(getattr(module, "CARRIES", ())),
+        concerns=getattr(module, "CONCERNS", {}),
         inputs=tuple(getattr(module, "INPUTS", ())),
         needs=frozenset(getattr(module, "NEEDS", ())),
         on_demand=getattr(module, "ON_DEMAND", False),
@@ -161,6 +179,7 @@ def derive(
     changed: Collection[str],
     *,
     on_demand: bool = False,
+    touched: Collection[str] = (),
 ) -> list[str]:
     """Runs the stages of which something changed; their names, in the order in which they ran.
 
@@ -176,6 +195,8 @@ def derive(
         Runs those on demand too, and of the others only those that read what has changed since:
         what people said meanwhile waits for the next ingest. Without it, those on demand that
         are no longer true are emptied.
+    touched : collection of str
+        Those of them of which every row that came or went stands in `touched_<table>`.
     """
     sizes: dict[str, int] = dict(connection.execute(_SIZES).fetchall())
     if sum(sizes.values()) <= SMALL_ROWS:
@@ -189,14 +210,17 @@ def derive(
     for stage in stages():
         key, waits = fingerprint(stage, context), stage.on_demand and not on_demand
         is_new = recorded.get(stage.name) != key and (stage.on_demand or not on_demand)
-        if not is_new and changed.isdisjoint(stage.reads):
+        of_reads = frozenset(changed & stage.reads)
+        if not is_new and not _concern(connection, stage, of_reads, touched):
             continue
         written, notes = stage.writes & sizes.keys(), None
         for table in sorted((written if waits else written - stage.carries) & filled):
             connection.execute(f"DELETE FROM {table}")
             filled.discard(table)
         if not waits and (not stage.needs or filled & (stage.needs | stage.carries)):
-            notes = stage.run(connection, context)
+            known = of_reads if recorded.get(stage.name) == key else None
+            own = replace(context, changed=known, touched=frozenset(touched))
+            notes = stage.run(connection, own)
             ran.append(stage.name)
             filled |= _filled(connection, sorted(written))
         changed |= written if waits else stage.writes
@@ -204,6 +228,21 @@ def derive(
     _record(connection, records)
     connection.execute("COMMIT")
     return ran
+
+
+def _concern(
+    connection: duckdb.DuckDBPyConnection,
+    stage: Stage,
+    changed: Collection[str],
+    touched: Collection[str],
+) -> bool:
+    """Whether a stage must run because of what changed of its READS."""
+    return any(
+        table not in stage.concerns
+        or table not in touched
+        or connection.execute(f"{stage.concerns[table]} LIMIT 1").fetchone() is not None
+        for table in changed
+    )
 
 
 _SIZES = " UNION ALL ".join(f"SELECT '{name}', count(*) FROM {name}" for name in tables())

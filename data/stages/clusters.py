@@ -1,4 +1,6 @@
-"""One row for each cluster: what site.toml states, else what an inventory or the jobs show."""
+"""One row for each cluster: what site.toml states, else what was stated at an ingest (the zone),
+else what an inventory or the jobs show.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-READS = ("nodes", *(name for name, *_ in dated()))
+READS = ("nodes", "ingests", *(name for name, *_ in dated()))
 WRITES = ("clusters",)
 CARRIES = ("clusters",)
 INPUTS = ("site.clusters",)
@@ -39,21 +41,31 @@ SELECT unnest(CAST($cluster AS VARCHAR[])) AS cluster,
   unnest(CAST($gpu_hour_price AS DOUBLE[])) AS gpu_hour_price,
   unnest(CAST($currency AS VARCHAR[])) AS currency,
   NULL::VARCHAR AS old_gpu_model, NULL::VARCHAR AS old_timezone, NULL::VARCHAR AS old_scheduler,
-  false AS synthetic, NULL::INTEGER AS gpus, 0::BIGINT AS n_jobs, 0::BIGINT AS n_ran,
-  0::BIGINT AS n_with_gpus, NULL::TIMESTAMPTZ AS as_of_at, false AS has_failures
+  false AS synthetic, NULL::INTEGER AS gpus, NULL::INTEGER AS listed_gpus,
+  0::BIGINT AS n_jobs, 0::BIGINT AS n_ran, 0::BIGINT AS n_with_gpus,
+  NULL::TIMESTAMPTZ AS as_of_at, false AS has_failures
 """
 """What site.toml says, and every column of the facts."""
 _FACTS = {
     "clusters": """SELECT cluster, gpu_model AS old_gpu_model, timezone AS old_timezone,
         scheduler AS old_scheduler, synthetic
       FROM clusters WHERE synthetic""",
+    "ingests": """SELECT key AS cluster, value AS old_timezone FROM (
+        SELECT key, arg_max(value, place) AS value FROM (
+          SELECT max(rowid) AS place, unnest(map_entries(CAST(CAST(zones AS JSON)
+            AS MAP(VARCHAR, VARCHAR))), recursive := true)
+          FROM ingests WHERE zones IS NOT NULL AND own_zone IS NOT TRUE GROUP BY zones)
+        WHERE value IS NOT NULL GROUP BY key)""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
         count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,
         CAST(max(ceil(n_gpus / n_nodes)) FILTER (n_gpus > 0 AND n_nodes > 0) AS INTEGER) AS gpus,
         max(greatest(submit_at, start_at, end_at,
           CASE WHEN end_at IS NULL THEN start_at + to_seconds(elapsed_s) END)) AS as_of_at
       FROM jobs GROUP BY cluster""",
-    "nodes": "SELECT cluster, max(gpus) AS gpus FROM nodes GROUP BY cluster",
+    "nodes": """SELECT cluster, arg_max(gpus, (n, gpus)) FILTER (n > 0) AS listed_gpus FROM (
+        SELECT cluster, gpus, count(DISTINCT node) FILTER (gpus > 0 AND source <> 'observed') AS n
+        FROM nodes GROUP BY cluster, gpus)
+      GROUP BY cluster""",
     "node_events": "SELECT DISTINCT cluster FROM node_events",
     "node_failures": "SELECT DISTINCT cluster, true AS has_failures FROM node_failures",
     "health_events": "SELECT DISTINCT cluster FROM health_events",
@@ -61,7 +73,11 @@ _FACTS = {
 """What each table shows of the clusters that it names."""
 _CLUSTERS = """
 INSERT INTO clusters BY NAME
-SELECT cluster, coalesce(max(gpus_per_node), max(gpus)) AS gpus_per_node,
+SELECT cluster,
+  coalesce(max(gpus_per_node), max(listed_gpus), max(gpus)) AS gpus_per_node,
+  CASE WHEN max(gpus_per_node) IS NOT NULL THEN 'site.toml'
+    WHEN max(listed_gpus) IS NOT NULL THEN 'inventory'
+    WHEN max(gpus) IS NOT NULL THEN 'jobs' END AS gpus_per_node_source,
   coalesce(max(gpu_model), max(old_gpu_model)) AS gpu_model,
   coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,
   coalesce(max(scheduler), max(old_scheduler), CASE WHEN sum(n_jobs) > 0 THEN 'slurm' END)

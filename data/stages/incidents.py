@@ -79,7 +79,9 @@ WITH again AS (
 often AS (
   SELECT cluster, attempt_key FROM jobs SEMI JOIN again USING (cluster, job_id)),
 chosen AS (
-  FROM failures WHERE {INFRASTRUCTURE} OR (cluster, attempt_key) IN (FROM often))
+  FROM failures WHERE {INFRASTRUCTURE}
+  UNION ALL
+  FROM failures SEMI JOIN often USING (cluster, attempt_key) WHERE ({INFRASTRUCTURE}) IS NOT TRUE)
 SELECT chosen.cluster, chosen.attempt_key, jobs.job_id, cause, domain, chosen.state, failed_at,
   node_lost, {INFRASTRUCTURE} AS counted, jobs.start_at, node, jobs.n_gpus, jobs.n_nodes,
   confidence, following.start_at AS restarted_at

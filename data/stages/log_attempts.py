@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 READS = ("jobs", "job_logs")
 WRITES = ("job_logs.attempt_key",)
 NEEDS = ("job_logs",)
+CONCERNS = {
+    "jobs": """SELECT 1 FROM job_logs JOIN (
+      SELECT cluster, unnest([job_id, job_id_raw]) AS job_id FROM touched_jobs
+    ) USING (cluster, job_id)"""
+}
 
 EARLY, LATE = "INTERVAL 1 MINUTE", "INTERVAL 5 MINUTE"
 """By how much the last line of a log may lie outside of its attempt."""

@@ -31,6 +31,7 @@ INPUTS = ("models", "site.taxonomy", "analytics.failures.log_classifier",
           "analytics.failures.calibration", "analytics.failures.text_model",
           "data.definitions")  # fmt: skip
 NEEDS = ("job_logs",)
+CONCERNS = {"jobs": "SELECT 1 FROM touched_jobs JOIN job_logs USING (cluster, attempt_key)"}
 
 LINES_FETCHED = 50_000
 NOTHING = {"cause": "unknown", "confidence": 0.0, "method": "none", "evidence": "[]"}

@@ -18,6 +18,10 @@ READS = ("annotations", "jobs", "job_logs", "job_logs.attempt_key")
 WRITES = ("models",)
 INPUTS = ("analytics.failures.text_model",)
 NEEDS = ("annotations",)
+CONCERNS = {
+    "jobs": """SELECT 1 FROM touched_jobs JOIN annotations
+      ON target = 'attempt:' || cluster || '/' || attempt_key"""
+}
 
 
 def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:

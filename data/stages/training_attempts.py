@@ -13,6 +13,12 @@ READS = ("jobs", "jobs.run_id", "training_metrics", "straggler_traces")
 WRITES = ("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces.cluster",
           "straggler_traces.run_id")  # fmt: skip
 NEEDS = ("training_metrics", "straggler_traces")
+CONCERNS = {
+    "jobs": """SELECT 1 FROM training_metrics AS row JOIN (
+      SELECT cluster, unnest([job_id, job_id_raw, run_id]) AS name FROM touched_jobs
+    ) AS job ON row.cluster = job.cluster AND coalesce(row.job_id, row.run_id) = name
+    UNION ALL SELECT 1 FROM straggler_traces JOIN touched_jobs USING (job_id)"""
+}
 
 SLACK = "INTERVAL 1 MINUTE"
 """By how much a row may lie outside of its attempt: clocks of nodes and scheduler differ."""

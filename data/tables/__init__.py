@@ -19,6 +19,7 @@ __all__ = [
     "Records",
     "Table",
     "dated",
+    "forgettable",
     "people",
     "records",
     "tables",
@@ -49,6 +50,11 @@ def dated() -> list[tuple[str, Coverage, tuple[str, str]]]:
         for name, table in tables().items()
         if table.coverage is not None and table.coverage.period is not None
     ]
+
+
+def forgettable() -> dict[str, str]:
+    """The tables whose rows have a time, each with it: what a site may forget by age."""
+    return {name: table.time for name, table in tables().items() if table.time is not None}
 
 
 def people() -> dict[str, People]:

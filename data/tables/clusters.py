@@ -7,7 +7,11 @@ CLUSTERS = Table(
     "A cluster.",
     {
         "cluster": varchar("name of the cluster"),
-        "gpus_per_node": integer("GPUs in one node, from site.toml or observed in job records"),
+        "gpus_per_node": integer(
+            "GPUs in one node: as site.toml says, else as most nodes with GPUs have by inventory, "
+            "else the most that job records show"
+        ),
+        "gpus_per_node_source": varchar("what says so: site.toml, inventory or jobs"),
         "gpu_model": varchar("model name of the GPUs, from site.toml"),
         "timezone": varchar("IANA time zone in which the cluster's sources write local times"),
         "scheduler": varchar("scheduler, e.g. slurm"),

@@ -1,6 +1,6 @@
 """Ingested files, and their records that could not be read."""
 
-from data.tables.table import Table, bigint, timestamptz, varchar
+from data.tables.table import Table, bigint, boolean, timestamptz, varchar
 
 INGESTS = Table(
     "ingests",
@@ -20,6 +20,13 @@ INGESTS = Table(
         "last_at": timestamptz("latest time in the file"),
         "ingested_at": timestamptz("when it was read"),
         "notices": varchar("what the reader had to assume, a JSON array"),
+        "zones": varchar(
+            "IANA zone in which times without one were read, a JSON object by cluster; null in it "
+            "where nobody stated a zone, which is read as UTC"
+        ),
+        "own_zone": boolean("whether that is the zone of this file, whatever the cluster's is"),
+        "brought": varchar("rows added or changed, a JSON object by table"),
+        "command": varchar("command that reads it again; NULL of an upload", people="text"),
     },
     key=("ingest_id",),
 )
@@ -35,4 +42,5 @@ REJECTED_ROWS = Table(
         "raw": varchar("the record, at most 2,000 characters", people="text"),
     },
     key=("ingest_id", "line_no"),
+    time="(SELECT ingested_at FROM ingests i WHERE i.ingest_id = rejected_rows.ingest_id)",
 )

@@ -6,6 +6,7 @@ from data.tables.table import (
     Records,
     Table,
     bigint,
+    double,
     integer,
     timestamptz,
     varchar,
@@ -69,6 +70,11 @@ JOBS = Records(
         "timelimit_s": bigint("time limit, seconds; NULL where unlimited or unknown"),
         "n_nodes": integer("nodes allocated"),
         "n_gpus": integer("GPUs allocated; 0 where the source says none; NULL where unknown"),
+        "node_gpus": double(
+            "GPUs of one of its nodes, the mean of those with GPUs, where inventories list other "
+            "than the cluster's gpus_per_node; set at publish",
+            derived=True,
+        ),
         "n_cpus": integer("CPUs allocated"),
         "node_list": varchar("allocated hosts, compressed as the source wrote them"),
         "submit_line": varchar("command line of the submission", people="text"),

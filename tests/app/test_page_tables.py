@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
 import pytest
+from streamlit.elements.lib.pandas_styler_utils import marshall_styler
+from streamlit.proto.ArrowData_pb2 import ArrowData
 
+from app.answers.content import Table
 from app.show import table
 from app.show.scope import Scope
 from app.words.cells import Column
@@ -66,3 +70,25 @@ def test_a_day_is_written_as_a_day_and_a_time_with_its_hours() -> None:
     assert column["type_config"]["format"] == "D MMM YYYY"
     times = table._config(Column("at", "Seen", "time"), days, "UTC")["at"]
     assert times["type_config"]["format"] == "D MMM YYYY HH:mm"
+
+
+def test_the_colour_of_links_is_what_pandas_itself_would_say() -> None:
+    columns = (Column("node", "Node", link="node"), Column("reason", "Reason"), Column("n", "N"))
+    shown = ROWS.assign(at=pd.Timestamp("2026-01-05", tz="UTC"))
+    scope = _scope(synthetic=False)
+    ours = _marshalled(table._coloured(Table("nodes", "Nodes", columns, shown), shown, scope))
+    colour = table.LINK_COLOUR["light"]
+    pandas_own = _marshalled(
+        shown.style.set_uuid("nodes").set_properties(subset=["node"], color=colour)
+    )
+    selectors, _, rule = ours.styles.partition(" {")
+    assert rule == f" color: {colour} }}"
+    assert selectors == "#T_nodes_row0_col0, #T_nodes_row1_col0, #T_nodes_row2_col0"
+    assert ours.styles == pandas_own.styles
+    assert ours.display_values == pandas_own.display_values
+
+
+def _marshalled(styler: Any) -> Any:
+    proto = ArrowData()
+    marshall_styler(proto, styler, "t")
+    return proto.styler

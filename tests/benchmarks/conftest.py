@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
 from app.cli import main
+from tests.benchmarks.accounting import write_sacct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,40 +18,7 @@ ROWS = 4_000_000
 @pytest.fixture(scope="session")
 def sacct_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of sacct -P with 4 million attempts; 8 % of several nodes, 59,000 distinct lists."""
-    path = tmp_path_factory.mktemp("sacct") / "sacct.txt"
-    connection = duckdb.connect(config={"memory_limit": "6GB"})
-    connection.execute(
-        f"""COPY (SELECT
-              (1000000 + i)::VARCHAR AS JobID, 'rsc' AS Cluster,
-              ['learn', 'dev', 'eval'][1 + h % 3] AS Partition, 'acct' || (h % 40) AS Account,
-              'user' || (h % 500) AS "User", 'normal' AS QOS,
-              CASE WHEN s < 60 THEN 'COMPLETED' WHEN s < 84 THEN 'FAILED' WHEN s < 94
-                THEN 'PREEMPTED' WHEN s < 96 THEN 'REQUEUED' WHEN s < 97 THEN 'TIMEOUT'
-                WHEN s = 97 AND h % 20 = 0 THEN 'NODE_FAIL'
-                ELSE 'CANCELLED by ' || (100000 + h % 500) END AS State,
-              '0:0' AS ExitCode, 'None' AS Reason, '' AS FailedNode, '0' AS Restarts,
-              strftime(began, '%Y-%m-%dT%H:%M:%S') AS Submit,
-              strftime(began, '%Y-%m-%dT%H:%M:%S') AS Eligible,
-              strftime(began + to_seconds(60 + h % 3600), '%Y-%m-%dT%H:%M:%S') AS Start,
-              strftime(began + to_seconds(60 + h % 3600 + ran), '%Y-%m-%dT%H:%M:%S') AS "End",
-              ran AS ElapsedRaw, '1-00:00:00' AS Timelimit, n AS NNodes, n * 96 AS NCPUS,
-              'billing=96,cpu=' || (n * 96) || ',gres/gpu=' || (CASE WHEN n > 1 THEN n * 8
-                ELSE 1 + h % 8 END) || ',mem=500G,node=' || n AS AllocTRES,
-              CASE WHEN n = 1 THEN 'node' || lpad((h % 2000)::VARCHAR, 4, '0')
-                ELSE 'node[' || lpad((h % 1900)::VARCHAR, 4, '0') || '-'
-                  || lpad((h % 1900 + n - 2)::VARCHAR, 4, '0') || ','
-                  || lpad((h % 1900 + n + 2)::VARCHAR, 4, '0') || ']' END AS NodeList,
-              'train_' || (h % 10000) AS JobName,
-              'sbatch --nodes=' || n || ' run.sh --lr 0.' || (h % 1000) AS SubmitLine
-            FROM (SELECT i, (hash(i) % 1000003)::INT AS h, (hash(i + 7) % 100)::INT AS s,
-                (hash(i + 3) % 7200 + 30)::INT AS ran,
-                CASE WHEN hash(i + 5) % 100 < 92 THEN 1 ELSE (2 + hash(i + 11) % 30)::INT END AS n,
-                TIMESTAMP '2024-01-01' + to_seconds((i * 7.1)::BIGINT) AS began
-              FROM range({ROWS}) t(i)) ORDER BY i
-        ) TO '{path}' (FORMAT csv, HEADER true, DELIMITER '|', QUOTE '')"""
-    )
-    connection.close()
-    return path
+    return write_sacct(tmp_path_factory.mktemp("sacct") / "sacct.txt", ROWS)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import statistics
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +37,10 @@ RUNAWAYS = {
     "output": "SELECT repeat('x', 1000) FROM range(100000000)",
     "one long call": "SELECT length(lpad('x', 2000000000, 'y'))",
 }
+HALF_A_SECOND = "SELECT sum(hash(i) % 7) FROM range(60000000) r(i)"
+N_BUSY = 4
+MAX_BESIDE_S = 15.0
+"""Half of what a query may take; 31 s while queries stood at the niceness 15."""
 N_AT_ONCE = 2
 """As many as the machine has processors."""
 
@@ -96,6 +102,21 @@ def test_a_runaway_leaves_pages_as_quick_as_before(
         if slower[-1] < MAX_SLOWER_S:
             break
     assert min(slower) < MAX_SLOWER_S
+
+
+def test_a_query_ends_beside_processes_that_never_rest(demo_store: Path) -> None:
+    with contextlib.closing(Store.open(demo_store)) as store:
+        database = store.path
+    alone = run_query(database, HALF_A_SECOND).seconds
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(N_BUSY)]
+    try:
+        beside = run_query(database, HALF_A_SECOND).seconds
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+    print(f"\nquery: {alone:.1f} s alone, {beside:.1f} s beside {N_BUSY} busy processes")
+    assert beside < MAX_BESIDE_S
 
 
 def test_a_process_started_ahead_saves_its_start(demo_store: Path) -> None:

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from data.publish import writer
+from data.stages import Context
 from data.store import Store
-from data.tables import records
+from data.tables import records, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,6 +137,75 @@ def test_any_mixture_is_published_and_every_failed_attempt_has_one_verdict(
             store.rows("SELECT 1 FROM failures GROUP BY cluster, attempt_key HAVING count(*) > 1")
             == []
         )
+
+
+def _pieces(seed: int) -> list[dict[str, pd.DataFrame]]:
+    """The records of a seed in some files: in any order, some twice, jobs as they ran before."""
+    chance = random.Random(seed)
+    whole = _records(seed)
+    if "jobs" in whole:
+        running = whole["jobs"].sample(8, random_state=seed)
+        unknown = pd.to_datetime(pd.Series(pd.NaT, running.index), utc=True)
+        running = running.assign(state="RUNNING", end_at=unknown, failed_node=None)
+        whole["jobs"] = pd.concat([whole["jobs"], running], ignore_index=True)
+    found: list[dict[str, pd.DataFrame]] = [{} for _ in range(4)]
+    for table, rows in whole.items():
+        place = [chance.choice((0, 0, 1, 2, 3)) for _ in range(len(rows))]
+        for n, piece in enumerate(found):
+            again = [at == n or (at < n and chance.random() < 0.1) for at in place]
+            if any(again):
+                piece[table] = rows[again].sample(frac=1, random_state=seed)
+    return found
+
+
+def _published(root: Path, parts: list[dict[str, pd.DataFrame]]) -> None:
+    for part in parts:
+        with writer(root) as building:
+            for table, rows in part.items():
+                building.merge({table: rows})
+            building.publish()
+
+
+def _content(root: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows that count, sorted; of incidents those that live, whose ids tell their history."""
+    apart = {"ingests", "rejected_rows", "store_meta", "stage_runs"}
+    read = {name: f"SELECT * FROM {name}" for name in tables().keys() - apart}
+    read["incidents"] = "SELECT * EXCLUDE (incident_id) FROM incidents WHERE NOT retired"
+    read["incident_members"] = "SELECT * EXCLUDE (incident_id) FROM incident_members"
+    with closing(Store.open(root)) as store:
+        return {name: store.rows(f"{sql} ORDER BY ALL") for name, sql in read.items()}
+
+
+@pytest.mark.parametrize("seed", [2, 5, *[pytest.param(n, marks=pytest.mark.slow)
+                                          for n in range(6, 60)]])  # fmt: skip
+def test_files_in_any_order_and_split_give_the_store_that_is_derived_from_nothing(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = _pieces(seed)
+    by_row = []
+
+    def asked(context: Context, *known: str, **more: Any) -> bool:
+        by_row.append(of_rows(context, *known, **more))
+        return by_row[-1]
+
+    of_rows = Context.by_row
+    monkeypatch.setattr(Context, "by_row", asked)
+    _published(tmp_path / "pieces", pieces)
+    assert any(by_row) or not any("jobs" in piece for piece in pieces[1:])
+    monkeypatch.setattr(Context, "by_row", lambda *_, **__: False)
+    partly = _content(tmp_path / "pieces")
+    with writer(tmp_path / "pieces") as building:
+        building.connection.execute("UPDATE stage_runs SET fingerprint = 'older'")
+        building.publish()
+    assert partly == _content(tmp_path / "pieces")
+    order = random.Random(seed)
+    order.shuffle(pieces)
+    whole = {
+        table: pd.concat([piece[table] for piece in pieces if table in piece])
+        for table in {name for piece in pieces for name in piece}
+    }
+    _published(tmp_path / "whole", [whole])
+    assert partly == _content(tmp_path / "whole")
 
 
 def test_a_line_about_a_process_beside_a_check_that_names_a_job(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,14 @@ from data.publish import writer
 from data.queries import efficiency
 from data.queries.efficiency import LedgerMissingError
 from data.store import Store
-from data.synthetic import DemoSpec, DemoTruth
+from data.synthetic import DemoSpec
 from data.tables import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from data.synthetic import DemoTruth
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -449,11 +453,10 @@ def test_a_run_that_shrinks_to_one_node_and_waits_still_counts_whole(tmp_path: P
     assert run_answer.measured(store, "1").ettr.value == pytest.approx(run["ettr"])
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, DemoTruth]:
-    root = tmp_path_factory.mktemp("ledger") / "store"
-    built = actions.build_demo(root, DemoSpec.of(n_jobs=8_000, n_nodes=64, seed=3))
-    return Store.open(root), built.truth
+@pytest.fixture
+def demo(demo_store: Path, demo_truth: DemoTruth) -> Iterator[tuple[Store, DemoTruth]]:
+    with closing(Store.open(demo_store)) as store:
+        yield store, demo_truth
 
 
 def test_what_scheduler_and_node_events_fix_is_the_demos_truth(

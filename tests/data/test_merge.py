@@ -149,6 +149,11 @@ OTHERS: dict[str, list[Row]] = {
         {"cluster": "a", "node": "n1", "first_seen_at": at(first), "last_seen_at": at(last)}
         for first in (0, 5) for last in (6, 7)
     ],
+    "node_inventory": [
+        {"cluster": "a", "node": node, "observed_at": at(when), "source": source, "gpus": gpus}
+        for node in ("n1", "n2") for when in (0, 1) for source in ("sinfo", "scontrol-nodes")
+        for gpus in (8, None)
+    ],
     "node_facts": [
         {"cluster": "a", "node": "n1", "gpu": gpu, "key": "driver", "from_at": at(0), "to_at": end}
         for gpu in (None, "0") for end in (None, at(1))

@@ -72,7 +72,10 @@ def test_a_folder_may_have_any_name_and_a_snapshot_is_one_file(tmp_path: Path) -
         building.publish()
     assert ids(root) == ["1", "2"]
     written = {path.name for path in root.iterdir() if "state" not in path.name}
-    assert written == {"warehouse-1.duckdb", "warehouse-2.duckdb", "CURRENT", "writer.lock"}
+    assert written == {
+        *("warehouse-1.duckdb", "warehouse-1.json", "warehouse-2.duckdb"),
+        *("CURRENT", "writer.lock"),
+    }
 
 
 def failing(building: StoreWriter) -> None:
@@ -113,12 +116,13 @@ def test_a_fresh_writer_starts_from_nothing_but_counts_on(tmp_path: Path) -> Non
     assert current.snapshot == 2
 
 
-def test_the_published_snapshot_and_the_one_before_stay(tmp_path: Path) -> None:
-    for number in range(4):
+def test_as_many_snapshots_stay_before_the_published_one_as_the_site_says(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text("[retention]\nkeep_snapshots = 2\n")
+    for number in range(5):
         publish(tmp_path, str(number))
     assert sorted(path.name for path in tmp_path.glob("warehouse-*")) == [
-        "warehouse-3.duckdb",
-        "warehouse-4.duckdb",
+        *("warehouse-3.duckdb", "warehouse-3.json", "warehouse-4.duckdb", "warehouse-4.json"),
+        "warehouse-5.duckdb",
     ]
 
 

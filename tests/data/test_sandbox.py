@@ -36,6 +36,18 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.parametrize("at", [5_000, 12_300])
+def test_a_damaged_snapshot_is_told_with_the_way_back(
+    snapshot: Path, tmp_path: Path, at: int
+) -> None:
+    damaged = bytearray(snapshot.read_bytes())
+    damaged[at] ^= 1
+    (tmp_path / "warehouse-1.duckdb").write_bytes(damaged)
+    told = r"^warehouse-1\.duckdb: is damaged \(Corrupt.*\): restore it from a backup$"
+    with pytest.raises(QueryError, match=told):
+        run_query(tmp_path / "warehouse-1.duckdb", "SELECT max(job), max(start_at) FROM jobs")
+
+
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
     """A file that no query may read."""

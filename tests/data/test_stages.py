@@ -102,7 +102,13 @@ def ran(
         building.merge({table: frame(table, found) for table, found in (rows or {}).items()})
         context = stages.Context(root, load_site(root), read_said(root))
         return set(
-            stages.derive(building.connection, context, building.changed, on_demand=on_demand)
+            stages.derive(
+                building.connection,
+                context,
+                building.changed,
+                on_demand=on_demand,
+                touched=building.touched.tables,
+            )
         )
 
 
@@ -183,12 +189,29 @@ def test_a_publish_with_nothing_changed_runs_no_stage(root: Path) -> None:
 def test_new_events_run_what_rests_on_them_and_not_what_does_not(root: Path) -> None:
     events = {"health_events": [event(5)]}
     assert ran(root, events) == {
-        "severities", "nodes", "clusters", "failures", "incidents", "coverage",
+        "severities", "nodes", "clusters", "node_sizes", "failures", "incidents", "coverage",
     }  # fmt: skip
 
 
 def test_new_steps_run_the_attempts_of_training_and_coverage(root: Path) -> None:
     assert ran(root, {"training_metrics": [trained(5)]}) == {"training_attempts", "coverage"}
+
+
+def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root: Path) -> None:
+    of_others = {"log_attempts", "log_verdicts", "training_attempts"}
+    assert ran(root, {"jobs": [job(7)]}) == {
+        "ordinals", "node_sizes", "nodes", "clusters", "failures", "incidents", "coverage",
+    }  # fmt: skip
+    later = job(2, "FAILED", end_at=END + 8 * HOUR)
+    assert ran(root, {"jobs": [later]}) >= of_others
+
+
+def test_more_rows_than_are_kept_count_as_the_whole_table(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("data.publish.merge.KEPT_ROWS", 1)
+    assert ran(root, {"jobs": [job(7)]}).isdisjoint({"log_attempts", "log_verdicts"})
+    assert ran(root, {"jobs": [job(7), job(8)]}) >= {"log_attempts", "log_verdicts"}
 
 
 def test_an_annotation_reruns_verdicts_and_incidents(root: Path) -> None:
@@ -203,7 +226,7 @@ def test_a_change_of_site_toml_reruns_what_rests_on_that_section(root: Path) -> 
     (root / "site.toml").write_text("[attribution]\nbefore_minutes = 60\n", encoding="utf-8")
     assert ran(root) == {"failures", "incidents"}
     (root / "site.toml").write_text("[cluster.a]\ngpus_per_node = 4\n", encoding="utf-8")
-    assert ran(root) == {"clusters"}
+    assert ran(root) == {"clusters", "node_sizes"}
     (root / "site.toml").write_text("[runs]\nnames = 'apart'\n", encoding="utf-8")
     assert ran(root) == set()
     assert ran(root, on_demand=True) == {
@@ -278,10 +301,21 @@ def publishes(root: Path, parts: Iterable[dict[str, list[Row]]]) -> None:
     publish(root, {}, ledger=True)
 
 
+def together(pieces: Iterable[dict[str, list[Row]]]) -> dict[str, list[Row]]:
+    """The rows of several pieces, by table."""
+    found: dict[str, list[Row]] = {}
+    for piece in pieces:
+        for table, rows in piece.items():
+            found.setdefault(table, []).extend(rows)
+    return found
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_publishes_bit_by_bit_give_the_store_of_one_from_scratch(tmp_path: Path, seed: int) -> None:
     pieces = [{table: [row]} for table, rows in records().items() for row in rows]
     random.Random(seed).shuffle(pieces)
+    at_once = 1 if seed else 3
     publishes(tmp_path / "one", [records()])
-    publishes(tmp_path / "many", pieces)
+    publishes(tmp_path / "many", [together(pieces[n : n + at_once])
+                                  for n in range(0, len(pieces), at_once)])  # fmt: skip
     assert content(tmp_path / "many") == content(tmp_path / "one")

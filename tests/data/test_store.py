@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -128,6 +129,14 @@ def test_a_parameter_is_not_taken_for_one_whose_name_begins_so(root: Path) -> No
     assert store.rows("SELECT $first + $first_day", given) == [(3,)]
     assert store.rows("SELECT $first_day||$day||$first", given) == [("231",)]
     store.close()
+
+
+def test_a_long_query_draws_no_progress_on_standard_output(root: Path) -> None:
+    asked = "SELECT current_setting('enable_progress_bar')"
+    with closing(Store.open(root)) as store:
+        assert store.rows(asked) == [(False,)]
+    with writer(root) as building:
+        assert building.connection.execute(asked).fetchall() == [(False,)]
 
 
 def test_a_published_snapshot_cannot_be_written(root: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_a_run_is_typed_opened_and_left_again(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/ettr?period=all&"))

@@ -63,6 +63,7 @@ def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
     assert asked == [saved.as_uri()]
 
 
+@pytest.mark.slow
 def test_an_incident_is_reported_without_names(page: Page) -> None:
     page.get_by_role("radio", name="Incident", exact=True).click()
     page.get_by_role("textbox", name="Incident").fill("largest")

@@ -67,16 +67,26 @@ def test_a_query_is_written_run_drawn_and_downloaded(link: str, browser: Browser
     assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
 
 
-def test_a_mistake_is_underlined_until_it_is_mended(link: str, browser: BrowserContext) -> None:
+def test_a_mistake_is_underlined_until_it_is_mended_and_names_go_where_the_cursor_is(
+    link: str, browser: BrowserContext
+) -> None:
     page = browser.new_page()
     page.goto(link)
+    editor = page.get_by_label("SQL query")
     _write(page, "SELECT job_id,\n  colour\nFROM jobs")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("(line 2, column 3, at: colour)")
     expect(page.locator(".wrong")).to_have_text("colour")
-    page.get_by_label("SQL query").press("End")
-    page.get_by_label("SQL query").type(" ")
+    editor.press("End")
+    editor.type(" ")
     expect(page.locator(".wrong")).to_have_count(0)
+
+    _write(page, "SELECT  FROM failures")
+    editor.press("Home")
+    for _ in range(len("SELECT ")):
+        editor.press("ArrowRight")
+    page.get_by_role("button", name="failed_at", exact=True).click()
+    expect(editor).to_have_value("SELECT failed_at FROM failures")
 
 
 @pytest.mark.slow
@@ -126,15 +136,3 @@ def test_a_query_is_saved_and_taken_back_out(link: str, browser: BrowserContext)
     other.get_by_role("tab", name="Saved").click()
     other.get_by_role("button", name="By state").click()
     expect(other.get_by_label("SQL query")).to_have_value(QUERY)
-
-
-def test_names_are_put_where_the_cursor_is(link: str, browser: BrowserContext) -> None:
-    page = browser.new_page()
-    page.goto(link)
-    editor = page.get_by_label("SQL query")
-    _write(page, "SELECT  FROM failures")
-    editor.press("Home")
-    for _ in range(len("SELECT ")):
-        editor.press("ArrowRight")
-    page.get_by_role("button", name="failed_at", exact=True).click()
-    expect(editor).to_have_value("SELECT failed_at FROM failures")

@@ -1,4 +1,4 @@
-"""The first cause of a job's failure in its log, by rules."""
+"""The first cause of a job's failure in its log: by rules, with a model's second opinion."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from analytics.failures.log_classifier.device_memory import doubt_of_full
 from analytics.failures.log_classifier.first_cause import LEAST_CONFIDENCE, Finding, first_cause
 from analytics.failures.log_classifier.lines import cleaned
 from analytics.failures.log_classifier.rules import rules_version
+from analytics.failures.log_classifier.second_opinion import (
+    domain_chances,
+    telling_line,
+    weighed,
+)
 from analytics.failures.log_classifier.signals import Signal, signals
 from analytics.failures.taxonomy import taxonomy
 
@@ -21,6 +26,8 @@ _MOST_EVIDENCE, _MOST_ALTERNATIVES, _SHOWN = 5, 4, 500
 _MESSAGE_LINES = 4
 _DOUBTED = 0.5
 _MOSTLY_CHANCE = 0.5
+_NO_FINER = {"user": "runtime_error", "system_software": "software", "hardware": "hardware"}
+"""Causes that say no more than the domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,8 @@ class LogVerdict:
     confidence: float
     """In [0, 1]; 0 where the cause is unknown."""
     method: str
-    """``log_rule``, ``log_model`` where a site's classifier said it; ``none`` where the cause is
-    unknown."""
+    """``log_rule``, ``log_model`` where a trained classifier said it (the shipped model of
+    domains, or a site's own); ``none`` where the cause is unknown."""
     evidence: tuple[LogLine, ...] = ()
     """The line of the first cause, then lines that agree with it or follow from it."""
     alternatives: tuple[Alternative, ...] = ()
@@ -75,8 +82,10 @@ def classify_log(
 ) -> LogVerdict:
     """First cause of the failure that a job's log shows.
 
-    The line of the strongest initiating kind that came first, never one that another failure
-    brought about while something stands behind it.
+    By the rules the line of the strongest initiating kind that came first, never one that another
+    failure brought about while something stands behind it. Where lines speak for several domains
+    and the cause explains none of the others, or where no line speaks for any, a model trained on
+    the words of whole logs weighs in (`second_opinion`).
 
     Parameters
     ----------
@@ -118,14 +127,31 @@ def classify_log(
     >>> verdict.cause, verdict.domain, verdict.evidence[0].line, verdict.symptom
     ('gpu_memory', 'hardware', 3, 'nccl_timeout')
     """
+    seen = signals(lines, starts)
     found = [
         replace(one, meaning=replace(one.meaning, confidence=one.meaning.confidence * ratio))
-        for one in signals(lines, starts)
+        for one in seen
         if (ratio := (ratios or {}).get(one.known_by, 1.0)) >= _MOSTLY_CHANCE
     ]
     finding = first_cause(found)
-    if finding is None:
-        return _UNKNOWN
+    verdict = _UNKNOWN if finding is None else _by_rules(finding, lines, found)
+    explains = finding is not None and finding.behind is not None
+    spoken_for = {
+        taxonomy().domain_of(one.cause) for one in found if one.role not in ("teardown", "mended")
+    } - {"unknown"}
+    if verdict.cause != "unknown" and (explains or spoken_for <= {verdict.domain}):
+        return verdict
+    chance = {one.index for one in seen} - {one.index for one in found}
+    counted = [line for index, line in enumerate(lines) if index not in chance]
+    chances = weighed(verdict.domain, verdict.confidence, domain_chances(counted), spoken_for)
+    domain = max(chances, key=chances.__getitem__)
+    if domain == verdict.domain:
+        return verdict
+    return _overruled(verdict, domain, chances[domain], found, lines)
+
+
+def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -> LogVerdict:
+    """What the rules say."""
     alternatives = _alternatives(finding, found)
     if finding.signal.cause == "cuda_oom":
         finding, alternatives = _doubted(finding, alternatives, lines, found)
@@ -143,6 +169,49 @@ def classify_log(
             for one in alternatives[:_MOST_ALTERNATIVES]
         ),
         symptom=_symptom((finding.behind or finding.signal).cause),
+    )
+
+
+def _overruled(
+    verdict: LogVerdict,
+    domain: str,
+    chance: float,
+    found: Sequence[Signal],
+    lines: Sequence[str],
+) -> LogVerdict:
+    """A verdict of another domain than the rules': of its signals the strongest, else no finer."""
+    others = verdict.alternatives
+    if verdict.cause != "unknown":
+        reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
+        others = (Alternative(verdict.cause, verdict.confidence, reason), *others)
+    own = [
+        one
+        for one in found
+        if one.role not in ("teardown", "mended") and taxonomy().domain_of(one.cause) == domain
+    ]
+    if own:
+        signal = max(own, key=lambda one: (one.meaning.confidence, one.index))
+        cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
+    elif domain == "unknown":
+        return replace(_UNKNOWN, alternatives=others[:_MOST_ALTERNATIVES])
+    else:
+        number = telling_line(lines, domain)
+        cause, line = _NO_FINER[domain], LogLine(number, lines[number - 1].strip()[:_SHOWN])
+    if cause == "unknown":
+        return replace(_UNKNOWN, alternatives=others[:_MOST_ALTERNATIVES])
+    confidence = round(min(chance, 0.99), 3)
+    return LogVerdict(
+        cause=cause,
+        domain=domain,
+        confidence=confidence,
+        method="log_model",
+        evidence=(line,),
+        alternatives=tuple(
+            replace(one, confidence=round(min(one.confidence, confidence), 3))
+            for one in others[:_MOST_ALTERNATIVES]
+            if one.cause != cause
+        ),
+        symptom=_symptom(cause),
     )
 
 

@@ -156,10 +156,10 @@ def _url_words() -> frozenset[str]:
 
 @cache
 def rules_version() -> str:
-    """Hash of the rules and of the code that applies them."""
+    """Hash of the rules, of the model beside them and of the code that applies them."""
     folder = resources.files(_PACKAGE)
     files = sorted(
-        (entry for entry in folder.iterdir() if entry.name.endswith((".toml", ".py"))),
+        (entry for entry in folder.iterdir() if entry.name.endswith((".toml", ".json", ".py"))),
         key=lambda entry: entry.name,
     )
     return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()[:16]

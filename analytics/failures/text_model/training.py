@@ -85,6 +85,7 @@ def train(
     columns: Sequence[str],
     in_time_order: bool = False,
     conf_level: float = 0.90,
+    most_terms: int = MOST_TERMS,
 ) -> Training:
     """Classifier of rows of texts, calibrated, that abstains where it does not know.
 
@@ -109,6 +110,8 @@ def train(
         Whether rows go from the oldest to the newest: then calibration looks forward only.
     conf_level : float
         Of the intervals of the cross-validation.
+    most_terms : int
+        Terms of a block that are kept at most: fewer make a smaller document.
 
     Returns
     -------
@@ -148,7 +151,9 @@ def train(
     place = {name: index for index, name in enumerate(names)}
     targets = np.array([place[label] for label in spelled], dtype=np.int64)
     terms = distinct_terms(rows)
-    scores, truth = held_out(terms, targets, names, in_time_order=in_time_order)
+    scores, truth = held_out(
+        terms, targets, names, in_time_order=in_time_order, most_terms=most_terms
+    )
     temperature = temperature_of(scores, truth)
     counts = np.bincount(targets, minlength=len(names))
     chosen, confidence = decisions(probabilities(scores, temperature), counts.tolist())
@@ -156,7 +161,7 @@ def train(
     claimed = claims(scores, chosen)
     threshold = threshold_of(confidence[claimed], right[claimed], TARGET_ACCURACY)
     covered = claimed & (confidence >= (np.inf if threshold is None else threshold))
-    fitted = fit(terms, targets, names)
+    fitted = fit(terms, targets, names, most_terms)
     model = TextModel(
         columns=tuple(columns),
         labels=names,
@@ -218,7 +223,12 @@ def training_sha256(
 
 
 def held_out(
-    terms: Sequence[Terms], targets: Ints, names: Sequence[str], *, in_time_order: bool
+    terms: Sequence[Terms],
+    targets: Ints,
+    names: Sequence[str],
+    *,
+    in_time_order: bool,
+    most_terms: int,
 ) -> tuple[Floats, Ints]:
     """Scores of rows by models that have not seen them, and their labels.
 
@@ -228,7 +238,7 @@ def held_out(
     for learn, judge in _folds(targets, in_time_order=in_time_order):
         if len(set(targets[learn].tolist())) < 2:
             continue
-        fitted = fit([terms[row] for row in learn], targets[learn], names)
+        fitted = fit([terms[row] for row in learn], targets[learn], names, most_terms)
         part = np.full((len(judge), len(names)), -np.inf)
         features = matrix([terms[row] for row in judge], lexicon(fitted.frequencies))
         part[:, fitted.places] = np.asarray(features @ fitted.weights.T) + fitted.intercepts
@@ -304,7 +314,9 @@ def distinct_terms(rows: Sequence[Texts]) -> list[Terms]:
     return found
 
 
-def fit(terms: Sequence[Terms], targets: Ints, names: Sequence[str]) -> Fitted:
+def fit(
+    terms: Sequence[Terms], targets: Ints, names: Sequence[str], most_terms: int = MOST_TERMS
+) -> Fitted:
     """One logistic regression a label, rounded to four digits."""
     from sklearn.linear_model import LogisticRegression  # here: 1 s, and prediction needs none
 
@@ -317,7 +329,7 @@ def fit(terms: Sequence[Terms], targets: Ints, names: Sequence[str]) -> Fitted:
     distinct = [by_id[key] for key, _ in grouped]
     answers = np.array([target for _, target in grouped], dtype=np.int64)
     counts = list(grouped.values())
-    frequencies = inverse_frequencies(distinct, counts, MOST_TERMS)
+    frequencies = inverse_frequencies(distinct, counts, most_terms)
     features = matrix(distinct, lexicon(frequencies))
     places = np.unique(answers)
     weights = np.zeros((len(places), features.shape[1]))

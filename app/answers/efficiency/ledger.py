@@ -18,6 +18,7 @@ from app.answers.efficiency.ledger_parts import (
     out_of_service,
 )
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import inventory
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.terms import Term
@@ -139,7 +140,8 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     ledger = ask(measured, selection, conf_level=conf_level)
     node_hours = ask(exposure.node_hours, selection)
     of_nodes = node_time.notes(node_hours, WENT)
-    notes = (*of_nodes, *ledger.notes)
+    nodes = ask(inventory.known, Selection(selection.cluster))
+    notes = (*of_nodes, *ledger.notes, *inventory.notes(nodes))
     record_ = record(ledger) | {"node_hours": node_hours, "notes": notes}
     parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
     if not ledger.total_gpu_seconds:
@@ -147,7 +149,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
         return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
     return Answer(
         sentence(ledger),
-        headlines(ledger, selection),
+        headlines(ledger, selection, idle_rests_on=nodes.idle_rests_on),
         (
             waterfall(ledger, selection),
             by_bucket(ledger, selection),
@@ -175,7 +177,9 @@ def sentence(ledger: GoodputLedger) -> str:
     return f"{kept}; {numbers.number(lost.gpu_hours.value)} were lost to failures{bounds}."
 
 
-def headlines(ledger: GoodputLedger, selection: Selection) -> tuple[Number, ...]:
+def headlines(
+    ledger: GoodputLedger, selection: Selection, *, idle_rests_on: str = ""
+) -> tuple[Number, ...]:
     """What was kept, what was lost to what, and what was not used."""
     preempted = f"; {numbers.number(ledger.second_order_gpu_hours)} of second order"
     shown = [
@@ -188,7 +192,7 @@ def headlines(ledger: GoodputLedger, selection: Selection) -> tuple[Number, ...]
     if ledger.covers_fleet:
         shown += [
             _out_of_service(ledger, selection),
-            _of_bucket(ledger, "idle", terms.IDLE_HOURS, selection),
+            _of_bucket(ledger, "idle", terms.IDLE_HOURS, selection, more=idle_rests_on),
         ]
     else:
         shown.append(_hours(terms.HELD_HOURS, ledger.total_gpu_hours, "as recorded",

@@ -43,7 +43,7 @@ NO_CHECKS = Missing(
     "Without events every verdict rests on the scheduler and on logs alone. Kernel logs "
     "and health checks say more:",
     (
-        "journalctl -k -o short-iso-precise > kernel-$(hostname).log",
+        "journalctl _TRANSPORT=kernel -o short-iso-precise > kernel-$(hostname).log",
         "faultline ingest kernel-log kernel-*.log --cluster NAME",
         "faultline ingest gcm-health health.jsonl --cluster NAME",
     ),

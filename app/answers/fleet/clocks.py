@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.fleet.clock_offset import clock_offsets
+from app.answers.content import Table
 from app.words import numbers
+from app.words.cells import Column
+from data.filters import Selection
 from data.queries import clocks
 from data.zones import zone_of
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.fleet.clock_offset import ClockOffset
-    from data.filters import Selection
+    from app.ask import Ask
     from data.queries.clocks import Compared
     from data.store import Store
 
@@ -61,13 +64,13 @@ def _explained(
     store: Store, pair: Compared, offsets: tuple[ClockOffset, ...], zone: str
 ) -> Contradiction:
     """Which source was read in which zone, and in which it should be."""
-    assumed = clocks.read_as_utc(store, pair.cluster)
-    source, reference = (
-        assumed.get(clocks.READERS.get(name, ""), False) for name in (pair.source, pair.reference)
-    )
+    assumed, taken = clocks.read_as_utc(store, pair.cluster), clocks.taken_over(store, pair.cluster)
+    readers = [clocks.READERS.get(name, "") for name in (pair.source, pair.reference)]
+    source, reference = (assumed.get(name, False) for name in readers)
+    unstated = [assumed.get(name, False) or name in taken for name in readers]
     suspect: Suspect = "either"
-    if source != reference:
-        suspect = "source" if source else "reference"
+    if unstated[0] != unstated[1]:
+        suspect = "source" if unstated[0] else "reference"
     of_zone = [each for each in offsets if each.kind == "zone"]
     late = [(at, each.offset_s) for each in of_zone for at in each.at_s.tolist()]
     early = [(at + moved, -moved) for at, moved in late]
@@ -109,8 +112,11 @@ def correction(one: Contradiction) -> str:
     ways = [f"{_called(getattr(one.pair, name))} with --timezone {zones[name]}" for name in asked]
     if not ways:
         return "No zone explains it: mend the clock, or ingest with the right --timezone."
-    told = " or ".join(ways)
-    return f"Ingest {told} into a new store: records read in another zone would stay beside."
+    return (
+        "Take back what was read in the wrong zone (`faultline ingests`, `faultline rollback ID`), "
+        f"then ingest {' or '.join(ways)} (--file-timezone where the cluster's other sources are "
+        "in another zone)."
+    )
 
 
 def record(found: list[Contradiction]) -> list[dict[str, object]]:
@@ -135,6 +141,32 @@ def record(found: list[Contradiction]) -> list[dict[str, object]]:
         for one in found
         for each in one.offsets
     ]
+
+
+COLUMNS = (
+    Column("cluster", "Cluster"),
+    Column("source", "Source"),
+    Column("lies", "Lies", help="How far its times are off those of the reference."),
+    Column("reference", "Reference"),
+    Column("n", "Occasions", "count", help="That agree at this offset."),
+    Column("n_near", "Within 30 s", "count"),
+    Column("n_in_step", "Without it", "count", help="Occasions that agree at no offset."),
+    Column("n_by_chance", "By chance", "decimal", help="That would agree at such an offset."),
+    Column("correction", "What to do"),
+)
+
+
+def table(ask: Ask, selection: Selection) -> Table:
+    """Sources whose clock or zone contradicts that of another, and what to do."""
+    found = ask(contradictions, Selection(selection.cluster))
+    rows = [
+        (one.pair.cluster, _called(one.pair.source), _lies((each,)), _called(one.pair.reference),
+         each.n, each.n_near, each.n_in_step, each.n_by_chance, correction(one))
+        for one in found
+        for each in one.offsets
+    ]  # fmt: skip
+    empty = "No source contradicts another one in its times, as far as their records overlap."
+    return Table("clock_offsets", "Clocks", COLUMNS, rows, empty, wrapped=True)
 
 
 def _is_lived_in(zone: str | None) -> bool:

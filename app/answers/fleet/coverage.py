@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
-from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, names
-from app.ask import EVERYTHING, FEW
+from app.answers.fleet import clocks, ingests, inventory, names
+from app.answers.fleet import collected as freshness
+from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.filters import Selection
-from data.queries import fleet
+from data.queries import collected, fleet
 from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    import pandas as pd
 
     from analytics.fleet.coverage import Coverage
     from app.answers.fleet.clocks import Contradiction
+    from app.answers.fleet.ingests import Snapshots
+    from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
     from app.ask import Ask
     from data.store import Store
@@ -35,11 +39,13 @@ COLUMNS = (
     Column("last_day", "Last day", "day", help="Of the last record in the period, UTC."),
     Column("records", "Records", "count"),
     Column("days_with_records", "Days with records", "count"),
+    Column("quiet_days", "Quiet days", "count", help="Collected, and without a record."),
     Column(
         "days_without_records",
-        "Days without records",
+        "Days not known",
         "count",
-        help="Between the first and the last day.",
+        help="Between the first and the last day, without a record, and not known to have been "
+        "collected.",
     ),
 )
 
@@ -47,7 +53,8 @@ COLUMNS = (
 def held(store: Store, selection: Selection) -> Coverage:
     """Which source covers which days of the selection's clusters and period."""
     days, undated = fleet.coverage_days(store, selection), fleet.undated(store, selection)
-    return coverage(days, undated, expected=fleet.SOURCES)
+    asked = collected.collected_days(store, selection)
+    return coverage(days, undated, expected=fleet.SOURCES, collected=asked)
 
 
 def answer(ask: Ask, selection: Selection) -> Answer:
@@ -59,8 +66,10 @@ def answer(ask: Ask, selection: Selection) -> Answer:
         (chart(shown, selection), table(shown)),
         (
             *_notes(shown),
+            *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
         record=record(shown),
@@ -70,16 +79,24 @@ def answer(ask: Ask, selection: Selection) -> Answer:
 
 def sentence(shown: Coverage) -> str:
     """How many sources have records, and which have none."""
-    present = set(shown.sources["source"])
+    present = shown.with_records
     if not present:
         return "No source has a record in this selection."
-    n_sources = len(present) + len(shown.missing)
+    n_sources = len(present) + len(shown.silent) + len(shown.missing)
     text = f"{len(present)} of {numbers.counted(n_sources, 'source')} have records in this period"
+    if shown.silent:
+        text += f"; {_listed(shown.silent)} collected, without a record"
     if not shown.missing:
         return f"{text}."
-    *first, last = shown.missing
-    names = f"{', '.join(first)} and {last}" if first else last
-    return f"{text}; {names} {'have' if first else 'has'} none."
+    has = "have" if len(shown.missing) > 1 else "has"
+    return f"{text}; {_listed(shown.missing, None)} {has} none."
+
+
+def _listed(names: Sequence[str], verb: tuple[str, str] | None = ("was", "were")) -> str:
+    """Names in a row, with the verb that is theirs."""
+    *first, last = names
+    text = f"{', '.join(first)} and {last}" if first else last
+    return text if verb is None else f"{text} {verb[bool(first)]}"
 
 
 def basis(shown: Coverage, selection: Selection) -> str:
@@ -103,7 +120,7 @@ def number(shown: Coverage, selection: Selection) -> Number:
     return counted(
         terms.COVERAGE,
         len(present),
-        of=len(present) + len(shown.missing),
+        of=len(present) + len(shown.silent) + len(shown.missing),
         noun="sources",
         basis="".join(first) or "nothing in this period",
         opens=Part("Coverage by source", sources, (selection,)),
@@ -120,7 +137,7 @@ def table(shown: Coverage) -> Table:
     """Which source of which cluster covers which days."""
     rows = tuple(
         (row.cluster, row.source, row.first_at, row.last_at, row.n_rows, row.days_with_rows,
-         row.days_without_rows)
+         row.days_quiet, row.days_without_rows)
         for row in shown.sources.itertuples()
     )  # fmt: skip
     return Table("coverage", "Coverage", COLUMNS, rows, "Nothing was read.")
@@ -151,7 +168,8 @@ def _notes(shown: Coverage) -> Iterator[str]:
     if shown.n_gaps:
         yield (
             f"{numbers.counted(shown.n_gaps, 'day')} between first and last record have none of "
-            "their source: nothing says whether they were quiet or not collected."
+            "their source: nothing says whether they were quiet or not collected. `faultline "
+            "collect` would know."
         )
     for row in shown.undated.to_dict("records"):
         yield (
@@ -160,38 +178,8 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions")
+_TOLD_APART = ("names", "contradictions", "collected", "kept", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
-_NO_TIMES = "no record of the file has a time"
-INGESTS = (
-    Column("ingested_at", "Read at", "time"),
-    Column("source", "Source"),
-    Column("cluster", "Cluster"),
-    Column("path", "File"),
-    Column("rows_read", "Records", "count"),
-    Column("rows_kept", "Kept", "count"),
-    Column("rows_skipped", "Skipped", "count", help="Of no interest, e.g. steps of jobs."),
-    Column("rows_rejected", "Rejected", "count", help="Could not be read; a row opens them."),
-    Column("first_at", "First time", "time", none=_NO_TIMES),
-    Column("last_at", "Last time", "time", none=_NO_TIMES),
-    Column("skipped_by_reason", "Why skipped"),
-    Column("notices", "Notices", help="What the reader had to assume."),
-    Column("ingest_id", "Ingest"),
-    Column("sha256", "SHA-256", help="Of the file's bytes as they were given."),
-)
-REJECTED = (
-    Column("ingest_id", "Ingest"),
-    Column("path", "File"),
-    Column("line_no", "Line", "count"),
-    *columns("reason"),
-    Column("raw", "Record", help="Its first 2,000 characters."),
-)
-NOTHING_INGESTED = Missing(
-    "ingests",
-    "No file was ingested into this store.",
-    "A demo store is generated. Your own records go into a store of their own:",
-    ("faultline ingest sacct sacct.txt --store ./store",),
-)
 
 
 @dataclass(frozen=True)
@@ -209,6 +197,14 @@ class Contents:
     names: Names
     contradictions: list[Contradiction]
     """Sources whose clock or zone contradicts another's."""
+    collected: pd.DataFrame
+    """Until when each source was collected (`data.queries.collected.until`)."""
+    kept: Snapshots
+    """What one can go back to."""
+    forgotten: dict[str, datetime]
+    """Table -> the time before which its rows were removed by retention."""
+    nodes: Known
+    """What is known of nodes and their GPUs."""
 
 
 def contents(store: Store) -> Contents:
@@ -225,29 +221,46 @@ def contents(store: Store) -> Contents:
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
         contradictions=clocks.contradictions(store, Selection()),
+        collected=collected.until(store, Selection()),
+        kept=ingests.snapshots(store),
+        forgotten=fleet.forgotten(store),
+        nodes=inventory.known(store, Selection()),
     )
 
 
-def of_store(ask: Ask) -> Answer:
-    """What is in this store?"""
+def of_store(ask: Ask, now: datetime) -> Answer:
+    """What is in this store, and how old is it?"""
     shown = ask(contents)
     missing, unguarded = shown.coverage.missing, landlock_missing()
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{shown.published_at}, schema {shown.schema_version}"
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
-        blocks=(_tables(shown), table(shown.coverage), names.table(shown.names)),
+        blocks=(
+            _tables(shown),
+            table(shown.coverage),
+            *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
+            names.table(shown.names),
+            ingests.snapshots_table(shown.kept),
+        ),
         notes=(
             *(() if shown.checksum_holds else (DAMAGED,)),
+            *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *freshness.notes(shown.collected, now),
+            *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
         ),
         record={
             **{key: value for key, value in vars(shown).items() if key not in _TOLD_APART},
             "coverage": record(shown.coverage),
+            "snapshots": shown.kept.rows,
+            "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            **freshness.record(shown.collected),
+            **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
         sheet=Sheet(("table", "rows"), list(shown.tables.items())),
@@ -262,42 +275,6 @@ def _tables(shown: Contents) -> Table:
     )
 
 
-def ingests(ask: Ask) -> Table | Missing:
-    """What was read into the store, the newest first; a row opens its rejected records."""
-    rows = ask(fleet.ingests)
-    if rows.empty:
-        return NOTHING_INGESTED
-    shown = rows[[column.key for column in INGESTS]]
-    opens = Part("Rejected rows of an ingest", rejected_of, (), ("ingest_id",))
-    return Table("ingests", "Ingests", INGESTS, shown, opens=opens)
-
-
 def node_names(ask: Ask, selection: Selection) -> Table:
     """Names of nodes other than their own, and hosts that only logs name."""
     return names.table(ask(names.names, selection))
-
-
-def rejected(ask: Ask) -> Table:
-    """The first records that could not be read; its note says how often for which reason."""
-    first, total = rejected_rows(ask, limit=FEW), int(ask(fleet.ingests)["rows_rejected"].sum())
-    reasons = Counter(row[3] for row in first.values).most_common()
-    note = ", ".join(f"{reason}: {numbers.count(n)}" for reason, n in reasons)
-    return replace(
-        first,
-        note=note if len(first) == total else f"{note} (of the first {len(first):,})",
-        everything=Part(first.title, rejected_rows, total=total),
-    )
-
-
-def rejected_rows(ask: Ask, *, limit: int = EVERYTHING) -> Table:
-    """Records that could not be read, those of the newest ingest first."""
-    rows = ask(fleet.rejected_rows, None, limit=limit)
-    empty = "Every record of every ingest could be read."
-    return Table("rejected_rows", "Rejected rows", REJECTED, rows, empty)
-
-
-def rejected_of(ask: Ask, ingest_id: str, *, limit: int = EVERYTHING) -> Table:
-    """Records of one ingest that could not be read."""
-    rows = ask(fleet.rejected_rows, ingest_id, limit=limit)
-    empty = "Every record of this ingest could be read."
-    return Table("rejected", "Rejected rows of an ingest", REJECTED, rows, empty)

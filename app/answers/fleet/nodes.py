@@ -64,7 +64,7 @@ class Fleet:
 def nodes(store: Store, selection: Selection) -> Fleet:
     """Nodes of the selected clusters, at the end of the period."""
     out = fleet.out_of_service(store, selection)
-    states = fleet.states_recorded(store, selection)
+    states = fleet.states_known(store, selection)
     return Fleet(
         n_nodes=fleet.node_count(store, selection),
         n_out_of_service=len(out) if any(states.values()) else None,

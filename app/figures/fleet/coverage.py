@@ -27,16 +27,19 @@ STEPS = {1: "days", 7: "weeks", 28: "spans of 28 days", 364: "spans of 364 days"
 """Lengths of time that one mark can stand for, in days: a day of ten years has no width."""
 MAX_MARKS = 190
 BAR_WIDTH = 0.4
+PALE = 0.35
+COVERED, QUIET, GAP = "covered", "collected, no record", "no record"
+STATED = {QUIET: QUIET, GAP: GAP}
 
 
 @dataclass(frozen=True)
 class Spell:
-    """Days in a row on which a source has records, or has none."""
+    """Days in a row on which a source has records, was quiet, or has none."""
 
     row: str
     from_at: pd.Timestamp
     n_days: int
-    covered: bool
+    state: str
     says: str
 
 
@@ -53,7 +56,7 @@ def figure(
     step = next(n for n in STEPS if (last - first) / (n * DAY) <= MAX_MARKS or n == max(STEPS))
     span = pd.date_range(first, last, freq=step * DAY, inclusive="left")
     spells = [
-        *_spells(shown.days, span, step * DAY),
+        *_spells(shown, span, step * DAY),
         *_without_records(shown.missing, span, step),
     ]
     chart = template.figure(
@@ -76,10 +79,15 @@ def figure(
 
 
 def _add_spells(chart: go.Figure, spells: Sequence[Spell], mode: Mode) -> None:
-    """Filled bars where there are records, hatched ones where there are none."""
-    covered = {"color": template.PALETTES[mode].series, "line": {"width": 0}}
-    for state, marker in ((True, covered), (False, template.hatched(mode))):
-        drawn = [spell for spell in spells if spell.covered == state]
+    """Filled bars where there are records, pale ones where a source was collected and quiet,
+    hatched ones where nobody knows.
+    """
+    color = {"color": template.PALETTES[mode].series, "line": {"width": 0}}
+    markers = {COVERED: color, QUIET: color | {"opacity": PALE}, GAP: template.hatched(mode)}
+    for state, marker in markers.items():
+        drawn = [spell for spell in spells if spell.state == state]
+        if not drawn and state == QUIET:
+            continue
         chart.add_bar(
             orientation="h",
             y=[spell.row for spell in drawn],
@@ -89,36 +97,43 @@ def _add_spells(chart: go.Figure, spells: Sequence[Spell], mode: Mode) -> None:
             width=BAR_WIDTH,
             customdata=[spell.says for spell in drawn],
             hovertemplate="%{y}: %{customdata}<extra></extra>",
-            name="covered" if state else "no record",
+            name=state,
         )
 
 
-def _spells(days: pd.DataFrame, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iterator[Spell]:
-    """Covered and missing spells of every source that has a record."""
-    several = days["cluster"].nunique() > 1
-    marks = days.assign(mark=span[0] + (days["day"] - span[0]) // step * step)
+def _spells(shown: Coverage, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iterator[Spell]:
+    """Spells of every source that has a record or was collected."""
+    known = pd.concat([shown.days, shown.quiet.assign(n_rows=0)], ignore_index=True)
+    several = known["cluster"].nunique() > 1
+    marks = known.assign(mark=span[0] + (known["day"] - span[0]) // step * step)
     for (cluster, source), held in marks.groupby(["cluster", "source"], sort=True):
-        rows = held.groupby("mark")["n_rows"].sum().reindex(span, fill_value=0)
+        rows = held.groupby("mark")["n_rows"].sum().reindex(span)
         row = f"{cluster} · {source}" if several else str(source)
-        for covered, spell in groupby(
-            zip(span, rows.tolist(), strict=True), key=lambda mark: mark[1] > 0
+        for state, spell in groupby(
+            zip(span, rows.tolist(), strict=True), key=lambda mark: _state(mark[1])
         ):
             stretch = list(spell)
-            records = sum(n_rows for _, n_rows in stretch)
             n_days = len(stretch) * (step // DAY)
-            yield _spell(row, stretch[0][0], n_days, records=records if covered else None)
+            what = STATED.get(state) or numbers.counted(int(sum(n for _, n in stretch)), "record")
+            yield _spell(row, stretch[0][0], n_days, (state, what))
 
 
-def _spell(row: str, from_at: pd.Timestamp, n_days: int, *, records: int | None) -> Spell:
-    """One spell and what it says on hover; records None where there are none."""
+def _state(n_rows: float) -> str:
+    """What a mark with so many rows stands for; NaN where nothing is known of it."""
+    if n_rows > 0:
+        return COVERED
+    return QUIET if n_rows == 0 else GAP
+
+
+def _spell(row: str, from_at: pd.Timestamp, n_days: int, state: tuple[str, str]) -> Spell:
+    """One spell and what it says on hover."""
     last = from_at + (n_days - 1) * DAY
     dates = f"{from_at:%-d %b %Y} to {last:%-d %b %Y} ({numbers.counted(n_days, 'day')})"
-    what = "no record" if records is None else numbers.counted(records, "record")
-    return Spell(row, from_at, n_days, records is not None, f"{what}, {dates}")
+    return Spell(row, from_at, n_days, state[0], f"{state[1]}, {dates}")
 
 
 def _without_records(missing: Sequence[str], span: pd.DatetimeIndex, step: int) -> Iterator[Spell]:
     """One hatched row a source without any record."""
     for source in missing:
         name = f"{source} (no record)"
-        yield Spell(name, span[0], len(span) * step, False, "no record at all")
+        yield Spell(name, span[0], len(span) * step, GAP, "no record at all")

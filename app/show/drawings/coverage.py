@@ -26,18 +26,21 @@ def height(coverage: Coverage, *_: datetime) -> float:
 
 
 def draw(figure: Figure, coverage: Coverage, from_at: datetime, to_at: datetime) -> None:
-    """Filled bars where there are records, on a hatched ground."""
-    held = _held(coverage)
+    """Filled bars where there are records, pale ones where a source was collected and quiet, on a
+    hatched ground.
+    """
+    held, quiet = _held(coverage), _by_row(coverage, coverage.quiet)
     first: Any = pd.Timestamp(from_at)  # matplotlib's stubs know no times
     last: Any = pd.Timestamp(to_at)
     axes = style.axes(figure, grid="none")
-    for place, days in enumerate(held.values()):
+    for place, (row, days) in enumerate(held.items()):
         axes.barh(place, (last - first) / DAY, left=first, height=0.42, color="none",
                   edgecolor=PALETTE.unknown, linewidth=0, hatch=style.GAP)  # fmt: skip
-        spells: list[tuple[Any, Any]] = [(begin, n * DAY) for begin, n in _spells(days)]
-        axes.barh([place] * len(spells), [length for _, length in spells],
-                  left=[begin for begin, _ in spells], height=0.42,
-                  color=PALETTE.series, linewidth=0)  # fmt: skip
+        for of_state, color in ((quiet.get(row, ()), PALETTE.grid), (days, PALETTE.series)):
+            spells: list[tuple[Any, Any]] = [(begin, n * DAY) for begin, n in _spells(of_state)]
+            axes.barh([place] * len(spells), [length for _, length in spells],
+                      left=[begin for begin, _ in spells], height=0.42,
+                      color=color, linewidth=0)  # fmt: skip
     axes.set_yticks(range(len(held)), list(held))
     axes.tick_params(axis="y", length=0, labelcolor=PALETTE.text)
     axes.spines["left"].set_visible(False)
@@ -49,13 +52,20 @@ def draw(figure: Figure, coverage: Coverage, from_at: datetime, to_at: datetime)
 
 def _held(coverage: Coverage) -> dict[str, tuple[pd.Timestamp, ...]]:
     """Days with records by source, and by cluster where there are several."""
-    days = coverage.days.dropna(subset=["day"])
-    several = days["cluster"].nunique() > 1
-    held = {
-        (f"{cluster}: {source}" if several else str(source)): tuple(sorted(set(rows["day"])))
+    silent = dict.fromkeys(_by_row(coverage, coverage.quiet), ())
+    held = silent | _by_row(coverage, coverage.days.dropna(subset=["day"]))
+    return dict(sorted(held.items())) | {f"{source} (no record)": () for source in coverage.missing}
+
+
+def _by_row(coverage: Coverage, days: pd.DataFrame) -> dict[str, tuple[pd.Timestamp, ...]]:
+    """Days of each source, and of each cluster where there are several."""
+    clusters = {*coverage.days["cluster"], *coverage.quiet["cluster"]}
+    return {
+        (f"{cluster}: {source}" if len(clusters) > 1 else str(source)): tuple(
+            sorted(set(rows["day"]))
+        )
         for (cluster, source), rows in days.groupby(["cluster", "source"], sort=True)
     }
-    return held | {f"{source} (no record)": () for source in coverage.missing}
 
 
 def _ticks(axes: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:

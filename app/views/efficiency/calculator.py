@@ -8,7 +8,7 @@ import streamlit as st
 
 from analytics.efficiency.expected_ettr import EttrSettings
 from app.answers.efficiency import ettr, expected
-from app.ask.cached import ask
+from app.ask.cached import ask, kept
 from app.show import page
 from app.widgets import notice
 from app.words import escaping, numbers
@@ -34,7 +34,8 @@ def show(scope: Scope) -> None:
         usual = ettr.job_like_runs(ask, scope.selection)
         asked = _settings(usual)
         of_store = round(usual.rate_per_1000_node_days, 3) == asked.rate_per_1000_node_days
-        answer = expected.answer(
+        answer = kept(
+            expected.answer,
             asked,
             rate_per_1000_node_days=ettr.failure_rate(ask, scope.selection) if of_store else None,
         )

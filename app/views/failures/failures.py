@@ -5,7 +5,7 @@ import streamlit as st
 from app.answers.efficiency import ledger
 from app.answers.failures import summary, trust, verdicts
 from app.ask import FEW
-from app.ask.cached import ask
+from app.ask.cached import ask, kept
 from app.show import page
 from app.widgets import filter_bar, page_head
 from app.words import domains, terms
@@ -32,7 +32,7 @@ chosen = st.pills(
 )
 shown = [domain for domain in domains.TITLES if domain in chosen]
 by_cause = summary.causes(counts, scope.selection, shown, cost=cost)
-page.blocks([summary.by_week(counts, scope.selection, shown)], scope)
+page.blocks([kept(summary.by_week, counts, scope.selection, shown)], scope)
 if not counts.n_ended:
     page.blocks((*by_cause, summary.NO_JOBS), scope)
     st.stop()

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
 
 WHAT = (
-    "Logins, failed ones too, ingests, uploads, queries, exports, reports, backups, and all that "
-    "people said, took back or deleted. Texts inside queries are left out. The filters of the "
-    "sidebar do not apply."
+    "Logins, failed ones too, ingests, collecting, uploads, queries, exports, reports, backups, "
+    "and all that people said, took back or deleted. Texts inside queries are left out. The "
+    "filters of the sidebar do not apply."
 )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 READS = ("jobs", "job_nodes", "health_events", "health_events.severity", "node_events",
          "node_names", "log_verdicts", "annotations")  # fmt: skip
 WRITES = ("failures", "check_calibration")
+CARRIES = ("failures",)
 INPUTS = ("site.attribution", "site.taxonomy", "analytics.failures", "data.definitions")
 NEEDS = ("jobs",)
 

@@ -47,11 +47,14 @@ CREATE OR REPLACE TEMP TABLE held AS
 WITH span AS (SELECT DISTINCT cluster, from_us, to_us FROM reach)
 SELECT cluster, from_us, to_us, node,
   least(to_us - from_us, sum(greatest(0, least(coalesce(epoch_us(end_at), to_us), to_us)
-    - greatest(epoch_us(start_at), from_us)))) / $day AS node_days
+    - greatest(epoch_us(start_at), from_us)))) AS held_us, held_us / $day AS node_days
 FROM job_nodes JOIN span USING (cluster) WHERE start_at IS NOT NULL
 GROUP BY cluster, from_us, to_us, node
 """
-"""Node-days that attempts held; jobs that share a node hold it at most all the time."""
+"""Node-days that attempts held; jobs that share a node hold it at most all the time.
+
+Microseconds are added up, not days, so that the sum is the same in whatever order rows stand.
+"""
 _BACKGROUND = f"""
 CREATE OR REPLACE TEMP TABLE background AS
 WITH apart AS (
@@ -88,7 +91,8 @@ hit AS (
       AS n_failed_node_days
   FROM near GROUP BY ALL),
 exposed AS (
-  SELECT cluster, from_us, to_us, sum(node_days) AS background_node_days FROM held GROUP BY ALL),
+  SELECT cluster, from_us, to_us, sum(held_us) / $day AS background_node_days
+  FROM held GROUP BY ALL),
 apart AS (
   SELECT cluster, signal, severity, CAST(sum(n_hits) AS BIGINT) AS n_background_hits
   FROM background GROUP BY ALL)

@@ -26,7 +26,12 @@ EVIDENCE_KEPT = 12
 
 
 def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
-    """Fills `failures` and `check_calibration`."""
+    """Fills `failures` and `check_calibration`.
+
+    Where only some jobs, events and outages came or went, a verdict stays that rests on no other
+    than the attempt's own records: near observations weigh by all of them, so that an attempt
+    which has any, or had, gets its verdict anew.
+    """
     site, near = context.site, set[str]()
     if context.filled & {"health_events", "node_events"}:
         attribution = site.attribution
@@ -34,9 +39,15 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
     if near:
         window = attribution.before_minutes + attribution.after_minutes
         calibrate(connection, max(int(window * 60e6), 1))
-    if connection.execute(f"SELECT 1 FROM jobs WHERE {FAILED} LIMIT 1").fetchone() is None:
-        return
-    connection.execute(
+    due, of_due = "true", "true"
+    if context.by_row(*_BY_ROW, besides=("health_events.severity",)):
+        _find_due(connection, touched="jobs" in (context.changed or ()), near=bool(near))
+        due = "(cluster, attempt_key) IN (SELECT cluster, attempt_key FROM due)"
+        of_due = "jobs.rowid IN (SELECT attempt FROM due)"
+        connection.execute(f"DELETE FROM failures WHERE {due}")
+    else:
+        connection.execute("DELETE FROM failures")
+    ((n_failed,),) = connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE failed AS
             SELECT jobs.rowid AS attempt, jobs.cluster, attempt_key, job_id, job_id_raw,
               array_job_id, state, end_at,
@@ -51,13 +62,53 @@ def attribute_failures(connection: duckdb.DuckDBPyConnection, context: Context) 
             FROM jobs
             LEFT JOIN node_names lost ON lost.cluster = jobs.cluster AND lost.written = failed_node
             LEFT JOIN node_names alone ON alone.cluster = jobs.cluster AND alone.written = node_list
-            WHERE {FAILED}"""
-    )
+            WHERE {of_due} AND {FAILED}"""
+    ).fetchall()
+    if n_failed == 0:
+        return
     table = weights(site.attribution.table, site.causes)
     kinds = near | {"scheduler"} | ({"job_log"} if "log_verdicts" in context.filled else set())
     _weigh(connection, _evidence(connection, table, kinds), table)
     if "annotations" in context.filled:
-        _decide(connection, site)
+        _decide(connection, site, due)
+
+
+_BY_ROW = ("jobs", "job_nodes", "health_events", "node_events")
+"""Tables of which few rows that came or went leave most verdicts as they are."""
+
+
+def _find_due(connection: duckdb.DuckDBPyConnection, *, touched: bool, near: bool) -> None:
+    """Temporary table due: attempts that came or went, or have or had an observation near them.
+
+    Columns cluster, attempt_key and attempt (rowid of jobs; NULL of one that went). Of the evidence
+    that is kept with a verdict observations are a part: a scheduler and a log say one thing each.
+    """
+    found = [_HAD_NEAR.format(near="ANTI JOIN near USING (cluster, attempt_key)" if near else "")]
+    found += [_TOUCHED] if touched else []
+    found += ["SELECT cluster, attempt_key, job FROM near"] if near else []
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE due (cluster VARCHAR, attempt_key VARCHAR, attempt BIGINT)"
+    )
+    for rows in found:
+        connection.execute(f"INSERT INTO due {rows}")
+
+
+_HAD_NEAR = """
+SELECT cluster, attempt_key, jobs.rowid FROM (
+  FROM failures {near} WHERE contains(evidence, '"kind":"health_event"')
+    OR contains(evidence, '"kind":"node_event"')) JOIN jobs USING (cluster, attempt_key)
+"""
+_TOUCHED = """
+WITH came AS (
+  SELECT cluster, attempt_key, jobs.rowid AS attempt FROM jobs
+  SEMI JOIN touched_jobs USING (cluster, attempt_key, submit_at)
+  UNION ALL
+  SELECT cluster, attempt_key, rowid FROM jobs WHERE submit_at IS NULL
+    AND (cluster, attempt_key) IN (SELECT cluster, attempt_key FROM touched_jobs))
+FROM came UNION ALL
+SELECT cluster, attempt_key, NULL FROM touched_jobs
+"""
+"""By the time of submission DuckDB finds the rows of jobs without looking through all of them."""
 
 
 def find_nearby(
@@ -69,8 +120,8 @@ def find_nearby(
 
     Each observation is put into the buckets of time that its window touches (a bucket is as long
     as the window, so two at most); ends and observations are joined by node and bucket, then
-    compared to the microsecond. Columns job (rowid of jobs), state, cluster, node, kind
-    (health_event or node_event), id (rowid there), signal, severity, at_us, offset_us. All
+    compared to the microsecond. Columns job (rowid of jobs), state, cluster, attempt_key, node,
+    kind (health_event or node_event), id (rowid there), signal, severity, at_us, offset_us. All
     observations stand in the temporary table `observation`.
     """
     before, after = (int(minutes * 60e6) for minutes in (before_minutes, after_minutes))
@@ -89,7 +140,7 @@ def find_nearby(
                 AND epoch_us(end_at) // {width} = bucket
               WHERE end_at IS NOT NULL
                 AND at_us - epoch_us(end_at) BETWEEN {-before} AND {after})
-            SELECT jobs.rowid AS job, state, hit.* EXCLUDE (attempt_key)
+            SELECT jobs.rowid AS job, state, hit.*
             FROM hit JOIN jobs USING (cluster, attempt_key)"""
     )
     return {kind for (kind,) in connection.execute("SELECT DISTINCT kind FROM near").fetchall()}
@@ -285,17 +336,17 @@ def _write(connection: duckdb.DuckDBPyConnection, weighed: Verdicts) -> None:
     )
 
 
-def _decide(connection: duckdb.DuckDBPyConnection, site: Site) -> None:
-    """Lays what people decided over the verdicts, which stay beside it."""
+def _decide(connection: duckdb.DuckDBPyConnection, site: Site, due: str) -> None:
+    """Lays what people decided over the verdicts of attempts due, which stay beside it."""
     causes = site.causes.causes
     connection.execute(
-        """UPDATE failures SET derived_cause = cause, derived_domain = failures.domain,
+        f"""UPDATE failures SET derived_cause = cause, derived_domain = failures.domain,
              derived_confidence = confidence, derived_method = method, cause = said.value,
              domain = said.domain, method = 'human', confidence = 1.0
            FROM (SELECT target, value, domain FROM annotations JOIN (
                    SELECT unnest($causes) AS cause, unnest($domains) AS domain) ON value = cause
                  WHERE field = 'cause') said
-           WHERE said.target = 'attempt:' || cluster || '/' || attempt_key""",
+           WHERE said.target = 'attempt:' || cluster || '/' || attempt_key AND {due}""",
         {"causes": list(causes), "domains": [cause.domain for cause in causes.values()]},
     )
 

@@ -14,14 +14,22 @@ if TYPE_CHECKING:
     from data.stages import Context
 
 READS = (
-    *("jobs", "jobs.run_id", "run_links", "job_nodes", "clusters", "nodes", "node_events"),
+    *("jobs", "jobs.run_id", "jobs.node_gpus", "run_links", "job_nodes", "clusters", "nodes"),
+    *("node_events", "node_inventory"),
     *("failures", "incidents", "incident_members", "training_metrics"),
     *("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces"),
     *("straggler_traces.cluster", "straggler_traces.run_id"),
 )
 WRITES = ("gpu_time", "job_runs")
 INPUTS = (
-    *("decided", "site.runs", "analytics.efficiency", "data.definitions", "data.interrupted"),
+    *(
+        "decided",
+        "site.runs",
+        "site.clusters",
+        "analytics.efficiency",
+        "data.definitions",
+        "data.interrupted",
+    ),
     "data.said",
 )
 ON_DEMAND = True
@@ -36,9 +44,18 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, ob
     context.progress("dividing running time")
     held = attempt_rows(connection, context.site.runs, context.said)
     context.progress("sweeping the fleet")
-    rest, excess = fleet_rows(connection)
+    rest, excess = fleet_rows(connection, _stated(context))
     context.progress("writing the ledger")
     write_ledger(connection, held, rest)
     context.progress("writing the runs")
     write_runs(connection, held)
     return held.notes | {"excess_gpu_seconds": excess}
+
+
+def _stated(context: Context) -> dict[str, int]:
+    """GPUs of a node of each cluster for which site.toml says it."""
+    return {
+        name: cluster.gpus_per_node
+        for name, cluster in context.site.clusters.items()
+        if cluster.gpus_per_node is not None
+    }

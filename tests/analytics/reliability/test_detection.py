@@ -8,6 +8,7 @@ import pytest
 from analytics.reliability.detection import (
     FOREVER,
     JOBS,
+    SourceDays,
     can_show,
     not_collected,
     seen_rate,
@@ -66,6 +67,7 @@ def test_a_source_shows_its_own_cluster_alone_and_jobs_show_nothing() -> None:
         "cluster": np.array(["a"] * 31 + ["b"], dtype=object),
         "source": np.array(["node_events"] * 30 + [JOBS] * 2, dtype=object),
         "day": days_of(*days, 0),
+        "collected": np.zeros(32, bool),
     }
     shows = can_show(sources_collected(evidence))
     assert with_detection(rows, shows)["seen"].tolist() == [True, False, False]
@@ -124,3 +126,55 @@ def test_the_interval_covers_the_true_rate_whatever_was_never_collected() -> Non
         rate = found.estimate.rate
         covered += rate.lower <= 0.0065 <= rate.upper
     assert covered / n_stores >= 0.88
+
+
+def collected(recorded: list[int], asked: list[int], source: str = "node_events") -> SourceDays:
+    """A source with records on some days, collected on others, beside jobs of days 0 to 99."""
+    n_rows = len(recorded) + len(asked)
+    evidence = {
+        "cluster": np.array(["a"] * (n_rows + 100), dtype=object),
+        "source": np.array([source] * n_rows + [JOBS] * 100, dtype=object),
+        "day": days_of(*recorded, *asked, *range(100)),
+        "collected": np.array([False] * len(recorded) + [True] * len(asked) + [False] * 100),
+    }
+    return next(each for each in sources_collected(evidence) if each.source == source)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "gaps"),
+    [
+        # asked all along, and hardly ever a record: quiet, not missing
+        ([50], list(range(100)), ((100, FOREVER),)),
+        # asked from day 40 on, not on day 60: a day that chance would explain is a gap, too
+        ([], [*range(40, 60), *range(61, 100)], ((-FOREVER, 39), (60, 60), (100, FOREVER))),
+        # a record read by hand where nothing was asked
+        ([60], [*range(40, 60), *range(61, 100)], ((-FOREVER, 39), (100, FOREVER))),
+        # before the first day that was asked for, chance decides: every third day, then nothing
+        ([*range(0, 30, 3)], list(range(80, 100)), ((28, 79), (100, FOREVER))),
+    ],
+    ids=("quiet", "one day missing", "read by hand", "before"),
+)
+def test_what_is_known_to_be_collected_decides_from_its_first_day_on(
+    recorded: list[int], asked: list[int], gaps: tuple[tuple[int, int], ...]
+) -> None:
+    begin = int(FIRST.astype(int))
+    found = collected(recorded, asked).gaps
+    assert (
+        tuple(tuple(day if abs(day) == FOREVER else day - begin for day in gap) for gap in found)
+        == gaps
+    )
+
+
+def test_jobs_that_were_asked_for_are_missing_on_no_quiet_day() -> None:
+    evidence = {
+        "cluster": np.array(["a"] * 60, dtype=object),
+        "source": np.array([JOBS] * 60, dtype=object),
+        "day": days_of(*range(20), *range(40)),
+        "collected": np.array([False] * 20 + [True] * 40),
+    }
+    (jobs,) = sources_collected(evidence)
+    assert jobs.n_missing(None, None) == 0
+    without = {name: values[:21] for name, values in evidence.items()}
+    without["day"] = days_of(*range(20), 39)
+    (jobs,) = sources_collected(without)
+    assert jobs.n_missing(None, None) == 19

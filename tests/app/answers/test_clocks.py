@@ -49,7 +49,9 @@ def store_of(
 ) -> Store:
     root = folder / "store"
     for source, path, zone in (("sacct", sacct, sacct_zone), ("kernel-log", kernel, kernel_zone)):
-        ingest_files(root, source, [str(path)], Options(cluster="a", timezone=zone))
+        alone = source == "kernel-log" and zone is not None
+        options = Options(cluster="a", timezone=zone, own_zone=alone)
+        ingest_files(root, source, [str(path)], options)
     return Store.open(root)
 
 
@@ -69,7 +71,7 @@ def test_the_zone_of_a_kernel_log_is_found_and_the_correction_mends_it(
         (told,) = clocks.notes(clocks.contradictions(store, Selection()))
     assert told.startswith("Kernel log of cluster a lies 2 h 00 min in summer and 1 h 00 min in "
                            "winter after accounting: 20 occasions agree")  # fmt: skip
-    assert "Ingest kernel log with --timezone Europe/Berlin into a new store" in told
+    assert "then ingest kernel log with --timezone Europe/Berlin (--file-timezone where" in told
     paths = files(tmp_path, jobs_in=UNKNOWN, lines_in=BERLIN)
     mended = store_of(tmp_path, *paths, sacct_zone="UTC", kernel_zone="Europe/Berlin")
     with closing(mended):
@@ -79,7 +81,7 @@ def test_the_zone_of_a_kernel_log_is_found_and_the_correction_mends_it(
 def test_info_and_the_page_data_say_it(local_kernel_log: Path) -> None:
     with closing(Store.open(local_kernel_log)) as store:
         info, page = (
-            coverage.of_store(of_store(store)),
+            coverage.of_store(of_store(store), datetime.now(UTC)),
             coverage.answer(of_store(store), Selection()),
         )
     assert isinstance(info.record, dict)
@@ -97,7 +99,7 @@ def test_accounting_without_a_stated_zone_is_the_suspect(tmp_path: Path) -> None
     with closing(store):
         (one,) = clocks.contradictions(store, Selection())
     assert (one.suspect, one.reference_zone) == ("reference", "Europe/Berlin")
-    assert "Ingest accounting with --timezone Europe/Berlin" in clocks.correction(one)
+    assert "then ingest accounting with --timezone Europe/Berlin" in clocks.correction(one)
 
 
 def test_the_demo_contradicts_nothing(demo_store: Path) -> None:

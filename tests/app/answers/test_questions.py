@@ -189,7 +189,7 @@ def test_an_empty_store_answers_every_question(empty: Store) -> None:
     assert "jobs" in held.missing
     assert choices(empty).first_at is None
     assert fleet.ingests(empty).empty
-    assert fleet.rejected_rows(empty, None, 10).empty
+    assert fleet.rejected_rows(empty, None, limit=10).empty
     assert reliability.failure_rows(empty, Selection(), FEW).empty
     assert reliability.attempt_rows(empty, Selection(), gpus=(1, 8), limit=FEW).empty
     assert coverage.contents(empty).checksum_holds

@@ -140,8 +140,8 @@ def test_a_store_is_replaced_by_force_alone_under_the_next_number(
     assert contents(store) == now
     assert faultline("restore", backup, "--store", store, "--force").json["snapshot"] == 3
     assert answers(faultline, store) == before
-    assert sorted(path.name for path in store.glob("warehouse-*")) == [
-        "warehouse-2.duckdb", "warehouse-3.duckdb",
+    assert sorted(path.name for path in store.glob("warehouse-*.duckdb")) == [
+        "warehouse-1.duckdb", "warehouse-2.duckdb", "warehouse-3.duckdb",
     ]  # fmt: skip
     assert "H100" in (store / "site.toml").read_text("utf-8")
     (aside,) = store.glob("replaced-*-state.sqlite")

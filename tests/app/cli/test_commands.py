@@ -65,6 +65,10 @@ def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
     if command == "restore":  # it begins with what the example of backup leaves
         shutil.rmtree(workplace / "store-backup", ignore_errors=True)
         shell(workplace, import_module("app.cli.backup").EXAMPLE).communicate(timeout=60)
+    if command in ("rollback", "forget"):  # they begin with what the example of ingest leaves
+        shutil.rmtree(workplace / "own-store", ignore_errors=True)
+        shell(workplace, import_module("app.cli.ingest").EXAMPLE).communicate(timeout=60)
+        (workplace / "own-store" / "site.toml").write_text("[retention]\nhealth_events = 400\n")
     running = shell(workplace, import_module(f"app.cli.{command}").EXAMPLE)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 0, err

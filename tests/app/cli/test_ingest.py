@@ -201,3 +201,17 @@ def test_the_accounts_of_xdmod_add_up(
         assert found["rows_read"] == sum(found[part] for part in parts) > 0
         by_state = faultline("sql", "SELECT count(*) AS n FROM jobs", "--store", root).json
         assert by_state[0]["n"] == found["tables"]["jobs"] <= found["rows_kept"]
+
+
+def test_an_inventory_is_of_the_time_that_is_stated_and_recognised_without_its_name(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    nodes = tmp_path / "nodes.txt"
+    nodes.write_text("NodeName=g1 Arch=x86_64\n   Gres=gpu:a100:8 State=IDLE\n", encoding="utf-8")
+    store = tmp_path / "store"
+    said = faultline("ingest", "auto", nodes, "--at", "2024-03-01T12:00:00+01:00", "--store", store)
+    assert (said.code, said.err, said.json["source"]) == (0, "", "scontrol-nodes")
+    assert said.json["tables"] == {"node_inventory": 1}
+    assert faultline(
+        "ingest", "auto", nodes, "--at", "2024-03-01T11:00:00Z", "--store", store
+    ).json["tables"] == {"node_inventory": 0}

@@ -172,14 +172,16 @@ def test_the_same_store_has_the_same_hash_elsewhere(demo_store: Path, tmp_path: 
         assert done.stdout.strip() == here.content_sha256
 
 
-def test_the_hash_follows_filters_configuration_and_level(demo_store: Path, tmp_path: Path) -> None:
+def test_the_hash_follows_filters_configuration_and_level(
+    awkward_store: Path, tmp_path: Path
+) -> None:
     copy = tmp_path / "store"
-    shutil.copytree(demo_store, copy)
+    shutil.copytree(awkward_store, copy)
     hashes = [
         _report(copy).content_sha256,
-        _report(copy, Selection(min_gpus=8)).content_sha256,
+        _report(copy, Selection(min_gpus=16)).content_sha256,
         _report(copy, conf_level=0.8).content_sha256,
-        _report(copy, Selection(to_at=datetime(2025, 12, 20, tzinfo=UTC))).content_sha256,
+        _report(copy, Selection(to_at=datetime(2026, 1, 13, tzinfo=UTC))).content_sha256,
     ]
     (copy / "site.toml").write_text("# another configuration\n")
     hashes.append(_report(copy).content_sha256)

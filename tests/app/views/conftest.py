@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 MAIN = Path(__file__).resolve().parents[3] / "app" / "main.py"
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True, scope="session")
 def _nothing_cached() -> Iterator[None]:
-    """Streamlit's caches outlive an AppTest (streamlit issue 9139): pages of a file share them."""
+    """Streamlit's caches outlive an AppTest (streamlit issue 9139): pages share them."""
     st.cache_data.clear()
     st.cache_resource.clear()
     yield

@@ -49,7 +49,17 @@ def test_the_page_says_what_is_there_and_what_is_missing(
 
 
 @pytest.mark.parametrize(
-    "tab", ["Sources", "Names of nodes", "Ingests", "Rejected rows", "Audit", "Add data"]
+    "tab",
+    [
+        "Sources",
+        "Collected",
+        "Names of nodes",
+        "Clocks",
+        "Ingests",
+        "Rejected rows",
+        "Audit",
+        "Add data",
+    ],
 )
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
@@ -66,6 +76,46 @@ def test_ingests_and_rejected_records_are_listed(
     assert list(ingests["rows_rejected"]) == [1]
     rejected = open_page(own_store, PAGE, period="all", tab="Rejected rows").dataframe[0].value
     assert list(rejected["line_no"]) == [4]
+
+
+def test_rejected_records_are_found_by_reason_and_text_page_by_page(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    broken = SACCT.splitlines(keepends=True)[-1]
+    later = broken.replace("2026-01-02T", "2026-13-02T").replace("yesterday", "2026-01-01T00:00:00")
+    (tmp_path / "sacct.txt").write_text(SACCT + broken * 1_001 + later)
+    ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
+    page = open_page(tmp_path / "store", PAGE, period="all", tab="Rejected rows")
+    assert len(page.dataframe[0].value) == 1_000
+    page.number_input(key="rejected_page").set_value(2).run()
+    assert list(page.dataframe[0].value["line_no"]) == [1_004, 1_005, 1_006]
+    page.text_input(key="rejected_text").set_value("2026-13-02t").run()
+    assert list(page.dataframe[0].value["line_no"]) == [1_006]
+    page.selectbox(key="rejected_reason").select("submit is no time").run()
+    assert not page.dataframe
+    assert any("No rejected record is like that." in text.value for text in page.markdown)
+    assert not page.exception
+
+
+def test_an_ingest_is_taken_back_once_what_must_be_repeated_was_shown(
+    open_page: Callable[..., AppTest], own_store: Path, tmp_path: Path
+) -> None:
+    store = shutil.copytree(own_store, tmp_path / "store")
+    (tmp_path / "more.txt").write_text(SACCT.replace("2026-01", "2026-02"))
+    ingest_files(store, "sacct", [str(tmp_path / "more.txt")], Options())
+    page = open_page(store, PAGE, period="all", tab="Ingests")
+    page.selectbox(key="undo_ingest").select("1.1").run()
+    assert "1 ingest that came with it or later goes too" in page.warning[0].value
+    again = f"faultline ingest sacct {tmp_path / 'more.txt'} --store {store}"
+    assert again in [block.value for block in page.code]
+    page.button(key="undo_2").click().run()
+    assert not page.exception
+    assert page.success[0].value.startswith("Ingest `1.1` is taken back. `faultline rollback --to")
+    assert again in [block.value for block in page.code]
+    opened = Store.open(store)
+    assert opened.rows("SELECT count(*) FROM ingests") == [(0,)]
+    opened.close()
+    assert State(store).audit()[0][2] == "rollback"
 
 
 def test_real_data_carry_no_badge(open_page: Callable[..., AppTest], own_store: Path) -> None:

@@ -38,23 +38,23 @@ def test_the_fleet_report_is_there_at_once(
 
 
 FILTERS = {
-    "all time": ({"period": "all"}, "faultline report --as html,pdf --out report"),
-    "a partition": ({"period": "all", "partition": "learn"}, "--partition learn"),
-    "an account": ({"period": "all", "account": "vision"}, "--account vision"),
-    "a size": ({"period": "all", "min_gpus": "16"}, "--min-gpus 16"),
-    "a week": ({"period": "7d"}, "--from 2025-"),
-    "redacted": ({"period": "all", "redact": "true"}, "--redact"),
+    "all time": ({"period": "all"}, ["faultline report --as html,pdf --out report"]),
+    "some jobs": (
+        {"period": "all", "partition": "learn", "account": "vision", "min_gpus": "16"},
+        ["--partition learn", "--account vision", "--min-gpus 16"],
+    ),
+    "a week, redacted": ({"period": "7d", "redact": "true"}, ["--from 2025-", "--redact"]),
 }
 
 
 @pytest.mark.parametrize("case", FILTERS.values(), ids=FILTERS)
 def test_filters_choose_what_it_is_about_and_the_command_says_so(
-    open_page: Callable[..., AppTest], demo_store: Path, case: tuple[dict[str, str], str]
+    open_page: Callable[..., AppTest], demo_store: Path, case: tuple[dict[str, str], list[str]]
 ) -> None:
     filters, said = case
     page = open_page(demo_store, PAGE, **filters)
     assert not page.exception
-    assert said in page.code[0].value
+    assert [text for text in said if text not in page.code[0].value] == []
 
 
 def test_a_link_opens_the_report_of_an_incident(

@@ -20,7 +20,7 @@ from pyarrow import csv as arrow_csv
 
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
-from data.ingest import IngestResult, ingest
+from data.ingest import IngestResult, ingest, readers
 from data.ingest.reader import MAX_REJECTED, Rejected, Rejections
 from data.limits import Limits
 from data.publish import writer
@@ -77,6 +77,12 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         '"__REALTIME_TIMESTAMP":"17000000{s:02}000000","_TRANSPORT":"kernel"}}\n', 130)),
     "gcm": ("gcm-health", "f.json", many("", CHECK + "\n", 220)),
     "gcm array": ("gcm-health", "f.json", b"[\n" + many("", CHECK + ",\n", 220)[:-2] + b"\n]\n"),
+    "nodes": ("scontrol-nodes", "f.txt", many(
+        "", "NodeName=n{n} CPUTot=64 Gres=gpu:8 State=IDLE Partitions=main CfgTRES=cpu=64\n", 250)),
+    "sinfo": ("sinfo", "f.txt", many(
+        "NODELIST|NODES|STATE|GRES|REASON\n", "n{n}|1|idle|gpu:8|none\n", 500)),
+    "inventory": ("node-inventory", "f.csv", many(
+        "node,gpus,gpu_model,rack,observed_at\n", "n{n},8,H100,r{s},2026-01-05T00:00:00Z\n", 400)),
     "failures": ("failure-log", "f.csv", many(
         "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n",
         '01/05/2006 10:{s:02},n{n},Disk,"it ""broke"", again {n}",none\n', 300)),
@@ -94,7 +100,14 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
     source, file, _ = SAMPLES[name]
     path = folder / file
     path.write_bytes(content)
-    options = Options(node="n1", job_id="7", mapping="pnnl", year=2026, timezone="UTC", **stated)
+    options = Options(
+        node="n1",
+        job_id="7",
+        mapping="pnnl" if source == "failure-log" else None,
+        year=2026,
+        timezone="UTC",
+        **stated,
+    )
     with writer(folder / "store") as building:
         return ingest(building, source, str(path), options)
 
@@ -293,6 +306,10 @@ def published(root: Path) -> dict[str, bytes]:
     }
 
 
+def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
+    assert {source for source, _, _ in SAMPLES.values()} == set(HEADS) == set(readers())
+
+
 @pytest.mark.parametrize("name", ["sacct", "gcm array", "failures", "trace"])
 def test_an_input_cut_at_some_byte_is_read_to_there_or_refused(tmp_path: Path, name: str) -> None:
     cut_anywhere(tmp_path, name, 9_999)
@@ -336,6 +353,9 @@ HEADS = {
     "gcm-health": many("", CHECK + "\n", 1),
     "ras-log": b"- 1118536327 2005.06.11 R1 2005-06-11-17.32.07.581048 R1 RAS KERNEL FATAL x\n",
     "ipmi-sel": b"SEL Record ID          : 0001\n",
+    "scontrol-nodes": b"NodeName=n1 CPUTot=64 Gres=gpu:8 State=IDLE\n",
+    "sinfo": b"NODELIST|NODES|STATE|GRES|REASON\n",
+    "node-inventory": b"node,gpus,observed_at\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BASE = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
-TABLES = ("jobs", "job_nodes", "nodes", "node_failures", "health_events", "node_events")
-TIMES = ("submit_at", "start_at", "end_at", "observed_at", "first_seen_at")
+TABLES = (
+    "jobs", "job_nodes", "nodes", "node_failures", "health_events", "node_events",
+    "collected_windows",
+)  # fmt: skip
+TIMES = (
+    "submit_at", "start_at", "end_at", "observed_at", "first_seen_at", "from_at", "until_at",
+    "collected_at",
+)  # fmt: skip
 WHOLE = ("n_gpus", "n_nodes", "attempt", "restarts")
 
 
@@ -38,6 +44,7 @@ class Rows:
     node_failures: list[dict[str, Any]] = field(default_factory=list)
     health_events: list[dict[str, Any]] = field(default_factory=list)
     node_events: list[dict[str, Any]] = field(default_factory=list)
+    collected_windows: list[dict[str, Any]] = field(default_factory=list)
 
     def job(self, key: str, hosts: tuple[str, ...] = (), **values: Any) -> None:
         """Adds an attempt and its nodes, which share its GPUs as the merge does."""

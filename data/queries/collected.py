@@ -1,0 +1,65 @@
+"""What was collected: until when, and on which days."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from data.filters import Filter, equal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.filters import Selection
+    from data.store import Store
+
+_OF_DAY = Filter(columns=("cluster",), within="CAST(day AS TIMESTAMPTZ)")
+COLLECTED_DAYS = """
+WITH compute AS (
+  SELECT DISTINCT cluster, node FROM nodes WHERE role IS DISTINCT FROM 'unknown'),
+counted AS (SELECT cluster, count(*) AS n_nodes FROM compute GROUP BY cluster),
+asked AS (
+  SELECT a.cluster, covers, whole_cluster, coalesce(known.node, a.node) AS host,
+    unnest(range(CAST(from_at AS DATE),
+      CAST(greatest(from_at, until_at - INTERVAL 1 MICROSECOND) AS DATE) + 1,
+      INTERVAL 1 DAY)) AS day
+  FROM collected_windows AS a LEFT JOIN node_names AS known
+    ON known.cluster = a.cluster AND lower(known.written) = lower(a.node)
+  WHERE result <> 'failed' AND covers IS NOT NULL)
+SELECT asked.cluster, covers AS source, day FROM asked
+LEFT JOIN compute ON compute.cluster = asked.cluster AND lower(node) = lower(host)
+LEFT JOIN counted ON counted.cluster = asked.cluster
+GROUP BY asked.cluster, covers, day
+HAVING bool_or(whole_cluster) OR 2 * count(DISTINCT node) >= any_value(n_nodes)
+"""
+"""Days of which a source was asked for any part and gave an answer: of all nodes, or of the logs of
+at least half of them, each its own."""
+
+
+def until(store: Store, selection: Selection) -> pd.DataFrame:
+    """Until when each source was collected, and what became of the last attempt.
+
+    Columns cluster, source, reader, collected_until, asked_at, error (of the last attempt; NULL
+    where it succeeded), n_quiet (answers without a record) and n_answers.
+    """
+    return store.frame(
+        f"""SELECT cluster, source, any_value(reader) AS reader,
+              max(until_at) FILTER (result <> 'failed') AS collected_until,
+              max(collected_at) AS asked_at,
+              CASE WHEN max_by(result, collected_at) = 'failed'
+                THEN arg_max(error, collected_at) FILTER (result = 'failed') END AS error,
+              count(*) FILTER (result = 'empty') AS n_quiet,
+              count(*) FILTER (result <> 'failed') AS n_answers
+            FROM collected_windows WHERE {equal(cluster=selection.cluster)}
+            GROUP BY cluster, source ORDER BY cluster, source""",
+        selection.parameters,
+    )
+
+
+def collected_days(store: Store, selection: Selection) -> pd.DataFrame:
+    """Days of the selection on which a source was collected: cluster, source, day (UTC)."""
+    days = selection.days
+    return store.frame(
+        f"""SELECT cluster, source, CAST(day AS TIMESTAMPTZ) AS day FROM ({COLLECTED_DAYS})
+            WHERE {_OF_DAY.where(days)} ORDER BY ALL""",
+        days.parameters,
+    )

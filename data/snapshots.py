@@ -1,0 +1,73 @@
+"""The snapshots of a store that stay on disk beside the published one: what one can go back to.
+
+When a snapshot is superseded, what CURRENT said of it stays beside it as `warehouse-<n>.json`, so
+that its SHA-256 is known for as long as it lies there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.current import Current, read_current, replace_file, said_of, snapshot_numbers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Kept(NamedTuple):
+    """A snapshot on disk."""
+
+    current: Current
+    """What CURRENT said of it."""
+    n_bytes: int
+    """Of its file; blocks that it shares with another one count in both."""
+
+
+def kept_snapshots(root: Path) -> list[Kept]:
+    """The published snapshot and the earlier ones of which it is known what they are, oldest first.
+
+    Those of a version that noted no hash of superseded snapshots are left out.
+    """
+    published = read_current(root)
+    found = []
+    for number in snapshot_numbers(root):
+        path = root / f"warehouse-{number}.duckdb"
+        is_published = published is not None and published.snapshot == number
+        current = published if is_published else _superseded(root, number)
+        try:
+            if current is not None:
+                found.append(Kept(current, path.stat().st_size))
+        except FileNotFoundError:  # removed by a publish meanwhile
+            continue
+    return found
+
+
+def note_superseded(root: Path, current: Current) -> None:
+    """Keeps what CURRENT says of a snapshot for when it says it no more."""
+    replace_file(_note(root, current.snapshot), current.to_json())
+
+
+def prune(root: Path, current: Current, *, keep: int) -> None:
+    """Removes snapshots but the published one and so many before it, and notes without one."""
+    numbers = snapshot_numbers(root)
+    earlier = [number for number in numbers if number < current.snapshot]
+    stay = {current.snapshot, *(earlier[-keep:] if keep else ())}
+    for number in numbers:
+        if number not in stay:
+            (root / f"warehouse-{number}.duckdb").unlink(missing_ok=True)
+    for path in root.glob("warehouse-*.json"):
+        if not path.with_suffix(".duckdb").exists():
+            path.unlink(missing_ok=True)
+
+
+def _superseded(root: Path, number: int) -> Current | None:
+    """What CURRENT said of a snapshot; None where nothing sound says it."""
+    try:
+        current = said_of(_note(root, number).read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return None
+    return current if current.snapshot == number else None
+
+
+def _note(root: Path, number: int) -> Path:
+    return root / f"warehouse-{number}.json"
