@@ -88,10 +88,11 @@ def _column(name: str, kind: str, parts: Sequence[pd.DataFrame]) -> np.ndarray[A
 def of_events(events: pd.DataFrame, table: Weights) -> pd.DataFrame:
     """Cause and odds of health events.
 
-    A critical or fatal event speaks for its cause. So does a kernel warning, and a kernel line
-    that needs no action because a program is at fault (XID 43): these are about one process
-    (``scope`` process). Other warnings, and info, are context: odds 0. An event of unknown
-    severity is context too.
+    A critical or fatal event speaks for its cause. So does the warning of an XID, and a kernel line
+    that needs no action because a program is at fault (XID 43), and the kernel's word
+    that it killed a process for memory or saw one hang: these are about one process (``scope``
+    process). Other warnings, and info, are context: odds 0. An event of unknown severity is
+    context too.
 
     Parameters
     ----------
@@ -132,9 +133,10 @@ def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float,
         cause = table.cause_of(event["check_name"], event["message"])
     cause = None if cause == "unknown" else cause
     by_program = cause is not None and table.taxonomy.domain_of(cause) == "user"
-    of_process = event["xid"] is not None and (
-        event["severity"] == "warning" or (by_program and event["severity"] == "info")
-    )
+    of_process = (
+        event["xid"] is not None
+        and (event["severity"] == "warning" or (by_program and event["severity"] == "info"))
+    ) or (event["source"] == "kernel" and event["check_name"] in _OF_A_PROCESS)
     if cause is None or (event["severity"] not in ("critical", "fatal") and not of_process):
         return cause, 0.0, "node"
     odds = table.odds["process" if of_process else event["severity"]]
@@ -143,6 +145,7 @@ def _of_event(event: dict[Any, Any], table: Weights) -> tuple[str | None, float,
     return cause, odds, "process" if of_process else "node"
 
 
+_OF_A_PROCESS = frozenset({"oom_kill", "hung_task"})
 _UNSPECIFIC = frozenset({"hardware", "software", "system_service"})
 
 

@@ -94,8 +94,9 @@ EXPORTS = {
         "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
     ),
     "kernel-log": Export(
-        "Kernel log (XID, SXid)",
-        "GPU and switch errors: evidence of why a job on these nodes failed. "
+        "Kernel log",
+        "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "
+        "on these nodes failed. "
         "Journal output carries the host and the zone; `dmesg -T` carries no host, so give it.",
         "journalctl _TRANSPORT=kernel -o short-iso-precise --since {start} --until {end} \\\n"
         "  > kernel-$(hostname).log\n"
@@ -110,6 +111,32 @@ EXPORTS = {
         "# gcm's file sink writes JSON lines, e.g.\n"
         "health_checks check-dcgmi diag ... --sink file --sink-opts filepath=/var/log/gcm.jsonl",
         "faultline ingest gcm-health /var/log/gcm.jsonl --cluster {cluster}",
+    ),
+    "ras-log": Export(
+        "RAS log (Blue Gene/L)",
+        "Alerts of a machine's own RAS log, with the labels that people gave them.",
+        "# BGL.log as LogHub and the USENIX Computer Failure Data Repository publish it",
+        "faultline ingest ras-log BGL.log --cluster {cluster}",
+    ),
+    "ipmi-sel": Export(
+        "Events of service processors (ipmitool)",
+        "Memory, processor, power, temperature and fans as the BMC saw them.",
+        "ipmitool sel elist > sel-$(hostname).txt",
+        "faultline ingest ipmi-sel sel-node001.txt --node node001 --cluster {cluster} "
+        "--timezone {timezone}",
+    ),
+    "redfish": Export(
+        "Events of service processors (Redfish)",
+        "Memory, processor, power, temperature and fans as the BMC saw them, with its severity.",
+        "curl -s -n https://node001-bmc/redfish/v1/Systems/1/LogServices/SEL/Entries \\\n"
+        "  > redfish-node001.json",
+        "faultline ingest redfish redfish-node001.json --node node001 --cluster {cluster}",
+    ),
+    "nvsentinel": Export(
+        "Health events (NVSentinel)",
+        "What NVSentinel's monitors found, by node and GPU.",
+        "mongoexport -d HealthEventsDatabase -c HealthEvents -o nvsentinel.json",
+        "faultline ingest nvsentinel nvsentinel.json --cluster {cluster}",
     ),
     "job-log": Export(
         "Logs of jobs",

@@ -62,7 +62,7 @@ def split_line(text: str) -> tuple[str, str] | None:
 
 
 def fault_of(message: str) -> Fault | str:
-    """The fault in a message, else why it is none: `not_an_xid` or `sxid_detail`.
+    """The fault in a message, else why it is none: `no_fault` or `sxid_detail`.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def fault_of(message: str) -> Fault | str:
     if "fallen off the bus" in message:
         found = _ANY_ADDRESS.search(message)
         return Fault("gpu_lost", message, pci_address(found[0]) if found else None)
-    return "not_an_xid"
+    return "no_fault"
 
 
 def announced_gpu(message: str) -> str | None:

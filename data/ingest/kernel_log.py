@@ -1,4 +1,4 @@
-"""Kernel logs: XID, SXid and lost GPUs in dmesg, /dev/kmsg, journal and syslog text."""
+"""Kernel logs: what the kernel and the fabric manager report in dmesg, kmsg, journal, syslog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from data.errors import EmptySourceError, SourceError
+from data.ingest.kernel_kinds import MARKERS, names_its_host, report_of
 from data.ingest.kernel_line import (
     Fault,
     Prefix,
@@ -31,7 +35,10 @@ if TYPE_CHECKING:
     from data.ingest.reader import Options
 
 NAME = "kernel-log"
-HELP = "GPU errors (XID), switch errors (SXid) and lost GPUs in dmesg, kmsg, journal or syslog text"
+HELP = (
+    "XIDs, SXids, memory kills, hung tasks, machine checks, links and disks in kernel text: "
+    "journalctl -k -o short-iso, dmesg -T, kmsg, syslog, fabricmanager.log"
+)
 PLACE = 3
 COVERS = "health_events.kernel"
 LINES_ALONE = True
@@ -41,11 +48,21 @@ _PROGRESS_LINES = 500_000
 _FORM_LINES = 1_000_000
 """Lines within which a form of such a log is looked for: a look costs as much as reading ten."""
 _ANNOUNCED_WITHIN = 5  # lines between a GPU's address and the line that says it is lost
+_PIECE = 1 << 20  # bytes of lines that are looked through at once
+_DRIVERS_TEXTS = (
+    "Xid",
+    "fallen off the bus",
+    "NVRM: The NVIDIA GPU",
+    '"MESSAGE":[',  # bytes: the text shows only once they are decoded
+    '"MESSAGE" : [',
+)
+_MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
 _AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
+    r"|\[[A-Z][a-z]{2} \d+ \d{4} [\d:]{8}\] \[[A-Z]+\] \[tid \d+\]"
     r"|\d{1,3},\d+,\d+,[^;]*;|.{15,80}\skernel: |kern\s+:[a-z]+\s*: |\{.*\"__REALTIME_TIMESTAMP\""
 )
 
@@ -71,40 +88,46 @@ def _is_fault(line: str) -> bool:
 
 
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """The XID, SXid and lost-GPU lines of a kernel log as rows of `health_events`.
+    """What a kernel log reports as rows of `health_events`.
 
     One line is one record. Severity of XID and SXid stays NULL: every publish sets it from the
-    catalog.
+    catalog; that of other kinds stands in `kernel_kinds`. Switch errors in the log of a fabric
+    manager are read, too.
 
     Raises
     ------
     SourceError
         Where no line of the file has a form of such a log, or `--timezone` is unknown.
     """
-    log, n_other = KernelLog(source, options), 0
+    log, n_other, line_no = KernelLog(source, options), 0, 0
     with source.path.open(encoding="utf-8-sig", newline="\n") as lines:
-        for line_no, line in enumerate(lines, 1):
-            if may_matter(line):
-                log.take(line_no, line)
-            else:
-                n_other += not line.isspace()
-            if not log.is_log and n_other <= _FORM_LINES:
-                log.is_log = not line.isspace() and is_logged(line)
-            if line_no % _PROGRESS_LINES == 0:
-                options.progress(f"{source.name}: {line_no:,} lines")
-    log.gathered.skipped["not_an_xid"] += n_other
+        while piece := lines.readlines(_PIECE):
+            for line, matters in zip(piece, may_matter(piece), strict=True):
+                line_no += 1
+                if matters:
+                    log.take(line_no, line)
+                else:
+                    n_other += not line.isspace()
+                if not log.is_log and n_other <= _FORM_LINES:
+                    log.is_log = not line.isspace() and is_logged(line)
+                if line_no % _PROGRESS_LINES == 0:
+                    options.progress(f"{source.name}: {line_no:,} lines")
+    log.gathered.skipped["no_fault"] += n_other
     return log.batch()
 
 
-def may_matter(line: str) -> bool:
-    """A cheap test that spares nearly all lines of a log the regular expressions."""
-    return (
-        "Xid" in line
-        or "fallen off the bus" in line
-        or "NVRM: The NVIDIA GPU" in line
-        or '"MESSAGE":[' in line  # bytes: the text shows only once they are decoded
-        or '"MESSAGE" : [' in line
-    )
+def may_matter(lines: list[str]) -> list[bool]:
+    """Of each line a cheap test that spares nearly all of a log the regular expressions.
+
+    Arrow looks for all texts in one pass: a third of the time of as many searches in Python.
+    """
+    found: list[bool] = pc.match_substring_regex(pa.array(lines, pa.string()), _MATTERS).to_pylist()
+    return found
+
+
+def of_the_driver(line: str) -> bool:
+    """Whether a line may hold a fault that the driver reports."""
+    return any(text in line for text in _DRIVERS_TEXTS)
 
 
 class _Times(LocalClock):
@@ -228,24 +251,25 @@ class KernelLog:
         if self.source.truncated and not whole.endswith("\n"):
             raise RecordError("line cut off at the end of the file")
         journal = journal_record(text, log.options.limits) if text.startswith("{") else None
-        parts = split_line(journal[0] if journal else text)
+        said = journal[0] if journal else text
+        parts = split_line(said)
         if parts is None:
-            return "not_an_xid"
-        before, message = parts
-        fault = fault_of(message)
+            return self._other(said, journal, log) or "no_fault"
+        fault = fault_of(parts[1])
         if isinstance(fault, str):
-            self._remember(line_no, before, message)
-            return fault
+            self._remember(line_no, *parts)
+            return self._other(said, journal, log) or fault
+        before = parts[0]
         prefix = journal[1] if journal else prefix_of(before)
         if prefix is None:
             return "not_from_kernel"
         prefix, address = self._completed(line_no, prefix, fault)
-        node = prefix.host or self.options.node
-        if node is None:
-            raise RecordError("no host on the line: pass --node")
-        observed_at = self.times.instant(prefix)
-        log.saw(self.cluster, observed_at)
-        row = HealthRow(
+        return [self._row(prefix, fault, address, log)]
+
+    def _row(self, prefix: Prefix, fault: Fault, address: str | None, log: Gathered) -> HealthRow:
+        """The row of a fault with a code, or of a lost GPU."""
+        node, observed_at = self._seen(prefix, log)
+        return HealthRow(
             cluster=self.cluster,
             node=node,
             observed_at=observed_at,
@@ -259,7 +283,47 @@ class KernelLog:
             xid=fault.code if fault.check_name == "xid" else None,
             sxid=fault.code if fault.check_name == "sxid" else None,
         )
-        return [row]
+
+    def _seen(self, prefix: Prefix, log: Gathered) -> tuple[str, datetime | None]:
+        """Node and time of a line; RecordError where it names no host and nobody else does."""
+        node = prefix.host or self.options.node
+        if node is None:
+            raise RecordError("no host on the line: pass --node")
+        observed_at = self.times.instant(prefix)
+        log.saw(self.cluster, observed_at)
+        return node, observed_at
+
+    def _other(
+        self, said: str, journal: tuple[str, Prefix | None] | None, log: Gathered
+    ) -> list[HealthRow] | str | None:
+        """What a line reports that is no fault of the GPU's driver; None for nothing."""
+        if "detected NVSwitch" in said and (found := switch_error(said)):
+            fault, prefix = found
+            return [self._row(prefix, fault, fault.address, log)]
+        report = report_of(said)
+        if report is None:
+            return None
+        try:
+            quoted = journal[1] if journal else prefix_of(report.before)
+        except RecordError:  # words of somebody else, who speaks of such a fault
+            return "not_from_kernel"
+        if quoted is None or (quoted.host and not journal and not names_its_host(report.before)):
+            return "not_from_kernel"
+        kind = report.kind
+        if kind.check_name is None:
+            return kind.severity
+        node, observed_at = self._seen(quoted, log)
+        return [
+            HealthRow(
+                self.cluster,
+                node,
+                observed_at,
+                kind.check_name,
+                report.message,
+                gpu=report.gpu,
+                severity=kind.severity,
+            )
+        ]
 
     def _remember(self, line_no: int, before: str, message: str) -> None:
         """Keeps a GPU named without a fault: drivers break that report over three lines."""
@@ -286,6 +350,7 @@ class KernelLog:
         return (named.prefix if prefix == Prefix() else prefix), named.address
 
 
+_OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})
 _PID = re.compile(
     r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
 )
@@ -354,9 +419,13 @@ def kernel_events(name: str, options: Options) -> KernelEvents:
         n_taken = 0
         with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line_no, line in enumerate(lines, 1):
-                if may_matter(line):
+                if of_the_driver(line):
                     log.take(line_no, line)
-                    events.extend(_event(line_no, row) for row in rows[n_taken:])
+                    events.extend(
+                        _event(line_no, row)
+                        for row in rows[n_taken:]
+                        if row.check_name in _OF_THE_DRIVER
+                    )
                     n_taken = len(rows)
                 elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
                     events.append(event)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import _duckdb as duckdb
 
+from data.current import CORRUPT
 from data.errors import QueryError
 
 LONGEST_WORD = 30
@@ -44,8 +45,8 @@ def told(error: Exception, sql: str, folder: str) -> tuple[str, Place | None]:
         return "Out of Memory Error: of Python: narrow the query or aggregate first", None
     if not isinstance(error, duckdb.Error):
         return _inside(message, sql), None
-    if type(error) is duckdb.Error:  # of no class: a block of the snapshot is damaged
-        text = str(_fields(message).get("exception_message", message))
+    text = str(_fields(message).get("exception_message", message))
+    if type(error) is duckdb.Error and text.startswith(CORRUPT):
         return _without_server(text.split("\n")[0], sql), None
     kind, _, said = message.partition(": ")
     fields = _fields(said)

@@ -11,8 +11,10 @@ HEALTH_EVENTS = Records(
         "node": varchar("host name"),
         "gpu": varchar("GPU index or PCI address"),
         "observed_at": timestamptz("when; NULL where the source gives no absolute time"),
-        "source": varchar("kernel, health_check, dcgm or scheduler"),
-        "check_name": varchar("name of the check: xid, sxid, gpu_lost, or the health check's own"),
+        "source": varchar("kernel, health_check, ras, bmc, dcgm or scheduler"),
+        "check_name": varchar(
+            "name of the check: xid, sxid, gpu_lost, another kind of line, or the source's own"
+        ),
         "severity": varchar(
             "info, warning, critical, fatal; NULL unknown. Of XIDs set anew at every publish",
             derived=True,

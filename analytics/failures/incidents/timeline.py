@@ -24,7 +24,7 @@ SHORTEST = pd.Timedelta(minutes=1)
 """Least time that stays free at either side."""
 _TITLES = {
     "scheduler": "scheduler", "node_events": "node state", "kernel": "kernel",
-    "health_check": "health checks", "dcgm": "dcgm",
+    "health_check": "health checks", "dcgm": "dcgm", "ras": "RAS log", "bmc": "BMC",
 }  # fmt: skip
 
 

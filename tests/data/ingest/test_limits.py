@@ -351,6 +351,8 @@ HEADS = {
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
     "kernel-log": b"[    1.0] NVRM: Xid (PCI:0000:3b:00): 79, lost\n",
     "gcm-health": many("", CHECK + "\n", 1),
+    "ras-log": b"- 1118536327 2005.06.11 R1 2005-06-11-17.32.07.581048 R1 RAS KERNEL FATAL x\n",
+    "ipmi-sel": b"SEL Record ID          : 0001\n",
     "scontrol-nodes": b"NodeName=n1 CPUTot=64 Gres=gpu:8 State=IDLE\n",
     "sinfo": b"NODELIST|NODES|STATE|GRES|REASON\n",
     "node-inventory": b"node,gpus,observed_at\n",
