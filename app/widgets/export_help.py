@@ -93,6 +93,20 @@ EXPORTS = {
         "scontrol show node > nodes.txt",
         "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
     ),
+    "sinfo": Export(
+        "Nodes and their GPUs (sinfo)",
+        "The same as `scontrol show node` says, where only `sinfo` may be called: a node stands "
+        "once for each of its partitions and counts once.",
+        "sinfo --json > sinfo.json",
+        "faultline ingest sinfo sinfo.json --cluster {cluster}",
+    ),
+    "node-inventory": Export(
+        "Nodes and their GPUs (a list of your own)",
+        "What each node has, from an asset database: CSV or Parquet with node, gpus and, where "
+        "they are known, gpu_model, rack and observed_at. Other names take a `--mapping`.",
+        "cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
+        "faultline ingest node-inventory nodes.csv --cluster {cluster} --at {start}",
+    ),
     "kernel-log": Export(
         "Kernel log",
         "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "

@@ -93,7 +93,7 @@ def ended() -> Iterator[Callable[..., dict[str, Any]]]:
 
 
 OF_ONE_PUBLISH = {
-    "ingests": "DISTINCT * EXCLUDE (ingest_id, ingested_at)",
+    "ingests": "DISTINCT * EXCLUDE (ingest_id, ingested_at, brought, command)",
     "rejected_rows": "DISTINCT * EXCLUDE (ingest_id)",
 }
 """Table -> what does not tell one publish from another of the same records."""

@@ -113,7 +113,10 @@ def test_it_is_remembered_what_was_forgotten_and_by_whom(forgotten: Path) -> Non
             "jobs before 2026-01-02 (UTC) were removed by the site's" in note
             for note in answer.notes
         )
-        assert "forgotten" in coverage.of_store(of_store(opened)).record
+        assert (
+            "forgotten"
+            in coverage.of_store(of_store(opened), datetime(2026, 2, 1, tzinfo=UTC)).record
+        )
     (entry, *_) = Audit(forgotten).entries()
     assert (entry.person, entry.action, entry.target) == ("ann", "forget", "health_events, jobs")
     assert entry.detail["rows"] == {"health_events": 1, "jobs": 1}

@@ -72,6 +72,7 @@ def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> 
     assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
 
 
+@pytest.mark.slow
 def test_a_figure_leaves_as_svg_png_and_csv(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/mttf?"))

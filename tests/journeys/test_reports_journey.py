@@ -34,6 +34,7 @@ def _taken(page: Page, form: str) -> Download:
     return download.value
 
 
+@pytest.mark.slow
 def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
     preview = page.frame_locator("iframe")
     expect(preview.locator("h1")).to_have_text("Fleet reliability")

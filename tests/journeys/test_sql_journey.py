@@ -67,6 +67,7 @@ def test_a_query_is_written_run_drawn_and_downloaded(link: str, browser: Browser
     assert [url for url in requests if not url.startswith((own, "data:", "blob:"))] == []
 
 
+@pytest.mark.slow
 def test_a_mistake_is_underlined_until_it_is_mended_and_names_go_where_the_cursor_is(
     link: str, browser: BrowserContext
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_example_works_on_the_demo(workplace: Path, command: str) -> None:
     assert out.startswith(("{", "["))
 
 
+@pytest.mark.slow
 def test_the_example_of_demo_builds_one(tmp_path: Path, workplace: Path) -> None:
     line = import_module("app.cli.demo").EXAMPLE.replace("--jobs 20000", "--jobs 400")
     running = shell(workplace, line.replace("./demo-store", str(tmp_path)))

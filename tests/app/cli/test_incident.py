@@ -119,7 +119,7 @@ def test_hostile_lines_break_no_table_of_the_markdown(
         cells = len(re.findall(r"(?<!\\)\|", line))
         width = cells if width is None else width
         assert cells == width, line
-    assert not re.search(r"(?<!\\)`", text), "the log's fence would open a block of code"
+    assert not re.search(r"(?<!\\)``", text), "the log's fence would open a block of code"
 
 
 def test_both_documents_say_that_the_demo_is_synthetic(

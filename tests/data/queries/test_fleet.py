@@ -142,12 +142,12 @@ def test_rows_without_a_time_are_told_apart_by_cluster(
 def test_ingests_and_rejected_records_come_newest_first(two_ingests: Store) -> None:
     ingests = fleet.ingests(two_ingests)
     assert [Path(path).name for path in ingests["path"]] == ["2.txt", "1.txt"]
-    rejected = fleet.rejected_rows(two_ingests, None, 10)
+    rejected = fleet.rejected_rows(two_ingests, None, limit=10)
     assert rejected["ingest_id"].tolist() == ingests["ingest_id"].tolist()
     assert rejected["line_no"].tolist() == [3, 3]
-    one = fleet.rejected_rows(two_ingests, ingests["ingest_id"][1], 10)
+    one = fleet.rejected_rows(two_ingests, ingests["ingest_id"][1], limit=10)
     assert one["raw"].tolist() == ["1x|c|p|x|NONSENSE"]
-    assert len(fleet.rejected_rows(two_ingests, None, 1)) == 1
+    assert len(fleet.rejected_rows(two_ingests, None, limit=1)) == 1
 
 
 def test_tables_are_counted(two_ingests: Store) -> None:
