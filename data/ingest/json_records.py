@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from data.ingest.reader import Source
     from data.limits import Limits
 
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 """Characters that are read at once; as many again where a value is longer."""
 _SPACE = re.compile(r"[\s,]*")
 _DECODE = json.JSONDecoder(strict=False).raw_decode

@@ -145,7 +145,7 @@ def test_a_demo_store_takes_no_real_data(
 REFUSED = {
     "nothing": ([], "name a SOURCE and a FILE"),
     "no file": (["sacct"], "name a SOURCE and a FILE"),
-    "a source that is none": (["pbs", "{file}"], "source 'pbs' is unknown: choose one of sacct"),
+    "a source that is none": (["cray", "{file}"], "source 'cray' is unknown: choose one of sacct"),
     "a file that is not there": (["sacct", "{folder}/none.txt"], "none.txt"),
     "a folder": (["sacct", "{folder}"], "{folder}"),
     "an empty file": (["auto", "{empty}"], "empty.txt"),

@@ -67,6 +67,24 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "sacct": ("sacct", "f.txt", many(
         "JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n",
         f"{{n}}|COMPLETED|{DAY}|{DAY}|2026-01-06T00:00:00|1|gres/gpu=8|n1\n", 250)),
+    "pbs": ("pbs", "f.txt", many(
+        "", "03/01/2024 13:01:40;E;{n}.server;user=ada queue=gpu ctime=1709294400 start=1709294500 "
+        "end=1709298100 exec_host=n1/0*4 Exit_status=1\n", 220)),
+    "sge": ("sge", "f.txt", many(
+        "", "gpu.q:n1:g:ada:train:{n}:sge:0:1709294400:1709294500:1709298100:0:0:"
+        "3600.5:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:proj:dept:NONE:4:0:1.0:0:0:-l gpu=1:0:NONE:1:0:0\n",
+        220)),
+    "lsf": ("lsf", "f.txt", many(
+        "", '"JOB_FINISH" "10.1" 1709298100 {n} 1000 33 8 1709294400 0 0 1709294500 "ada" "gpu" "" '
+        '"" "" "h0" "/d" "" "o" "e" "f" 1 "n1" 1 "n1" 32 60.0 "train" "run" ' + "0 " * 19
+        + '"" "proj" 256 8 "" "" 0 0 0 "" "" "" "" 0 "" 0 "" -1\n', 220)),
+    "ras": ("ras-log", "f.log", many(
+        "", "- 11185363{s:02} 2005.06.11 R{n} 2005-06-11-17.32.07.581048 R{n} RAS KERNEL FATAL x\n",
+        220)),
+    "jobcomp": ("jobcomp", "f.json", many(
+        "", '{{"jobid":{n},"@start":"2024-03-01T12:01:40Z","@end":"2024-03-01T13:01:40Z","@submit":'
+        '"2024-03-01T12:00:00Z","elapsed":3600,"nodes":"n1","total_nodes":1,"state":"FAILED",'
+        '"exit_code":"1:0"}}\n', 220)),
     "sacctmgr": ("sacctmgr-events", "f.txt", many(
         "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n",
         "c|n{n}|2026-01-05T00:00:{s:02}|2026-01-06T00:00:00|DOWN|broken fan {n}|root\n", 250)),
@@ -112,7 +130,9 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
         return ingest(building, source, str(path), options)
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLES if not name.startswith("trace")])
+@pytest.mark.parametrize(
+    "name", [name for name in SAMPLES if not name.startswith(("trace", "jobcomp"))]
+)
 def test_a_line_over_the_limit_is_a_rejected_record_and_the_others_are_read(
     tmp_path: Path, name: str
 ) -> None:
@@ -307,7 +327,9 @@ def published(root: Path) -> dict[str, bytes]:
 
 
 def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
-    assert {source for source, _, _ in SAMPLES.values()} == set(HEADS) == set(readers())
+    whole_documents = {"sacct-json", "redfish", "nvsentinel", "ipmi-sel"}
+    sampled = {source for source, _, _ in SAMPLES.values()}
+    assert sampled | whole_documents == set(HEADS) == set(readers())
 
 
 @pytest.mark.parametrize("name", ["sacct", "gcm array", "failures", "trace"])
@@ -348,6 +370,13 @@ FILLERS = {
 }  # fmt: skip
 HEADS = {
     "sacct": b"JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n",
+    "sacct-json": b'{"jobs": [\n',
+    "jobcomp": b'{"jobid":1,"@start":"2024-03-01T12:01:40Z","state":"FAILED","nodes":"n1"}\n',
+    "pbs": b"03/01/2024 13:01:40;E;1.server;user=ada start=1709294500 end=1709298100\n",
+    "lsf": b'"JOB_FINISH" "10.1" 1709298100 7 1000 33 8 1709294400 0 0 1709294500 "ada"\n',
+    "sge": b"# Version: 8.1\n",
+    "redfish": b'{"Members": [\n',
+    "nvsentinel": b'{"events": [\n',
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
     "kernel-log": b"[    1.0] NVRM: Xid (PCI:0000:3b:00): 79, lost\n",
     "gcm-health": many("", CHECK + "\n", 1),
