@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import columns
@@ -17,7 +18,6 @@ from data.snapshots import kept_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     import pandas as pd
 
@@ -57,7 +57,7 @@ REJECTED = (
 )
 SNAPSHOTS = (
     Column("snapshot", "Snapshot", "count"),
-    Column("published_at", "Published (UTC)"),
+    Column("published_at", "Published", "time"),
     Column("bytes", "Bytes", "count", help="Blocks that two snapshots share count in both."),
     Column("published", "Present one", "flag"),
 )
@@ -162,10 +162,13 @@ def snapshots_table(shown: Snapshots) -> Table:
     """The snapshots on disk, the newest first."""
     note = (
         f"Earlier ones take {numbers.count(round(shown.earlier_bytes / 1e6))} MB on disk; "
-        "keep_snapshots of [retention] in site.toml says how many stay; `faultline rollback --to "
-        "N` goes back to one."
+        "keep_snapshots of [retention] in site.toml says how many stay; faultline rollback --to "
+        "N goes back to one."
     )
-    rows = [tuple(row.values()) for row in shown.rows]
+    rows = [
+        tuple((row | {"published_at": datetime.fromisoformat(row["published_at"])}).values())
+        for row in shown.rows
+    ]
     return Table("snapshots", "Snapshots", SNAPSHOTS, rows, note=note)
 
 
