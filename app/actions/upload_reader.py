@@ -57,7 +57,8 @@ def answer() -> NoReturn:
     try:
         said.line(_read(request, said))
     except (DataError, AnalysisError) as error:
-        said.line({"error": str(error)})
+        too_large = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EFBIG
+        said.line({"error": _too_large(limits) if too_large else str(error)})
     except OSError as error:
         said.line({"error": _told(error, limits)})
     except MemoryError:
@@ -74,11 +75,15 @@ def answer() -> NoReturn:
 def _told(error: OSError, limits: Limits) -> str:
     """What the system refused."""
     if error.errno == errno.EFBIG:
-        return (
-            f"reading needs a file larger than {limits.upload_file_gb:g} GB, upload_file_gb of "
-            "site.toml: raise it there, or read the file with `faultline ingest`"
-        )
+        return _too_large(limits)
     return f"reading was stopped ({error.strerror}): check room on the disk and access"
+
+
+def _too_large(limits: Limits) -> str:
+    return (
+        f"reading needs a file larger than {limits.upload_file_gb:g} GB, upload_file_gb of "
+        "site.toml: raise it there, or read the file with `faultline ingest`"
+    )
 
 
 def _end_with_the_dashboard() -> None:
