@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
@@ -123,7 +124,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     with source.path.open(encoding="utf-8-sig", newline="\n") as stream:
         lines = enumerate((line.rstrip("\r\n") for line in stream), 1)
         layout, begun = _layout(source, log, lines)
-        for number, line in [*begun, *lines]:
+        for number, line in chain(begun, lines):
             if not line.strip():
                 continue
             if line == layout.header or _is_date(line, log):
