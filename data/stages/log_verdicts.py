@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from analytics.failures.log_classifier import LogVerdict
     from data.stages import Context
 
-    Model = Callable[[Sequence[str]], LogVerdict]
+    Model = Callable[[LogVerdict, Sequence[str]], LogVerdict]
 
 READS = ("jobs", "job_logs", "job_logs.attempt_key", "models")
 WRITES = ("log_verdicts",)
@@ -113,15 +113,18 @@ def _write(
 
 
 def _site_model(context: Context) -> tuple[Model | None, str]:
-    """What the site's classifier says of the lines of a log, and the hash of what it learnt."""
+    """What the site's classifier makes of a verdict on a log, and the hash of what it learnt."""
     document = load_model(context.root)
     if document is None:
         return None, ""
-    from analytics.failures.text_model.job_logs import classify_by_model
+    from analytics.failures.text_model.job_logs import with_site_model
     from analytics.failures.text_model.model import from_document
 
     model, taxonomy = from_document(document), context.site.causes
-    return lambda lines: classify_by_model(lines, model, taxonomy), model.training_sha256
+    return (
+        lambda verdict, lines: with_site_model(verdict, lines, model, taxonomy),
+        model.training_sha256,
+    )
 
 
 def _changed_discounts(
@@ -197,8 +200,8 @@ def _verdict(
 
     starts = [at for at, row in enumerate(log) if at == 0 or row[0] != log[at - 1][0]]
     verdict = classify_log(texts, starts=starts, ratios=ratios)
-    if verdict.method == "none" and model is not None:
-        verdict = model(texts)
+    if model is not None:
+        verdict = model(verdict, texts)
     first = log[verdict.evidence[0].line - 1] if verdict.evidence else (None,) * 4
     return {
         "cause": verdict.cause,

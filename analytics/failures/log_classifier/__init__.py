@@ -136,9 +136,7 @@ def classify_log(
     finding = first_cause(found)
     verdict = _UNKNOWN if finding is None else _by_rules(finding, lines, found)
     explains = finding is not None and finding.behind is not None
-    spoken_for = {
-        taxonomy().domain_of(one.cause) for one in found if one.role not in ("teardown", "mended")
-    } - {"unknown"}
+    spoken_for = {taxonomy().domain_of(one.cause) for one in _speaking(found)} - {"unknown"}
     if verdict.cause != "unknown" and (explains or spoken_for <= {verdict.domain}):
         return verdict
     chance = {one.index for one in seen} - {one.index for one in found}
@@ -172,6 +170,11 @@ def _by_rules(finding: Finding, lines: Sequence[str], found: Sequence[Signal]) -
     )
 
 
+def _speaking(found: Sequence[Signal]) -> list[Signal]:
+    """Signals that speak for their cause: neither how a job died nor that something is well."""
+    return [one for one in found if one.role not in ("teardown", "mended")]
+
+
 def _overruled(
     verdict: LogVerdict,
     domain: str,
@@ -184,21 +187,14 @@ def _overruled(
     if verdict.cause != "unknown":
         reason = f"line {verdict.evidence[0].line}: {verdict.evidence[0].text[:120]}"
         others = (Alternative(verdict.cause, verdict.confidence, reason), *others)
-    own = [
-        one
-        for one in found
-        if one.role not in ("teardown", "mended") and taxonomy().domain_of(one.cause) == domain
-    ]
+    own = [one for one in _speaking(found) if taxonomy().domain_of(one.cause) == domain]
     if own:
         signal = max(own, key=lambda one: (one.meaning.confidence, one.index))
         cause, line = signal.cause, LogLine(signal.line.number, _shown(signal))
-    elif domain == "unknown":
-        return replace(_UNKNOWN, alternatives=others[:_MOST_ALTERNATIVES])
     else:
         number = telling_line(lines, domain)
-        cause, line = _NO_FINER[domain], LogLine(number, lines[number - 1].strip()[:_SHOWN])
-    if cause == "unknown":
-        return replace(_UNKNOWN, alternatives=others[:_MOST_ALTERNATIVES])
+        shown = " ".join(part.shown.strip() for part in cleaned(number, lines[number - 1]))
+        cause, line = _NO_FINER[domain], LogLine(number, shown[:_SHOWN])
     confidence = round(min(chance, 0.99), 3)
     return LogVerdict(
         cause=cause,

@@ -56,7 +56,12 @@ def texts_of(lines: Sequence[str]) -> Texts:
     ('start\\ndisk error\\nbye', 'disk error', 'start\\ndisk error\\nbye')
     """
     written = [line for line in lines if line.strip()][-_MOST_LINES:]
-    trouble = [line for line in written if any(word in line.casefold() for word in _TROUBLE)]
+    folded = (line.casefold() for line in written)
+    trouble = [
+        line
+        for line, words in zip(written, folded, strict=True)
+        if any(word in words for word in _TROUBLE)
+    ]
     return "\n".join(written[-_LAST_LINES:]), "\n".join(trouble), "\n".join(written)
 
 

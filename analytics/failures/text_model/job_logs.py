@@ -149,6 +149,30 @@ def classify_by_model(lines: Sequence[str], model: TextModel, taxonomy: Taxonomy
     )
 
 
+def with_site_model(
+    verdict: LogVerdict, lines: Sequence[str], model: TextModel, taxonomy: Taxonomy
+) -> LogVerdict:
+    """The verdict of a log where a site has a classifier of its own.
+
+    Parameters
+    ----------
+    verdict : LogVerdict
+        Of `classify_log`.
+    lines, model, taxonomy
+        As for `classify_by_model`.
+
+    Returns
+    -------
+    LogVerdict
+        A rule's verdict stands; else the site's classifier goes before the shipped model, which
+        has never seen this site, where it speaks.
+    """
+    if verdict.method == "log_rule":
+        return verdict
+    own = classify_by_model(lines, model, taxonomy)
+    return verdict if own.method == "none" and verdict.method != "none" else own
+
+
 def _text(lines: Sequence[_Line]) -> str:
     return "\n".join(line.text for line in lines)
 

@@ -67,7 +67,7 @@ METHODS = {
     "scheduler": "the scheduler's record",
     "health_event": "health events on its nodes",
     "log_rule": "its log, by a rule",
-    "log_model": "its log, by the model trained on this site's labels",
+    "log_model": "its log, by a model trained on labelled logs",
     "human": "a person's decision",
 }
 

@@ -45,18 +45,19 @@ class FileVerdict:
 def verdict_of_file(name: str, root: Path) -> FileVerdict:
     """What does this log say its job failed of?
 
-    The rules first; where they find nothing, the model that the site at `root` trained, if any.
+    The rules first; where they do not decide, the model that the site at `root` trained, if any,
+    before the shipped one.
     """
     from analytics.failures.log_classifier import classify_log
 
     log = read_log_lines(name)
     site = load_site(root)
     verdict = classify_log(log.lines)
-    if verdict.method == "none" and (document := load_model(root)) is not None:
-        from analytics.failures.text_model.job_logs import classify_by_model
+    if verdict.method != "log_rule" and (document := load_model(root)) is not None:
+        from analytics.failures.text_model.job_logs import with_site_model
         from analytics.failures.text_model.model import from_document
 
-        verdict = classify_by_model(log.lines, from_document(document), site.causes)
+        verdict = with_site_model(verdict, log.lines, from_document(document), site.causes)
     evidence = tuple(replace(line, line=log.numbers[line.line - 1]) for line in verdict.evidence)
     return FileVerdict(
         verdict=replace(verdict, evidence=evidence),

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.errors import AnalysisError
-from analytics.failures.log_classifier import classify_log
+from analytics.failures.log_classifier import LogVerdict, classify_log
 from analytics.failures.taxonomy import taxonomy
 from analytics.failures.text_model.evaluation import evaluate
 from analytics.failures.text_model.features import normal_text, terms_of
@@ -23,6 +23,7 @@ from analytics.failures.text_model.job_logs import (
     cause_of_label,
     classify_by_model,
     training_rows,
+    with_site_model,
 )
 from analytics.failures.text_model.model import TextModel, from_document, to_document
 from analytics.failures.text_model.training import canonical_labels, train
@@ -356,6 +357,20 @@ def test_a_model_of_the_site_finds_the_cause_and_the_line(site_model: TextModel)
     assert (verdict.cause, verdict.domain, verdict.method) == ("power", "hardware", "log_model")
     assert [(one.line, one.text) for one in verdict.evidence] == [(302, "rack feed tripped 7")]
     assert all(one.cause != "power" for one in verdict.alternatives)
+
+
+@pytest.mark.parametrize(
+    ("method", "cause"), [("log_rule", "cuda_oom"), ("log_model", "power"), ("none", "power")]
+)
+def test_a_rule_stands_and_a_model_of_the_site_goes_before_the_shipped_one(
+    site_model: TextModel, method: str, cause: str
+) -> None:
+    shipped = LogVerdict("cuda_oom", "user", 0.7, method)
+    lines = ["rack feed tripped 7"]
+    assert with_site_model(shipped, lines, site_model, taxonomy()).cause == cause
+    known_to_nobody = ["all done, goodbye"]
+    kept = with_site_model(shipped, known_to_nobody, site_model, taxonomy())
+    assert kept.cause == ("unknown" if method == "none" else "cuda_oom")
 
 
 @pytest.mark.parametrize(
