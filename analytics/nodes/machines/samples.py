@@ -1,0 +1,100 @@
+"""Metrics of machines on one clock, and the samples that are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from analytics.errors import AnalysisError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+LEAST_MACHINES = 4
+"""Of fewer, nobody could say which one is unlike the others; Minder's smallest task has 4."""
+MOST_MISSING = 0.5
+"""Share of samples without which a machine is left out of a metric."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Metrics of the machines of one job, sampled on one clock.
+
+    Raises
+    ------
+    ShapeError
+        Where a metric's array does not fit the names of the machines, or none is given.
+    AnalysisError
+        Where there are fewer than four machines.
+    """
+
+    machines: tuple[str, ...]
+    start_at: float
+    """Time of the first sample, seconds since 1970."""
+    step_seconds: float
+    """Seconds from one sample to the next."""
+    values: Mapping[str, Array]
+    """Metric -> (samples, machines), NaN where a sample is missing."""
+
+    def __post_init__(self) -> None:
+        shapes = {array.shape for array in self.values.values()}
+        if len(shapes) != 1 or (shape := shapes.pop())[1:] != (len(self.machines),):
+            raise ShapeError(
+                "each metric must be (samples, machines) of the machines named: align them"
+            )
+        if len(self.machines) < LEAST_MACHINES:
+            raise AnalysisError(
+                f"machines are compared with one another: {len(self.machines)} named, at least "
+                f"{LEAST_MACHINES} are needed"
+            )
+        if not shape[0]:
+            raise ShapeError("each metric must have samples: got none")
+
+    @property
+    def n_samples(self) -> int:
+        """Samples of each machine and metric, missing ones included."""
+        return int(next(iter(self.values.values())).shape[0])
+
+    def steps(self, seconds: float) -> int:
+        """How many samples such a time holds, at least one."""
+        return max(1, round(seconds / self.step_seconds))
+
+
+def filled(values: Array) -> tuple[Array, Array]:
+    """Samples with each missing one set to the nearest in time, as Minder does.
+
+    Parameters
+    ----------
+    values
+        (samples, machines), NaN or infinite where missing.
+
+    Returns
+    -------
+    values, kept
+        (samples, machines kept), and which machines those are: one without half of its samples is
+        left out.
+
+    Examples
+    --------
+    >>> filled(np.array([[1.0], [np.nan], [np.nan], [4.0]]))[0].ravel()
+    array([1., 1., 4., 4.])
+    """
+    missing = ~np.isfinite(values)
+    if not missing.any():
+        return values, np.ones(values.shape[1], dtype=bool)
+    kept = missing.mean(axis=0) <= MOST_MISSING
+    values, missing = values[:, kept], missing[:, kept]
+    machine, at = np.nonzero(missing.T)
+    begins = np.ones(machine.size, dtype=bool)
+    begins[1:] = (np.diff(machine) != 0) | (np.diff(at) != 1)
+    first = np.flatnonzero(begins)
+    gap = np.cumsum(begins) - 1
+    before = at[first][gap] - 1
+    after = np.append(at[first[1:] - 1], at[-1:])[gap] + 1
+    use_before = (before >= 0) & ((after >= len(values)) | (at - before <= after - at))
+    values[at, machine] = values[np.where(use_before, before, after), machine]
+    return values, kept

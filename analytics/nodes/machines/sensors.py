@@ -1,0 +1,76 @@
+"""Sensors that say nothing about their machine, and machines that say nothing at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.nodes.machines.samples import Array, Samples
+
+LOOKED_AT = 30
+"""Samples of a series in the time that must be equal for it to be stuck."""
+
+
+def stuck(values: Array, n_samples: int) -> Array:
+    """Which machines repeat one value for so many samples, while most machines' values move.
+
+    Parameters
+    ----------
+    values
+        (samples, machines), none missing. About `LOOKED_AT` samples of the time are compared.
+    """
+    stride = max(1, n_samples // LOOKED_AT)
+    looked = values[::stride]
+    needed = n_samples // stride
+    repeats = np.zeros((len(looked), values.shape[1]), dtype=np.int32)
+    np.cumsum(looked[1:] == looked[:-1], axis=0, out=repeats[1:])
+    found: Array = (repeats[needed:] - repeats[:-needed] == needed).any(axis=0)
+    return found if 2 * found.sum() < found.size else np.zeros_like(found)
+
+
+def dead_sensors(series: Mapping[str, tuple[Array, Array]], n_samples: int) -> dict[str, Array]:
+    """Which of the machines that a metric keeps have a dead sensor there.
+
+    A value that repeats while those of others move is no reading. A machine on which several
+    metrics rest at zero has stopped, though: there zero is what it does.
+
+    Parameters
+    ----------
+    series
+        Metric -> filled values (samples, machines kept), and which of all machines are kept.
+    """
+    is_stuck = {metric: stuck(values, n_samples) for metric, (values, _) in series.items()}
+    n_at_zero = 0
+    at_zero = {}
+    for metric, (values, kept) in series.items():
+        at_zero[metric] = is_stuck[metric] & (values[-1] == 0)
+        of_all = np.zeros(kept.size, dtype=np.int32)
+        of_all[kept] = at_zero[metric]
+        n_at_zero = n_at_zero + of_all
+    return {
+        metric: is_stuck[metric] & ~(at_zero[metric] & (n_at_zero[kept] > 1))
+        for metric, (_, kept) in series.items()
+    }
+
+
+def silent_machine(samples: Samples, n_samples: int) -> tuple[int, int] | None:
+    """The one machine of which no metric says anything more, and its first silent sample.
+
+    None where no machine fell silent for so many samples up to the end, or several did (then it is
+    the collector's, or the rack's), or it never spoke, or one metric alone is there, which may be
+    a dead sensor.
+    """
+    if len(samples.values) < 2 or samples.n_samples < n_samples:  # noqa: PLR2004
+        return None
+    tails = (~np.isfinite(values[-n_samples:]) for values in samples.values.values())
+    silent = np.flatnonzero(np.logical_and.reduce([tail.all(axis=0) for tail in tails]))
+    if silent.size != 1:
+        return None
+    machine = int(silent[0])
+    spoke = [np.isfinite(values[:, machine]) for values in samples.values.values()]
+    heard = np.flatnonzero(np.logical_or.reduce(spoke))
+    return (machine, int(heard[-1]) + 1) if heard.size else None
