@@ -19,6 +19,9 @@ LEAST_MACHINES = 4
 MOST_MISSING = 0.5
 """Share of samples without which a machine is left out of a metric."""
 
+LONG_GAP = 8
+"""Samples in a row for which the nearest one stands."""
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -67,6 +70,9 @@ class Samples:
 def filled(values: Array) -> tuple[Array, Array]:
     """Samples with each missing one set to the nearest in time, as Minder does.
 
+    One sample says nothing of minutes, in which the job's phases change: of a gap of more than
+    `LONG_GAP` samples the machine is taken to be as far from the mean of all as it usually is.
+
     Parameters
     ----------
     values
@@ -97,4 +103,15 @@ def filled(values: Array) -> tuple[Array, Array]:
     after = np.append(at[first[1:] - 1], at[-1:])[gap] + 1
     use_before = (before >= 0) & ((after >= len(values)) | (at - before <= after - at))
     values[at, machine] = values[np.where(use_before, before, after), machine]
+    long = np.bincount(gap)[gap] > LONG_GAP
+    if long.any():
+        _as_usual(values, missing, at[long], machine[long])
     return values, kept
+
+
+def _as_usual(values: Array, missing: Array, at: Array, machine: Array) -> None:
+    """In a long gap a machine does what all do, as far from them as it usually is."""
+    fleet = values.mean(axis=1)
+    machines, column = np.unique(machine, return_inverse=True)
+    apart = np.where(missing[:, machines], np.nan, values[:, machines] - fleet[:, None])
+    values[at, machine] = fleet[at] + np.nanmedian(apart, axis=0)[column]

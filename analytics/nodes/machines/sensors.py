@@ -58,19 +58,26 @@ def dead_sensors(series: Mapping[str, tuple[Array, Array]], n_samples: int) -> d
 
 
 def silent_machine(samples: Samples, n_samples: int) -> tuple[int, int] | None:
-    """The one machine of which no metric says anything more, and its first silent sample.
+    """The one machine of which no metric said anything for so long, and its first silent sample.
 
-    None where no machine fell silent for so many samples up to the end, or several did (then it is
-    the collector's, or the rack's), or it never spoke, or one metric alone is there, which may be
-    a dead sensor.
+    None where no machine fell silent for so many samples, or several did (then it is the
+    collector's, or the rack's), or one metric alone is there, which may be a dead sensor. A
+    machine that has not spoken before is not there yet.
     """
     if len(samples.values) < 2 or samples.n_samples < n_samples:  # noqa: PLR2004
         return None
-    tails = (~np.isfinite(values[-n_samples:]) for values in samples.values.values())
-    silent = np.flatnonzero(np.logical_and.reduce([tail.all(axis=0) for tail in tails]))
+    stride = max(1, n_samples // LOOKED_AT)
+    looked = [~np.isfinite(values[::stride]) for values in samples.values.values()]
+    quiet = np.logical_and.reduce(looked)
+    quiet &= ~np.logical_and.accumulate(quiet, axis=0)
+    sums = np.zeros((len(quiet) + 1, quiet.shape[1]), dtype=np.int32)
+    np.cumsum(quiet, axis=0, out=sums[1:])
+    needed = n_samples // stride
+    for_long = sums[needed:] - sums[:-needed] == needed
+    silent = np.flatnonzero(for_long.any(axis=0))
     if silent.size != 1:
         return None
     machine = int(silent[0])
-    spoke = [np.isfinite(values[:, machine]) for values in samples.values.values()]
-    heard = np.flatnonzero(np.logical_or.reduce(spoke))
-    return (machine, int(heard[-1]) + 1) if heard.size else None
+    last = int(np.flatnonzero(for_long[:, machine])[0]) * stride
+    spoke = [np.isfinite(values[: last + 1, machine]) for values in samples.values.values()]
+    return machine, int(np.flatnonzero(np.logical_or.reduce(spoke))[-1]) + 1

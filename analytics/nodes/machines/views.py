@@ -13,7 +13,7 @@ from analytics.nodes.machines.distance import Farthest, farthest
 if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Array
 
-View: TypeAlias = Literal["change", "usual", "level"]
+View: TypeAlias = Literal["change", "level"]
 """A machine is unlike the others by how far it moved from where it began, by how far it is from
 where it usually is, or by where it is."""
 STRIDE = 16
@@ -58,12 +58,10 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
     floor = max(least_ratio * size, TINY * reach, np.finfo(np.float32).tiny)
     stride = max(1, n_baseline // STRIDE)
     began = np.median(deviation[:n_baseline:stride], axis=0)
-    usual = np.median(deviation[::STRIDE], axis=0)
     return Compared(
         deviation,
         {
             "change": farthest(deviation - began, floor),
-            "usual": farthest(deviation - usual, floor),
             "level": farthest(deviation, floor),
         },
     )

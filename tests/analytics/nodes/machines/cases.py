@@ -68,7 +68,11 @@ FAULTS: dict[str, dict[str, Effect]] = {
     "thermal_throttle": {POWER: Effect(1.0, (0.6, 0.82)), TENSOR: Effect(0.8, (0.6, 0.85)), GRAPHICS: Effect(0.4, (0.85, 0.95))},
     "cpu_overload": {CPU: Effect(1.0, added=(20.0, 60.0))},
 }  # fmt: skip
-HEALTHY = ("plain", "blip", "start_up", "whole_stop", "dead_sensor", "gaps", "long_phase")
+HEALTHY = ("plain", "blip", "start_up", "whole_stop", "dead_sensor", "gaps", "long_phase", "stages", "kinds")
+
+"""What is around a case without a fault."""
+AROUND = ("plain", "plain", "start_up", "long_phase", "stages", "kinds")
+"""What is around a fault."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,11 @@ def cases(seed: int, n: int, *, most_machines: int = 256) -> Iterator[Case]:
 
 def case(kind: str, chance: np.random.Generator, n: int = 64, *, seconds: int = 900) -> Case:
     """One pull of a kind of `FAULTS` or `HEALTHY`."""
-    activity = _activity(chance, seconds, n, kind)
+    around = str(chance.choice(AROUND)) if kind in FAULTS else kind
+    activity = _activity(chance, seconds, n, around)
+    own = np.where(chance.random(n) < chance.uniform(0.05, 0.5), chance.uniform(0.6, 0.9), 1.0) if around == "kinds" else 1.0
     spread = chance.choice([0.01, 0.03, 0.06])
-    values = {name: _samples(chance, metric, activity, spread) for name, metric in METRICS.items()}
+    values = {name: _samples(chance, metric, activity, spread, own) for name, metric in METRICS.items()}
     machine = int(chance.integers(n))
     if kind in FAULTS:
         since = int(chance.integers(60, seconds - 360))
@@ -124,7 +130,8 @@ def _activity(chance: np.random.Generator, seconds: int, n: int, kind: str) -> A
     skew = chance.normal(0.0, 0.4, n)
     at = np.arange(seconds)[:, None] + skew
     period, share = chance.uniform(4.0, 40.0), chance.uniform(0.5, 0.85)
-    doing = 1.0 + (at % period < share * period)
+    late = np.arange(n) * 4 // n * period / 4 if kind == "stages" else 0.0
+    doing = 1.0 + ((at + late) % period < share * period)
     every, length = chance.uniform(150.0, 400.0), chance.uniform(5.0, 40.0)
     doing[(at + chance.uniform(0, every)) % every < length] = 0.35
     if kind == "long_phase":  # an evaluation, say
@@ -137,14 +144,14 @@ def _activity(chance: np.random.Generator, seconds: int, n: int, kind: str) -> A
     return doing
 
 
-def _samples(chance: np.random.Generator, metric: Metric, doing: Array, spread: float) -> Array:
+def _samples(chance: np.random.Generator, metric: Metric, doing: Array, spread: float, kind: Array | float) -> Array:
     """Levels by activity, times the machine's own factor, plus noise that remembers itself."""
     seconds, n = doing.shape
     level = np.interp(doing, [0.0, 1.0, 2.0], [metric.idle, metric.communicating, metric.computing])
     memory = chance.uniform(0.0, 0.9)
     white = chance.normal(0.0, metric.noise * chance.uniform(0.5, 1.5), (seconds, n))
     noise = lfilter([np.sqrt(1 - memory**2)], [1.0, -memory], white, axis=0)
-    own = 1.0 + spread * chance.normal(size=n)
+    own = kind * (1.0 + spread * chance.normal(size=n))
     quiet = 0.3 + 0.7 * np.minimum(doing, 1.0)
     return np.clip(level * own + noise * quiet, 0.0, metric.most)
 
