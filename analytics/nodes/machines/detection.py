@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from analytics.errors import AnalysisError
 from analytics.nodes.machines.continuity import Run, longest_run, onset, sustained_score
 from analytics.nodes.machines.denoiser import WINDOW
 from analytics.nodes.machines.priority import in_order
-from analytics.nodes.machines.samples import LEAST_MACHINES, Samples, filled
+from analytics.nodes.machines.samples import LEAST_MACHINES, Samples, filled, mostly_missing
 from analytics.nodes.machines.sensors import dead_sensors, silent_machine
 from analytics.nodes.machines.views import Compared, View, compared
 
@@ -96,9 +96,9 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
     settings = settings or Settings()
     n_needed = samples.steps(settings.continuity_seconds)
     _refuse_short(samples, n_needed)
-    series = {metric: filled(values) for metric, values in samples.values.items()}
-    dead = dead_sensors(series, n_needed)
-    base = _base(samples, series, dead)
+    dead = dead_sensors(samples.values, n_needed)
+    missing = {metric: mostly_missing(values) for metric, values in samples.values.items()}
+    base = Detection(dead_sensors=_named(samples, dead), left_out=_named(samples, missing))
     gone = silent_machine(samples, n_needed)
     if gone is not None:
         machine, first = gone
@@ -106,13 +106,12 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
         return replace(base, machine=samples.machines[machine], metric=SILENCE, since_at=since_at)
     nearest: list[Nearest] = []
     for metric in in_order(samples.values, settings.order):
-        values, kept = series.pop(metric)
-        believed = ~dead[metric]
-        if believed.sum() < LEAST_MACHINES:
+        used = np.flatnonzero(~(dead[metric] | missing[metric]))
+        if used.size < LEAST_MACHINES:
             continue
-        used = np.flatnonzero(kept)[believed]
+        values = samples.values[metric]
         of_metric = compared(
-            values if believed.all() else values[:, believed],
+            filled(values if used.size == values.shape[1] else values[:, used]),
             samples.steps(settings.baseline_seconds),
             settings.least_ratio,
         )
@@ -190,16 +189,10 @@ def _refuse_short(samples: Samples, n_needed: int) -> None:
         )
 
 
-def _base(
-    samples: Samples, series: dict[str, tuple[Array, Array]], dead: dict[str, Array]
-) -> Detection:
-    """What is known before any metric is asked: which sensors are no evidence."""
-
-    def named(metric: str, which: Any) -> list[tuple[str, str]]:
-        return [(samples.machines[k], metric) for k in which]
-
-    dead_sensors, left_out = [], []
-    for metric, (_, kept) in series.items():
-        dead_sensors += named(metric, np.flatnonzero(kept)[dead[metric]])
-        left_out += named(metric, np.flatnonzero(~kept))
-    return Detection(dead_sensors=tuple(dead_sensors), left_out=tuple(left_out))
+def _named(samples: Samples, which: dict[str, Array]) -> tuple[tuple[str, str], ...]:
+    """(machine, metric) of what is marked."""
+    return tuple(
+        (samples.machines[k], metric)
+        for metric, marked in which.items()
+        for k in np.flatnonzero(marked)
+    )

@@ -67,33 +67,32 @@ class Samples:
         return max(1, round(seconds / self.step_seconds))
 
 
-def filled(values: Array) -> tuple[Array, Array]:
+def mostly_missing(values: Array) -> Array:
+    """Which machines lack more than half of their samples: they are left out of the metric."""
+    found: Array = np.isfinite(values).mean(axis=0) < 1.0 - MOST_MISSING
+    return found
+
+
+def filled(values: Array) -> Array:
     """Samples with each missing one set to the nearest in time, as Minder does.
 
-    One sample says nothing of minutes, in which the job's phases change: of a gap of more than
+    One sample says nothing of minutes, in which the job's phases change: in a gap of more than
     `LONG_GAP` samples the machine is taken to be as far from the mean of all as it usually is.
 
     Parameters
     ----------
     values
-        (samples, machines), NaN or infinite where missing.
-
-    Returns
-    -------
-    values, kept
-        (samples, machines kept), and which machines those are: one without half of its samples is
-        left out.
+        (samples, machines), NaN or infinite where missing; no machine without a sample.
 
     Examples
     --------
-    >>> filled(np.array([[1.0], [np.nan], [np.nan], [4.0]]))[0].ravel()
+    >>> filled(np.array([[1.0], [np.nan], [np.nan], [4.0]])).ravel()
     array([1., 1., 4., 4.])
     """
     missing = ~np.isfinite(values)
     if not missing.any():
-        return values, np.ones(values.shape[1], dtype=bool)
-    kept = missing.mean(axis=0) <= MOST_MISSING
-    values, missing = values[:, kept], missing[:, kept]
+        return values
+    values = values.copy()
     machine, at = np.nonzero(missing.T)
     begins = np.ones(machine.size, dtype=bool)
     begins[1:] = (np.diff(machine) != 0) | (np.diff(at) != 1)
@@ -106,7 +105,7 @@ def filled(values: Array) -> tuple[Array, Array]:
     long = np.bincount(gap)[gap] > LONG_GAP
     if long.any():
         _as_usual(values, missing, at[long], machine[long])
-    return values, kept
+    return values
 
 
 def _as_usual(values: Array, missing: Array, at: Array, machine: Array) -> None:

@@ -21,40 +21,38 @@ def stuck(values: Array, n_samples: int) -> Array:
     Parameters
     ----------
     values
-        (samples, machines), none missing. About `LOOKED_AT` samples of the time are compared.
+        (samples, machines), NaN where missing, which repeats anything. About `LOOKED_AT` samples of
+        the time are compared.
     """
     stride = max(1, n_samples // LOOKED_AT)
     looked = values[::stride]
     needed = n_samples // stride
     repeats = np.zeros((len(looked), values.shape[1]), dtype=np.int32)
-    np.cumsum(looked[1:] == looked[:-1], axis=0, out=repeats[1:])
+    same = looked[1:] == looked[:-1]
+    same |= ~np.isfinite(looked[1:] + looked[:-1])
+    np.cumsum(same, axis=0, out=repeats[1:])
     found: Array = (repeats[needed:] - repeats[:-needed] == needed).any(axis=0)
     return found if 2 * found.sum() < found.size else np.zeros_like(found)
 
 
-def dead_sensors(series: Mapping[str, tuple[Array, Array]], n_samples: int) -> dict[str, Array]:
-    """Which of the machines that a metric keeps have a dead sensor there.
+def dead_sensors(values: Mapping[str, Array], n_samples: int) -> dict[str, Array]:
+    """Which machines have a dead sensor, by metric.
 
     A value that repeats while those of others move is no reading. A machine on which several
     metrics rest at zero has stopped, though: there zero is what it does.
 
     Parameters
     ----------
-    series
-        Metric -> filled values (samples, machines kept), and which of all machines are kept.
+    values
+        Metric -> (samples, machines), NaN where missing.
     """
-    is_stuck = {metric: stuck(values, n_samples) for metric, (values, _) in series.items()}
-    n_at_zero = 0
-    at_zero = {}
-    for metric, (values, kept) in series.items():
-        at_zero[metric] = is_stuck[metric] & (values[-1] == 0)
-        of_all = np.zeros(kept.size, dtype=np.int32)
-        of_all[kept] = at_zero[metric]
-        n_at_zero = n_at_zero + of_all
-    return {
-        metric: is_stuck[metric] & ~(at_zero[metric] & (n_at_zero[kept] > 1))
-        for metric, (_, kept) in series.items()
+    is_stuck = {metric: stuck(array, n_samples) for metric, array in values.items()}
+    at_zero = {
+        metric: is_stuck[metric] & (array[-n_samples:] == 0).any(axis=0)
+        for metric, array in values.items()
     }
+    stopped = np.sum(list(at_zero.values()), axis=0) > 1
+    return {metric: is_stuck[metric] & ~(at_zero[metric] & stopped) for metric in values}
 
 
 def silent_machine(samples: Samples, n_samples: int) -> tuple[int, int] | None:

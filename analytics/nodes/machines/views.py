@@ -20,7 +20,8 @@ STRIDE = 16
 """Every so many windows tell where a machine usually is."""
 BUSY = 0.9
 """Quantile over time of the fleet's level that says how large the metric is."""
-TINY = 1e-9
+TINY, MOST = 1e-6, 1e6
+SHARED_VARIANCE, SHARED_MACHINES, MOST_SHARED = 0.3, 0.1, 3
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,11 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
     least_ratio
         Least spread, as a share of the metric's level.
     """
-    looked = values[::STRIDE]
-    middle = np.median(looked)
-    size = float(np.quantile(np.abs(np.median(looked, axis=1)), BUSY))
-    centred = np.subtract(values, middle, dtype=np.float64).astype(np.float32)
-    deviation = denoised(centred, learnt_weights(centred))
-    deviation -= deviation.mean(axis=1, dtype=np.float64).astype(np.float32)[:, None]
-    reach = float(np.abs(deviation).max())
-    floor = max(least_ratio * size, TINY * reach, np.finfo(np.float32).tiny)
+    normalised, size = _normalised(values)
+    deviation = denoised(normalised, learnt_weights(normalised))
+    deviation -= deviation.mean(axis=1)[:, None]
+    without_shared(deviation)
+    floor = max(least_ratio * size, TINY)
     stride = max(1, n_baseline // STRIDE)
     began = np.median(deviation[:n_baseline:stride], axis=0)
     return Compared(
@@ -65,3 +63,48 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
             "level": farthest(deviation, floor),
         },
     )
+
+
+def _normalised(values: Array) -> tuple[Array, float]:
+    """Samples less their median, over their range, and how large the metric is in that unit.
+
+    The range holds nine of ten samples, where Minder takes the least and the largest: one glitch
+    would squeeze all others. What lies a million ranges away is cut off.
+    """
+    looked = values[::STRIDE]
+    lower, middle, upper = np.quantile(looked, (0.05, 0.5, 0.95))
+    size = float(np.quantile(np.abs(np.median(looked, axis=1)), BUSY))
+    reach = max(float(upper - lower), 1e-3 * size) or float(np.abs(looked).max()) or 1.0
+    scaled = np.subtract(values, middle, dtype=np.float64)
+    scaled /= reach
+    return scaled.clip(-MOST, MOST, out=scaled).astype(np.float32), size / reach
+
+
+def without_shared(deviation: Array) -> None:
+    r"""Takes away, in place, what many machines share: stages that take turns, kinds of hardware.
+
+    Deviations are :math:`\sum_k p_k(t) a_{ik}`, principal components over time with loadings of
+    the machines. A component is shared where it holds `SHARED_VARIANCE` of what is left and its
+    loadings are spread over machines: :math:`(\sum a^2)^2 / \sum a^4`, the number of machines that
+    take part, is at least `SHARED_MACHINES` of them. That of one faulty machine is about 1.
+
+    Parameters
+    ----------
+    deviation
+        (windows, machines).
+    """
+    n = deviation.shape[1]
+    looked = deviation[::STRIDE]
+    limit = np.quantile(np.abs(looked), 0.99)
+    looked = looked.clip(-limit, limit)
+    for _ in range(MOST_SHARED):
+        values, vectors = np.linalg.eigh(looked @ looked.T)
+        if not values[-1] > SHARED_VARIANCE * values.sum():
+            return
+        loading = looked.T @ vectors[:, -1]
+        square = float(loading @ loading)
+        if square**2 < max(3.0, SHARED_MACHINES * n) * float((loading**4).sum()):
+            return
+        loading /= np.sqrt(square)
+        looked = looked - np.outer(looked @ loading, loading)
+        deviation -= np.outer(deviation @ loading, loading)
