@@ -16,8 +16,8 @@ COVERED = 0.6
 every phase of the training."""
 NOISE = 3.0
 """Deviations within so many spreads of the noise are noise."""
-CLEARLY = 2.0
-"""A level so many times farther from all others than another one is the abnormal one of the two."""
+DEVIATIONS_OF_NORMAL = 1.4826
+"""Standard deviation of a normal distribution in median absolute deviations."""
 
 
 @dataclass(frozen=True)
@@ -75,51 +75,21 @@ def sustained_score(found: Farthest, *, apart: float, n_windows: int) -> tuple[f
     return float(np.partition(spans, place, axis=1)[:, place].max()), machine
 
 
-def onset(deviation: Array, run: Run) -> int:
-    """The window since which a machine is abnormal.
+def onset(deviation: Array, run: Run, n_baseline: int) -> int:
+    """The window since which a machine is abnormal, at latest the first of its run.
+
+    A fault may grow, so the onset goes back as long as the machine is beyond the noise that it had
+    in the beginning.
 
     Parameters
     ----------
     deviation
-        (windows) Of the machine from the mean of all.
-    run
-        Where it was found.
-
-    Notes
-    -----
-    The stretch of windows whose mean differs most surely from that of the others splits the series
-    in two levels (least squares). A stretch amid the series is the abnormal part. Where it is the
-    beginning or the end, the level changed once: what came later is abnormal, unless what came
-    first was clearly farther from all others. From there the onset goes back as long as the
-    deviation is beyond the noise of the normal part. Where the run alone covers nearly all, it was
-    abnormal from the first sample on.
+        (windows) Of the machine from all.
+    n_baseline
+        Windows of the beginning.
     """
-    first, end = _stretch(deviation)
-    inside = np.zeros(deviation.size, dtype=bool)
-    inside[first:end] = True
-    if first == 0:
-        was, became = np.abs(np.median(deviation[inside])), np.abs(np.median(deviation[~inside]))
-        if was > CLEARLY * became:
-            return 0
-        first, inside = end, ~inside
-    elif end < deviation.size and not inside[run.first : run.last + 1].any():
-        return run.first
-    normal = deviation[~inside]
-    middle = np.median(normal)
-    noise = NOISE * np.median(np.abs(normal - middle)) * 1.4826
-    side = np.sign(np.median(deviation[inside]) - middle)
-    before = side * (deviation[:first] - middle) <= noise
-    return int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
-
-
-def _stretch(values: Array) -> tuple[int, int]:
-    """The stretch [first, end) whose mean parts it best from all else: largest sum of squares."""
-    n = values.size
-    sums = np.concatenate([[0.0], np.cumsum(values - values.mean(), dtype=np.float64)])
-    first, end = np.triu_indices(n + 1, k=1)
-    size = end - first
-    gain = np.zeros(size.size)
-    part = size < n
-    gain[part] = (sums[end] - sums[first])[part] ** 2 * n / (size * (n - size))[part]
-    best = int(gain.argmax())
-    return int(first[best]), int(end[best])
+    began = deviation[:n_baseline]
+    moved = np.abs(deviation[: run.first] - np.median(began))
+    noise = NOISE * DEVIATIONS_OF_NORMAL * np.median(np.abs(began - np.median(began)))
+    within = np.flatnonzero(moved <= noise)
+    return int(within[-1]) + 1 if within.size else 0

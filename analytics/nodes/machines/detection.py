@@ -28,9 +28,9 @@ SILENCE = "all metrics"
 class Settings:
     """What makes a machine faulty."""
 
-    change_threshold: float = 5.0
+    change_threshold: float = 4.0
     """Score above which a machine counts that moved away from the others."""
-    level_threshold: float = 8.0
+    level_threshold: float = 7.0
     """The same where it was elsewhere all the time, as a machine of another kind is, too."""
     apart_ratio: float = 0.2
     """How far the next machine must be behind, as a share of the distance: a fault makes one
@@ -148,7 +148,11 @@ class _Asked:
 
     def verdict(self, base: Detection, view: View, run: Run) -> Detection:
         """The machine of a run, which lasted long enough."""
-        first = onset(self.compared.deviation[:, run.machine], run)
+        first = onset(
+            self.compared.deviation[:, run.machine],
+            run,
+            self.samples.steps(self.settings.baseline_seconds),
+        )
         # The first window that is unlike the others ends with the first such samples.
         late = 0 if first == 0 else WINDOW // 2
         since_at = self.samples.start_at + (first + late) * self.samples.step_seconds

@@ -10,7 +10,7 @@ import numpy as np
 from analytics.errors import AnalysisError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -21,6 +21,8 @@ MOST_MISSING = 0.5
 
 LONG_GAP = 8
 """Samples in a row for which the nearest one stands."""
+BESIDE = 15
+"""Samples beside a longer gap that tell how far the machine is from all others."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def filled(values: Array) -> Array:
     """Samples with each missing one set to the nearest in time, as Minder does.
 
     One sample says nothing of minutes, in which the job's phases change: in a gap of more than
-    `LONG_GAP` samples the machine is taken to be as far from the mean of all as it usually is.
+    `LONG_GAP` samples the machine is taken to be as far from the mean of all as it was beside it.
 
     Parameters
     ----------
@@ -102,15 +104,21 @@ def filled(values: Array) -> Array:
     after = np.append(at[first[1:] - 1], at[-1:])[gap] + 1
     use_before = (before >= 0) & ((after >= len(values)) | (at - before <= after - at))
     values[at, machine] = values[np.where(use_before, before, after), machine]
-    long = np.bincount(gap)[gap] > LONG_GAP
-    if long.any():
-        _as_usual(values, missing, at[long], machine[long])
+    long = np.flatnonzero(np.bincount(gap) > LONG_GAP)
+    if long.size:
+        last = np.append(at[first[1:] - 1], at[-1:])
+        _as_before(values, missing, zip(machine[first[long]], at[first[long]], last[long] + 1, strict=True))
     return values
 
 
-def _as_usual(values: Array, missing: Array, at: Array, machine: Array) -> None:
-    """In a long gap a machine does what all do, as far from them as it usually is."""
+def _as_before(values: Array, missing: Array, gaps: Iterable[tuple[int, int, int]]) -> None:
+    """In a long gap a machine moves with all others, as far from them as beside the gap."""
     fleet = values.mean(axis=1)
-    machines, column = np.unique(machine, return_inverse=True)
-    apart = np.where(missing[:, machines], np.nan, values[:, machines] - fleet[:, None])
-    values[at, machine] = fleet[at] + np.nanmedian(apart, axis=0)[column]
+    for machine, begin, end in gaps:
+        apart = values[:, machine] - fleet
+        known = np.flatnonzero(~missing[:, machine])
+        before, after = np.split(known, [np.searchsorted(known, begin)])
+        sides = [np.median(apart[side]) for side in (before[-BESIDE:], after[:BESIDE]) if side.size]
+        half = (begin + end) // 2 if len(sides) == 2 else end  # noqa: PLR2004
+        values[begin:half, machine] = fleet[begin:half] + sides[0]
+        values[half:end, machine] = fleet[half:end] + sides[-1]

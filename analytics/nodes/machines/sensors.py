@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 30
 """Samples of a series in the time that must be equal for it to be stuck."""
+ALIKE = 0.01
+"""Share of machines that have a value at once where it is a bound."""
 
 
 def stuck(values: Array, n_samples: int) -> Array:
     """Which machines repeat one value for so many samples, while most machines' values move.
+
+    A value that some other machines have most of the time is a bound of the metric, not a fault of
+    the sensor: a GPU may well be busy at 100 %.
 
     Parameters
     ----------
@@ -31,8 +36,16 @@ def stuck(values: Array, n_samples: int) -> Array:
     same = looked[1:] == looked[:-1]
     same |= ~np.isfinite(looked[1:] + looked[:-1])
     np.cumsum(same, axis=0, out=repeats[1:])
-    found: Array = (repeats[needed:] - repeats[:-needed] == needed).any(axis=0)
-    return found if 2 * found.sum() < found.size else np.zeros_like(found)
+    for_long = repeats[needed:] - repeats[:-needed] == needed
+    found: Array = for_long.any(axis=0)
+    if 2 * found.sum() >= found.size:
+        return np.zeros_like(found)
+    machines = np.flatnonzero(found)
+    value = looked[for_long[:, machines].argmax(axis=0) + needed, machines]
+    for repeated in np.unique(value[np.isfinite(value)]):
+        if 2 * ((looked == repeated).sum(axis=1) > ALIKE * found.size + 1).sum() > len(looked):
+            found[machines[value == repeated]] = False
+    return found
 
 
 def dead_sensors(values: Mapping[str, Array], n_samples: int) -> dict[str, Array]:

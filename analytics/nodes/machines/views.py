@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 View: TypeAlias = Literal["change", "level"]
 """A machine is unlike the others by how far it moved from where it began, by how far it is from
 where it usually is, or by where it is."""
+LOOKED_AT = 75
+"""So many windows of the beginning tell where a machine began."""
 STRIDE = 16
 """Every so many windows tell where a machine usually is."""
 BUSY = 0.9
 """Quantile over time of the fleet's level that says how large the metric is."""
-TINY, MOST = 1e-6, 1e6
+TINY, MOST, GLITCH = 1e-6, 1e6, 5.0
 SHARED_VARIANCE, SHARED_MACHINES, MOST_SHARED = 0.3, 0.1, 3
 
 
@@ -54,7 +56,7 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
     deviation -= deviation.mean(axis=1)[:, None]
     without_shared(deviation)
     floor = max(least_ratio * size, TINY)
-    stride = max(1, n_baseline // STRIDE)
+    stride = max(1, n_baseline // LOOKED_AT)
     began = np.median(deviation[:n_baseline:stride], axis=0)
     return Compared(
         deviation,
@@ -95,8 +97,10 @@ def without_shared(deviation: Array) -> None:
     """
     n = deviation.shape[1]
     looked = deviation[::STRIDE]
-    limit = np.quantile(np.abs(looked), 0.99)
+    limit = GLITCH * np.quantile(np.abs(looked), 0.99)
     looked = looked.clip(-limit, limit)
+    size = np.sqrt(np.square(looked).mean(axis=1, keepdims=True))
+    looked /= np.maximum(size / max(float(np.median(size)), TINY), 1.0)
     for _ in range(MOST_SHARED):
         values, vectors = np.linalg.eigh(looked @ looked.T)
         if not values[-1] > SHARED_VARIANCE * values.sum():
