@@ -32,6 +32,9 @@ page = st.navigation(
             st.Page("views/efficiency/ettr.py", title="ETTR", icon=":material/speed:"),
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
         ],
+        "Nodes": [
+            st.Page("views/nodes/machines.py", title="Machines", icon=":material/memory:"),
+        ],
         "Training": [
             st.Page(
                 "views/training/stragglers.py",

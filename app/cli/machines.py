@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
 EXAMPLE = (
-    "awk 'BEGIN {print \"at,node,power\"; for (t = 0; t < 600; t++) for (n = 0; n < 16; n++) "
+    'awk \'BEGIN {print "at,node,power"; for (t = 0; t < 600; t++) for (n = 0; n < 16; n++) '
     'print t ",gpu-" n "," 500 + 20 * rand() - (n == 7 && t > 200) * 150}\' | '
     "faultline machines -"
 )
@@ -38,13 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the verdict."""
-    from analytics.nodes.machines.detection import Settings
+    from analytics.nodes.machines.settings import Settings
     from app.answers.nodes import machines
 
     settings = Settings()
     if arguments.minutes is not None:
         settings = replace(settings, continuity_seconds=60.0 * max(1, arguments.minutes))
-    terminal.write(
-        machines.answer(machines.examined(arguments.files, settings)), arguments.format
-    )
+    terminal.write(machines.answer(machines.examined(arguments.files, settings)), arguments.format)
     return 0

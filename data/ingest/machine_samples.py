@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from data.ingest.source import Source
+    from data.ingest.reader import Source
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -185,9 +185,11 @@ def _machine_columns(
 ) -> list[Series]:
     """A column a machine; of one metric, named by its file, where no column tells it."""
     name = Path(source.name).name.partition(".")[0]
-    metrics, code = ([name], np.zeros(at.size, int)) if metric is None else _codes(table.column(metric))
+    metrics, code = (
+        ([name], np.zeros(at.size, int)) if metric is None else _codes(table.column(metric))
+    )
     found = []
-    for k, machine in enumerate(machines):
+    for machine in machines:
         value = _numbers(source.name, table, machine)
         found += [
             Series(of_metric, [machine], np.zeros(rows.size, int), at[rows], value[rows])
@@ -214,11 +216,15 @@ def _table(source: Source, limits: Limits) -> pa.Table:
         with source.path.open(encoding="utf-8-sig") as stream:
             head = stream.readline(limits.line_bytes)
         if head.count(",") >= limits.fields:
-            raise SourceError(f"{source.name}: its first line has {limits.fields_reason}: {_SHAPES}")
+            raise SourceError(
+                f"{source.name}: its first line has {limits.fields_reason}: {_SHAPES}"
+            )
         return csv.read_csv(
             source.path,
             parse_options=csv.ParseOptions(delimiter=max(",;\t|", key=head.count)),
-            convert_options=csv.ConvertOptions(auto_dict_encode=True, auto_dict_max_cardinality=10**6),
+            convert_options=csv.ConvertOptions(
+                auto_dict_encode=True, auto_dict_max_cardinality=10**6
+            ),
         )
     except pa.ArrowException as error:
         if is_parquet(source.path):
@@ -274,4 +280,5 @@ def _seconds(name: str, column: pa.ChunkedArray) -> Array:
             f"{name}: the time of row {bad + 1} is {column[bad].as_py()!r}: write ISO 8601 or "
             "seconds since 1970"
         )
-    return times.to_numpy().astype("datetime64[us]").astype(np.int64) / 1e6
+    text: Array = times.to_numpy().astype("datetime64[us]").astype(np.int64) / 1e6
+    return text

@@ -14,7 +14,7 @@ from data.ingest.reader import RecordError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from data.ingest.source import Source
+    from data.ingest.reader import Source
     from data.limits import Limits
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -42,7 +42,12 @@ def prometheus_series(source: Source, limits: Limits) -> Iterator[tuple[str, str
             labels = each["metric"]
             metric = labels.get("__name__") or Path(source.name).name.partition(".")[0]
             pairs = np.array(each.get("values") or [each["value"]], dtype=object)
-            yield metric, _machine(source, labels), pairs[:, 0].astype(float), pairs[:, 1].astype(float)
+            yield (
+                metric,
+                _machine(source, labels),
+                pairs[:, 0].astype(float),
+                pairs[:, 1].astype(float),
+            )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecordError) as error:
         raise SourceError(
             f"{source.name}: is no answer of Prometheus ({type(error).__name__}: {error}): give "

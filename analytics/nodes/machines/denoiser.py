@@ -43,13 +43,14 @@ def learnt_weights(values: Array, seed: int = 0) -> Array:
         return np.full(WINDOW, 1.0 / WINDOW, dtype=np.float32)
     windows += OFFSET * spread * chance.normal(size=(N_LEARNT, 1))
     first = PCA(1, svd_solver="covariance_eigh").fit(windows).components_[0]
-    return (first / first.sum()).astype(np.float32)
+    weights: Array = (first / first.sum()).astype(np.float32)
+    return weights
 
 
 def denoised(values: Array, weights: Array) -> Array:
     """What is left of each window, stride 1: (windows, machines)."""
     n = len(values) - WINDOW + 1
-    level = values[:n] * weights[0]
+    level: Array = values[:n] * weights[0]
     part = np.empty_like(level)
     for k in range(1, WINDOW):
         np.multiply(values[k : n + k], weights[k], out=part)

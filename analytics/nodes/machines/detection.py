@@ -8,62 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.errors import AnalysisError
-from analytics.nodes.machines.continuity import Run, longest_run, onset, sustained_score
+from analytics.nodes.machines.asked import Asked, Doubts, Nearest, asked_metrics
+from analytics.nodes.machines.continuity import onset
 from analytics.nodes.machines.denoiser import WINDOW
-from analytics.nodes.machines.priority import in_order
-from analytics.nodes.machines.samples import LEAST_MACHINES, Samples, filled, mostly_missing
-from analytics.nodes.machines.sensors import dead_sensors, silent_machine
-from analytics.nodes.machines.views import Compared, View, compared
+from analytics.nodes.machines.sensors import silent_machine
+from analytics.nodes.machines.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from analytics.nodes.machines.samples import Array
+    from analytics.nodes.machines.continuity import Run
+    from analytics.nodes.machines.samples import Array, Samples
+    from analytics.nodes.machines.views import View
 
 SILENCE = "all metrics"
 """The metric of a machine that says nothing more."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What makes a machine faulty."""
-
-    change_threshold: float = 4.0
-    """Score above which a machine counts that moved away from the others."""
-    level_threshold: float = 7.0
-    """The same where it was elsewhere all the time, as a machine of another kind is, too."""
-    apart_ratio: float = 0.2
-    """How far the next machine must be behind, as a share of the distance: a fault makes one
-    machine unlike all others, a kind of machines is a group."""
-    continuity_seconds: float = 240.0
-    """How long it must last; Minder's."""
-    gap_seconds: float = 45.0
-    """How long it may be unseen in between."""
-    baseline_seconds: float = 150.0
-    """From how much of the beginning it is told where a machine was: more than twice a blip."""
-    least_ratio: float = 0.005
-    """Least spread, as a share of the metric's level."""
-    order: tuple[str, ...] = ()
-    """Metrics in the order in which they are asked; Minder's where none is given."""
-
-    def threshold(self, view: View) -> float:
-        """Score above which a machine counts."""
-        return self.level_threshold if view == "level" else self.change_threshold
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """The machine that came nearest to a verdict in a metric, or on which the verdict rests."""
-
-    machine: str
-    metric: str
-    view: View
-    score: float
-    """The highest threshold at which it is the farthest for long enough."""
-    threshold: float
-    """The threshold that was asked."""
-    seconds: float
-    """How long it was the farthest beyond that threshold, at most."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +45,9 @@ class Detection:
 def detect(samples: Samples, settings: Settings | None = None) -> Detection:
     """Which machine is faulty, by which metric, and since when?
 
+    Metrics are asked in their order, each first by how far machines moved away from where they
+    began, then by where they are; the first machine that stays unlike all others is the verdict.
+
     Raises
     ------
     AnalysisError
@@ -96,91 +56,49 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
     settings = settings or Settings()
     n_needed = samples.steps(settings.continuity_seconds)
     _refuse_short(samples, n_needed)
-    dead = dead_sensors(samples.values, n_needed)
-    missing = {metric: mostly_missing(values) for metric, values in samples.values.items()}
-    base = Detection(dead_sensors=_named(samples, dead), left_out=_named(samples, missing))
+    doubts = Doubts.of_samples(samples, settings)
+    base = Detection(
+        dead_sensors=_named(samples, doubts.dead), left_out=_named(samples, doubts.missing)
+    )
     gone = silent_machine(samples, n_needed)
     if gone is not None:
         machine, first = gone
         since_at = samples.start_at + first * samples.step_seconds
         return replace(base, machine=samples.machines[machine], metric=SILENCE, since_at=since_at)
     nearest: list[Nearest] = []
-    for metric in in_order(samples.values, settings.order):
-        used = np.flatnonzero(~(dead[metric] | missing[metric]))
-        if used.size < LEAST_MACHINES:
-            continue
-        values = samples.values[metric]
-        of_metric = compared(
-            filled(values if used.size == values.shape[1] else values[:, used]),
-            samples.steps(settings.baseline_seconds),
-            settings.least_ratio,
-        )
-        names = [samples.machines[k] for k in used]
-        asked = _Asked(samples, settings, metric, names, of_metric)
-        for view in of_metric.views:
+    for asked in asked_metrics(samples, settings, doubts):
+        for view in asked.compared.views:
             run = asked.run(view, n_needed)
             if run is not None:
-                return asked.verdict(base, view, run)
-        nearest += asked.nearest(n_needed)
+                return _verdict(base, asked, view, run)
+        nearest += asked.nearest()
     nearest.sort(key=lambda each: -each.score / each.threshold)
     return replace(base, nearest=tuple(nearest))
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One metric that is asked for a faulty machine."""
-
-    samples: Samples
-    settings: Settings
-    metric: str
-    names: list[str]
-    compared: Compared
-
-    def run(self, view: View, least: int = 1) -> Run | None:
-        """The longest stretch of a machine beyond the threshold."""
-        return longest_run(
-            self.compared.views[view],
-            threshold=self.settings.threshold(view),
-            apart=self.settings.apart_ratio,
-            most_gap=self.samples.steps(self.settings.gap_seconds),
-            least=least,
-        )
-
-    def verdict(self, base: Detection, view: View, run: Run) -> Detection:
-        """The machine of a run, which lasted long enough."""
-        first = onset(
-            self.compared.deviation[:, run.machine],
-            run,
-            self.samples.steps(self.settings.baseline_seconds),
-        )
-        # The first window that is unlike the others ends with the first such samples.
-        late = 0 if first == 0 else WINDOW // 2
-        since_at = self.samples.start_at + (first + late) * self.samples.step_seconds
-        rests_on = Nearest(
-            self.names[run.machine], self.metric, view, run.score, self.settings.threshold(view),
-            run.n_windows * self.samples.step_seconds,
-        )  # fmt: skip
-        return replace(
-            base,
-            machine=self.names[run.machine],
-            metric=self.metric,
-            since_at=since_at,
-            since_start=first == 0,
-            nearest=(rests_on,),
-        )
-
-    def nearest(self, n_needed: int) -> Iterator[Nearest]:
-        """What came nearest in each view."""
-        for view, found in self.compared.views.items():
-            score, machine = sustained_score(
-                found, apart=self.settings.apart_ratio, n_windows=n_needed
-            )
-            run = self.run(view)
-            seconds = run.n_windows * self.samples.step_seconds if run else 0.0
-            machine = run.machine if run else machine
-            yield Nearest(
-                self.names[machine], self.metric, view, score, self.settings.threshold(view), seconds
-            )
+def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
+    """The machine of a run, which lasted long enough."""
+    samples = asked.samples
+    deviation = asked.compared.deviation[:, run.machine]
+    first = onset(deviation, run, samples.steps(asked.settings.baseline_seconds))
+    # A window is unlike the others once about half of its samples are.
+    late = WINDOW // 2 if first else 0
+    rests_on = Nearest(
+        asked.names[run.machine],
+        asked.metric,
+        view,
+        run.score,
+        asked.settings.threshold(view),
+        run.n_windows * samples.step_seconds,
+    )
+    return replace(
+        base,
+        machine=rests_on.machine,
+        metric=asked.metric,
+        since_at=samples.start_at + (first + late) * samples.step_seconds,
+        since_start=first == 0,
+        nearest=(rests_on,),
+    )
 
 
 def _refuse_short(samples: Samples, n_needed: int) -> None:

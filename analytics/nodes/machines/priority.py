@@ -95,6 +95,8 @@ def learnt_order(metrics: Sequence[str], scores: Array, faulty: Array) -> tuple[
     for k, metric in enumerate(metrics):
         asked = np.flatnonzero(tree.feature == k)
         first = int(asked[depth[asked].argmin()]) if asked.size else -1
-        at = (int(depth[first]), -int(tree.n_node_samples[first])) if asked.size else (len(depth), 0)
+        at = (
+            (int(depth[first]), -int(tree.n_node_samples[first])) if asked.size else (len(depth), 0)
+        )
         ranks.append((at, metric))
     return tuple(metric for _, metric in sorted(ranks, key=lambda each: each[0]))

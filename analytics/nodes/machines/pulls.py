@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analytics.nodes.machines.detection import Detection, Settings, detect
+from analytics.nodes.machines.detection import Detection, detect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.nodes.machines.samples import Samples
+    from analytics.nodes.machines.settings import Settings
 
 PULL_SECONDS, EVERY_SECONDS = 900.0, 480.0
 """Minder's."""

@@ -107,7 +107,9 @@ def filled(values: Array) -> Array:
     long = np.flatnonzero(np.bincount(gap) > LONG_GAP)
     if long.size:
         last = np.append(at[first[1:] - 1], at[-1:])
-        _as_before(values, missing, zip(machine[first[long]], at[first[long]], last[long] + 1, strict=True))
+        _as_before(
+            values, missing, zip(machine[first[long]], at[first[long]], last[long] + 1, strict=True)
+        )
     return values
 
 
@@ -119,6 +121,6 @@ def _as_before(values: Array, missing: Array, gaps: Iterable[tuple[int, int, int
         known = np.flatnonzero(~missing[:, machine])
         before, after = np.split(known, [np.searchsorted(known, begin)])
         sides = [np.median(apart[side]) for side in (before[-BESIDE:], after[:BESIDE]) if side.size]
-        half = (begin + end) // 2 if len(sides) == 2 else end  # noqa: PLR2004
+        half = (begin + end) // 2 if len(sides) == 2 else end
         values[begin:half, machine] = fleet[begin:half] + sides[0]
         values[half:end, machine] = fleet[half:end] + sides[-1]

@@ -75,7 +75,7 @@ def silent_machine(samples: Samples, n_samples: int) -> tuple[int, int] | None:
     collector's, or the rack's), or one metric alone is there, which may be a dead sensor. A
     machine that has not spoken before is not there yet.
     """
-    if len(samples.values) < 2 or samples.n_samples < n_samples:  # noqa: PLR2004
+    if len(samples.values) < 2 or samples.n_samples < n_samples:
         return None
     stride = max(1, n_samples // LOOKED_AT)
     looked = [~np.isfinite(values[::stride]) for values in samples.values.values()]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from analytics.nodes.machines.detection import SILENCE, Settings
+from analytics.nodes.machines.detection import SILENCE
 from analytics.nodes.machines.heat_map import HeatMap, heat_map
 from analytics.nodes.machines.pulls import watched
-from app.answers.content import Answer, Chart, Sheet, Table
+from analytics.nodes.machines.settings import Settings
+from app.answers.content import Answer, Chart, Missing, Sheet, Table
 from app.words import numbers
 from app.words.cells import Column
 from data.ingest.machine_samples import read_samples
@@ -18,7 +19,8 @@ from data.ingest.machine_samples import read_samples
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from analytics.nodes.machines.detection import Detection, Nearest
+    from analytics.nodes.machines.asked import Nearest
+    from analytics.nodes.machines.detection import Detection
 
 MOST_NAMED = 5
 """Sensors and near misses that are named."""
@@ -37,7 +39,19 @@ NEAREST = (
     Column("seconds", "Beyond it (s)", "number"),
     Column("view", "View", shown=False),
 )  # fmt: skip
-COMMANDS = ("faultline machines metrics.parquet",)
+NOTHING = Answer(
+    "Which machine is faulty?",
+    blocks=(
+        Missing(
+            "machine_samples",
+            "No metrics were given.",
+            "They hold at least 4 minutes of samples of at least 4 machines of one job: rows of "
+            "node, metric, at and value, or a column a metric or a machine. Send them above, or:",
+            ("faultline machines metrics.parquet",),
+        ),
+    ),
+    about="A faulty machine stays unlike all others of its job for 4 minutes",
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,12 @@ def answer(of: Examined) -> Answer:
         record=_record(of),
         sheet=Sheet(
             ("verdict", "machine", "metric", "since_at", "seconds"),
-            [tuple(_record(of)[key] for key in ("verdict", "machine", "metric", "since_at", "seconds"))],
+            [
+                tuple(
+                    _record(of)[key]
+                    for key in ("verdict", "machine", "metric", "since_at", "seconds")
+                )
+            ],
         ),
         about=f"{numbers.counted(of.n_machines, 'machine')}, "
         f"{numbers.counted(len(of.metrics), 'metric')}, {of.covered_seconds:,.0f} s at "

@@ -68,7 +68,17 @@ FAULTS: dict[str, dict[str, Effect]] = {
     "thermal_throttle": {POWER: Effect(1.0, (0.6, 0.82)), TENSOR: Effect(0.8, (0.6, 0.85)), GRAPHICS: Effect(0.4, (0.85, 0.95))},
     "cpu_overload": {CPU: Effect(1.0, added=(20.0, 60.0))},
 }  # fmt: skip
-HEALTHY = ("plain", "blip", "start_up", "whole_stop", "dead_sensor", "gaps", "long_phase", "stages", "kinds")
+HEALTHY = (
+    "plain",
+    "blip",
+    "start_up",
+    "whole_stop",
+    "dead_sensor",
+    "gaps",
+    "long_phase",
+    "stages",
+    "kinds",
+)
 
 """What is around a case without a fault."""
 AROUND = ("plain", "plain", "start_up", "long_phase", "stages", "kinds")
@@ -105,19 +115,35 @@ def case(kind: str, chance: np.random.Generator, n: int = 64, *, seconds: int = 
     """One pull of a kind of `FAULTS` or `HEALTHY`."""
     around = str(chance.choice(AROUND)) if kind in FAULTS else kind
     activity = _activity(chance, seconds, n, around)
-    own = np.where(chance.random(n) < chance.uniform(0.05, 0.5), chance.uniform(0.6, 0.9), 1.0) if around == "kinds" else 1.0
+    own = (
+        np.where(chance.random(n) < chance.uniform(0.05, 0.5), chance.uniform(0.6, 0.9), 1.0)
+        if around == "kinds"
+        else 1.0
+    )
     spread = chance.choice([0.01, 0.03, 0.06])
-    values = {name: _samples(chance, metric, activity, spread, own) for name, metric in METRICS.items()}
+    values = {
+        name: _samples(chance, metric, activity, spread, own) for name, metric in METRICS.items()
+    }
     machine = int(chance.integers(n))
     if kind in FAULTS:
         since = int(chance.integers(60, seconds - 360))
-        until = seconds if chance.random() < 0.7 else min(seconds, since + int(chance.integers(300, 600)))
+        until = (
+            seconds
+            if chance.random() < 0.7
+            else min(seconds, since + int(chance.integers(300, 600)))
+        )
         shown = _fault(chance, values, kind, machine, slice(since, until))
         found = Case(kind, values, machine, since, shown)
     else:
         if kind == "blip":
             at = int(chance.integers(60, seconds - 120))
-            _fault(chance, values, str(chance.choice(["gpu_card_drop", "cpu_overload", "pcie_downgrade"])), machine, slice(at, at + 60))
+            _fault(
+                chance,
+                values,
+                str(chance.choice(["gpu_card_drop", "cpu_overload", "pcie_downgrade"])),
+                machine,
+                slice(at, at + 60),
+            )
         if kind == "dead_sensor":
             _dead(chance, values, n)
         found = Case(kind, values)
@@ -144,7 +170,9 @@ def _activity(chance: np.random.Generator, seconds: int, n: int, kind: str) -> A
     return doing
 
 
-def _samples(chance: np.random.Generator, metric: Metric, doing: Array, spread: float, kind: Array | float) -> Array:
+def _samples(
+    chance: np.random.Generator, metric: Metric, doing: Array, spread: float, kind: Array | float
+) -> Array:
     """Levels by activity, times the machine's own factor, plus noise that remembers itself."""
     seconds, n = doing.shape
     level = np.interp(doing, [0.0, 1.0, 2.0], [metric.idle, metric.communicating, metric.computing])
@@ -165,12 +193,16 @@ def _fault(
             array[when, machine] = np.nan
         return tuple(values)
     effects = FAULTS[kind]
-    shown = [m for m, effect in effects.items() if chance.random() < effect.chance] or list(effects)[:1]
+    shown = [m for m, effect in effects.items() if chance.random() < effect.chance] or list(
+        effects
+    )[:1]
     ramp = np.minimum(1.0, np.arange(when.stop - when.start) / chance.choice([1.0, 20.0, 60.0]))
     for name in shown:
         effect, before = effects[name], values[name][when, machine]
         after = before * chance.uniform(*effect.factor) + chance.uniform(*effect.added)
-        values[name][when, machine] = np.clip(before + ramp * (after - before), 0, METRICS[name].most)
+        values[name][when, machine] = np.clip(
+            before + ramp * (after - before), 0, METRICS[name].most
+        )
     return tuple(shown)
 
 
@@ -180,7 +212,7 @@ def _dead(chance: np.random.Generator, values: dict[str, Array], n: int) -> None
     names = chance.choice(list(METRICS), 3)
     from_second = int(chance.integers(1, 400))
     values[names[0]][:, machines[0]] = np.nan
-    values[names[1]][from_second * int(chance.integers(2)):, machines[1]] = 0.0
+    values[names[1]][from_second * int(chance.integers(2)) :, machines[1]] = 0.0
     values[names[2]][from_second:, machines[2]] = values[names[2]][from_second - 1, machines[2]]
 
 

@@ -24,7 +24,17 @@ SHOWN = {
     "half_speed": (3, 5), "link_lost": (6,), "process_hang": (1, 2, 4, 5), "busy_loop": (1, 2),
     "power_brake": (3,), "storage": (1, 2, 3), "driver": (2, 4), "all_metrics": (0, 1, 2, 3, 4, 5, 6),
 }  # fmt: skip
-HEALTHY = ("steady", "constant_metric", "blip", "job_ends", "job_starts", "two_kinds", "pipelined", "offsets", "dead")
+HEALTHY = (
+    "steady",
+    "constant_metric",
+    "blip",
+    "job_ends",
+    "job_starts",
+    "two_kinds",
+    "pipelined",
+    "offsets",
+    "dead",
+)
 
 
 def cases(seed: int, n: int, *, most_machines: int = 256) -> Iterator[Case]:
@@ -37,11 +47,17 @@ def cases(seed: int, n: int, *, most_machines: int = 256) -> Iterator[Case]:
         yield case(chance, n_machines, around, fault)
 
 
-def case(chance: np.random.Generator, n: int, around: str, fault: str | None, seconds: int = 900) -> Case:
+def case(
+    chance: np.random.Generator, n: int, around: str, fault: str | None, seconds: int = 900
+) -> Case:
     """One pull: what is around the fault, and the fault."""
     values, spread = {}, {}
     load = _load(chance, seconds, n, around)
-    kinds = np.where(np.arange(n) < max(2, int(n * chance.choice([0.06, 0.25, 0.5]))), chance.uniform(0.4, 0.8), 1.0)
+    kinds = np.where(
+        np.arange(n) < max(2, int(n * chance.choice([0.06, 0.25, 0.5]))),
+        chance.uniform(0.4, 0.8),
+        1.0,
+    )
     for name in METRICS:
         noise = 0.02 * chance.standard_t(4, (seconds, n))
         walk = np.cumsum(0.0015 * chance.standard_t(5, (seconds, n)), axis=0)
@@ -51,7 +67,7 @@ def case(chance: np.random.Generator, n: int, around: str, fault: str | None, se
         if around == "two_kinds" and name != METRICS[0]:
             base = base * kinds
         values[name] = base + noise + 0.5 * walk + offset
-        spread[name] = float(np.std((noise + 0.5 * walk + offset)))
+        spread[name] = float(np.std(noise + 0.5 * walk + offset))
     if around == "pipelined":
         spread = {name: max(value, 0.18) for name, value in spread.items()}
     machine = since = None
@@ -85,7 +101,9 @@ def _load(chance: np.random.Generator, seconds: int, n: int, around: str) -> Arr
     return load
 
 
-def _measured(chance: np.random.Generator, values: dict[str, Array], around: str) -> dict[str, Array]:
+def _measured(
+    chance: np.random.Generator, values: dict[str, Array], around: str
+) -> dict[str, Array]:
     """In the units of the metric, not below 0, some as whole numbers, with holes."""
     found = {}
     for name, array in values.items():
@@ -95,7 +113,11 @@ def _measured(chance: np.random.Generator, values: dict[str, Array], around: str
         measured[chance.random(array.shape) < 0.01] = np.nan
         found[name] = measured
     if around == "constant_metric":
-        found["gpu_busy_ratio"] = np.full_like(found["gpu_busy_ratio"], 1.0) if chance.random() < 0.5 else found["gpu_busy_ratio"]
+        found["gpu_busy_ratio"] = (
+            np.full_like(found["gpu_busy_ratio"], 1.0)
+            if chance.random() < 0.5
+            else found["gpu_busy_ratio"]
+        )
     if around == "dead":
         found["node_cpu"][:, int(chance.integers(array.shape[1]))] = 0.0
         found["sm_active"][:, int(chance.integers(array.shape[1]))] = np.nan

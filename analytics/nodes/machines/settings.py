@@ -1,0 +1,36 @@
+"""What makes a machine faulty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analytics.nodes.machines.views import View
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What makes a machine faulty."""
+
+    change_threshold: float = 4.0
+    """Score above which a machine counts that moved away from the others."""
+    level_threshold: float = 7.0
+    """The same where it was elsewhere all the time, as a machine of another kind is, too."""
+    apart_ratio: float = 0.2
+    """How far the next machine must be behind, as a share of the distance: a fault makes one
+    machine unlike all others, a kind of machines is a group."""
+    continuity_seconds: float = 240.0
+    """How long it must last; Minder's."""
+    gap_seconds: float = 45.0
+    """How long it may be unseen in between."""
+    baseline_seconds: float = 150.0
+    """From how much of the beginning it is told where a machine was: more than twice a blip."""
+    least_ratio: float = 0.005
+    """Least spread, as a share of the metric's level."""
+    order: tuple[str, ...] = ()
+    """Metrics in the order in which they are asked; Minder's where none is given."""
+
+    def threshold(self, view: View) -> float:
+        """Score above which a machine counts."""
+        return self.level_threshold if view == "level" else self.change_threshold
