@@ -16,6 +16,8 @@ COVERED = 0.6
 every phase of the training."""
 NOISE = 3.0
 """Deviations within so many spreads of the noise are noise."""
+AHEAD = 30
+"""Windows of which most are beyond the noise once a fault began."""
 DEVIATIONS_OF_NORMAL = 1.4826
 """Standard deviation of a normal distribution in median absolute deviations."""
 
@@ -75,11 +77,13 @@ def sustained_score(found: Farthest, *, apart: float, n_windows: int) -> tuple[f
     return float(np.partition(spans, place, axis=1)[:, place].max()), machine
 
 
-def onset(deviation: Array, run: Run, n_baseline: int) -> int:
-    """The window since which a machine is abnormal, at latest the first of its run.
+def onset(deviation: Array, run: Run, n_baseline: int, patterns: Array) -> int:
+    """The window since which a machine is abnormal, within its run or before.
 
-    A fault may grow, so the onset goes back as long as the machine is beyond the noise that it had
-    in the beginning.
+    What many machines share was taken from this one by its whole series, the fault included, so
+    what the beginning still holds of it is taken away first. The onset is the first window of the
+    run from which on most windows are beyond the noise of the beginning; as a fault may grow, it
+    goes back as long as they all are.
 
     Parameters
     ----------
@@ -87,9 +91,17 @@ def onset(deviation: Array, run: Run, n_baseline: int) -> int:
         (windows) Of the machine from all.
     n_baseline
         Windows of the beginning.
+    patterns
+        (windows, components) What many machines share.
     """
-    began = deviation[:n_baseline]
-    moved = np.abs(deviation[: run.first] - np.median(began))
-    noise = NOISE * DEVIATIONS_OF_NORMAL * np.median(np.abs(began - np.median(began)))
-    within = np.flatnonzero(moved <= noise)
+    began = deviation[:n_baseline] - np.median(deviation[:n_baseline])
+    left = np.linalg.lstsq(patterns[:n_baseline], began, rcond=None)[0]
+    alone = deviation - patterns @ left
+    middle = np.median(alone[:n_baseline])
+    noise = NOISE * DEVIATIONS_OF_NORMAL * np.median(np.abs(alone[:n_baseline] - middle))
+    beyond = np.abs(alone - middle) > noise
+    ahead = np.convolve(beyond, np.ones(AHEAD))[AHEAD - 1 :] / AHEAD
+    lasting = np.flatnonzero(beyond[run.first :] & (ahead[run.first :] >= COVERED))
+    first = run.first + int(lasting[0]) if lasting.size else run.first
+    within = np.flatnonzero(~beyond[:first])
     return int(within[-1]) + 1 if within.size else 0

@@ -80,7 +80,8 @@ def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
     """The machine of a run, which lasted long enough."""
     samples = asked.samples
     deviation = asked.compared.deviation[:, run.machine]
-    first = onset(deviation, run, samples.steps(asked.settings.baseline_seconds))
+    n_baseline = samples.steps(asked.settings.baseline_seconds)
+    first = onset(deviation, run, n_baseline, asked.compared.patterns)
     # A window is unlike the others once about half of its samples are.
     late = WINDOW // 2 if first else 0
     rests_on = Nearest(

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm, t
 
 if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Array
 
 STRIDE = 8
 """Every so many windows the spread of all machines is looked at."""
-QUARTILES_OF_NORMAL = 1.349
-TAIL, TAIL_OF_NORMAL = 0.1, 1.2816
-
+TAIL = 0.1
+"""Share of machines at an end that tell how far healthy ones scatter there."""
+FEW = 24
+"""Of fewer machines, the range of all but the candidate is looked at, too."""
+RARE = 0.999
+"""Quantile at which few machines' scores are made comparable with those of many."""
 
 @dataclass(frozen=True)
 class Farthest:
@@ -33,11 +37,12 @@ def farthest(level: Array, floor: float) -> Farthest:
 
     :math:`D_i = \sum_j |z_i - z_j|` is convex in :math:`z_i`, so the largest belongs to the largest
     or the smallest z, where it is :math:`n z_{(n)} - \sum z` or :math:`\sum z - n z_{(1)}`: exact,
-    without a distance of any pair. Its score is :math:`D_i / (n - 1)` over the spread of healthy
-    machines on that side: the larger of the quartiles' range and the distance from the median to
-    the tenth of machines at that end, each in standard deviations of a normal distribution, at
-    least the median spread of all windows, at least `floor`. One machine of ten and more moves no
-    spread.
+    without a distance of any pair. Its score
+    is :math:`D_i / (n - 1)` over the spread of healthy machines on that side: the larger of the
+    quartiles' range and the distance from the median to the tenth of machines at that end, each in
+    standard deviations of a normal distribution, at least the median spread of all windows, at
+    least `floor`. One machine of ten and more moves no spread. The spread of few machines is
+    uncertain, so scores are divided by the ratio of Student's quantile to the normal one.
 
     Parameters
     ----------
@@ -63,7 +68,7 @@ def farthest(level: Array, floor: float) -> Farthest:
     above_spread, below_spread = _spreads(level)
     spread = np.maximum(np.where(upward, above_spread, below_spread), floor)
     return Farthest(
-        np.where(upward, top, bottom), distance / spread, gap / np.maximum(distance, 1e-30)
+        np.where(upward, top, bottom), distance / (spread * _uncertainty(n)), gap / np.maximum(distance, 1e-30)
     )
 
 
@@ -71,13 +76,27 @@ def _spreads(level: Array) -> tuple[Array, Array]:
     """Spreads of the machines above and below the median, by window, of every eighth window."""
     n = level.shape[1]
     ordered = np.sort(level[::STRIDE], axis=1)
-    middle = ordered[:, n // 2]
-    quartiles = (ordered[:, 3 * n // 4] - ordered[:, n // 4]) / QUARTILES_OF_NORMAL
-    k = max(1, int(TAIL * n))
+    middle, quarter, k = ordered[:, n // 2], n // 4, max(1, int(TAIL * n))
+    quartiles = (ordered[:, -1 - quarter] - ordered[:, quarter]) / (-2 * _normal(quarter + 1, n))
     found = []
-    for tail in (ordered[:, -1 - k] - middle, middle - ordered[:, k]):
-        spread = np.maximum(tail / TAIL_OF_NORMAL, quartiles)
+    for tail, others in (
+        (ordered[:, -1 - k] - middle, ordered[:, -2] - ordered[:, 0]),
+        (middle - ordered[:, k], ordered[:, -1] - ordered[:, 1]),
+    ):
+        spread = np.maximum(tail / -_normal(k + 1, n), quartiles)
+        if n < FEW:
+            spread = np.maximum(spread, others / (-2 * _normal(1, n - 1)))
         spread = np.maximum(spread, np.median(spread))
         wider = np.maximum(spread, np.append(spread[1:], spread[-1:]))
         found.append(np.repeat(wider, STRIDE)[: len(level)])
     return found[0], found[1]
+
+
+def _normal(rank: int, n: int) -> float:
+    """Where the value of a rank, from 1, is expected among n normal ones (Blom)."""
+    return float(norm.ppf((rank - 0.375) / (n + 0.25)))
+
+
+def _uncertainty(n: int) -> float:
+    """How much farther the farthest of few machines seems by chance."""
+    return float(t.ppf(RARE, n - 2) / norm.ppf(RARE))

@@ -15,13 +15,16 @@ LOOKED_AT = 30
 """Samples of a series in the time that must be equal for it to be stuck."""
 ALIKE = 0.01
 """Share of machines that have a value at once where it is a bound."""
+LEAST_BEFORE = 5
+"""Samples looked at that tell which values a sensor had before."""
 
 
 def stuck(values: Array, n_samples: int) -> Array:
     """Which machines repeat one value for so many samples, while most machines' values move.
 
     A value that some other machines have most of the time is a bound of the metric, not a fault of
-    the sensor: a GPU may well be busy at 100 %.
+    the sensor: a GPU may well be busy at 100 %. One that the machine came to and never had before
+    is news of the machine: a dead sensor keeps its last value, or never had another.
 
     Parameters
     ----------
@@ -41,10 +44,16 @@ def stuck(values: Array, n_samples: int) -> Array:
     if 2 * found.sum() >= found.size:
         return np.zeros_like(found)
     machines = np.flatnonzero(found)
-    value = looked[for_long[:, machines].argmax(axis=0) + needed, machines]
+    begins = for_long[:, machines].argmax(axis=0)
+    value = looked[begins + needed, machines]
     for repeated in np.unique(value[np.isfinite(value)]):
         if 2 * ((looked == repeated).sum(axis=1) > ALIKE * found.size + 1).sum() > len(looked):
             found[machines[value == repeated]] = False
+    for machine, begin, held in zip(machines, begins, value, strict=True):
+        before = looked[:begin, machine]
+        before = before[np.isfinite(before)]
+        if before.size >= LEAST_BEFORE and not before.min() <= held <= before.max():
+            found[machine] = False
     return found
 
 

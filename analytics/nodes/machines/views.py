@@ -24,6 +24,8 @@ BUSY = 0.9
 """Quantile over time of the fleet's level that says how large the metric is."""
 TINY, MOST, GLITCH = 1e-6, 1e6, 5.0
 SHARED_VARIANCE, SHARED_MACHINES, MOST_SHARED = 0.3, 0.1, 3
+LEAST_SHARED, MOST_ALONE = 3.0, 3
+"""Machines that share something at least; machines at most that are left out of what is shared."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class Compared:
     """One metric, compared."""
 
     deviation: Array
-    """(windows, machines) From the mean of all machines."""
+    """(windows, machines) From the mean of all machines, without what many share."""
+    patterns: Array
+    """(windows, components) What many share."""
     views: dict[View, Farthest]
 
 
@@ -54,12 +58,13 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
     normalised, size = _normalised(values)
     deviation = denoised(normalised, learnt_weights(normalised))
     deviation -= deviation.mean(axis=1)[:, None]
-    without_shared(deviation)
+    patterns = without_shared(deviation)
     floor = max(least_ratio * size, TINY)
     stride = max(1, n_baseline // LOOKED_AT)
     began = np.median(deviation[:n_baseline:stride], axis=0)
     return Compared(
         deviation,
+        patterns,
         {
             "change": farthest(deviation - began, floor),
             "level": farthest(deviation, floor),
@@ -82,18 +87,25 @@ def _normalised(values: Array) -> tuple[Array, float]:
     return scaled.clip(-MOST, MOST, out=scaled).astype(np.float32), size / reach
 
 
-def without_shared(deviation: Array) -> None:
+def without_shared(deviation: Array) -> Array:
     r"""Takes away, in place, what many machines share: stages that take turns, kinds of hardware.
 
     Deviations are :math:`\sum_k p_k(t) a_{ik}`, principal components over time with loadings of
     the machines. A component is shared where it holds `SHARED_VARIANCE` of what is left and its
     loadings are spread over machines: :math:`(\sum a^2)^2 / \sum a^4`, the number of machines that
-    take part, is at least `SHARED_MACHINES` of them. That of one faulty machine is about 1.
+    take part, is at least `SHARED_MACHINES` of them. That of one faulty machine is about 1: it has
+    no say in the next components. Moments in which all scatter, as when a job stops, weigh no more
+    than others.
 
     Parameters
     ----------
     deviation
         (windows, machines).
+
+    Returns
+    -------
+    patterns
+        (windows, components) What was taken away, times its loadings.
     """
     n = deviation.shape[1]
     looked = deviation[::STRIDE]
@@ -101,14 +113,23 @@ def without_shared(deviation: Array) -> None:
     looked = looked.clip(-limit, limit)
     size = np.sqrt(np.square(looked).mean(axis=1, keepdims=True))
     looked /= np.maximum(size / max(float(np.median(size)), TINY), 1.0)
-    for _ in range(MOST_SHARED):
-        values, vectors = np.linalg.eigh(looked @ looked.T)
-        if not values[-1] > SHARED_VARIANCE * values.sum():
-            return
-        loading = looked.T @ vectors[:, -1]
-        square = float(loading @ loading)
-        if square**2 < max(3.0, SHARED_MACHINES * n) * float((loading**4).sum()):
-            return
-        loading /= np.sqrt(square)
-        looked = looked - np.outer(looked @ loading, loading)
-        deviation -= np.outer(deviation @ loading, loading)
+    telling = np.ones(n, dtype=bool)
+    patterns: list[Array] = []
+    while len(patterns) < MOST_SHARED and n - telling.sum() < MOST_ALONE:
+        told = looked * telling
+        variances, vectors = np.linalg.eigh(told @ told.T)
+        if not variances[-1] > SHARED_VARIANCE * variances.sum():
+            break
+        weights = told.T @ vectors[:, -1]
+        square = float(weights @ weights)
+        if square**2 < max(LEAST_SHARED, SHARED_MACHINES * n) * float((weights**4).sum()):
+            telling[np.abs(weights).argmax()] = False
+            for rows in (looked, deviation):  # its share of the mean is none that the others have
+                rows -= rows[:, telling].mean(axis=1)[:, None]
+            continue
+        weights /= np.sqrt(square)
+        loadings = looked.T @ vectors[:, -1] / np.sqrt(square)
+        looked = looked - np.outer(looked @ weights, loadings)
+        patterns.append(deviation @ weights)
+        deviation -= np.outer(patterns[-1], loadings)
+    return np.array(patterns, dtype=np.float32).reshape(len(patterns), len(deviation)).T

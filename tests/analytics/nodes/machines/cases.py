@@ -212,7 +212,7 @@ def _dead(chance: np.random.Generator, values: dict[str, Array], n: int) -> None
     names = chance.choice(list(METRICS), 3)
     from_second = int(chance.integers(1, 400))
     values[names[0]][:, machines[0]] = np.nan
-    values[names[1]][from_second * int(chance.integers(2)) :, machines[1]] = 0.0
+    values[names[1]][:, machines[1]] = 0.0
     values[names[2]][from_second:, machines[2]] = values[names[2]][from_second - 1, machines[2]]
 
 
