@@ -20,6 +20,7 @@ FEW = 24
 RARE = 0.999
 """Quantile at which few machines' scores are made comparable with those of many."""
 
+
 @dataclass(frozen=True)
 class Farthest:
     """Of each window the machine farthest from all others."""
@@ -68,7 +69,9 @@ def farthest(level: Array, floor: float) -> Farthest:
     above_spread, below_spread = _spreads(level)
     spread = np.maximum(np.where(upward, above_spread, below_spread), floor)
     return Farthest(
-        np.where(upward, top, bottom), distance / (spread * _uncertainty(n)), gap / np.maximum(distance, 1e-30)
+        np.where(upward, top, bottom),
+        distance / (spread * _uncertainty(n)),
+        gap / np.maximum(distance, 1e-30),
     )
 
 

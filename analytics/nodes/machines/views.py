@@ -111,6 +111,7 @@ def without_shared(deviation: Array) -> Array:
     looked = deviation[::STRIDE]
     limit = GLITCH * np.quantile(np.abs(looked), 0.99)
     looked = looked.clip(-limit, limit)
+    looked -= np.median(looked, axis=0)  # where a machine is for good is no pattern in time
     size = np.sqrt(np.square(looked).mean(axis=1, keepdims=True))
     looked /= np.maximum(size / max(float(np.median(size)), TINY), 1.0)
     telling = np.ones(n, dtype=bool)
