@@ -16,6 +16,8 @@ COVERED = 0.6
 every phase of the training."""
 NOISE = 3.0
 """Deviations within so many spreads of the noise are noise."""
+MOST_GROWTH = 60
+"""Windows by which the onset lies before the run at most."""
 AHEAD = 30
 """Windows of which most are beyond the noise once a fault began."""
 DEVIATIONS_OF_NORMAL = 1.4826
@@ -104,4 +106,4 @@ def onset(deviation: Array, run: Run, n_baseline: int, patterns: Array) -> int:
     lasting = np.flatnonzero(beyond[run.first :] & (ahead[run.first :] >= COVERED))
     first = run.first + int(lasting[0]) if lasting.size else run.first
     within = np.flatnonzero(~beyond[:first])
-    return int(within[-1]) + 1 if within.size else 0
+    return max(int(within[-1]) + 1 if within.size else 0, first - MOST_GROWTH)
