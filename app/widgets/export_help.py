@@ -107,6 +107,21 @@ EXPORTS = {
         "cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
         "faultline ingest node-inventory nodes.csv --cluster {cluster} --at {start}",
     ),
+    "tickets": Export(
+        "Repair tickets (a list of your own)",
+        "What was repaired on which node, when, by whom: CSV or Parquet with opened_at and, where "
+        "they are known, ticket_id, node, closed_at, component, action, vendor, serial and text. "
+        "Other names take a `--mapping`.",
+        "cat tickets.csv  # ticket_id,node,opened_at,closed_at,component,action,vendor,serial,text",
+        "faultline ingest tickets tickets.csv --cluster {cluster} --timezone {timezone}",
+    ),
+    "node-facts": Export(
+        "Serials, drivers, firmware of nodes (a list of your own)",
+        "What holds of a node or GPU and since when: CSV or Parquet with node, gpu, from_at, to_at "
+        "and a column a fact (driver, firmware, serial, batch, gpu_model, ...), or key and value.",
+        "cat facts.csv  # node,gpu,from_at,to_at,driver,firmware,serial,batch",
+        "faultline ingest node-facts facts.csv --cluster {cluster} --timezone {timezone}",
+    ),
     "kernel-log": Export(
         "Kernel log",
         "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "

@@ -210,7 +210,7 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
     assert list(readers()) == [
         "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "sacctmgr-events", "kernel-log",
         "scontrol-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel", "redfish", "nvsentinel",
-        "failure-log", "node-inventory", "job-log",
+        "failure-log", "node-inventory", "tickets", "node-facts", "job-log",
         "training-metrics", "straggler-trace",
     ]  # fmt: skip
 

@@ -101,6 +101,10 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         "NODELIST|NODES|STATE|GRES|REASON\n", "n{n}|1|idle|gpu:8|none\n", 500)),
     "inventory": ("node-inventory", "f.csv", many(
         "node,gpus,gpu_model,rack,observed_at\n", "n{n},8,H100,r{s},2026-01-05T00:00:00Z\n", 400)),
+    "tickets": ("tickets", "f.csv", many(
+        "ticket_id,node,opened_at,component\n", "T{n},n{s},2026-01-05T00:00:{s:02}Z,gpu\n", 400)),
+    "facts": ("node-facts", "f.csv", many(
+        "node,from_at,driver\n", "n{n},2026-01-05T00:00:{s:02}Z,550.54.15\n", 400)),
     "failures": ("failure-log", "f.csv", many(
         "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n",
         '01/05/2006 10:{s:02},n{n},Disk,"it ""broke"", again {n}",none\n', 300)),
@@ -385,6 +389,8 @@ HEADS = {
     "scontrol-nodes": b"NodeName=n1 CPUTot=64 Gres=gpu:8 State=IDLE\n",
     "sinfo": b"NODELIST|NODES|STATE|GRES|REASON\n",
     "node-inventory": b"node,gpus,observed_at\n",
+    "tickets": b"ticket_id,node,opened_at\n",
+    "node-facts": b"node,from_at,driver\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
