@@ -175,6 +175,21 @@ EXPORTS = {
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
     ),
+    "loki": Export(
+        "Logs kept in Loki",
+        "Lines of the kernel, and of jobs where a label (`slurm_job_id`, `job_id`) or the name of "
+        "the file (`slurm-4711.out`, else by `--pattern`) says the job. A label says the host.",
+        "logcli query --from={start}T00:00:00Z --to={end}T00:00:00Z --limit=0 --forward \\\n"
+        "  -o jsonl '{{transport=\"kernel\"}}' > loki.jsonl",
+        "faultline ingest loki loki.jsonl --cluster {cluster}",
+    ),
+    "elasticsearch": Export(
+        "Logs kept in Elasticsearch, OpenSearch",
+        "The same from documents with `message` and `@timestamp`, as Filebeat, Journalbeat and "
+        "Fluent Bit write them; `host.name` or the like says the host.",
+        "elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
+        "faultline ingest elasticsearch logs.json --cluster {cluster}",
+    ),
     "training-metrics": Export(
         "Training metrics (CSV)",
         "What steps, checkpoints and restarts of a run took: start-up, checkpoint time and lost "
