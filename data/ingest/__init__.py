@@ -162,6 +162,7 @@ def _read(
     """
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
+        writer.expect(inf)
         memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
         options = replace(options, remembered=memory.zones)
         read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
@@ -178,6 +179,7 @@ def _read(
         any_length = getattr(readers().get(source), "ANY_LENGTH", False)
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
+            writer.expect(found.path.stat().st_size)
             reader = _reader(source, found)
             memory = zone_memory.remembered(writer.connection, reader.NAME)
             options = replace(options, remembered=memory.zones)
