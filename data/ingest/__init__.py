@@ -126,6 +126,8 @@ def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
     if not batch.local or "jobs" not in batch.tables:
         return writer.merge(batch.tables)
     (top,) = writer.connection.execute("SELECT coalesce(max(rowid), -1) FROM jobs").fetchall()[0]
+    if top < 0:
+        return writer.merge(batch.tables)
 
     def refuse(counts: Mapping[str, int]) -> None:
         n_known = batch.rows_kept - counts["jobs"]
