@@ -338,7 +338,7 @@ def clear(root: Path) -> None:
 def _clear(root: Path) -> None:
     """Removes what a writer left that published nothing."""
     shutil.rmtree(root / "scratch", ignore_errors=True)
-    for path in (*root.glob("building-*"), *root.glob(".CURRENT-*.part")):
+    for path in (*root.glob("building-*"), *root.glob(".*-*.part")):
         path.unlink(missing_ok=True)
 
 
