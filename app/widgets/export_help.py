@@ -107,6 +107,21 @@ EXPORTS = {
         "cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
         "faultline ingest node-inventory nodes.csv --cluster {cluster} --at {start}",
     ),
+    "tickets": Export(
+        "Repair tickets (a list of your own)",
+        "What was repaired on which node, when, by whom: CSV or Parquet with opened_at and, where "
+        "they are known, ticket_id, node, closed_at, component, action, vendor, serial and text. "
+        "Other names take a `--mapping`.",
+        "cat tickets.csv  # ticket_id,node,opened_at,closed_at,component,action,vendor,serial,text",
+        "faultline ingest tickets tickets.csv --cluster {cluster} --timezone {timezone}",
+    ),
+    "node-facts": Export(
+        "Serials, drivers, firmware of nodes (a list of your own)",
+        "What holds of a node or GPU and since when: CSV or Parquet with node, gpu, from_at, to_at "
+        "and a column a fact (driver, firmware, serial, batch, gpu_model, ...), or key and value.",
+        "cat facts.csv  # node,gpu,from_at,to_at,driver,firmware,serial,batch",
+        "faultline ingest node-facts facts.csv --cluster {cluster} --timezone {timezone}",
+    ),
     "kernel-log": Export(
         "Kernel log",
         "GPU and switch errors, memory kills, machine checks, links: evidence of why a job "
@@ -159,6 +174,21 @@ EXPORTS = {
         "# the folder that --output of sbatch names, e.g. slurm-%j.out",
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
+    ),
+    "loki": Export(
+        "Logs kept in Loki",
+        "Lines of the kernel, and of jobs where a label (`slurm_job_id`, `job_id`) or the name of "
+        "the file (`slurm-4711.out`, else by `--pattern`) says the job. A label says the host.",
+        "logcli query --from={start}T00:00:00Z --to={end}T00:00:00Z --limit=0 --forward \\\n"
+        "  -o jsonl '{{transport=\"kernel\"}}' > loki.jsonl",
+        "faultline ingest loki loki.jsonl --cluster {cluster}",
+    ),
+    "elasticsearch": Export(
+        "Logs kept in Elasticsearch, OpenSearch",
+        "The same from documents with `message` and `@timestamp`, as Filebeat, Journalbeat and "
+        "Fluent Bit write them; `host.name` or the like says the host.",
+        "elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
+        "faultline ingest elasticsearch logs.json --cluster {cluster}",
     ),
     "training-metrics": Export(
         "Training metrics (CSV)",

@@ -210,8 +210,8 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
     assert list(readers()) == [
         "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "sacctmgr-events", "kernel-log",
         "scontrol-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel", "redfish", "nvsentinel",
-        "failure-log", "node-inventory", "job-log",
-        "training-metrics", "straggler-trace",
+        "failure-log", "node-inventory", "tickets", "node-facts", "job-log",
+        "loki", "elasticsearch", "training-metrics", "straggler-trace",
     ]  # fmt: skip
 
 

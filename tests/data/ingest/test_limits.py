@@ -101,9 +101,19 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         "NODELIST|NODES|STATE|GRES|REASON\n", "n{n}|1|idle|gpu:8|none\n", 500)),
     "inventory": ("node-inventory", "f.csv", many(
         "node,gpus,gpu_model,rack,observed_at\n", "n{n},8,H100,r{s},2026-01-05T00:00:00Z\n", 400)),
+    "tickets": ("tickets", "f.csv", many(
+        "ticket_id,node,opened_at,component\n", "T{n},n{s},2026-01-05T00:00:{s:02}Z,gpu\n", 400)),
+    "facts": ("node-facts", "f.csv", many(
+        "node,from_at,driver\n", "n{n},2026-01-05T00:00:{s:02}Z,550.54.15\n", 400)),
     "failures": ("failure-log", "f.csv", many(
         "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n",
         '01/05/2006 10:{s:02},n{n},Disk,"it ""broke"", again {n}",none\n', 300)),
+    "loki": ("loki", "f.json", many(
+        "", '{{"labels":{{"host":"n{s}"}},"line":"NVRM: Xid (PCI:0000:3b:00): 79, pid={n}, x",'
+        '"timestamp":"2026-01-05T00:00:{s:02}Z"}}\n', 220)),
+    "elastic": ("elasticsearch", "f.json", many(
+        "", '{{"_index":"j","_source":{{"host":"n1","message":"NVRM: Xid (PCI:0000:3b:00): 79, '
+        'pid={n}, x","@timestamp":"2026-01-05T00:00:{s:02}Z"}}}}\n', 220)),
     "job log": ("job-log", "slurm-7.out", many("", "step {n} of a job that goes on\n", 600)),
     "training": ("training-metrics", "f.csv", many(
         "step,time,loss\n", "{n},2026-01-05T00:00:{s:02},0.{n}\n", 500)),
@@ -131,7 +141,8 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in SAMPLES if not name.startswith(("trace", "jobcomp"))]
+    "name",
+    [name for name in SAMPLES if not name.startswith(("trace", "jobcomp", "loki", "elastic"))],
 )
 def test_a_line_over_the_limit_is_a_rejected_record_and_the_others_are_read(
     tmp_path: Path, name: str
@@ -392,8 +403,12 @@ HEADS = {
     "scontrol-nodes": b"NodeName=n1 CPUTot=64 Gres=gpu:8 State=IDLE\n",
     "sinfo": b"NODELIST|NODES|STATE|GRES|REASON\n",
     "node-inventory": b"node,gpus,observed_at\n",
+    "tickets": b"ticket_id,node,opened_at\n",
+    "node-facts": b"node,from_at,driver\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
+    "loki": b'{"labels":{},"line":"x","timestamp":"2026-01-05T00:00:00Z"}\n',
+    "elasticsearch": b'{"@timestamp":"2026-01-05T00:00:00Z","message":"x"}\n',
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
     "straggler-trace": b"step,dp_rank,stage,optype,seq_id,mc,start_ts,duration\n",
 }
