@@ -78,6 +78,11 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         "", '"JOB_FINISH" "10.1" 1709298100 {n} 1000 33 8 1709294400 0 0 1709294500 "ada" "gpu" "" '
         '"" "" "h0" "/d" "" "o" "e" "f" 1 "n1" 1 "n1" 32 60.0 "train" "run" ' + "0 " * 19
         + '"" "proj" 256 8 "" "" 0 0 0 "" "" "" "" 0 "" 0 "" -1\n', 220)),
+    "job table": ("job-table", "f.csv", many(
+        "job_id,state,submit_at,n_gpus\n", "{n},FAILED,2026-01-05T00:00:{s:02}Z,8\n", 300)),
+    "philly": ("philly", "f.json", many(
+        "", '{{"jobid":"a_{n}","vc":"v","status":"Pass","submitted_time":"2017-10-07 01:11:{s:02}",'
+        '"attempts":[]}}\n', 220)),
     "ras": ("ras-log", "f.log", many(
         "", "- 11185363{s:02} 2005.06.11 R{n} 2005-06-11-17.32.07.581048 R{n} RAS KERNEL FATAL x\n",
         220)),
@@ -157,7 +162,7 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
     [
         name
         for name in SAMPLES
-        if not name.startswith(("trace", "jobcomp", "loki", "elastic", "pods", "k8s"))
+        if not name.startswith(("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s"))
     ],
 )
 def test_a_line_over_the_limit_is_a_rejected_record_and_the_others_are_read(
@@ -409,6 +414,8 @@ HEADS = {
     "pbs": b"03/01/2024 13:01:40;E;1.server;user=ada start=1709294500 end=1709298100\n",
     "lsf": b'"JOB_FINISH" "10.1" 1709298100 7 1000 33 8 1709294400 0 0 1709294500 "ada"\n',
     "sge": b"# Version: 8.1\n",
+    "job-table": b"job_id,state,submit_at,n_gpus\n",
+    "philly": b'{"jobid":"a_1","vc":"v","status":"Pass","attempts":[]}\n',
     "redfish": b'{"Members": [\n',
     "nvsentinel": b'{"events": [\n',
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
