@@ -17,6 +17,7 @@ from data.errors import DataError, SourceError
 from data.ingest import masking, repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
+from data.ingest.unsupported import told_text
 from data.metrics_files import METRICS
 from data.tables import forgettable
 
@@ -230,6 +231,8 @@ def _reader(source: str, found: Source) -> ModuleType:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
+        if not matches and (told := told_text(head)) is not None:
+            raise SourceError(f"{found.name}: {told}")
         said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
         raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
     return known[matches[0]]
