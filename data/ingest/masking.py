@@ -33,7 +33,7 @@ _FILE = ("cluster", "job_id", "file")
 
 def mask(batch: Batch, connection: duckdb.DuckDBPyConnection) -> None:
     """Masks the secrets in all texts of a batch, in place."""
-    import duckdb  # here, as below: who reads traces alone needs neither it nor pandas
+    import duckdb  # here: whoever reads a trace alone does without it
 
     for table, rows in batch.tables.items():
         texts = [
@@ -99,13 +99,11 @@ def _follows(piece: pa.RecordBatch) -> Callable[[int], bool]:
 
 
 def _mask_frame(rows: pd.DataFrame, texts: Sequence[str]) -> None:
-    import pandas as pd
-
     for name in texts:
         if name in rows and len(rows):
             changed = _masked_texts(pa.array(rows[name], pa.string()), lambda at: False)
             if changed is not None:
-                rows[name] = pd.array(changed.to_pylist(), dtype="string")
+                rows[name] = changed.to_pandas().astype("string").array
 
 
 def _masked_texts(texts: pa.Array, follows: Callable[[int], bool]) -> pa.Array | None:
