@@ -12,6 +12,7 @@ from data.current import read_current
 from data.errors import DataError, StoreError
 from data.ingest import IngestResult, Options, ingest, job_table, readers, sacct, store_files
 from data.ingest.failure_mapping import shipped
+from data.ingest.option_use import refuse_ignored
 from data.ingest.sacct_fields import PRESETS
 from data.publish import writer
 from data.site import load_site
@@ -88,8 +89,11 @@ def ingest_files(
     Raises
     ------
     DataError
-        Where nothing could be read from any of them: the store is untouched.
+        Where nothing could be read from any of them, or the source ignores an option that was
+        stated: the store is untouched.
     """
+    if source in readers():
+        refuse_ignored(source, options)
     site = load_site(root)
     options = replace(
         options,

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the sources and end")
     parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
     parser.add_argument(
-        "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
+        "--timezone",
+        metavar="TZ",
+        help="zone of local times (default the cluster's, else UTC), not of times that name one",
     )
     parser.add_argument(
         "--file-timezone",

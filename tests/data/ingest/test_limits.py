@@ -21,6 +21,7 @@ from pyarrow import csv as arrow_csv
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, ingest, readers
+from data.ingest.option_use import KNOWN_BY
 from data.ingest.reader import MAX_REJECTED, Rejected, Rejections
 from data.limits import Limits
 from data.publish import writer
@@ -138,6 +139,12 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "trace, Parquet": ("straggler-trace", "f.parquet", trace_parquet()),
 }  # fmt: skip
 """Source, name and content of an input that is read as a whole."""
+
+
+def stated_for(source: str) -> dict[str, Any]:
+    """What the samples of a source need to have stated."""
+    stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
+    return {name: value for name, value in stated.items() if source in KNOWN_BY[name]}
 
 
 def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult:
@@ -343,9 +350,7 @@ def cut_archive(folder: Path, name: str, step: int, kind: str) -> int:
     for at in range(step, len(packed), step):
         path = written(folder / SAMPLES[name][1], packed[:at])
         with pytest.raises(DataError, match="data ends early or is broken") as refused:
-            ingest_files(
-                root, source, [path], Options(node="n", job_id="7", mapping="pnnl", partial=False)
-            )
+            ingest_files(root, source, [path], Options(**stated_for(source), partial=False))
         assert "\n" not in str(refused.value)
         assert published(root) == before
         result = read_or_refused(folder, name, packed[:at], partial=True)
@@ -443,9 +448,11 @@ import resource, sys, time
 from pathlib import Path
 from app.actions import Options, ingest_files
 from data.errors import DataError
+from data.ingest.option_use import KNOWN_BY
 store, *asked = sys.argv[1:]
 for source, path in zip(asked[::2], asked[1::2], strict=True):
-    options = Options(node="n1", job_id="7", mapping="pnnl")
+    stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
+    options = Options(**{key: stated[key] for key in stated if source in KNOWN_BY[key]})
     begin = time.process_time()
     try:
         told = ingest_files(Path(store), source, [path], options)[0][0].rejected_by_reason
