@@ -13,7 +13,7 @@ from data.errors import DataError
 if TYPE_CHECKING:
     from data.ingest.reader import Options
 
-_TABLES = ("failure-log", "node-facts", "node-inventory", "tickets")
+_TABLES = ("failure-log", "job-table", "node-facts", "node-inventory", "tickets")
 _HEADED = ("sacct", "sacctmgr-events", "sinfo", "training-metrics")
 _STORED = ("elasticsearch", "loki")
 _BMC = ("ipmi-sel", "redfish")
