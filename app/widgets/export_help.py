@@ -93,6 +93,26 @@ EXPORTS = {
         "scontrol show node > nodes.txt",
         "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
     ),
+    "k8s-pods": Export(
+        "Jobs (Kubernetes)",
+        "Jobs, attempts, nodes and GPUs from pods. Finished pods vanish: export every hour; files "
+        "that overlap add up.",
+        "kubectl get pods -A -o json > pods.json",
+        "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-nodes": Export(
+        "Nodes and their GPUs (Kubernetes)",
+        "GPUs that can be allocated, their model, and since when a node is not ready or cordoned.",
+        "kubectl get nodes -o json > nodes.json",
+        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
+    ),
+    "k8s-events": Export(
+        "Events of nodes (Kubernetes)",
+        "When nodes were not ready, cordoned and back, and warnings about them. Kubernetes keeps "
+        "events for an hour: export them as often.",
+        "kubectl get events -A -o json > events.json",
+        "faultline ingest k8s-events events.json --cluster {cluster}",
+    ),
     "sinfo": Export(
         "Nodes and their GPUs (sinfo)",
         "The same as `scontrol show node` says, where only `sinfo` may be called: a node stands "

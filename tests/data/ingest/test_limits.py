@@ -327,7 +327,15 @@ def published(root: Path) -> dict[str, bytes]:
 
 
 def test_what_is_tried_of_each_reader_is_tried_of_all() -> None:
-    whole_documents = {"sacct-json", "redfish", "nvsentinel", "ipmi-sel"}
+    whole_documents = {
+        "k8s-pods",
+        "k8s-nodes",
+        "k8s-events",
+        "sacct-json",
+        "redfish",
+        "nvsentinel",
+        "ipmi-sel",
+    }
     sampled = {source for source, _, _ in SAMPLES.values()}
     assert sampled | whole_documents == set(HEADS) == set(readers())
 
@@ -376,6 +384,9 @@ HEADS = {
     "lsf": b'"JOB_FINISH" "10.1" 1709298100 7 1000 33 8 1709294400 0 0 1709294500 "ada"\n',
     "sge": b"# Version: 8.1\n",
     "redfish": b'{"Members": [\n',
+    "k8s-pods": b'{"apiVersion": "v1", "items": [\n',
+    "k8s-nodes": b'{"apiVersion": "v1", "kind": "NodeList", "items": [\n',
+    "k8s-events": b'{"apiVersion": "v1", "kind": "EventList", "items": [\n',
     "nvsentinel": b'{"events": [\n',
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
     "kernel-log": b"[    1.0] NVRM: Xid (PCI:0000:3b:00): 79, lost\n",
