@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mapping",
         metavar="NAME",
-        help="column mapping: of a failure log lanl, pnnl or a TOML; of node-inventory a TOML",
+        help="columns of a CSV: a TOML file; of a failure log also lanl or pnnl",
     )
     parser.add_argument(
         "--pattern",

@@ -93,26 +93,6 @@ EXPORTS = {
         "scontrol show node > nodes.txt",
         "faultline ingest scontrol-nodes nodes.txt --cluster {cluster} --timezone {timezone}",
     ),
-    "k8s-pods": Export(
-        "Jobs (Kubernetes)",
-        "Jobs, attempts, nodes and GPUs from pods. Finished pods vanish: export every hour; files "
-        "that overlap add up.",
-        "kubectl get pods -A -o json > pods.json",
-        "faultline ingest k8s-pods pods.json --cluster {cluster}",
-    ),
-    "k8s-nodes": Export(
-        "Nodes and their GPUs (Kubernetes)",
-        "GPUs that can be allocated, their model, and since when a node is not ready or cordoned.",
-        "kubectl get nodes -o json > nodes.json",
-        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
-    ),
-    "k8s-events": Export(
-        "Events of nodes (Kubernetes)",
-        "When nodes were not ready, cordoned and back, and warnings about them. Kubernetes keeps "
-        "events for an hour: export them as often.",
-        "kubectl get events -A -o json > events.json",
-        "faultline ingest k8s-events events.json --cluster {cluster}",
-    ),
     "sinfo": Export(
         "Nodes and their GPUs (sinfo)",
         "The same as `scontrol show node` says, where only `sinfo` may be called: a node stands "
@@ -126,6 +106,21 @@ EXPORTS = {
         "they are known, gpu_model, rack and observed_at. Other names take a `--mapping`.",
         "cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
         "faultline ingest node-inventory nodes.csv --cluster {cluster} --at {start}",
+    ),
+    "tickets": Export(
+        "Repair tickets (a list of your own)",
+        "What was repaired on which node, when, by whom: CSV or Parquet with opened_at and, where "
+        "they are known, ticket_id, node, closed_at, component, action, vendor, serial and text. "
+        "Other names take a `--mapping`.",
+        "cat tickets.csv  # ticket_id,node,opened_at,closed_at,component,action,vendor,serial,text",
+        "faultline ingest tickets tickets.csv --cluster {cluster} --timezone {timezone}",
+    ),
+    "node-facts": Export(
+        "Serials, drivers, firmware of nodes (a list of your own)",
+        "What holds of a node or GPU and since when: CSV or Parquet with node, gpu, from_at, to_at "
+        "and a column a fact (driver, firmware, serial, batch, gpu_model, ...), or key and value.",
+        "cat facts.csv  # node,gpu,from_at,to_at,driver,firmware,serial,batch",
+        "faultline ingest node-facts facts.csv --cluster {cluster} --timezone {timezone}",
     ),
     "kernel-log": Export(
         "Kernel log",
@@ -179,6 +174,42 @@ EXPORTS = {
         "# the folder that --output of sbatch names, e.g. slurm-%j.out",
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
+    ),
+    "k8s-pods": Export(
+        "Jobs (Kubernetes)",
+        "Jobs from their pods: of batch Jobs, Kubeflow, JobSet, Volcano, Kueue, Ray. Pods that are "
+        "gone are in no export: export every hour, or `--output-watch-events`.",
+        "kubectl get pods -A -o json > pods.json",
+        "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-nodes": Export(
+        "Nodes (Kubernetes)",
+        "GPUs and labels, since when a node was not ready or cordoned, and what "
+        "node-problem-detector found.",
+        "kubectl get nodes -o json > nodes.json",
+        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
+    ),
+    "k8s-events": Export(
+        "Events of nodes (Kubernetes)",
+        "When nodes went and came back, and what watchers found. Kubernetes keeps events for an "
+        "hour unless told otherwise.",
+        "kubectl get events -A -o json > events.json",
+        "faultline ingest k8s-events events.json --cluster {cluster}",
+    ),
+    "loki": Export(
+        "Logs kept in Loki",
+        "Lines of the kernel, and of jobs where a label (`slurm_job_id`, `job_id`) or the name of "
+        "the file (`slurm-4711.out`, else by `--pattern`) says the job. A label says the host.",
+        "logcli query --from={start}T00:00:00Z --to={end}T00:00:00Z --limit=0 --forward \\\n"
+        "  -o jsonl '{{transport=\"kernel\"}}' > loki.jsonl",
+        "faultline ingest loki loki.jsonl --cluster {cluster}",
+    ),
+    "elasticsearch": Export(
+        "Logs kept in Elasticsearch, OpenSearch",
+        "The same from documents with `message` and `@timestamp`, as Filebeat, Journalbeat and "
+        "Fluent Bit write them; `host.name` or the like says the host.",
+        "elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
+        "faultline ingest elasticsearch logs.json --cluster {cluster}",
     ),
     "training-metrics": Export(
         "Training metrics (CSV)",

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
-from data.ingest import repeating, zone_memory
+from data.ingest import masking, repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
@@ -104,6 +104,7 @@ def ingest(
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
+        masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)
         batch.notices += _back_again(writer, tables)
@@ -126,6 +127,8 @@ def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
     if not batch.local or "jobs" not in batch.tables:
         return writer.merge(batch.tables)
     (top,) = writer.connection.execute("SELECT coalesce(max(rowid), -1) FROM jobs").fetchall()[0]
+    if top < 0:
+        return writer.merge(batch.tables)
 
     def refuse(counts: Mapping[str, int]) -> None:
         n_known = batch.rows_kept - counts["jobs"]
@@ -162,6 +165,7 @@ def _read(
     """
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
+        writer.expect(inf)
         memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
         options = replace(options, remembered=memory.zones)
         read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
@@ -178,6 +182,7 @@ def _read(
         any_length = getattr(readers().get(source), "ANY_LENGTH", False)
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
+            writer.expect(found.path.stat().st_size)
             reader = _reader(source, found)
             memory = zone_memory.remembered(writer.connection, reader.NAME)
             options = replace(options, remembered=memory.zones)

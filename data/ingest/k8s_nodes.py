@@ -1,9 +1,10 @@
-"""Nodes of Kubernetes: GPUs and labels, since when they are out of service, problems found."""
+"""Nodes of Kubernetes: their GPUs and labels, and since when they are in or out of service."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest import kubernetes as k8s
 from data.ingest.json_records import JsonRecords
@@ -12,37 +13,42 @@ from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import HealthRow, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     import duckdb
 
 NAME = "k8s-nodes"
-HELP = "nodes of Kubernetes, their GPUs and conditions: kubectl get nodes -o json > nodes.json"
+HELP = "nodes of Kubernetes: kubectl get nodes -o json > nodes.json, every hour"
 PLACE = 3.5
 ANY_LENGTH = True
 
-CONDITION_COLUMNS = ("cluster", "host", "condition", "since_at", "holds", "reason")
-_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_MODELS = (
-    "nvidia.com/gpu.product", "amd.com/gpu.product-name", "beta.amd.com/gpu.product-name",
-    "cloud.google.com/gke-accelerator", "karpenter.k8s.aws/instance-gpu-name",
-)  # fmt: skip
-_DRIVERS = ("nvidia.com/cuda.driver-version.full", "amd.com/gpu.driver-version")
+_OF_KUBELET = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure"))
+"""Conditions that its jobs bring about; others are of what watches the node."""
+_CORDONED = "node.kubernetes.io/unschedulable"
+_MODELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "amd.com/gpu.product-name")
+_DRIVERS = ("nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.full")
+_RACKS = ("topology.kubernetes.io/rack", "rack", "kubernetes.io/rack")
 _POOLS = (
-    "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup",
-    "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
+    "node.kubernetes.io/instance-type", "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool",
 )  # fmt: skip
-_TOPOLOGY = tuple(
-    f"network.topology.nvidia.com/{name}" for name in ("core", "spine", "leaf", "accelerator")
-)
 _BAD = re.compile(
-    r"Pressure$|Deadlock|Read-?only|Frequent|Corrupt|Unhealthy|Problem|Error|Fail|Lost|Down$|Missing"
-    r"|Bad|Fault|Hung|OOM|NotReady|XID",
+    r"Deadlock|Read-?only|Frequent|Corrupt|Unhealthy|Problem|Err|Fail|Lost|Down|Missing|Bad|Fault"
+    r"|Hung|Stuck|Leak|XID|Unregister|NotReady|Unavailable|Flap|Throttl|Degraded",
     re.IGNORECASE,
 )
-"""What a condition is called that tells of trouble when it is true (`EtcdIsVoter` does not)."""
-_KIB = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+"""What a condition is called that tells of trouble when it is true; `EtcdIsVoter` does not."""
+
+
+class Condition(NamedTuple):
+    """A condition of a node since a time; columns of `node_conditions`."""
+
+    cluster: str
+    host: str
+    condition: str
+    since_at: datetime
+    holds: bool
+    reason: str | None
 
 
 def sniff(head: str) -> bool:
@@ -51,132 +57,131 @@ def sniff(head: str) -> bool:
 
 
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
-    """Rows of `node_inventory`, `node_conditions` and `health_events`.
+    """Rows of `node_inventory`, of `node_conditions` and, of what watches a node, `health_events`.
 
-    GPUs are what is allocatable. Not ready and without network is out of service (DOWN), cordoned
-    is drained (DRAIN); intervals in `node_events` follow when conditions are merged. Any other
-    condition that is true, node-problem-detector's too, is an observation: a warning where its name
-    tells of trouble, since the node still serves, else info. An inventory is of the latest
-    heartbeat in the file.
+    A node is out of service while it is not ready, has no network or is cordoned; intervals in
+    `node_events` follow when conditions are merged. A cordon that does not say since when began
+    by the time of the export. A condition of another kind that is true (those of
+    node-problem-detector) is a warning since it changed where its name tells of trouble, else
+    info. The export is of the latest heartbeat in it.
 
     Raises
     ------
     SourceError
         Where the file is no JSON, or an error that Kubernetes answered.
     """
-    found = _Nodes()
-    log = Observations(source, options, NAME, found.made)
+    conditions: list[Condition] = []
+    health: list[HealthRow] = []
+
+    def made(node: dict[str, Any], log: Observations) -> list[Observation]:
+        row = _observed(node, log)
+        conditions.extend(_conditions(node, row))
+        health.extend(_found(node, row))
+        return [row]
+
+    log = Observations(source, options, NAME, made)
     log.stated_at = _latest_heartbeat(source, options)
     notices = k8s.gather(source, options, log.gathered, "Node")
     batch = log.batch()
     batch.tables["node_conditions"] = typed_frame(
-        "node_conditions", found.conditions, CONDITION_COLUMNS
+        "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
     )
-    batch.tables["health_events"] = k8s.health_events(found.problems)
+    batch.tables["health_events"] = typed_frame(
+        "health_events", health, HealthRow._fields,
+        source="health_check", event_id=list(map(_event_id, health)),
+    )  # fmt: skip
     batch.notices += notices
     return batch
 
 
+def _observed(node: dict[str, Any], log: Observations) -> Observation:
+    """What the export shows of a node."""
+    meta, status = k8s.within(node, "metadata"), k8s.within(node, "status")
+    name = k8s.text(meta.get("name"))
+    if name is None:
+        raise RecordError("no name")
+    labels = {key: k8s.text(value) for key, value in k8s.within(meta, "labels").items()}
+    info, capacity = k8s.within(status, "nodeInfo"), k8s.within(status, "capacity")
+    given = k8s.within(status, "allocatable") or capacity
+    ready = k8s.conditions(node).get("Ready", {})
+    words = ["DOWN"] if ready and ready.get("status") != "True" else []
+    words += ["DRAIN"] if k8s.within(node, "spec").get("unschedulable") is True else []
+    if node.get("deleted") is True:
+        words = ["POWERED_DOWN"]
+    return Observation(
+        cluster=log.cluster(None),
+        node=name,
+        observed_at=log.observed_at,
+        gpus=k8s.gpus(given) if given else None,
+        gpu_model=_first(labels, _MODELS),
+        state="+".join(words) or None,
+        reason=k8s.told(ready.get("reason"), ready.get("message")) if "DOWN" in words else None,
+        features=_first(labels, _POOLS),
+        rack=_first(labels, _RACKS),
+        topology=labels.get("topology.kubernetes.io/zone"),
+        os=k8s.text(info.get("osImage")),
+        driver=_first(labels, _DRIVERS),
+    )
+
+
+def _first(labels: dict[str, str | None], names: tuple[str, ...]) -> str | None:
+    return next((labels[name] for name in names if labels.get(name)), None)
+
+
+def _conditions(node: dict[str, Any], row: Observation) -> list[Condition]:
+    """Whether a node is in service by each condition, and since when."""
+    found = []
+    stated = k8s.conditions(node)
+    for kind, good, name in (
+        ("Ready", "True", "Ready"),
+        ("NetworkUnavailable", "False", "NetworkAvailable"),
+    ):
+        told = stated.get(kind, {})
+        since_at = k8s.instant(told.get("lastTransitionTime"))
+        if told and since_at is not None:
+            holds = told.get("status") == good
+            reason = None if holds else k8s.told(told.get("reason"), told.get("message"))
+            found.append(Condition(row.cluster, row.node, name, since_at, holds, reason))
+    spec = k8s.within(node, "spec")
+    taint = next((one for one in k8s.listed(spec, "taints") if one.get("key") == _CORDONED), {})
+    cordoned = spec.get("unschedulable") is True
+    since_at = k8s.instant(taint.get("timeAdded")) if cordoned else None
+    reason = "cordoned" if cordoned else None
+    at = since_at or row.observed_at
+    found.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
+    return found
+
+
+def _found(node: dict[str, Any], row: Observation) -> list[HealthRow]:
+    """What a watcher of the node found and has not taken back."""
+    rows = []
+    for kind, told in k8s.conditions(node).items():
+        since_at = k8s.instant(told.get("lastTransitionTime"))
+        is_of_kubernetes = kind in _OF_KUBELET or kind in ("Ready", "NetworkUnavailable")
+        if is_of_kubernetes or told.get("status") != "True" or since_at is None:
+            continue
+        message = k8s.told(told.get("reason"), told.get("message"))
+        severity = "warning" if _BAD.search(kind) else "info"
+        rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity=severity))
+    return rows
+
+
+def _event_id(row: HealthRow) -> str:
+    """Key of what was found: a condition since a time is one, whatever its message says later."""
+    text = "\x1f".join((row.cluster, row.node, row.check_name, str(row.observed_at)))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
 def _latest_heartbeat(source: Source, options: Options) -> datetime | None:
-    """The latest time at which a node of the file said that it lives; None where none does."""
+    """The latest time at which a node of the export said that it lives; None where none does."""
     latest: datetime | None = None
     for one in JsonRecords(source, ("items",), options.limits):
+        record = one.value if isinstance(one.value, dict) else {}
+        record = record["object"] if isinstance(record.get("object"), dict) else record
         try:
-            record = one.value if isinstance(one.value, dict) else {}
-            record = record["object"] if isinstance(record.get("object"), dict) else record
             for condition in k8s.conditions(record).values():
                 at = k8s.instant(condition.get("lastHeartbeatTime"))
-                latest = max(filter(None, (latest, at)), default=None)
-        except RecordError:
+                latest = max(latest or at, at) if at else latest
+        except RecordError:  # is rejected when it is read
             continue
     return latest
-
-
-class _Nodes:
-    """What nodes show beside the inventory."""
-
-    def __init__(self) -> None:
-        self.conditions: list[tuple[Any, ...]] = []
-        self.problems: list[tuple[str, HealthRow]] = []
-
-    def made(self, node: dict[str, Any], log: Observations) -> list[Observation]:
-        """A node's observation; its conditions are kept aside."""
-        meta, spec, status = (k8s.within(node, part) for part in ("metadata", "spec", "status"))
-        name = k8s.text(meta.get("name"))
-        if name is None:
-            raise RecordError("no name")
-        cluster = log.cluster(None)
-        conditions = [(cluster, name, *one) for one in _conditions(node)]
-        problems = list(_problems(node, cluster, name))
-        labels, resources = k8s.within(meta, "labels"), k8s.within(status, "allocatable")
-        words = (
-            ["UP"] if k8s.conditions(node).get("Ready", {}).get("status") == "True" else ["DOWN"]
-        )
-        words += ["DRAIN"] if spec.get("unschedulable") is True else []
-        row = Observation(
-            cluster=cluster,
-            node=name,
-            observed_at=log.observed_at,
-            gpus=k8s.gpus(resources) if resources else None,
-            gpu_model=_label(labels, _MODELS),
-            state="+".join(words) if k8s.conditions(node) else None,
-            partitions=_label(labels, _POOLS),
-            topology=",".join(found for key in _TOPOLOGY if (found := _label(labels, (key,))))
-            or None,
-            cpus=_whole(k8s.within(status, "capacity").get("cpu")),
-            memory_mb=_megabytes(k8s.within(status, "capacity").get("memory")),
-            os=k8s.text(k8s.within(status, "nodeInfo").get("osImage")),
-            driver=_label(labels, _DRIVERS),
-        )
-        self.conditions += conditions
-        self.problems += problems
-        seen = [*(one[3] for one in conditions), *(one.observed_at for _, one in problems)]
-        log.gathered.saw(cluster, *seen)
-        return [row]
-
-
-def _conditions(node: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """What decides whether a node serves: condition, since when, whether it holds, why."""
-    known = k8s.conditions(node)
-    for name, shown, good in (
-        ("Ready", "Ready", "True"), ("NetworkUnavailable", "NetworkAvailable", "False"),
-    ):  # fmt: skip
-        one = known.get(name, {})
-        since_at, state = k8s.instant(one.get("lastTransitionTime")), one.get("status")
-        if since_at is not None and state in ("True", "False", "Unknown"):
-            reason = None if state == good else k8s.told(one.get("reason"), one.get("message"))
-            yield shown, since_at, state == good, reason
-    for taint in k8s.listed(k8s.within(node, "spec"), "taints"):
-        added_at = k8s.instant(taint.get("timeAdded"))
-        if taint.get("key") == _UNSCHEDULABLE and added_at is not None:
-            yield "Schedulable", added_at, False, "cordoned"
-
-
-def _problems(node: dict[str, Any], cluster: str, name: str) -> Iterator[tuple[str, HealthRow]]:
-    """Conditions that are true beyond those that decide, by key; only bad ones are warnings."""
-    for kind, one in k8s.conditions(node).items():
-        if kind in ("Ready", "NetworkUnavailable") or one.get("status") != "True":
-            continue
-        at = k8s.instant(one.get("lastTransitionTime"))
-        message = k8s.told(one.get("reason"), one.get("message"))
-        severity = "warning" if _BAD.search(kind) else "info"
-        row = HealthRow(cluster, name, at, kind, message, severity=severity)
-        yield k8s.event_id(cluster, name, kind, at), row
-
-
-def _label(labels: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((found for key in keys if (found := k8s.text(labels.get(key)))), None)
-
-
-def _whole(value: object) -> int | None:
-    """A whole number of cores; None for thousandths."""
-    shown = k8s.text(value) or ""
-    return int(shown) if shown.isdecimal() and len(shown) < 9 else None
-
-
-def _megabytes(value: object) -> int | None:
-    """Memory in MB of 2^20 bytes, as Slurm counts it."""
-    shown = k8s.text(value) or ""
-    number, unit = (shown[:-2], shown[-2:]) if shown[-2:] in _KIB else (shown, "")
-    known = number.isdecimal() and len(number) < 18
-    return (int(number) * _KIB.get(unit, 1)) >> 20 if known else None

@@ -6,7 +6,6 @@ line or not), watch events (`--output-watch-events`). Other output is refused wi
 
 from __future__ import annotations
 
-import hashlib
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,12 +14,9 @@ from data.errors import SourceError
 from data.ingest.json_records import JsonRecords
 from data.ingest.json_text import members
 from data.ingest.reader import RecordError
-from data.ingest.rows import HealthRow, typed_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import pandas as pd
+    from collections.abc import Callable, Iterable, Iterator
 
     from data.ingest.json_records import Found
     from data.ingest.reader import Options, Source
@@ -270,16 +266,3 @@ def told(*parts: object) -> str | None:
     """Reason and message in one text."""
     known = [found for part in parts if (found := text(part))]
     return ": ".join(dict.fromkeys(known)) or None
-
-
-def event_id(*parts: object) -> str:
-    """Key of an observation that has one time and one object."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:24]
-
-
-def health_events(rows: Sequence[tuple[str, HealthRow]]) -> pd.DataFrame:
-    """Rows of `health_events` from observations by their key."""
-    keys, values = [key for key, _ in rows], [row for _, row in rows]
-    return typed_frame(
-        "health_events", values, HealthRow._fields, source="health_check", event_id=keys
-    )

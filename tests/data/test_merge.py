@@ -154,16 +154,6 @@ OTHERS: dict[str, list[Row]] = {
         for node in ("n1", "n2") for when in (0, 1) for source in ("sinfo", "scontrol-nodes")
         for gpus in (8, None)
     ],
-    "pod_runs": [
-        {"cluster": "a", "job_id": "ml/j", "pod_uid": uid, "run": run, "state": state,
-         "is_over": True, "decides": False, "version": version, "created_at": at(run)}
-        for uid in ("u1", "u2") for run in (0, 1)
-        for version, state in ((1, "RUNNING"), (2, "FAILED"), (None, "COMPLETED"))
-    ],
-    "node_conditions": [
-        {"cluster": "a", "host": host, "condition": "Ready", "since_at": at(when), "holds": holds}
-        for host in ("n1", "n2") for when, holds in ((0, False), (1, True), (2, False))
-    ],
     "node_facts": [
         {"cluster": "a", "node": "n1", "gpu": gpu, "key": "driver", "from_at": at(0), "to_at": end}
         for gpu in (None, "0") for end in (None, at(1))

@@ -1,265 +1,368 @@
-"""Kubernetes' pods, nodes and events: published files, shapes of kubectl, any order and split."""
+"""Pods, nodes and events of Kubernetes: published ones, jobs made of pods, and broken ones."""
 
 from __future__ import annotations
 
 import json
-import random
-from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from app.actions import ingest_files
-from data.errors import DataError
-from data.ingest import readers
-from data.ingest.reader import Options
+from analytics.fleet.outages import Seen, outages
+from analytics.fleet.pod_attempts import PodRun, attempts
+from app.actions import Options, ingest_files
+from data.errors import SourceError
+from data.ingest import k8s_events, k8s_nodes, k8s_pods, readers
+from data.ingest.reader import Source
 from data.store import Store
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from data.ingest.reader import Batch
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "kubernetes"
 needs_files = pytest.mark.skipif(not REAL.exists(), reason="no ../shared/data/collect here")
-HOST = "ip-10-0-0-1.ec2.internal"
+NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
-def at(minute: int) -> str:
-    return f"2024-03-01T10:{minute:02}:00Z"
+def at(hours: float) -> str:
+    return (NOON + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def pod(name: str, index: str | None, times: tuple[int, int | None], code: int = 0, *,
-        why: str = "Error", host: str | None = HOST, **status: Any) -> dict[str, Any]:  # fmt: skip
-    """A pod of the indexed Job `train` with eight GPUs, created and bound at times[0]."""
-    begin, end = times
-    state = {"running": {"startedAt": at(begin)}}
-    phase = "Running"
+def read(reader: ModuleType, path: Path) -> Batch:
+    source = Source(path, path.name, NOON + timedelta(hours=20))
+    batch: Batch = reader.read(source, Options(cluster="c"), duckdb.cursor())
+    return batch
+
+
+def read_text(reader: ModuleType, folder: Path, text: str) -> Batch:
+    path = folder / "k8s.json"
+    path.write_text(text, encoding="utf-8")
+    return read(reader, path)
+
+
+def rows(batch: Batch, table: str) -> list[dict[str, Any]]:
+    frame = batch.tables[table].astype(object)
+    return list(frame.where(frame.notna(), None).to_dict("records"))
+
+
+def items(*objects: dict[str, Any], kind: str = "List") -> str:
+    return json.dumps({"apiVersion": "v1", "kind": kind, "items": objects}, indent=1)
+
+
+def pod(name: str, start: float, end: float | None = None, **changes: Any) -> dict[str, Any]:
+    """A pod with 8 GPUs on a node; over where it ends."""
+    code = changes.pop("code", 0)
+    state = {"running": {"startedAt": at(start)}}
     if end is not None:
-        phase = "Failed" if code else "Succeeded"
-        told = {"exitCode": code, "reason": why if code else "Completed"}
-        state = {"terminated": told | {"startedAt": at(begin), "finishedAt": at(end)}}
+        why = changes.pop("why", "Completed" if code == 0 else "Error")
+        state = {"terminated": {"exitCode": code, "reason": why, "startedAt": at(start),
+                                "finishedAt": at(end)}}  # fmt: skip
+    phase = "Running" if end is None else "Failed" if code else "Succeeded"
+    meta = {"name": name, "namespace": "ml", "uid": f"uid-{name}", "creationTimestamp": at(start),
+            "resourceVersion": "7", "labels": changes.pop("labels", {})}  # fmt: skip
     return {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": name, "namespace": "ml", "uid": f"uid-{name}", "creationTimestamp": at(begin),
-            "resourceVersion": str(100 + (end or begin)),
-            "labels": {"kueue.x-k8s.io/queue-name": "big"}
-            | ({"batch.kubernetes.io/job-completion-index": index} if index else {}),
-            "ownerReferences": [{"kind": "Job", "name": "train", "controller": True}],
-        },
-        "spec": {
-            "nodeName": host,
-            "containers": [
-                {"name": "proxy"},
-                {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}},
-            ],
-            "volumes": [{"configMap": {"items": [{"key": "ca.crt"}]}}],
-        },
-        "status": {
-            "phase": phase, "conditions": [],
-            "startTime": at(begin) if host else None,
-            "containerStatuses": [
-                {"name": "proxy", "restartCount": 0, "state": {"running": {"startedAt": at(begin)}}},
-                {"name": "main", "restartCount": 0, "lastState": {}, "state": state},
-            ] if host else [],
-            **status,
-        },
+        "apiVersion": "v1", "kind": "Pod", "metadata": meta,
+        "spec": {"nodeName": changes.pop("node", f"gpu-{name[-1]}"), "containers": [
+            {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+        "status": {"phase": phase, "containerStatuses": [
+            {"name": "main", "restartCount": 0, "state": state}],
+            "conditions": [{"type": "PodScheduled", "status": "True",
+                            "lastTransitionTime": at(start)}]} | changes,
     }  # fmt: skip
 
 
-PODS = [
-    pod("a0", "0", (0, 10), 1, host="n0"),
-    pod("a1", "1", (0, 9), 137, why="OOMKilled", host="n1"),
-    pod("b0", "0", (11, None), host="n0"),
-    pod("b1", "1", (11, None), host="n2"),
-    pod("b0", "0", (11, 30), host="n0"),
-    pod("b1", "1", (11, 31), host="n2"),
-]
-"""Two attempts of one job; the second is seen as it runs and as it ended."""
-
-
-def write(path: Path, value: object) -> str:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
-    return str(path)
-
-
-def stored(root: Path, *files: str, source: str = "auto", query: str = "") -> list[Any]:
-    results, errors = ingest_files(root / "store", source, files, Options(cluster="k"))
-    assert errors == []
-    for result in results:
-        assert result.rows_read == result.rows_kept + result.rows_skipped + result.rows_rejected
-    with closing(Store.open(root / "store")) as store:
-        return list(store.rows(query))
-
-
-ATTEMPTS = """SELECT job_id, attempt, state, exit_code, partition, n_gpus, node_list,
-  minute(start_at), minute(end_at) FROM jobs ORDER BY submit_at, attempt_key"""
-
-
-@pytest.mark.parametrize("shape", ["list", "lines", "printed", "watch events"])
-def test_pods_of_a_job_are_its_attempts_in_every_shape_of_kubectl(
-    tmp_path: Path, shape: str
-) -> None:
-    text = {
-        "list": json.dumps({"apiVersion": "v1", "items": PODS, "kind": "List"}),
-        "lines": "\n".join(map(json.dumps, PODS)),
-        "printed": "\r\n".join(json.dumps(one, indent=4) for one in PODS),
-        "watch events": "\n".join(json.dumps({"type": "ADDED", "object": one}) for one in PODS),
-    }[shape]
-    found = stored(tmp_path, write(tmp_path / "pods.json", text), query=ATTEMPTS)
-    assert found == [
-        ("ml/train", 1, "OUT_OF_MEMORY", 137, "big", 16, "n0,n1", 0, 10),
-        ("ml/train", 2, "COMPLETED", 0, "big", 16, "n0,n2", 11, 31),
-    ]
-
-
-def test_the_store_is_the_same_for_any_order_split_and_repetition(tmp_path: Path) -> None:
-    tables = "SELECT * EXCLUDE (version) FROM pod_runs; SELECT * FROM jobs; SELECT * FROM job_nodes"
-    whole, chance = None, random.Random(3)
-    for number, size in enumerate((6, 1, 2, 3)):
-        shuffled = chance.sample(PODS, len(PODS)) + PODS[:2]
-        folder = tmp_path / str(number)
-        parts = [shuffled[n : n + size] for n in range(0, len(shuffled), size)]
-        names = [write(folder / f"{n}.json", {"apiVersion": "v1", "items": part})
-                 for n, part in enumerate(parts)]  # fmt: skip
-        stored(folder, *names, source="k8s-pods", query="SELECT 1")
-        with closing(Store.open(folder / "store")) as store:
-            content = [sorted(store.rows(query), key=str) for query in tables.split(";")]
-        assert whole is None or content == whole
-        whole = content
-    assert whole is not None
-    assert [len(rows) for rows in whole] == [4, 2, 4]
-
-
-@pytest.mark.parametrize(
-    ("changed", "state", "node"),
-    [
-        ({"reason": "NodeLost", "phase": "Failed"}, "NODE_FAIL", "n0"),
-        ({"reason": "Preempting", "phase": "Failed"}, "PREEMPTED", None),
-        ({"reason": "DeadlineExceeded", "phase": "Failed"}, "TIMEOUT", None),
-        ({"reason": "Evicted", "phase": "Failed"}, "FAILED", None),
-        ({"reason": "UnexpectedAdmissionError", "phase": "Failed"}, "LAUNCH_FAILED", None),
-        ({"phase": "Running"}, "RUNNING", None),
-    ],
-)
-def test_the_end_of_a_pod_in_the_words_of_slurm(
-    tmp_path: Path, changed: dict[str, Any], state: str, node: str | None
-) -> None:
-    one = pod("a0", "0", (0, None), host="n0", **changed)
-    query = "SELECT state, failed_node, n_gpus FROM jobs"
-    assert stored(tmp_path, write(tmp_path / "p", one), query=query) == [(state, node, 8)]
-
-
-def test_a_pod_without_a_node_holds_nothing_and_pods_without_index_stand_alone(
-    tmp_path: Path,
-) -> None:
-    pods = [pod("w", "0", (0, None), host=None, phase="Pending"), pod("x", None, (1, 5)),
-            pod("y", None, (1, 6))]  # fmt: skip
-    found = stored(tmp_path, write(tmp_path / "p", {"apiVersion": "v1", "kind": "PodList",
-                                                    "items": pods}), query=ATTEMPTS)  # fmt: skip
-    assert sorted((row[2], row[5], row[7]) for row in found) == [
-        ("COMPLETED", 8, 1), ("COMPLETED", 8, 1), ("PENDING", None, None),
-    ]  # fmt: skip
+def worker(name: str, number: int, start: float, end: float | None = None, **changes: Any) -> Any:
+    """A pod of the job `llm`."""
+    labels = {
+        "training.kubeflow.org/job-name": "llm",
+        "training.kubeflow.org/replica-type": "worker",
+        "training.kubeflow.org/replica-index": str(number),
+    }
+    return pod(name, start, end, labels=labels, **changes)
 
 
 @needs_files
-def test_the_published_pods_and_events(tmp_path: Path) -> None:
-    files = sorted(map(str, (REAL / "troubleshoot").glob("*.json")))
-    query = "SELECT name, state, exit_code, start_at IS NULL FROM jobs ORDER BY ALL"
-    assert stored(tmp_path, *files, query=query) == [
-        ("init-demo", "FAILED", 127, False),
-        ("init-demo", "RUNNING", None, False),
-        ("oom-kill-job3", "OUT_OF_MEMORY", 137, False),
-        ("pending-pod-resources-5fddcf7688", "PENDING", None, True),
-    ]
-    with closing(Store.open(tmp_path / "store")) as store:
-        query = "SELECT source, sum(rows_read), sum(rows_kept) FROM ingests GROUP BY 1 ORDER BY 1"
-        assert store.rows(query) == [("k8s-events", 17, 0), ("k8s-pods", 4, 3)]
+def test_the_published_pods_end_as_their_authors_say() -> None:
+    found = {}
+    for name in ("oomkill-pod", "pod-crashloop-backoff", "pending-node-affinity",
+                 "pending-pod-resources"):  # fmt: skip
+        (path,) = REAL.glob(f"troubleshoot/pods_message-{name}.json")
+        batch = read(k8s_pods, path)
+        found[name] = [
+            (row["run"], row["state"], row["exit_code"]) for row in rows(batch, "pod_runs")
+        ]
+        assert (batch.rows_read, batch.rejected.total) == (1, 0)
+        assert batch.rows_kept or batch.skipped_by_reason == {"service without GPUs": 1}
+    assert ("OUT_OF_MEMORY", 137) in {row[1:] for row in found["oomkill-pod"]}
 
 
-def test_nodes_and_events_tell_one_outage_whatever_comes_first(tmp_path: Path) -> None:
-    ready = {"type": "Ready", "status": "False", "reason": "KubeletDown",
-             "lastTransitionTime": at(0), "lastHeartbeatTime": at(20)}  # fmt: skip
-    stuck = {"type": "KernelDeadlock", "status": "True", "lastTransitionTime": at(3)}
-    node = {
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": HOST, "labels": {"nvidia.com/gpu.product": "H100"}},
-        "status": {"conditions": [ready, stuck], "nodeInfo": {"osImage": "Ubuntu"},
-                   "allocatable": {"nvidia.com/gpu": "7", "nvidia.com/mig-1g.5gb": 2}},
-    }  # fmt: skip
-    about = {"apiVersion": "v1", "kind": "Event", "involvedObject": {"kind": "Node", "name": HOST}}
-    events = [
-        about | {"type": "Normal", "reason": "NodeReady", "eventTime": at(9), "metadata": {}},
-        about | {"type": "Warning", "reason": "XidError", "metadata": {"uid": "u"},
-                 "message": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1", "count": 3,
-                 "firstTimestamp": at(1), "lastTimestamp": at(2)},
-        about | {"type": "Normal", "reason": "Starting", "eventTime": at(9), "metadata": {}},
-    ]  # fmt: skip
-    files = [write(tmp_path / "n.json", node),
-             write(tmp_path / "e.json", "\n".join(map(json.dumps, events)))]  # fmt: skip
-    told = """SELECT state, minute(start_at), minute(end_at) FROM node_events;
-      SELECT gpus, gpu_model, minute(observed_at) FROM node_inventory;
-      SELECT check_name, xid, minute(observed_at) FROM health_events ORDER BY ALL"""
-    for number, order in enumerate((files, files[::-1])):
-        folder = tmp_path / str(number)
-        stored(folder, *order, query="SELECT 1")
-        with closing(Store.open(folder / "store")) as store:
-            assert [store.rows(query) for query in told.split(";")] == [
-                [("DOWN", 0, 9)],
-                [(9, "H100", 20)],
-                [("KernelDeadlock", None, 3), ("xid", 79, 1), ("xid", 79, 2)],
-            ]
+@needs_files
+def test_the_published_events_are_all_of_a_pod() -> None:
+    (path,) = REAL.glob("troubleshoot/events_*.json")
+    batch = read(k8s_events, path)
+    assert (batch.rows_read, batch.skipped_by_reason) == (17, {"about a Pod": 17})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "kubectl get pods -A -o json"),
-        ("NAME   STATUS   ROLES   AGE\nn1   Ready  x  1d\n", "kubectl get nodes -o json"),
-        ("LAST SEEN   TYPE   REASON\n1s  Normal  x\n", "kubectl get events -A -o json"),
-        ('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}', "no phase"),
-        ('{"apiVersion": "v1", "kind": "Pod", "metadata": [], "status": 1}', "no object of"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_in_one_line(
-    tmp_path: Path, text: str, message: str
-) -> None:
-    with pytest.raises(DataError, match=message) as refused:
-        ingest_files(tmp_path / "store", "auto", [write(tmp_path / "f", text)], Options())
-    assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        ({"metadata": {"name": None}}, "no name"),
-        ({"metadata": {"name": "x", "creationTimestamp": "@now-5m"}}, "impossible time"),
-        ({"metadata": {"name": "x", "creationTimestamp": "2024-03-01T10:00:00"}}, "without zone"),
-        ({"status": {"phase": "Odd"}}, "unknown phase"),
-        ({"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "x"}}}]}}, "number"),
-        ({"spec": {"containers": 7}}, "containers is no list"),
-        ({"status": "gone"}, "status is no object"),
-    ],
-)
-def test_a_broken_pod_is_rejected_and_the_others_are_read(
-    tmp_path: Path, broken: dict[str, Any], reason: str
-) -> None:
-    path = write(tmp_path / "p", {"apiVersion": "v1", "items": [PODS[0] | broken, PODS[1]]})
-    (result,), _ = ingest_files(tmp_path / "store", "k8s-pods", [path], Options())
-    assert (result.rows_kept, result.rows_rejected) == (1, 1)
-    assert reason in next(iter(result.rejected_by_reason))
-
-
-def test_no_other_reader_takes_objects_of_kubernetes() -> None:
-    for kind, source in (("Pod", "k8s-pods"), ("Node", "k8s-nodes"), ("Event", "k8s-events")):
-        for head in (
-            json.dumps({"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": kind}]}),
-            json.dumps({"kind": f"{kind}List", "apiVersion": "v1", "items": [{"metadata": {}}]}),
+@needs_files
+@pytest.mark.parametrize("kind", ["Pod", "Node"])
+def test_yaml_is_refused_with_the_command_that_is_meant(kind: str) -> None:
+    reader = {"Pod": k8s_pods, "Node": k8s_nodes}[kind]
+    for path in (REAL / "is-healthy" / kind).glob("*.yaml"):
+        with pytest.raises(
+            SourceError, match=r"not JSON: give what `kubectl get \w+( -A)? -o json"
         ):
-            assert [n for n, reader in readers().items() if reader.sniff(head)] == [source]
+            read(reader, path)
 
 
-def test_a_long_record_with_a_list_items_inside_is_no_list(tmp_path: Path) -> None:
-    long = pod("a0", "0", (0, 10), 1)
-    long["spec"]["note"] = "x" * 200_000
-    text = json.dumps(long) + "\n" + json.dumps(PODS[1])
-    found = stored(tmp_path, write(tmp_path / "p", text), source="k8s-pods", query=ATTEMPTS)
-    assert [row[5] for row in found] == [16]
+@needs_files
+def test_no_other_reader_takes_what_kubernetes_writes() -> None:
+    for path in REAL.rglob("*.json"):
+        head = path.read_text(encoding="utf-8")[:16_384]
+        takers = [name for name, reader in readers().items() if reader.sniff(head)]
+        assert len(takers) <= 1, path
+        assert bool(takers) == (path.parent.name != "npd"), path
+
+
+def test_pods_of_one_job_are_one_attempt_on_all_their_nodes(tmp_path: Path) -> None:
+    failed = [worker("a0", 0, 0, 5), worker("a1", 1, 0, 5, code=1)]
+    again = [worker("b0", 0, 6), worker("b1", 1, 6)]
+    (tmp_path / "pods.json").write_text(items(*again, *failed))
+    ingest_files(tmp_path / "s", "auto", [str(tmp_path / "pods.json")], Options(cluster="c"))
+    store = Store.open(tmp_path / "s")
+    assert store.rows(
+        "SELECT job_id, attempt, state, n_nodes, n_gpus, start_at, end_at FROM jobs ORDER BY attempt"
+    ) == [
+        ("ml/llm", 1, "FAILED", 2, 16, NOON, NOON + timedelta(hours=5)),
+        ("ml/llm", 2, "RUNNING", 2, 16, NOON + timedelta(hours=6), None),
+    ]
+    assert store.rows("SELECT count(*), sum(n_gpus) FROM job_nodes") == [(4, 32)]
+    assert store.rows("SELECT state FROM failures") == [("FAILED",)]
+    store.close()
+
+
+ENDS = {
+    "memory": ({"code": 137, "why": "OOMKilled"}, "OUT_OF_MEMORY"),
+    "a fault of the program": ({"code": 1}, "FAILED"),
+    "a lost node": ({"code": 137, "reason": "NodeLost"}, "NODE_FAIL"),
+    "eviction": ({"code": 137, "reason": "Evicted"}, "FAILED"),
+    "the deadline": ({"code": 137, "reason": "DeadlineExceeded"}, "TIMEOUT"),
+    "preemption": ({"code": 143, "reason": "Preempting"}, "PREEMPTED"),
+    "success": ({}, "COMPLETED"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_pod_ends_in_the_words_of_slurm(tmp_path: Path, name: str) -> None:
+    changes, state = ENDS[name]
+    (row,) = rows(read_text(k8s_pods, tmp_path, items(pod("p0", 0, 2, **changes))), "pod_runs")
+    assert (row["state"], row["n_gpus"], row["is_over"]) == (state, 8, True)
+
+
+BROKEN = {
+    "no name": {"metadata": {}},
+    "unknown phase": {"status": {"phase": "Gone"}},
+    "impossible time": {"metadata": {"name": "x", "creationTimestamp": "yesterday"}},
+    "a time without zone": {"metadata": {"name": "x", "creationTimestamp": "2024-03-01T12:00:00"}},
+    "spec is no object": {"spec": []},
+    "a number is none": {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "x"}}}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", BROKEN)
+def test_what_cannot_be_read_loses_no_other_pod(tmp_path: Path, reason: str) -> None:
+    batch = read_text(k8s_pods, tmp_path, items(pod("p0", 0), pod("p1", 0) | BROKEN[reason]))
+    assert [(row.reason) for row in batch.rejected] == [reason]
+    assert batch.rows_kept == 1
+
+
+@pytest.mark.parametrize("shape", ["list", "lines", "indented", "watch", "cut off", "crlf and bom"])
+def test_any_shape_that_kubectl_prints_is_read(tmp_path: Path, shape: str) -> None:
+    pods = [pod(f"p{n}", n) for n in range(3)]
+    text = {
+        "list": items(*pods),
+        "lines": "\n".join(map(json.dumps, pods)),
+        "indented": "\n".join(json.dumps(one, indent=4) for one in pods),
+        "watch": "\n".join(json.dumps({"type": "ADDED", "object": one}) for one in pods),
+        "cut off": items(*pods, pod("p9", 1))[:-40],
+        "crlf and bom": "\ufeff" + items(*pods).replace("\n", "\r\n"),
+    }[shape]
+    assert k8s_pods.sniff(text[:16_384].lstrip("\ufeff"))
+    batch = read_text(k8s_pods, tmp_path, text)
+    assert batch.rows_kept == 3
+    assert batch.rejected.total == (shape == "cut off")
+
+
+def node(name: str, ready: str, since: float, **spec: Any) -> dict[str, Any]:
+    told = [
+        {"type": "Ready", "status": ready, "reason": "KubeletReady", "lastTransitionTime": at(since)},
+        {"type": "KernelDeadlock", "status": "True" if ready != "True" else "False",
+         "reason": "DockerHung", "message": "task blocked", "lastTransitionTime": at(since)},
+        {"type": "MemoryPressure", "status": "True", "lastTransitionTime": at(since)},
+    ]  # fmt: skip
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+        "spec": spec, "status": {"conditions": told, "allocatable": {"nvidia.com/gpu": "8"},
+                                 "nodeInfo": {"osImage": "Ubuntu"}},
+    }  # fmt: skip
+
+
+def test_nodes_tell_their_gpus_and_since_when_they_are_out_of_service(tmp_path: Path) -> None:
+    first = items(node("gpu-0", "Unknown", 1), node("gpu-1", "True", -9))
+    second = items(node("gpu-0", "True", 3), node("gpu-1", "True", -9, unschedulable=True))
+    paths = []
+    for number, text in enumerate((first, second)):
+        path = tmp_path / f"nodes{number}.json"
+        path.write_text(text)
+        options = Options(cluster="c", at=NOON + timedelta(hours=2 + 2 * number))
+        ingest_files(tmp_path / "s", "k8s-nodes", [str(path)], options)
+        paths.append(path)
+    store = Store.open(tmp_path / "s")
+    assert store.rows("SELECT node, start_at, end_at, state FROM node_events ORDER BY node") == [
+        ("gpu-0", NOON + timedelta(hours=1), NOON + timedelta(hours=3), "DOWN"),
+        ("gpu-1", NOON + timedelta(hours=4), None, "DRAIN"),
+    ]
+    assert store.rows(
+        "SELECT DISTINCT node, gpus, gpu_model FROM node_inventory ORDER BY node"
+    ) == [(name, 8, "NVIDIA-H100-80GB-HBM3") for name in ("gpu-0", "gpu-1")]
+    assert store.rows("SELECT node, check_name, severity, observed_at FROM health_events") == [
+        ("gpu-0", "KernelDeadlock", "warning", NOON + timedelta(hours=1))
+    ]
+    store.close()
+
+
+def test_events_of_nodes_are_conditions_warnings_or_skipped(tmp_path: Path) -> None:
+    def event(reason: str, hours: float, kind: str = "Node", **more: Any) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": reason}, "reason": reason,
+                "involvedObject": {"kind": kind, "name": "gpu-0"}, "type": "Warning",
+                "lastTimestamp": at(hours), "firstTimestamp": None} | more  # fmt: skip
+
+    xid = "kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+    batch = read_text(k8s_events, tmp_path, items(
+        event("NodeNotReady", 1), event("NodeReady", 2), event("XIDError", 3, message=xid),
+        event("BackOff", 4, "Pod"), event("NodeHasDiskPressure", 5), event("", 6),
+        event("TaskHung", 7, lastTimestamp=None, eventTime=at(7)), event("Late", 8, lastTimestamp=3),
+    ))  # fmt: skip
+    assert batch.skipped_by_reason == {"about a Pod": 1, "everyday": 1}
+    assert [row.reason for row in batch.rejected] == ["no reason", "impossible time"]
+    assert [(row["check_name"], row["xid"], row["observed_at"]) for row in
+            rows(batch, "health_events")] == [
+        ("XIDError", 79, NOON + timedelta(hours=3)), ("TaskHung", None, NOON + timedelta(hours=7))
+    ]  # fmt: skip
+    assert [row["holds"] for row in rows(batch, "node_conditions")] == [False, True]
+
+
+def test_what_is_shown_again_is_one_event_and_no_xid_is_guessed(tmp_path: Path) -> None:
+    about = {"involvedObject": {"kind": "Node", "name": "g"}, "type": "Warning", "metadata": {}}
+    event = {"apiVersion": "v1", "kind": "Event", "reason": "GpuCheck", "eventTime": at(1)} | about
+    line = event | {"message": "NVRM: Xid (PCI:0000:3B:00): 79, pid=7, lost"}
+    calm = event | {"message": "no Xid errors in the last 10 minutes"}
+    found = rows(read_text(k8s_events, tmp_path, items(line, calm, line)), "health_events")
+    assert [(row["xid"], row["gpu"]) for row in found] == [(79, "0000:3b:00"), (None, None)]
+
+
+def test_a_condition_is_one_event_whatever_its_message_and_only_trouble_is_a_warning(
+    tmp_path: Path,
+) -> None:
+    first, again = node("gpu-0", "False", 1), node("gpu-0", "False", 1)
+    told = again["status"]["conditions"]
+    told += [{"type": "EtcdIsVoter", "status": "True", "lastTransitionTime": at(0)}]
+    for condition in told:
+        condition |= {"message": "told anew", "lastHeartbeatTime": at(5)}
+    paths = [tmp_path / f"{number}.json" for number in range(2)]
+    for path, shown in zip(paths, (items(first, again), items(again)), strict=True):
+        path.write_text(shown)
+    ingest_files(tmp_path / "s", "k8s-nodes", list(map(str, paths)), Options(cluster="c"))
+    store = Store.open(tmp_path / "s")
+    assert store.rows("SELECT check_name, severity FROM health_events ORDER BY 1") == [
+        ("EtcdIsVoter", "info"), ("KernelDeadlock", "warning"),
+    ]  # fmt: skip
+    assert store.rows("SELECT DISTINCT observed_at FROM node_inventory") == [
+        (NOON + timedelta(hours=5),)
+    ]
+    store.close()
+
+
+HOURS = st.integers(0, 12)
+RUN = st.builds(
+    lambda uid, run, slot, start, length, state: PodRun(
+        uid, run, slot, None, False, f"n{slot}", 8, NOON + timedelta(hours=start),
+        NOON + timedelta(hours=start),
+        None if state == "RUNNING" else NOON + timedelta(hours=start + length),
+        state != "RUNNING", state,
+    ),
+    uid=st.sampled_from("abcdef"), run=st.integers(0, 1), slot=st.sampled_from([None, "0", "1"]),
+    start=HOURS, length=HOURS, state=st.sampled_from(["RUNNING", "FAILED", "COMPLETED", "NODE_FAIL"]),
+)  # fmt: skip
+
+
+@given(runs=st.lists(RUN, max_size=8, unique_by=lambda run: (run.pod_uid, run.run)), data=st.data())
+def test_attempts_do_not_depend_on_the_order_of_pods(
+    runs: list[PodRun], data: st.DataObject
+) -> None:
+    found = attempts(runs)
+    assert attempts(data.draw(st.permutations(runs))) == found
+    for one in found:
+        assert one.start_at is None or one.end_at is None or one.start_at <= one.end_at
+        assert (one.end_at is None) or one.state not in ("RUNNING", "PENDING")
+
+
+@given(
+    seen=st.lists(
+        st.tuples(st.integers(0, 30), st.booleans()), max_size=12, unique_by=lambda s: s[0]
+    )
+)
+def test_outages_follow_one_another_and_only_the_last_is_open(seen: list[tuple[int, bool]]) -> None:
+    begun = [NOON + timedelta(hours=hours) for hours, _ in seen]
+    found = outages(Seen(when, holds, None) for when, (_, holds) in zip(begun, seen, strict=True))
+    ends = [one.end_at for one in found]
+    assert all(end is not None for end in ends[:-1])
+    for one, then in pairwise(found):
+        assert one.end_at is not None
+        assert one.start_at < one.end_at <= then.start_at
+
+
+def test_hourly_exports_in_any_order_give_the_store_of_all_at_once(tmp_path: Path) -> None:
+    hours = [
+        [worker("a0", 0, 0), worker("a1", 1, 0)],
+        [worker("a0", 0, 0, 5, code=1), worker("a1", 1, 0), pod("s0", 3)],
+        [
+            worker("a1", 1, 0, 5, code=137, reason="NodeLost"),
+            worker("b0", 0, 6),
+            worker("b1", 1, 6),
+        ],
+        [worker("b0", 0, 6, 9), worker("b1", 1, 6, 9), pod("s0", 3, 8, code=1)],
+    ]
+    for number, pods in enumerate(hours):
+        for one in pods:
+            one["metadata"]["resourceVersion"] = str(number + 1)
+        (tmp_path / f"{number}.json").write_text(items(*pods))
+    (tmp_path / "all.json").write_text(items(*[one for pods in hours for one in pods]))
+
+    def content(root: Path) -> list[Any]:
+        store = Store.open(root)
+        queries = (
+            "SELECT * EXCLUDE (attempt_key) FROM jobs ORDER BY ALL",
+            "SELECT node, n_gpus, start_at, end_at FROM job_nodes ORDER BY ALL",
+            "SELECT state, cause, failed_at FROM failures ORDER BY ALL",
+            "SELECT cluster, source, day, n_rows FROM coverage ORDER BY ALL",
+        )
+        found = [store.rows(query) for query in queries]
+        store.close()
+        return found
+
+    ingest_files(tmp_path / "once", "k8s-pods", [str(tmp_path / "all.json")], Options(cluster="c"))
+    whole = content(tmp_path / "once")
+    assert [len(part) for part in whole[:3]] == [3, 5, 2]
+    for order in ("3120", "11023"):
+        for number in order:
+            path = str(tmp_path / f"{number}.json")
+            ingest_files(tmp_path / order, "k8s-pods", [path], Options(cluster="c"))
+        assert content(tmp_path / order) == whole, order
