@@ -76,8 +76,8 @@ def told_binary(head: bytes) -> str | None:
     """The same for a file that is no text."""
     if _TENSORBOARD.match(head):
         return (
-            "is an event file of TensorBoard, which is not supported yet: export its scalars as CSV with the "
-            "columns step, time, loss (training-metrics)"
+            "is an event file of TensorBoard, which is not supported yet: export its scalars as "
+            "CSV with the columns step, time, loss (training-metrics)"
         )
     found = next((told for mark, told in _BINARIES.items() if head.startswith(mark)), None)
     return None if found is None else f"is {found[0]}: {found[1]}"
