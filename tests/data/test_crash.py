@@ -199,7 +199,7 @@ def moments(what: str, done: dict[str, Any], *, few: bool) -> list[dict[str, Any
     return [{"ends": what.partition(" ")[0], "seconds": each} for each in seconds]
 
 
-@pytest.mark.parametrize("what", [*KILLED, "reader of an upload"])
+@pytest.mark.parametrize("what", ["ingest", "restore"])
 def test_kill_9_leaves_a_good_store(
     ended: Callable[..., dict[str, Any]], before: Path, tmp_path: Path, what: str
 ) -> None:
