@@ -175,6 +175,27 @@ EXPORTS = {
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
     ),
+    "k8s-pods": Export(
+        "Jobs (Kubernetes)",
+        "Jobs from their pods: of batch Jobs, Kubeflow, JobSet, Volcano, Kueue, Ray. Pods that are "
+        "gone are in no export: export every hour, or `--output-watch-events`.",
+        "kubectl get pods -A -o json > pods.json",
+        "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-nodes": Export(
+        "Nodes (Kubernetes)",
+        "GPUs and labels, since when a node was not ready or cordoned, and what "
+        "node-problem-detector found.",
+        "kubectl get nodes -o json > nodes.json",
+        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
+    ),
+    "k8s-events": Export(
+        "Events of nodes (Kubernetes)",
+        "When nodes went and came back, and what watchers found. Kubernetes keeps events for an "
+        "hour unless told otherwise.",
+        "kubectl get events -A -o json > events.json",
+        "faultline ingest k8s-events events.json --cluster {cluster}",
+    ),
     "loki": Export(
         "Logs kept in Loki",
         "Lines of the kernel, and of jobs where a label (`slurm_job_id`, `job_id`) or the name of "

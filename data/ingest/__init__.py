@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
-from data.ingest import repeating, zone_memory
+from data.ingest import masking, repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.metrics_files import METRICS
@@ -104,6 +104,7 @@ def ingest(
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
+        masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)
         batch.notices += _back_again(writer, tables)

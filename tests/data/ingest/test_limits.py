@@ -109,6 +109,18 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "failures": ("failure-log", "f.csv", many(
         "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n",
         '01/05/2006 10:{s:02},n{n},Disk,"it ""broke"", again {n}",none\n', 300)),
+    "pods": ("k8s-pods", "f.json", b'{"kind":"List","apiVersion":"v1","items":[\n' + many(
+        "", '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{n}","uid":"{n}",'
+        '"creationTimestamp":"2026-01-05T00:00:{s:02}Z"}},"spec":{{"nodeName":"n1"}},'
+        '"status":{{"phase":"Running"}}}},\n', 220)[:-2] + b"\n]}\n"),
+    "k8s nodes": ("k8s-nodes", "f.json", many(
+        "", '{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n{n}"}},"status":{{"allocatable":'
+        '{{"nvidia.com/gpu":"8"}},"conditions":[{{"type":"Ready","status":"True",'
+        '"lastTransitionTime":"2026-01-05T00:00:{s:02}Z"}}]}}}}\n', 220)),
+    "k8s events": ("k8s-events", "f.json", many(
+        "", '{{"apiVersion":"v1","kind":"Event","metadata":{{"name":"e{n}"}},"reason":"TaskHung",'
+        '"involvedObject":{{"kind":"Node","name":"n1"}},"message":"{n}","type":"Warning",'
+        '"lastTimestamp":"2026-01-05T00:00:{s:02}Z"}}\n', 220)),
     "loki": ("loki", "f.json", many(
         "", '{{"labels":{{"host":"n{s}"}},"line":"NVRM: Xid (PCI:0000:3b:00): 79, pid={n}, x",'
         '"timestamp":"2026-01-05T00:00:{s:02}Z"}}\n', 220)),
@@ -411,6 +423,9 @@ HEADS = {
     "node-facts": b"node,from_at,driver\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
+    "k8s-pods": b'{"apiVersion":"v1","kind":"PodList","items": [\n',
+    "k8s-nodes": b'{"apiVersion":"v1","kind":"NodeList","items": [\n',
+    "k8s-events": b'{"apiVersion":"v1","kind":"EventList","items": [\n',
     "loki": b'{"labels":{},"line":"x","timestamp":"2026-01-05T00:00:00Z"}\n',
     "elasticsearch": b'{"@timestamp":"2026-01-05T00:00:00Z","message":"x"}\n',
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
