@@ -165,8 +165,7 @@ REFUSED = [
     ".shell ls",
 ]
 
-# Others of the same kinds: what judges them is asked itself, and a process of each with the slow
-# ones, as for every second of those above.
+# Others of the same kinds: what judges them is asked itself.
 OF_ANOTHER_KIND = [
     "EXPORT DATABASE '<folder>/out'",
     "IMPORT DATABASE '<folder>/out'",

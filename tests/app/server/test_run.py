@@ -145,7 +145,6 @@ def test_opening_to_other_machines_says_what_that_means(tmp_path: Path) -> None:
     assert "nothing asks who they are" in err
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not INTERFACES.exists() or not INTERFACES.read_text(), reason="no IPv6 here")
 @pytest.mark.slow
 def test_the_other_protocol_works(tmp_path: Path) -> None:
