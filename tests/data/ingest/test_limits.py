@@ -156,7 +156,11 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
 @pytest.mark.parametrize(
     "name",
     some_at_once(
-        [name for name in SAMPLES if not name.startswith(("trace", "jobcomp", "loki", "elastic"))],
+        [
+            name
+            for name in SAMPLES
+            if not name.startswith(("trace", "jobcomp", "loki", "elastic", "pods", "k8s"))
+        ],
         one_in=3,
     ),
 )
