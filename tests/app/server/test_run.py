@@ -157,7 +157,6 @@ def test_the_other_protocol_works(tmp_path: Path) -> None:
     assert server.stop() == (0, "", "")
 
 
-@pytest.mark.slow
 def test_the_access_log_holds_no_token_and_no_filter(tmp_path: Path) -> None:
     running = start(tmp_path, access_log=True)
     cookie = cookie_of(running)
