@@ -78,6 +78,20 @@ EXPORTS = {
         "cp $SGE_ROOT/$SGE_CELL/common/accounting accounting.txt",
         "faultline ingest sge accounting.txt --cluster {cluster}",
     ),
+    "job-table": Export(
+        "Jobs (any table)",
+        "Jobs of any scheduler as CSV or Parquet: `job_id`, `state`, `submit_at`, `start_at`, "
+        "`end_at`, `n_nodes`, `n_gpus` and what else is known; other names by a `--mapping`. The "
+        "public traces Acme, Helios and Alibaba PAI by `--preset acme`, `helios`, `alibaba-pai`.",
+        "# e.g. data/job_trace/trace_seren.csv of AcmeTrace",
+        "faultline ingest job-table trace_seren.csv --preset acme --cluster {cluster}",
+    ),
+    "philly": Export(
+        "Jobs (Microsoft's Philly trace)",
+        "Jobs with every attempt, its nodes and GPUs.",
+        "# cluster_job_log of msr-fiddle/philly-traces",
+        "faultline ingest philly cluster_job_log",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",

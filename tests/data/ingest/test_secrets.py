@@ -39,6 +39,9 @@ SECRETS = {
     "user and password in an address": ("pip -i https://ada:{}@host/simple", "hunter2"),
     "SAS": ("https://a.blob.core/x?sv=2022&sig={}&se=2026", "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA%3D"),
     "option": ("train.py --password {} --seed 7", "hunter2"),
+    "option of one letter": ("train.py --password {} --seed 7", "x"),
+    "several": ("run --hf-token={} PASSWORD=[masked] --token [masked]", "abc12345"),
+    "fine-grained of GitHub": ("using {} for CI", "github_pat_" + LETTERS[:24]),
     "option with =": ("train.py --db-password={} --seed 7", "hunter2"),
     "api key": ("serve --api-key {}", "a1b2c3d4e5"),
     "variable": ("MYSQL_PASSWORD={} run.sh", "hunter2"),
@@ -115,7 +118,7 @@ def _texts(root: Path) -> dict[str, str]:
 def _ingested(root: Path, source: str, path: Path, text: str) -> IngestResult:
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    ((result,), _) = ingest_files(root, source, [str(path)], Options(timezone="UTC", node="n1"))
+    ((result,), _) = ingest_files(root, source, [str(path)], Options(timezone="UTC"))
     return result
 
 

@@ -1,0 +1,78 @@
+"""Formats that no reader takes yet: how each begins, and the nearest that one does take."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class _Format(NamedTuple):
+    """A format by its beginning."""
+
+    mark: re.Pattern[str]
+    what: str
+    nearest: str
+
+
+def _format(mark: str, what: str, nearest: str) -> _Format:
+    return _Format(re.compile(mark), what, nearest)
+
+
+_TEXTS = (
+    _format(r"\s*=+NVSMI LOG=+", "nvidia-smi -q",
+            "the kernel log (kernel-log) tells faults of GPUs"),
+    _format(r"GPU \d+: .*UUID.*\n\s+Link \d+:", "nvidia-smi nvlink",
+            "the kernel log (kernel-log) tells faults of links"),
+    _format(r"\+-+\+\n\| NVIDIA-SMI|.*\n\+-+\+\n\| NVIDIA-SMI", "nvidia-smi",
+            "the kernel log (kernel-log) tells faults of GPUs"),
+    _format(r"(?:Successfully ran diagnostic|\+-+\+-+\+\n\| Diagnostic)", "dcgmi diag",
+            "results of health checks as JSON lines (gcm-health)"),
+    _format(r"Linux \S+ \([^)]*\)\s+\d", "sar or another tool of sysstat",
+            "the kernel log (kernel-log) and results of health checks (gcm-health)"),
+    _format(r"(?:JobId=\d+ .*|JobId=\d+\s*\n)", "scontrol show job",
+            "the accounting: sacct -P (sacct) or sacct --json (sacct-json)"),
+    _format(r"\s*JOBID\s+PARTITION\s+NAME", "squeue",
+            "the accounting: sacct -P (sacct) or sacct --json (sacct-json)"),
+    _format(r"\*+\n?sdiag output", "sdiag", "the accounting (sacct)"),
+    _format(r"(?:- )?apiVersion: |---\s*\napiVersion: ", "YAML of Kubernetes",
+            "JSON: kubectl get pods -A -o json (k8s-pods), nodes (k8s-nodes), events (k8s-events)"),
+    _format(r'"?Step"?,"?[^,\n"]+ - [^,\n"]+', "an export of Weights & Biases' page",
+            "metrics with the columns step, time, loss (training-metrics)"),
+    _format(r"(?:#+ |<!DOCTYPE|<html)", "a document, not a log", "the file that a tool wrote"),
+    _format(r'\{\s*"cells"\s*:', "a notebook", "the file that a tool wrote"),
+)  # fmt: skip
+_BINARIES = {
+    b"PK\x03\x04": ("a zip archive or a workbook of Excel", "unpack it, or save the sheet as CSV"),
+    b"%PDF-": ("a PDF", "give the file that a tool wrote"),
+    b"\x89PNG": ("a picture", "give the file that a tool wrote"),
+    b"\xff\xd8\xff": ("a picture", "give the file that a tool wrote"),
+    b"SQLite format 3\0": ("a database of SQLite", "export its table as CSV"),
+    b"\xd4\xc3\xb2\xa1": ("a capture of packets", "give logs"),
+    b"LPKSHHRH": ("a journal of systemd", "give what `journalctl -k -o short-iso-precise` prints"),
+    b"\x7fELF": ("a program", "give the file that a tool wrote"),
+}
+_TENSORBOARD = re.compile(rb".{12}(?:\x09.{8})?(?:\x10\x00)?\x1a.brain\.Event", re.DOTALL)
+
+
+def told_text(head: str) -> str | None:
+    """What the text is that begins so, and the nearest format that is read; None if not known.
+
+    Examples
+    --------
+    >>> told_text("==============NVSMI LOG==============")
+    'nvidia-smi -q is not supported yet: the kernel log (kernel-log) tells faults of GPUs'
+    """
+    head = head.lstrip("\ufeff\n\r ")
+    found = next((one for one in _TEXTS if one.mark.match(head)), None)
+    return None if found is None else f"{found.what} is not supported yet: {found.nearest}"
+
+
+def told_binary(head: bytes) -> str | None:
+    """The same for a file that is no text."""
+    if _TENSORBOARD.match(head):
+        return (
+            "an event file of TensorBoard is not supported yet: export its scalars as CSV with the "
+            "columns step, time, loss (training-metrics)"
+        )
+    found = next((told for mark, told in _BINARIES.items() if head.startswith(mark)), None)
+    return None if found is None else f"{found[0]} is not supported: {found[1]}"
