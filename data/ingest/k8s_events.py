@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from data.ingest import kubernetes as k8s
 from data.ingest.k8s_nodes import Condition
+from data.ingest.kernel_line import fault_of, split_line
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame, typed_frame
 
@@ -38,7 +38,6 @@ _EVERYDAY = frozenset(
     )
 )  # fmt: skip
 """What Kubernetes says of its own work, or of what jobs use up: nothing of hardware."""
-_XID = re.compile(r"\bXid\b[^\d]{0,40}\(?[^)\n]{0,40}\)?:? ?(\d{1,4})\b")
 _KEY = ("cluster", "node", "observed_at", "check_name", "message")
 
 
@@ -51,8 +50,9 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     """Rows of `node_conditions` and `health_events`; events of pods are skipped: pods tell more.
 
     Of an event that came several times the last time counts. A warning of a watcher
-    (node-problem-detector and others) is a warning; that of an XID is set from the catalog at
-    publish. Events that Kubernetes writes about its own work are skipped.
+    (node-problem-detector and others) is a warning; that of an XID, which only the driver's line
+    states, is set from the catalog at publish. Events that Kubernetes writes about its own work are
+    skipped.
 
     Raises
     ------
@@ -80,19 +80,31 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
             told = None if holds else message
             conditions.append(Condition(cluster, name, condition, at, holds, told))
             return []
-        xid = _XID.search(message or "")
+        gpu, xid = _xid(message)
         severity = "warning" if event.get("type") == "Warning" else "info"
-        row = HealthRow(cluster, name, at, reason, message, severity=severity)
-        return [row._replace(xid=int(xid[1])) if xid else row]
+        return [HealthRow(cluster, name, at, reason, message, gpu, severity, xid)]
 
     log = Gathered(options, LocalClock(options), made)
     notices = k8s.gather(source, options, log, "Event")
-    batch = log.batch("health_events", health_frame(log.rows, "health_check", _KEY))
+    rows = list(dict.fromkeys(log.rows))  # an event shown again, as a watch does, is one
+    batch = log.batch("health_events", health_frame(rows, "health_check", _KEY))
     batch.tables["node_conditions"] = typed_frame(
         "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
     )
     batch.notices += notices
     return batch
+
+
+def _xid(message: str | None) -> tuple[str | None, int | None]:
+    """GPU and XID of a message that quotes the driver's line; other words are not guessed at."""
+    line = split_line(message or "")
+    try:
+        fault = fault_of(line[1]) if line else ""
+    except RecordError:
+        return None, None
+    if isinstance(fault, str) or fault.check_name != "xid":
+        return None, None
+    return fault.address, fault.code
 
 
 def _about(event: dict[str, Any]) -> tuple[str | None, str | None]:

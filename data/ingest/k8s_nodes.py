@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest import kubernetes as k8s
+from data.ingest.json_records import JsonRecords
 from data.ingest.node_observation import Observation, Observations
 from data.ingest.reader import Batch, Options, RecordError, Source
-from data.ingest.rows import HealthRow, health_frame, typed_frame
+from data.ingest.rows import HealthRow, typed_frame
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +32,12 @@ _POOLS = (
     "node.kubernetes.io/instance-type", "cloud.google.com/gke-nodepool",
     "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool",
 )  # fmt: skip
-_KEY = ("cluster", "node", "observed_at", "check_name", "message")
+_BAD = re.compile(
+    r"Deadlock|Read-?only|Frequent|Corrupt|Unhealthy|Problem|Err|Fail|Lost|Down|Missing|Bad|Fault"
+    r"|Hung|Stuck|Leak|XID|Unregister|NotReady|Unavailable|Flap|Throttl|Degraded",
+    re.IGNORECASE,
+)
+"""What a condition is called that tells of trouble when it is true; `EtcdIsVoter` does not."""
 
 
 class Condition(NamedTuple):
@@ -54,7 +62,8 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     A node is out of service while it is not ready, has no network or is cordoned; intervals in
     `node_events` follow when conditions are merged. A cordon that does not say since when began
     by the time of the export. A condition of another kind that is true (those of
-    node-problem-detector) is a warning since it changed.
+    node-problem-detector) is a warning since it changed where its name tells of trouble, else
+    info. The export is of the latest heartbeat in it.
 
     Raises
     ------
@@ -71,12 +80,16 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         return [row]
 
     log = Observations(source, options, NAME, made)
+    log.stated_at = _latest_heartbeat(source, options)
     notices = k8s.gather(source, options, log.gathered, "Node")
     batch = log.batch()
     batch.tables["node_conditions"] = typed_frame(
         "node_conditions", list(dict.fromkeys(conditions)), Condition._fields
     )
-    batch.tables["health_events"] = health_frame(health, "health_check", _KEY)
+    batch.tables["health_events"] = typed_frame(
+        "health_events", health, HealthRow._fields,
+        source="health_check", event_id=list(map(_event_id, health)),
+    )  # fmt: skip
     batch.notices += notices
     return batch
 
@@ -148,5 +161,27 @@ def _found(node: dict[str, Any], row: Observation) -> list[HealthRow]:
         if is_of_kubernetes or told.get("status") != "True" or since_at is None:
             continue
         message = k8s.told(told.get("reason"), told.get("message"))
-        rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity="warning"))
+        severity = "warning" if _BAD.search(kind) else "info"
+        rows.append(HealthRow(row.cluster, row.node, since_at, kind, message, severity=severity))
     return rows
+
+
+def _event_id(row: HealthRow) -> str:
+    """Key of what was found: a condition since a time is one, whatever its message says later."""
+    text = "\x1f".join((row.cluster, row.node, row.check_name, str(row.observed_at)))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _latest_heartbeat(source: Source, options: Options) -> datetime | None:
+    """The latest time at which a node of the export said that it lives; None where none does."""
+    latest: datetime | None = None
+    for one in JsonRecords(source, ("items",), options.limits):
+        record = one.value if isinstance(one.value, dict) else {}
+        record = record["object"] if isinstance(record.get("object"), dict) else record
+        try:
+            for condition in k8s.conditions(record).values():
+                at = k8s.instant(condition.get("lastHeartbeatTime"))
+                latest = max(latest or at, at) if at else latest
+        except RecordError:  # is rejected when it is read
+            continue
+    return latest

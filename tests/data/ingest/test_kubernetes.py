@@ -144,6 +144,7 @@ def test_pods_of_one_job_are_one_attempt_on_all_their_nodes(tmp_path: Path) -> N
     ]
     assert store.rows("SELECT count(*), sum(n_gpus) FROM job_nodes") == [(4, 32)]
     assert store.rows("SELECT state FROM failures") == [("FAILED",)]
+    assert store.rows("SELECT scheduler, gpus_per_node FROM clusters") == [("kubernetes", 8)]
     store.close()
 
 
@@ -257,6 +258,37 @@ def test_events_of_nodes_are_conditions_warnings_or_skipped(tmp_path: Path) -> N
         ("XIDError", 79, NOON + timedelta(hours=3)), ("TaskHung", None, NOON + timedelta(hours=7))
     ]  # fmt: skip
     assert [row["holds"] for row in rows(batch, "node_conditions")] == [False, True]
+
+
+def test_what_is_shown_again_is_one_event_and_no_xid_is_guessed(tmp_path: Path) -> None:
+    about = {"involvedObject": {"kind": "Node", "name": "g"}, "type": "Warning", "metadata": {}}
+    event = {"apiVersion": "v1", "kind": "Event", "reason": "GpuCheck", "eventTime": at(1)} | about
+    line = event | {"message": "NVRM: Xid (PCI:0000:3B:00): 79, pid=7, lost"}
+    calm = event | {"message": "no Xid errors in the last 10 minutes"}
+    found = rows(read_text(k8s_events, tmp_path, items(line, calm, line)), "health_events")
+    assert [(row["xid"], row["gpu"]) for row in found] == [(79, "0000:3b:00"), (None, None)]
+
+
+def test_a_condition_is_one_event_whatever_its_message_and_only_trouble_is_a_warning(
+    tmp_path: Path,
+) -> None:
+    first, again = node("gpu-0", "False", 1), node("gpu-0", "False", 1)
+    told = again["status"]["conditions"]
+    told += [{"type": "EtcdIsVoter", "status": "True", "lastTransitionTime": at(0)}]
+    for condition in told:
+        condition |= {"message": "told anew", "lastHeartbeatTime": at(5)}
+    paths = [tmp_path / f"{number}.json" for number in range(2)]
+    for path, shown in zip(paths, (items(first, again), items(again)), strict=True):
+        path.write_text(shown)
+    ingest_files(tmp_path / "s", "k8s-nodes", list(map(str, paths)), Options(cluster="c"))
+    store = Store.open(tmp_path / "s")
+    assert store.rows("SELECT check_name, severity FROM health_events ORDER BY 1") == [
+        ("EtcdIsVoter", "info"), ("KernelDeadlock", "warning"),
+    ]  # fmt: skip
+    assert store.rows("SELECT DISTINCT observed_at FROM node_inventory") == [
+        (NOON + timedelta(hours=5),)
+    ]
+    store.close()
 
 
 HOURS = st.integers(0, 12)
