@@ -340,6 +340,7 @@ def _compare_groups(table: pd.DataFrame, hand: Hand, by: str) -> None:
     assert found == pytest.approx({g: e for g, e in exposure.items() if e})
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(
     random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
 ) -> None:
