@@ -251,7 +251,7 @@ def test_a_cluster_is_what_the_site_states_else_what_the_jobs_show(tmp_path: Pat
     store.close()
     site.unlink()
     store = published(tmp_path)
-    assert store.rows(read)[0] == ("a", 8, "UTC", "slurm", "gpu_time")
+    assert store.rows(read)[0] == ("a", 8, "UTC", None, "gpu_time")
     store.close()
 
 
