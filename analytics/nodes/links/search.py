@@ -1,0 +1,250 @@
+"""Which pattern of slow pairs explains a matrix of delays best, and is it more than chance?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from analytics.nodes.links import patterns
+from analytics.nodes.links.matrix import MAD, row_medians
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from analytics.nodes.links.matrix import Bursts, Matrix
+    from analytics.nodes.links.patterns import Pattern
+
+LevelName = Literal["host", "device", "inside"]
+"""Hosts; devices of different hosts; devices of one host, whose groups are hosts."""
+FALSE_ALARMS: Final = 0.003
+"""Expected number of false alarms of one kind of pattern in one analysis, at most."""
+LEAST_DEVIATION: Final = 0.005
+"""Deviation of a pair's logarithm that is never fallen below: delays are written in steps."""
+LEAST_SPREAD: Final = 0.004
+"""The same of the mean distance of healthy ends from their median."""
+LARGE: Final = 0.04
+"""Share of all pairs from which a pattern leaves the median that it is measured by."""
+TAIL: Final = 0.1
+"""Share of healthy pairs that make the tail of chance."""
+LEAST_TAIL: Final = 8
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pattern, how much it explains, and how often chance does as much."""
+
+    pattern: Pattern
+    log_ratio: float
+    """Median of the logarithm of its delays over the usual ones."""
+    gain: float
+    """Twice the logarithm of the likelihood ratio against no slow pair, less its price."""
+    by_chance: float
+    """Expected number of patterns of its kind as slow as this, were nothing slow."""
+    threshold: float
+    """log_ratio from which it would be named."""
+    residual: Matrix
+    """Logarithm of delays over those usual without its pairs."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A matrix of one level: hosts, or devices between hosts, or devices of one host."""
+
+    log_us: Matrix
+    tier: NDArray[np.int64]
+    """Class of each pair, by which it is compared: of one switch 0, of two 1."""
+    group: NDArray[np.int64] | None
+    """Switch of each end."""
+    bursts: Bursts
+    name: LevelName = "host"
+
+
+def candidates(level: Level, *, n_views: int) -> list[Candidate]:
+    """The best pattern of each kind, the best explanation first.
+
+    A pattern's pairs are shifted by their median against the usual delay of their tier; the gain
+    in likelihood (Student's t about the scatter of a pair) less 2 ln(patterns of the kind) + 2
+    says which pattern explains most: a slow sender beats each of its links, one slow link beats
+    its sender. Patterns that hold much of the matrix are measured against the median of the rest.
+    """
+    residual = residuals(level, None)
+    scatter = deviation(residual)
+    z = residual / scatter
+    found: dict[str, Candidate] = {}
+    for pattern in _patterns(level, z):
+        if not pattern.cells.any() or (pattern.cells.sum() == np.isfinite(z).sum()):
+            continue
+        one = _weighed(level, pattern, residual, scatter, n_views)
+        if one and (pattern.kind not in found or one.gain > found[pattern.kind].gain):
+            found[pattern.kind] = one
+    return sorted(found.values(), key=lambda each: -each.gain)
+
+
+def explained(devices: Level, cells: NDArray[np.bool_], candidate: Candidate) -> float:
+    """Gain of a candidate among hosts, told by the pairs of their devices."""
+    residual = residuals(devices, None)
+    scatter = deviation(residual)
+    values = residual[cells & np.isfinite(residual)]
+    gain = patterns.gain(values / scatter, candidate.log_ratio / scatter)
+    return float(np.sum(gain))
+
+
+def residuals(level: Level, without: NDArray[np.bool_] | None) -> Matrix:
+    """Logarithm of each delay over the median of its tier, of the pairs that are not left out.
+
+    NaN where a tier has no pair left: what is usual is unknown there.
+    """
+    found = np.full(level.log_us.shape, np.nan)
+    known = np.isfinite(level.log_us)
+    for tier in np.unique(level.tier[known]):
+        mine = known & (level.tier == tier)
+        usual = mine if without is None else mine & ~without
+        if usual.any():
+            found[mine] = level.log_us[mine] - np.median(level.log_us[usual])
+    return found
+
+
+def deviation(residual: Matrix) -> float:
+    """Standard deviation of a pair beyond what its two ends share: MAD of double differences.
+
+    a(i, j) - a(i', j) - a(i, j') + a(i', j') has four times the variance of a pair, and slow ends
+    fall out of it.
+    """
+    apart = [
+        residual - np.roll(residual, k, 0) - np.roll(residual, m, 1) + np.roll(residual, (k, m), (0, 1))
+        for k, m in ((1, 2), (2, 1), (1, 3), (3, 1))
+        if max(k, m) < len(residual)
+    ]
+    known = np.concatenate([each[np.isfinite(each)] for each in apart]) if apart else np.array([])
+    if len(known) < LEAST_TAIL:
+        some = residual[np.isfinite(residual)]
+        return max(LEAST_DEVIATION, float(MAD * np.median(np.abs(some))) if len(some) else 0.0)
+    return max(LEAST_DEVIATION, float(MAD * np.median(np.abs(known)) / 2))
+
+
+def _patterns(level: Level, z: Matrix) -> Iterator[Pattern]:
+    yield from patterns.links(z)
+    yield from patterns.ends(z)
+    if level.name != "device":
+        for each in patterns.groups(z, level.group):
+            if level.name == "host" or each.way == "within":
+                yield each
+
+
+def _weighed(
+    level: Level, pattern: Pattern, residual: Matrix, scatter: float, n_views: int
+) -> Candidate | None:
+    """How much a pattern explains, and how often chance does; None where it is not slower."""
+    cells, own = pattern.cells, residual
+    if cells.sum() > LARGE * np.isfinite(residual).sum():
+        own = residuals(level, cells)
+    known = cells & np.isfinite(own)
+    if not known.any():
+        return None
+    shift = float(np.median(own[known]))
+    if shift <= 0:
+        return None
+    z, before = own / scatter, residual / scatter
+    told = float(np.nansum(patterns.gain(z[known], shift / scatter)))
+    if own is not residual:  # the rest is seen against another median, too
+        freedom = patterns.FREEDOM
+        seen = np.isfinite(z) & np.isfinite(before)
+        told += (freedom + 1) * float(
+            np.sum(np.log1p(before[seen] ** 2 / freedom) - np.log1p(z[seen] ** 2 / freedom))
+        )
+    told -= 2 * np.log(pattern.n_alike) + 2
+    if told <= 0:
+        return None
+    by_chance, threshold = _chance(pattern, own, level, shift, FALSE_ALARMS / n_views)
+    if pattern.kind == "link":
+        burst = pattern.n_alike * level.bursts.chance(pattern.ends, shift)
+        by_chance = max(by_chance, burst / n_views)  # one level has most pairs: counted once
+    return Candidate(pattern, shift, told, by_chance, threshold, own)
+
+
+def detectable(level: Level, *, n_views: int) -> tuple[float, float]:
+    """Logarithm of the ratio from which one pair, and one end, would be named here."""
+    residual, most = residuals(level, None), FALSE_ALARMS / n_views
+    pairs = residual[np.isfinite(residual)]
+    apart = _ends_apart(residual, np.zeros(residual.shape, dtype=bool))
+    return (
+        _by_chance(pairs, 0.0, len(pairs), most, share=TAIL)[1],
+        _by_chance(apart, 0.0, 3 * len(residual), most, share=1.0)[1],
+    )
+
+
+def _chance(
+    pattern: Pattern, residual: Matrix, level: Level, shift: float, most: float
+) -> tuple[float, float]:
+    """Expected number of such patterns by chance, from healthy pairs, ends or blocks; and from
+    what on it is `most`.
+    """
+    if pattern.kind == "link":
+        pairs = residual[np.isfinite(residual) & ~pattern.cells]
+        return _by_chance(pairs, shift, len(pairs), most, share=TAIL)
+    if pattern.way == "between" and level.group is not None and not pattern.found:
+        blocks = _block_medians(np.where(pattern.cells, np.nan, residual), level.group)
+        return _by_chance(blocks, shift, pattern.n_alike, most, share=1.0)
+    n_alike = 3.0 * len(residual) + (pattern.n_alike if not pattern.found else 0.0)
+    apart = _ends_apart(residual, pattern.cells)
+    return _by_chance(apart, shift, n_alike, most, share=1.0)
+
+
+def _ends_apart(residual: Matrix, slow: NDArray[np.bool_]) -> Matrix:
+    """How far healthy senders and receivers lie from their median."""
+    healthy = np.where(slow, np.nan, residual)
+    size = np.isfinite(residual).sum() / len(residual)
+    return np.concatenate([_end_medians(healthy, size), _end_medians(healthy.T, size)])
+
+
+def _end_medians(healthy: Matrix, size: float) -> Matrix:
+    """Distance of each row's median from the median of all, as if each had as many pairs."""
+    n = np.isfinite(healthy).sum(axis=1)
+    some = n > 0
+    medians = row_medians(healthy[some])
+    if not len(medians):
+        return medians
+    distance: Matrix = np.abs(medians - np.median(medians)) * np.sqrt(np.minimum(1.0, n[some] / size))
+    return distance
+
+
+def _block_medians(healthy: Matrix, group: NDArray[np.int64]) -> Matrix:
+    """Distance of the median of each block of two groups from the median of all blocks."""
+    n = int(group.max()) + 1
+    medians = []
+    for a in range(n):
+        rows = healthy[group == a]
+        for b in range(n):
+            block = rows[:, group == b]
+            if a != b and np.isfinite(block).any():
+                medians.append(np.nanmedian(block))
+    found = np.array(medians)
+    return np.abs(found - np.median(found)) if len(found) else found
+
+
+def _by_chance(
+    healthy: Matrix, shift: float, n_alike: float, most: float, *, share: float
+) -> tuple[float, float]:
+    """Expected number of n_alike healthy things as slow as this, and from what on it is `most`.
+
+    The slowest k of the healthy scatter beyond their least u exponentially with mean m:
+    P(X > u + x) = (1 + x / (k m))^-k, which knows how little k says. A `share` of them tells how
+    wide all scatter, the slowest few of rare slow ones: the larger number counts.
+    """
+    if len(healthy) < 2:
+        return np.inf, np.inf
+    many = max(min(LEAST_TAIL, (len(healthy) + 1) // 2), int(share * len(healthy)))
+    few = LEAST_TAIL if len(healthy) >= 3 * LEAST_TAIL else many
+    by_chance, needed = 0.0, 0.0
+    for n in {few, many}:
+        slowest = np.partition(healthy, len(healthy) - n)[-n:]
+        start = float(slowest.min())
+        spread = max(LEAST_SPREAD, float(np.mean(slowest - start)))
+        beyond = n_alike * n / len(healthy)
+        by_chance = max(by_chance, beyond * (1 + max(0.0, shift - start) / (n * spread)) ** -n)
+        needed = max(needed, start + n * spread * ((beyond / most) ** (1 / n) - 1))
+    return float(by_chance), float(needed)
