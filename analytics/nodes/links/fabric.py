@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
+
 @dataclass(frozen=True)
 class View:
     """One level, seen by messages of one class of sizes, or by all together."""
@@ -152,9 +153,7 @@ def _with_all(views: list[View]) -> list[View]:
     return [*some, View(replace(some[0].level, log_us=mean, bursts=bursts), None)]
 
 
-def _stated(
-    samples: DelaySamples, hosts: tuple[str, ...]
-) -> tuple[Tiers | None, tuple[str, ...]]:
+def _stated(samples: DelaySamples, hosts: tuple[str, ...]) -> tuple[Tiers | None, tuple[str, ...]]:
     """Switch of each host as stated, one of its own where it has none."""
     if not samples.group_of:
         return None, ()

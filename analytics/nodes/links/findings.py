@@ -71,7 +71,9 @@ class Judged:
     others: Sequence[Candidate]
 
 
-def finding(fabric: Fabric, judged: Judged, views: Sequence[View], least: float, conf_level: float) -> Finding:
+def finding(
+    fabric: Fabric, judged: Judged, views: Sequence[View], least: float, conf_level: float
+) -> Finding:
     """The best explanation with its ratio, what speaks for it and what against.
 
     `views` are all of its level, `least` is the logarithm of the least ratio that counts.
@@ -92,7 +94,7 @@ def finding(fabric: Fabric, judged: Judged, views: Sequence[View], least: float,
         _ratio(fabric, judged, cells, conf_level),
         _by_size(views, cells),
         math.exp(max(best.threshold, least)),
-        best.by_chance,
+        max(best.by_chance, best.by_bursts),
         "" if instead is None else called(instead.pattern, names),
         None if instead is None else (best.gain - instead.gain) / 2,
         _unmeasured(known, pattern),
@@ -120,9 +122,7 @@ def _hosts(fabric: Fabric, view: View, pattern: Pattern) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fabric.hosts[fabric.host[at]] for at in places))
 
 
-def _ratio(
-    fabric: Fabric, judged: Judged, cells: NDArray[np.bool_], conf_level: float
-) -> Estimate:
+def _ratio(fabric: Fabric, judged: Judged, cells: NDArray[np.bool_], conf_level: float) -> Estimate:
     """Delay over usual; of a link its interval by the scatter of all pairs, else by its own."""
     values, shift = judged.best.residual[cells], judged.best.log_ratio
     n, tail = len(values), (1 + conf_level) / 2

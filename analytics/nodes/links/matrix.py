@@ -100,7 +100,9 @@ def mean_of(matrices: list[Matrix]) -> Matrix:
     return np.where(known > 0, total / np.maximum(known, 1), np.nan)
 
 
-def _matrix(samples: DelaySamples, chosen: NDArray[np.bool_], sizes: tuple[float, ...]) -> DelayMatrix:
+def _matrix(
+    samples: DelaySamples, chosen: NDArray[np.bool_], sizes: tuple[float, ...]
+) -> DelayMatrix:
     """Low quartile of the chosen samples by pair, as if all pairs had as many samples."""
     n_ends = len(samples.names)
     chosen = chosen & (samples.source != samples.destination)
@@ -154,7 +156,9 @@ class Bursts:
         n = max(1, int(self.n[cell]) // (pairs * self.n_sizes))
         ways = range(1, self.n_sizes + 1)
         lifted = [self._lifted(n, pairs, shift * self.n_sizes / j) ** j for j in ways]
-        return float(sum(special.comb(self.n_sizes, j) * p for j, p in zip(ways, lifted, strict=True)))
+        return float(
+            sum(special.comb(self.n_sizes, j) * p for j, p in zip(ways, lifted, strict=True))
+        )
 
     def _lifted(self, n: int, pairs: int, shift: float) -> float:
         """Chance of one size: of the lower median of pairs of n samples."""

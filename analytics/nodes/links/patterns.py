@@ -186,5 +186,3 @@ def _choices(n: int, k: int) -> float:
     """How many sets of k there are among n; held below what a float can say."""
     said = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return float(np.exp(min(said, 300.0)))
-
-

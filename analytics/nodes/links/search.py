@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
+from scipy import special
 
 from analytics.nodes.links import patterns
 from analytics.nodes.links.matrix import MAD, row_medians
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 LevelName = Literal["host", "device", "inside"]
 """Hosts; devices of different hosts; devices of one host, whose groups are hosts."""
-FALSE_ALARMS: Final = 0.003
-"""Expected number of false alarms of one kind of pattern in one analysis, at most."""
+FALSE_ALARMS: Final = 0.001
+"""Expected number of false alarms of one kind of pattern by scatter in one analysis, at most."""
+BURSTS: Final = 0.01
+"""Expected number of pairs or ends that bursts alone make as slow, at most."""
 LEAST_DEVIATION: Final = 0.005
 """Deviation of a pair's logarithm that is never fallen below: delays are written in steps."""
 LEAST_SPREAD: Final = 0.004
@@ -31,6 +34,9 @@ LARGE: Final = 0.04
 TAIL: Final = 0.1
 """Share of healthy pairs that make the tail of chance."""
 LEAST_TAIL: Final = 8
+"""Healthy things that are looked at for the same, at least."""
+MOST_LIFTED: Final = 12
+"""Pairs of an end up to which bursts are asked for: they do not lift half of more."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,9 @@ class Candidate:
     gain: float
     """Twice the logarithm of the likelihood ratio against no slow pair, less its price."""
     by_chance: float
-    """Expected number of patterns of its kind as slow as this, were nothing slow."""
+    """Expected number of patterns of its kind as slow as this by scatter, were nothing slow."""
+    by_bursts: float
+    """Expected number that bursts alone make as slow; 0 without repeated samples."""
     threshold: float
     """log_ratio from which it would be named."""
     residual: Matrix
@@ -115,7 +123,10 @@ def deviation(residual: Matrix) -> float:
     fall out of it.
     """
     apart = [
-        residual - np.roll(residual, k, 0) - np.roll(residual, m, 1) + np.roll(residual, (k, m), (0, 1))
+        residual
+        - np.roll(residual, k, 0)
+        - np.roll(residual, m, 1)
+        + np.roll(residual, (k, m), (0, 1))
         for k, m in ((1, 2), (2, 1), (1, 3), (3, 1))
         if max(k, m) < len(residual)
     ]
@@ -160,19 +171,28 @@ def _weighed(
     if told <= 0:
         return None
     by_chance, threshold = _chance(pattern, own, level, shift, FALSE_ALARMS / n_views)
-    if pattern.kind == "link":
-        burst = pattern.n_alike * level.bursts.chance(pattern.ends, shift)
-        by_chance = max(by_chance, burst / n_views)  # one level has most pairs: counted once
-    return Candidate(pattern, shift, told, by_chance, threshold, own)
+    by_bursts = _by_bursts(pattern, level, shift)
+    return Candidate(pattern, shift, told, by_chance, by_bursts, threshold, own)
+
+
+def _by_bursts(pattern: Pattern, level: Level, shift: float) -> float:
+    """Expected number of such patterns whose median bursts lift; of a link all that it has."""
+    cells = np.argwhere(pattern.cells)
+    if pattern.kind == "group" or len(cells) > MOST_LIFTED:
+        return 0.0
+    lifted = max(level.bursts.chance((int(a), int(b)), shift) for a, b in cells)
+    n = len(cells)
+    needed = n if pattern.kind == "link" else (n + 1) // 2
+    return pattern.n_alike * float(special.bdtrc(needed - 1, n, min(1.0, lifted)))
 
 
 def detectable(level: Level, *, n_views: int) -> tuple[float, float]:
     """Logarithm of the ratio from which one pair, and one end, would be named here."""
     residual, most = residuals(level, None), FALSE_ALARMS / n_views
-    pairs = residual[np.isfinite(residual)]
+    pairs, rare = residual[np.isfinite(residual)], not len(level.bursts.excess)
     apart = _ends_apart(residual, np.zeros(residual.shape, dtype=bool))
     return (
-        _by_chance(pairs, 0.0, len(pairs), most, share=TAIL)[1],
+        _by_chance(pairs, 0.0, len(pairs), most, share=TAIL, rare=rare)[1],
         _by_chance(apart, 0.0, 3 * len(residual), most, share=1.0)[1],
     )
 
@@ -185,7 +205,8 @@ def _chance(
     """
     if pattern.kind == "link":
         pairs = residual[np.isfinite(residual) & ~pattern.cells]
-        return _by_chance(pairs, shift, len(pairs), most, share=TAIL)
+        rare = not len(level.bursts.excess)
+        return _by_chance(pairs, shift, len(pairs), most, share=TAIL, rare=rare)
     if pattern.way == "between" and level.group is not None and not pattern.found:
         blocks = _block_medians(np.where(pattern.cells, np.nan, residual), level.group)
         return _by_chance(blocks, shift, pattern.n_alike, most, share=1.0)
@@ -208,7 +229,9 @@ def _end_medians(healthy: Matrix, size: float) -> Matrix:
     medians = row_medians(healthy[some])
     if not len(medians):
         return medians
-    distance: Matrix = np.abs(medians - np.median(medians)) * np.sqrt(np.minimum(1.0, n[some] / size))
+    distance: Matrix = np.abs(medians - np.median(medians)) * np.sqrt(
+        np.minimum(1.0, n[some] / size)
+    )
     return distance
 
 
@@ -227,18 +250,19 @@ def _block_medians(healthy: Matrix, group: NDArray[np.int64]) -> Matrix:
 
 
 def _by_chance(
-    healthy: Matrix, shift: float, n_alike: float, most: float, *, share: float
+    healthy: Matrix, shift: float, n_alike: float, most: float, *, share: float, rare: bool = True
 ) -> tuple[float, float]:
     """Expected number of n_alike healthy things as slow as this, and from what on it is `most`.
 
     The slowest k of the healthy scatter beyond their least u exponentially with mean m:
     P(X > u + x) = (1 + x / (k m))^-k, which knows how little k says. A `share` of them tells how
-    wide all scatter, the slowest few of rare slow ones: the larger number counts.
+    wide all scatter, the slowest few of `rare` slow ones where repetition does not tell of bursts:
+    the larger number counts.
     """
     if len(healthy) < 2:
         return np.inf, np.inf
     many = max(min(LEAST_TAIL, (len(healthy) + 1) // 2), int(share * len(healthy)))
-    few = LEAST_TAIL if len(healthy) >= 3 * LEAST_TAIL else many
+    few = LEAST_TAIL if rare and len(healthy) >= 3 * LEAST_TAIL else many
     by_chance, needed = 0.0, 0.0
     for n in {few, many}:
         slowest = np.partition(healthy, len(healthy) - n)[-n:]

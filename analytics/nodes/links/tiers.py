@@ -24,7 +24,7 @@ TIGHT: Final = 7.0
 """Deviations within which four of five pairs of one group lie, where it is one."""
 LEAST_TIGHT: Final = 0.03
 """The same as a logarithm that is never fallen below."""
-LARGEST: Final = 2 / 3
+LARGEST: Final = 0.6
 """Share of the hosts that one switch has at most: else the uplink of the others is slow."""
 MOST_CUTS: Final = 12
 """Largest steps of the tree that are tried as the one between near and far."""
@@ -120,6 +120,8 @@ def _by_ends(near: Matrix) -> Matrix:
     """What stands for a pair that was not measured: the mean of the medians of its ends."""
     known = np.isfinite(near)
     whole = float(np.median(near[known]))
-    ends = np.array([np.median(row[has]) if has.any() else whole for row, has in zip(near, known, strict=True)])
+    ends = np.array(
+        [np.median(row[has]) if has.any() else whole for row, has in zip(near, known, strict=True)]
+    )
     means: Matrix = (ends[:, None] + ends[None, :]) / 2
     return means

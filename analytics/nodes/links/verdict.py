@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from analytics.nodes.links.samples import DelaySamples
     from analytics.nodes.links.search import Candidate
 
-LEAST_RATIO: Final = 1.15
+LEAST_RATIO: Final = 1.2
 """Slower than this counts, where nothing else is asked for."""
 LARGEST: Final = 10.0
 """Logarithm of the largest ratio that is told: a few samples tell nothing apart."""
@@ -45,7 +45,8 @@ class SlowLinks:
     findings: tuple[Finding, ...]
     """The strongest first; empty where nothing is slow."""
     link_from_ratio: float
-    """Ratio from which one slow link between hosts is named by the sizes that show most."""
+    """Ratio from which one (further) slow link between hosts is named, by the sizes that show
+    most."""
     end_from_ratio: float
     """The same of a slow sender or receiver."""
     nearest: tuple[str, float] | None
@@ -84,8 +85,8 @@ def slow_links(
     two; switches as stated, else as average linkage of the delays finds them). Patterns (one pair,
     a row, a column, both of one end, pairs of a group) are compared by their gain in likelihood,
     and the best is named where it is slower than `least_ratio` and where, by the scatter of the
-    pairs and ends outside it, chance makes 0.003 such patterns of its kind at most, over all sizes
-    and levels. Hosts are judged before their devices. What was named is left out and the rest
+    pairs and ends outside it, chance makes 0.001 such patterns of its kind at most, over all sizes
+    and levels, and bursts 0.01. Hosts are judged before their devices. What was named is left out and the rest
     judged again.
 
     Parameters
@@ -125,7 +126,7 @@ def slow_links(
     """
     validate.conf_level(conf_level)
     if not least_ratio > 1:
-        raise OutOfRangeError("least_ratio", "> 1", least_ratio, "pass e.g. 1.15")
+        raise OutOfRangeError("least_ratio", "> 1", least_ratio, "pass e.g. 1.2")
     fabric, least = Fabric.of_samples(samples), math.log(least_ratio)
     left_out = np.zeros((len(fabric.names),) * 2, dtype=bool)
     findings: list[Finding] = []
@@ -143,7 +144,7 @@ def slow_links(
     n_pairs = int((fabric.n > 0).sum())
     return SlowLinks(
         tuple(findings),
-        *_detectable(whole, least),
+        *_detectable(levels, least),
         None if findings else _nearest(fabric, first, least),
         fabric.named(shown),
         np.exp(residuals(shown.level, None)),

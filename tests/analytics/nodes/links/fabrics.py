@@ -39,7 +39,7 @@ def fabric(rng: np.random.Generator) -> Fabric:
         hosts=leaf * int(rng.integers(3, max(4, most // leaf + 1))),
         leaf=leaf,
         gpus=gpus,
-        samples=int(rng.choice([3, 4, 6, 10])),
+        samples=int(rng.choice([4, 6, 10])),
         sizes=((8,), (1 << 20,), (8, 1 << 16, 1 << 24), (1 << 22, 1 << 26))[rng.integers(4)],
         missing=float(rng.choice([0.0, 0.05, 0.2])),
         noise=float(rng.uniform(0.02, 0.10)),
@@ -70,8 +70,10 @@ def case(kind: str, seed: int, factor: tuple[float, float] = (1.8, 5.0)) -> Case
     pairs = np.argwhere(~np.eye(n, dtype=bool))
     a, b = pairs[rng.random(len(pairs)) >= made.missing].T
     of = _slow_pairs(kind, rng, host, leaf, a, b)
-    parts, names = [], [f"n{h:03d}" + (f":{g % made.gpus}" if made.gpus > 1 else "")
-                        for g, h in enumerate(host)]
+    parts, names = (
+        [],
+        [f"n{h:03d}" + (f":{g % made.gpus}" if made.gpus > 1 else "") for g, h in enumerate(host)],
+    )
     port = 1 + np.abs(rng.normal(0, made.ports, (2, n)))
     for size in made.sizes:
         inside = host[a] == host[b]
@@ -83,15 +85,36 @@ def case(kind: str, seed: int, factor: tuple[float, float] = (1.8, 5.0)) -> Case
         wire = start + size / rate * np.maximum(port[0, a], port[1, b])
         for _ in range(made.samples):
             queue = wire * rng.gamma(0.7, made.noise / 0.7, len(a))
-            burst = np.where(rng.random(len(a)) < made.burst, rng.exponential(2.0, len(a)), 0) * wire
-            parts.append((a, b, np.full(len(a), float(size)), wire * rng.normal(1, 0.01, len(a)) + queue + burst))
+            burst = (
+                np.where(rng.random(len(a)) < made.burst, rng.exponential(2.0, len(a)), 0) * wire
+            )
+            parts.append(
+                (
+                    a,
+                    b,
+                    np.full(len(a), float(size)),
+                    wire * rng.normal(1, 0.01, len(a)) + queue + burst,
+                )
+            )
     source, destination, sizes, delay = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = rng.permutation(len(delay))
     hosts = [f"n{h:03d}" for h in host]
-    groups = {f"n{h:03d}": f"leaf{leaf[i]}" for i, h in enumerate(host)} if made.groups_given else {}
-    name = (lambda at, level: None if at is None else names[at] if level == "endpoint" else hosts[at])
+    groups = (
+        {f"n{h:03d}": f"leaf{leaf[i]}" for i, h in enumerate(host)} if made.groups_given else {}
+    )
+
+    def name(at: int | None, level: str) -> str | None:
+        return None if at is None else names[at] if level == "endpoint" else hosts[at]
+
     return Case(
-        DelaySamples(tuple(names), source[order], destination[order], delay[order], sizes[order], group_of=groups),
+        DelaySamples(
+            tuple(names),
+            source[order],
+            destination[order],
+            delay[order],
+            sizes[order],
+            group_of=groups,
+        ),
         kind,
         name(of.source, of.level),
         name(of.destination, of.level),
@@ -108,7 +131,14 @@ class Slow:
     level: str = "endpoint"
 
 
-def _slow_pairs(kind: str, rng: np.random.Generator, host: np.ndarray, leaf: np.ndarray, a: np.ndarray, b: np.ndarray) -> Slow:
+def _slow_pairs(
+    kind: str,
+    rng: np.random.Generator,
+    host: np.ndarray,
+    leaf: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+) -> Slow:
     apart = host[a] != host[b]
     if kind == "none":
         return Slow(np.zeros(len(a), dtype=bool))
@@ -123,7 +153,7 @@ def _slow_pairs(kind: str, rng: np.random.Generator, host: np.ndarray, leaf: np.
         return Slow(hit & apart, members=tuple(map(int, np.flatnonzero(leaf == which))))
     one = int(rng.integers(len(host)))
     level = "host" if rng.integers(2) and np.sum(host == host[one]) > 1 else "endpoint"
-    mine = (a if kind == "sender" else b)
+    mine = a if kind == "sender" else b
     hit = (host[mine] == host[one] if level == "host" else mine == one) & apart
     end = {"source": one} if kind == "sender" else {"destination": one}
     return Slow(hit, members=(one,), level=level, **end)
