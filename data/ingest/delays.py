@@ -62,10 +62,7 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     """
     header, records = _table(name)
     columns = _columns(header)
-    if columns is None:
-        file = _of_matrix(header, records)
-    else:
-        file = _of_rows(records, columns)
+    file = _of_rows(records, columns) if columns else _of_matrix(header, records)
     if not len(file.samples.delay_us):
         where = "" if file.rejected_at is None else f", the first of line {file.rejected_at}"
         raise SourceError(

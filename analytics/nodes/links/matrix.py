@@ -37,7 +37,7 @@ class DelayMatrix:
     n: NDArray[np.int64]
     """Samples of each pair."""
     excess: Matrix
-    """Logarithm of samples over the low quartile of their pair, sorted; empty without repetition."""
+    """Logarithm of samples over their pair's low quartile, sorted; empty without repetition."""
 
     @property
     def n_sizes(self) -> int:
@@ -58,8 +58,7 @@ def by_size(samples: DelaySamples) -> list[DelayMatrix]:
         if len(part)
     ]
     most = max(np.isfinite(each.log_us).sum() for each in made)
-    enough = [each for each in made if np.isfinite(each.log_us).sum() >= LEAST_SHARE * most]
-    return enough
+    return [each for each in made if np.isfinite(each.log_us).sum() >= LEAST_SHARE * most]
 
 
 def _averaged(matrices: list[DelayMatrix]) -> DelayMatrix:

@@ -30,7 +30,7 @@ HOT: Final = 5.0
 FULL: Final = 0.7
 """Share of the pairs of a block that are slow."""
 FREEDOM: Final = 4.0
-"""Degrees of freedom of Student's t, by which pairs scatter: 1 of 100 lies beyond 4.6 deviations."""
+"""Degrees of freedom of Student's t, by which pairs scatter."""
 
 
 @dataclass(frozen=True)

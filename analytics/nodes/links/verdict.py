@@ -86,8 +86,8 @@ def slow_links(
     a row, a column, both of one end, pairs of a group) are compared by their gain in likelihood,
     and the best is named where it is slower than `least_ratio` and where, by the scatter of the
     pairs and ends outside it, chance makes 0.001 such patterns of its kind at most, over all sizes
-    and levels, and bursts 0.01. Hosts are judged before their devices. What was named is left out and the rest
-    judged again.
+    and levels, and bursts 0.01. A switch goes before its hosts; hosts and devices are compared.
+    What was named is left out and the rest judged again.
 
     Parameters
     ----------

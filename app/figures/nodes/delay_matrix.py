@@ -83,7 +83,7 @@ def frame(found: SlowLinks, **_: object) -> pd.DataFrame:
 def _coarse(
     found: SlowLinks,
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], list[str]]:
-    """The matrix and its names, of a large one by blocks of equal size: the slowest pair of each."""
+    """The matrix and its names; of a large one the slowest pair of each of its blocks."""
     n = len(found.names)
     size = math.ceil(n / MOST_CELLS)
     names = [template.plain(name) for name in found.names]
