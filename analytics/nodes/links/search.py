@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LevelName = Literal["host", "device", "inside"]
 """Hosts; devices of different hosts; devices of one host, whose groups are hosts."""
-FALSE_ALARMS: Final = 0.001
+FALSE_ALARMS: Final = 0.002
 """Expected number of false alarms of one kind of pattern by scatter in one analysis, at most."""
 BURSTS: Final = 0.01
 """Expected number of pairs or ends that bursts alone make as slow, at most."""
@@ -33,8 +33,10 @@ LARGE: Final = 0.04
 """Share of all pairs from which a pattern leaves the median that it is measured by."""
 TAIL: Final = 0.1
 """Share of healthy pairs that make the tail of chance."""
-LEAST_TAIL: Final = 8
+LEAST_TAIL: Final = 16
 """Healthy things that are looked at for the same, at least."""
+ENDS_FREEDOM: Final = 8
+"""Degrees of freedom of Student's t, by which healthy ends scatter, at most."""
 MOST_LIFTED: Final = 12
 """Pairs of an end up to which bursts are asked for: they do not lift half of more."""
 
@@ -168,7 +170,7 @@ def _weighed(
             np.sum(np.log1p(before[seen] ** 2 / freedom) - np.log1p(z[seen] ** 2 / freedom))
         )
     told -= 2 * np.log(pattern.n_alike) + 2
-    if told <= 0:
+    if told <= 0 and pattern.kind != "link":  # one pair explains little, and chance judges it
         return None
     by_chance, threshold = _chance(pattern, own, level, shift, FALSE_ALARMS / n_views)
     by_bursts = _by_bursts(pattern, level, shift)
@@ -189,11 +191,12 @@ def _by_bursts(pattern: Pattern, level: Level, shift: float) -> float:
 def detectable(level: Level, *, n_views: int) -> tuple[float, float]:
     """Logarithm of the ratio from which one pair, and one end, would be named here."""
     residual, most = residuals(level, None), FALSE_ALARMS / n_views
-    pairs, rare = residual[np.isfinite(residual)], not len(level.bursts.excess)
+    own = _beyond_ends(residual)
+    pairs, rare = own[np.isfinite(own)], not len(level.bursts.excess)
     apart = _ends_apart(residual, np.zeros(residual.shape, dtype=bool))
     return (
-        _by_chance(pairs, 0.0, len(pairs), most, share=TAIL, rare=rare)[1],
-        _by_chance(apart, 0.0, 3 * len(residual), most, share=1.0)[1],
+        _among_pairs(pairs, 0.0, most, rare=rare)[1],
+        _among_ends(apart, 0.0, 3.0 * len(residual), most)[1],
     )
 
 
@@ -204,15 +207,33 @@ def _chance(
     what on it is `most`.
     """
     if pattern.kind == "link":
-        pairs = residual[np.isfinite(residual) & ~pattern.cells]
-        rare = not len(level.bursts.excess)
-        return _by_chance(pairs, shift, len(pairs), most, share=TAIL, rare=rare)
+        return _of_link(pattern, residual, level, shift, most)
     if pattern.way == "between" and level.group is not None and not pattern.found:
         blocks = _block_medians(np.where(pattern.cells, np.nan, residual), level.group)
-        return _by_chance(blocks, shift, pattern.n_alike, most, share=1.0)
+        return _among_ends(blocks, shift, pattern.n_alike, most)
     n_alike = 3.0 * len(residual) + (pattern.n_alike if not pattern.found else 0.0)
     apart = _ends_apart(residual, pattern.cells)
-    return _by_chance(apart, shift, n_alike, most, share=1.0)
+    return _among_ends(apart, shift, n_alike, most)
+
+
+def _of_link(
+    pattern: Pattern, residual: Matrix, level: Level, shift: float, most: float
+) -> tuple[float, float]:
+    """The same of a link, by the healthy pairs."""
+    own = _beyond_ends(residual)
+    pairs = own[np.isfinite(own) & ~pattern.cells]
+    apart = float(np.median(own[pattern.cells & np.isfinite(own)]))
+    by_chance, needed = _among_pairs(pairs, apart, most, rare=not len(level.bursts.excess))
+    return by_chance, needed + shift - apart
+
+
+def _beyond_ends(residual: Matrix) -> Matrix:
+    """Residuals less the medians of their ends, where that makes them scatter less."""
+    ends = row_medians(residual)[:, None] + row_medians(residual.T)[None, :]
+    beyond = residual - ends
+    known = np.isfinite(residual)
+    narrower = np.median(np.abs(beyond[known])) < np.median(np.abs(residual[known]))
+    return beyond if narrower else residual
 
 
 def _ends_apart(residual: Matrix, slow: NDArray[np.bool_]) -> Matrix:
@@ -249,26 +270,38 @@ def _block_medians(healthy: Matrix, group: NDArray[np.int64]) -> Matrix:
     return np.abs(found - np.median(found)) if len(found) else found
 
 
-def _by_chance(
-    healthy: Matrix, shift: float, n_alike: float, most: float, *, share: float, rare: bool = True
-) -> tuple[float, float]:
-    """Expected number of n_alike healthy things as slow as this, and from what on it is `most`.
+def _among_ends(apart: Matrix, shift: float, n_alike: float, most: float) -> tuple[float, float]:
+    """Expected number of n_alike healthy ends as slow as this, and from what on it is `most`.
 
-    The slowest k of the healthy scatter beyond their least u exponentially with mean m:
-    P(X > u + x) = (1 + x / (k m))^-k, which knows how little k says. A `share` of them tells how
-    wide all scatter, the slowest few of `rare` slow ones where repetition does not tell of bursts:
-    the larger number counts.
+    Medians of several pairs scatter about as Student's t does, with eight degrees of freedom at
+    most, since some healthy ends are always slower than others.
+    """
+    freedom = min(len(apart) - 1, ENDS_FREEDOM)
+    if freedom < 1:
+        return np.inf, np.inf
+    spread = max(LEAST_SPREAD, float(np.sqrt(np.mean(apart**2))))
+    needed = -float(special.stdtrit(freedom, most / n_alike)) * spread
+    return float(n_alike * special.stdtr(freedom, -shift / spread)), needed
+
+
+def _among_pairs(healthy: Matrix, shift: float, most: float, *, rare: bool) -> tuple[float, float]:
+    """Expected number of healthy pairs as slow as this, and from what on it is `most`.
+
+    Two estimates of an exponential tail, the better counts. The slowest k scatter beyond their
+    least u with mean m, P(X > u + x) = (1 + x / (k m))^-k, which knows how little k says; k is a
+    tenth of them, and sixteen where repetition does not tell `rare` bursts. And of n the largest
+    lies ln(n) means above the median: the next lies x beyond with P = n^-(x / (largest - median)).
     """
     if len(healthy) < 2:
         return np.inf, np.inf
-    many = max(min(LEAST_TAIL, (len(healthy) + 1) // 2), int(share * len(healthy)))
-    few = LEAST_TAIL if rare and len(healthy) >= 3 * LEAST_TAIL else many
-    by_chance, needed = 0.0, 0.0
-    for n in {few, many}:
-        slowest = np.partition(healthy, len(healthy) - n)[-n:]
-        start = float(slowest.min())
-        spread = max(LEAST_SPREAD, float(np.mean(slowest - start)))
-        beyond = n_alike * n / len(healthy)
-        by_chance = max(by_chance, beyond * (1 + max(0.0, shift - start) / (n * spread)) ** -n)
-        needed = max(needed, start + n * spread * ((beyond / most) ** (1 / n) - 1))
-    return float(by_chance), float(needed)
+    n, largest = len(healthy), float(np.max(healthy))
+    reach = max(LEAST_SPREAD, largest - float(np.median(healthy)))
+    by_gap = float(n ** -(max(0.0, shift - largest) / reach))
+    needed_gap = largest + reach * float(np.log(1 / most) / np.log(n))
+    k = min(LEAST_TAIL, (n + 1) // 2) if rare else max(min(LEAST_TAIL, (n + 1) // 2), int(TAIL * n))
+    slowest = np.partition(healthy, n - k)[-k:]
+    start = float(slowest.min())
+    spread = max(LEAST_SPREAD, float(np.mean(slowest - start)))
+    by_tail = float(k * (1 + max(0.0, shift - start) / (k * spread)) ** -k)
+    needed_tail = start + k * spread * ((k / most) ** (1 / k) - 1)
+    return min(by_gap, by_tail), min(needed_gap, needed_tail)

@@ -85,7 +85,7 @@ def slow_links(
     two; switches as stated, else as average linkage of the delays finds them). Patterns (one pair,
     a row, a column, both of one end, pairs of a group) are compared by their gain in likelihood,
     and the best is named where it is slower than `least_ratio` and where, by the scatter of the
-    pairs and ends outside it, chance makes 0.001 such patterns of its kind at most, over all sizes
+    pairs and ends outside it, chance makes 0.002 such patterns of its kind at most, over all sizes
     and levels, and bursts 0.01. A switch goes before its hosts; hosts and devices are compared.
     What was named is left out and the rest judged again.
 
@@ -179,9 +179,7 @@ def _strongest(fabric: Fabric, found: Weighed, least: float) -> Judged | None:
         holds = [
             each
             for each in weighed
-            if each.gain > 0
-            and each.log_ratio >= least
-            and each.by_chance <= FALSE_ALARMS / n_views
+            if each.log_ratio >= least and each.by_chance <= FALSE_ALARMS / n_views
         ]
         if holds:
             others = [each for each in weighed if each is not holds[0]]
