@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from data.synthetic import DemoTruth
 
-settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("quick", max_examples=6, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""

@@ -78,6 +78,20 @@ EXPORTS = {
         "cp $SGE_ROOT/$SGE_CELL/common/accounting accounting.txt",
         "faultline ingest sge accounting.txt --cluster {cluster}",
     ),
+    "job-table": Export(
+        "Jobs (any table)",
+        "Jobs of any scheduler as CSV or Parquet: `job_id`, `state`, `submit_at`, `start_at`, "
+        "`end_at`, `n_nodes`, `n_gpus` and what else is known; other names by a `--mapping`. The "
+        "public traces Acme, Helios and Alibaba PAI by `--preset acme`, `helios`, `alibaba-pai`.",
+        "# e.g. data/job_trace/trace_seren.csv of AcmeTrace",
+        "faultline ingest job-table trace_seren.csv --preset acme --cluster {cluster}",
+    ),
+    "philly": Export(
+        "Jobs (Microsoft's Philly trace)",
+        "Jobs with every attempt, its nodes and GPUs.",
+        "# cluster_job_log of msr-fiddle/philly-traces",
+        "faultline ingest philly cluster_job_log",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",
@@ -174,6 +188,27 @@ EXPORTS = {
         "# the folder that --output of sbatch names, e.g. slurm-%j.out",
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
+    ),
+    "k8s-pods": Export(
+        "Jobs (Kubernetes)",
+        "Jobs from their pods: of batch Jobs, Kubeflow, JobSet, Volcano, Kueue, Ray. Pods that are "
+        "gone are in no export: export every hour, or `--output-watch-events`.",
+        "kubectl get pods -A -o json > pods.json",
+        "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-nodes": Export(
+        "Nodes (Kubernetes)",
+        "GPUs and labels, since when a node was not ready or cordoned, and what "
+        "node-problem-detector found.",
+        "kubectl get nodes -o json > nodes.json",
+        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
+    ),
+    "k8s-events": Export(
+        "Events of nodes (Kubernetes)",
+        "When nodes went and came back, and what watchers found. Kubernetes keeps events for an "
+        "hour unless told otherwise.",
+        "kubectl get events -A -o json > events.json",
+        "faultline ingest k8s-events events.json --cluster {cluster}",
     ),
     "loki": Export(
         "Logs kept in Loki",

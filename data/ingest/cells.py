@@ -13,7 +13,7 @@ from data.ingest.node_observation import known, whole
 from data.ingest.reader import RecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from data.ingest.reader import Options, Source
     from data.ingest.rows import LocalClock
@@ -27,12 +27,18 @@ class ColumnMapping(NamedTuple):
     general: Mapping[str, str]
     """What holds for all records: cluster, timezone, delimiter."""
     further: Mapping[str, str]
-    """Columns beyond ours, named alike; of node-facts its facts."""
+    """A section of its own: of node-facts its facts, of job-table its states."""
 
     def of_file(
-        self, source: Source, header: Collection[str], names: Sequence[str], needed: Sequence[str]
+        self,
+        source: Source,
+        header: Collection[str],
+        names: Sequence[str],
+        *,
+        needed: Sequence[str],
+        beside: Iterable[str] = (),
     ) -> dict[str, str]:
-        """Our name of each column -> the file's.
+        """Our name of each column -> the file's; `beside` are further columns of the file.
 
         Raises
         ------
@@ -41,7 +47,7 @@ class ColumnMapping(NamedTuple):
         """
         columns = {name: self.columns.get(name, name) for name in names}
         stated = [columns[name] for name in (*needed, *self.columns)]
-        missing = [name for name in (*stated, *self.further.values()) if name not in header]
+        missing = [name for name in (*stated, *beside) if name not in header]
         if missing:
             raise SourceError(
                 f"{source.name}: no column {missing[0]!r}, there are: {', '.join(header)[:200]}: "

@@ -66,9 +66,13 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     delimiter = options.delimiter or mapping.general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
     facts = {name: name for name in FACTS if name in header} | dict(mapping.further)
-    places = mapping.of_file(source, header, (*_PLACES, *_PAIR), ("node",))
-    if not facts:
-        mapping.of_file(source, header, (*_PLACES, *_PAIR), ("node", *_PAIR))
+    places = mapping.of_file(
+        source,
+        header,
+        (*_PLACES, *_PAIR),
+        needed=("node",) if facts else ("node", *_PAIR),
+        beside=mapping.further.values(),
+    )
     clock = LocalClock(options, mapping.general.get("timezone"))
     made = _made_by(places, facts, mapping.general.get("cluster"))
     log = Gathered(options, clock, made)

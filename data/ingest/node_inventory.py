@@ -50,7 +50,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     general = mapping.general
     delimiter = options.delimiter or general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, _COLUMNS, ("node",))
+    columns = mapping.of_file(source, header, _COLUMNS, needed=("node",))
     log = Observations(
         source, options, NAME, _made_by(columns, general.get("cluster")), general.get("timezone")
     )

@@ -65,7 +65,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     mapping = column_mapping(options.mapping, _COLUMNS, GENERAL)
     delimiter = options.delimiter or mapping.general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, _COLUMNS, ("opened_at",))
+    columns = mapping.of_file(source, header, _COLUMNS, needed=("opened_at",))
     clock = LocalClock(options, mapping.general.get("timezone"))
     log = Gathered(options, clock, _made_by(columns, mapping.general.get("cluster")))
     for record in records:

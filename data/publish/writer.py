@@ -126,6 +126,7 @@ class StoreWriter:
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 if any(merged.values()) or self.count(table) != before:
                     self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
+                self.changed |= {name for name, n_rows in merged.items() if n_rows}
                 counts |= merged
             refuse(counts)
         return counts

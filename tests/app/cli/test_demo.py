@@ -31,6 +31,7 @@ def test_it_says_how_much_it_built_and_writes_the_truth(
     assert info["synthetic"] is True
 
 
+@pytest.mark.slow
 def test_it_is_built_anew_and_the_seed_decides_and_every_form_says_the_same(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:

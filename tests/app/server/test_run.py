@@ -145,6 +145,7 @@ def test_opening_to_other_machines_says_what_that_means(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not INTERFACES.exists() or not INTERFACES.read_text(), reason="no IPv6 here")
+@pytest.mark.slow
 def test_the_other_protocol_works(tmp_path: Path) -> None:
     server = start(tmp_path, host="[::1]")
     assert server.url.startswith(f"http://[::1]:{server.port}/?token=")

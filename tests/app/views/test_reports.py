@@ -47,7 +47,13 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("case", FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=pytest.mark.slow if name == "all time" else ())
+        for name, case in FILTERS.items()
+    ],
+)
 def test_filters_choose_what_it_is_about_and_the_command_says_so(
     open_page: Callable[..., AppTest], demo_store: Path, case: tuple[dict[str, str], list[str]]
 ) -> None:

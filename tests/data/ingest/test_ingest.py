@@ -208,10 +208,11 @@ def test_where_nothing_can_be_read_the_store_is_untouched(
 
 def test_readers_are_found_and_listed_by_their_place() -> None:
     assert list(readers()) == [
-        "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "sacctmgr-events", "kernel-log",
-        "scontrol-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel", "redfish", "nvsentinel",
-        "failure-log", "node-inventory", "tickets", "node-facts", "job-log",
-        "loki", "elasticsearch", "training-metrics", "straggler-trace",
+        "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
+        "philly", "sacctmgr-events",
+        "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
+        "redfish", "nvsentinel", "k8s-events", "failure-log", "node-inventory", "tickets",
+        "node-facts", "job-log", "loki", "elasticsearch", "training-metrics", "straggler-trace",
     ]  # fmt: skip
 
 

@@ -164,7 +164,7 @@ def test_a_folder_is_read_and_every_file_accounted_for(tmp_path: Path, logs: Pat
     assert {row["attempt_key"] for row in found} == {None}
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1, 0)])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0, 1, 0)])
 def test_the_attempt_does_not_depend_on_the_order_of_ingests(
     tmp_path: Path, logs: Path, accounts: Path, order: Sequence[int]
 ) -> None:

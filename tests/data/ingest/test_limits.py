@@ -21,6 +21,7 @@ from pyarrow import csv as arrow_csv
 from app.actions import Options, ingest_files
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, ingest, readers
+from data.ingest.option_use import KNOWN_BY
 from data.ingest.reader import MAX_REJECTED, Rejected, Rejections
 from data.limits import Limits
 from data.publish import writer
@@ -78,6 +79,11 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         "", '"JOB_FINISH" "10.1" 1709298100 {n} 1000 33 8 1709294400 0 0 1709294500 "ada" "gpu" "" '
         '"" "" "h0" "/d" "" "o" "e" "f" 1 "n1" 1 "n1" 32 60.0 "train" "run" ' + "0 " * 19
         + '"" "proj" 256 8 "" "" 0 0 0 "" "" "" "" 0 "" 0 "" -1\n', 220)),
+    "job table": ("job-table", "f.csv", many(
+        "job_id,state,submit_at,n_gpus\n", "{n},FAILED,2026-01-05T00:00:{s:02}Z,8\n", 300)),
+    "philly": ("philly", "f.json", many(
+        "", '{{"jobid":"a_{n}","vc":"v","status":"Pass","submitted_time":"2017-10-07 01:11:{s:02}",'
+        '"attempts":[]}}\n', 220)),
     "ras": ("ras-log", "f.log", many(
         "", "- 11185363{s:02} 2005.06.11 R{n} 2005-06-11-17.32.07.581048 R{n} RAS KERNEL FATAL x\n",
         220)),
@@ -108,6 +114,18 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "failures": ("failure-log", "f.csv", many(
         "Date,Hardware Identifier,What Failed,Description of Failure,Action Taken\n",
         '01/05/2006 10:{s:02},n{n},Disk,"it ""broke"", again {n}",none\n', 300)),
+    "pods": ("k8s-pods", "f.json", b'{"kind":"List","apiVersion":"v1","items":[\n' + many(
+        "", '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{n}","uid":"{n}",'
+        '"creationTimestamp":"2026-01-05T00:00:{s:02}Z"}},"spec":{{"nodeName":"n1"}},'
+        '"status":{{"phase":"Running"}}}},\n', 220)[:-2] + b"\n]}\n"),
+    "k8s nodes": ("k8s-nodes", "f.json", many(
+        "", '{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n{n}"}},"status":{{"allocatable":'
+        '{{"nvidia.com/gpu":"8"}},"conditions":[{{"type":"Ready","status":"True",'
+        '"lastTransitionTime":"2026-01-05T00:00:{s:02}Z"}}]}}}}\n', 220)),
+    "k8s events": ("k8s-events", "f.json", many(
+        "", '{{"apiVersion":"v1","kind":"Event","metadata":{{"name":"e{n}"}},"reason":"TaskHung",'
+        '"involvedObject":{{"kind":"Node","name":"n1"}},"message":"{n}","type":"Warning",'
+        '"lastTimestamp":"2026-01-05T00:00:{s:02}Z"}}\n', 220)),
     "loki": ("loki", "f.json", many(
         "", '{{"labels":{{"host":"n{s}"}},"line":"NVRM: Xid (PCI:0000:3b:00): 79, pid={n}, x",'
         '"timestamp":"2026-01-05T00:00:{s:02}Z"}}\n', 220)),
@@ -121,6 +139,12 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "trace, Parquet": ("straggler-trace", "f.parquet", trace_parquet()),
 }  # fmt: skip
 """Source, name and content of an input that is read as a whole."""
+
+
+def stated_for(source: str) -> dict[str, Any]:
+    """What the samples of a source need to have stated."""
+    stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
+    return {name: value for name, value in stated.items() if source in KNOWN_BY[name]}
 
 
 def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult:
@@ -142,7 +166,11 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in SAMPLES if not name.startswith(("trace", "jobcomp", "loki", "elastic"))],
+    [
+        name
+        for name in SAMPLES
+        if not name.startswith(("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s"))
+    ],
 )
 def test_a_line_over_the_limit_is_a_rejected_record_and_the_others_are_read(
     tmp_path: Path, name: str
@@ -322,9 +350,7 @@ def cut_archive(folder: Path, name: str, step: int, kind: str) -> int:
     for at in range(step, len(packed), step):
         path = written(folder / SAMPLES[name][1], packed[:at])
         with pytest.raises(DataError, match="data ends early or is broken") as refused:
-            ingest_files(
-                root, source, [path], Options(node="n", job_id="7", mapping="pnnl", partial=False)
-            )
+            ingest_files(root, source, [path], Options(**stated_for(source), partial=False))
         assert "\n" not in str(refused.value)
         assert published(root) == before
         result = read_or_refused(folder, name, packed[:at], partial=True)
@@ -393,6 +419,8 @@ HEADS = {
     "pbs": b"03/01/2024 13:01:40;E;1.server;user=ada start=1709294500 end=1709298100\n",
     "lsf": b'"JOB_FINISH" "10.1" 1709298100 7 1000 33 8 1709294400 0 0 1709294500 "ada"\n',
     "sge": b"# Version: 8.1\n",
+    "job-table": b"job_id,state,submit_at,n_gpus\n",
+    "philly": b'{"jobid":"a_1","vc":"v","status":"Pass","attempts":[]}\n',
     "redfish": b'{"Members": [\n',
     "nvsentinel": b'{"events": [\n',
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
@@ -407,6 +435,9 @@ HEADS = {
     "node-facts": b"node,from_at,driver\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
+    "k8s-pods": b'{"apiVersion":"v1","kind":"PodList","items": [\n',
+    "k8s-nodes": b'{"apiVersion":"v1","kind":"NodeList","items": [\n',
+    "k8s-events": b'{"apiVersion":"v1","kind":"EventList","items": [\n',
     "loki": b'{"labels":{},"line":"x","timestamp":"2026-01-05T00:00:00Z"}\n',
     "elasticsearch": b'{"@timestamp":"2026-01-05T00:00:00Z","message":"x"}\n',
     "training-metrics": b"step,time,loss\n1,2026-01-01T00:00:00,1\n",
@@ -417,9 +448,11 @@ import resource, sys, time
 from pathlib import Path
 from app.actions import Options, ingest_files
 from data.errors import DataError
+from data.ingest.option_use import KNOWN_BY
 store, *asked = sys.argv[1:]
 for source, path in zip(asked[::2], asked[1::2], strict=True):
-    options = Options(node="n1", job_id="7", mapping="pnnl")
+    stated = {"node": "n1", "job_id": "7", "mapping": "pnnl"}
+    options = Options(**{key: stated[key] for key in stated if source in KNOWN_BY[key]})
     begin = time.process_time()
     try:
         told = ingest_files(Path(store), source, [path], options)[0][0].rejected_by_reason

@@ -227,9 +227,9 @@ def test_each_cluster_has_its_zone(read_sacct: Read) -> None:
 
 
 def test_an_export_tells_which_columns_it_lacks_and_what_is_unknown_then(read_sacct: Read) -> None:
-    whole = "JobID|User|Account|Partition|State|ExitCode|Reason|Submit|Start|End"
+    whole = "JobID|User|Account|Partition|State|ExitCode|Reason|Submit|Start|End|SubmitLine"
     whole += "|AllocNodes|AllocTRES|NodeList"
-    values = f"1|u|a|p|FAILED|1:0|None|{T}|{T}|{T}|1|gres/gpu=8|n1"
+    values = f"1|u|a|p|FAILED|1:0|None|{T}|{T}|{T}|1|gres/gpu=8|n1|sbatch x"
 
     def notices(*without: str) -> list[str]:
         kept = [
