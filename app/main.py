@@ -34,6 +34,8 @@ page = st.navigation(
         ],
         "Nodes": [
             st.Page("views/nodes/machines.py", title="Machines", icon=":material/memory:"),
+            st.Page("views/nodes/links.py", title="Links", icon=":material/lan:"),
+            st.Page("views/nodes/validation.py", title="Validation", icon=":material/checklist:"),
         ],
         "Training": [
             st.Page(

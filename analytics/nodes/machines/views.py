@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 View: TypeAlias = Literal["change", "level"]
 """A machine is unlike the others by how far it moved from where it began, by how far it is from
 where it usually is, or by where it is."""
-LOOKED_AT = 75
+LOOKED_AT = 40
 """So many windows of the beginning tell where a machine began."""
 STRIDE = 16
 """Every so many windows tell where a machine usually is."""
