@@ -268,8 +268,8 @@ def _seconds(name: str, column: pa.ChunkedArray) -> Array:
     kind = column.type
     if pa.types.is_timestamp(kind):
         microseconds = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
-        text: Array = microseconds.to_numpy() / 1e6
-        return text
+        known: Array = microseconds.to_numpy() / 1e6
+        return known
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         seconds: Array = column.cast(pa.float64(), safe=False).to_numpy()
         size = float(np.nanmedian(np.abs(seconds))) if seconds.size else 0.0

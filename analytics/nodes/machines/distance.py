@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Array
@@ -97,9 +97,9 @@ def _spreads(level: Array) -> tuple[Array, Array]:
 
 def _normal(rank: int, n: int) -> float:
     """Where the value of a rank, from 1, is expected among n normal ones (Blom)."""
-    return float(norm.ppf((rank - 0.375) / (n + 0.25)))
+    return float(ndtri((rank - 0.375) / (n + 0.25)))
 
 
 def _uncertainty(n: int) -> float:
     """How much farther the farthest of few machines seems by chance."""
-    return float(t.ppf(RARE, n - 2) / norm.ppf(RARE))
+    return float(stdtrit(n - 2, RARE) / ndtri(RARE))
