@@ -15,7 +15,7 @@ class Settings:
 
     change_threshold: float = 4.0
     """Score above which a machine counts that moved away from the others."""
-    level_threshold: float = 5.5
+    level_threshold: float = 8.0
     """The same where it was elsewhere all the time, as a machine of another kind is, too."""
     apart_ratio: float = 0.2
     """How far the next machine must be behind, as a share of the distance: a fault makes one
