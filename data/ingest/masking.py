@@ -9,8 +9,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import duckdb
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,6 +20,9 @@ from data.tables import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import duckdb
+    import pandas as pd
+
     from data.ingest.reader import Batch
 
 _FREE = ("text", "job", "nested")
@@ -32,14 +33,16 @@ _FILE = ("cluster", "job_id", "file")
 
 def mask(batch: Batch, connection: duckdb.DuckDBPyConnection) -> None:
     """Masks the secrets in all texts of a batch, in place."""
+    import duckdb  # here: whoever reads a trace alone does without it
+
     for table, rows in batch.tables.items():
         texts = [
             name for name, column in records()[table].columns.items() if column.people in _FREE
         ]
-        if isinstance(rows, duckdb.DuckDBPyRelation):
-            batch.tables[table] = _masked_relation(rows, texts, connection)
-        elif isinstance(rows, pa.Table):
+        if isinstance(rows, pa.Table):
             batch.tables[table] = _masked_table(rows, texts)
+        elif isinstance(rows, duckdb.DuckDBPyRelation):
+            batch.tables[table] = _masked_relation(rows, texts, connection)
         else:
             _mask_frame(rows, texts)
     batch.rejected = _masked_rejections(batch.rejected)
@@ -49,6 +52,8 @@ def _masked_relation(
     rows: duckdb.DuckDBPyRelation, texts: Sequence[str], connection: duckdb.DuckDBPyConnection
 ) -> duckdb.DuckDBPyRelation:
     """The same rows; the few suspects among their texts pass through Python."""
+    import duckdb
+
     with suppress(duckdb.NotImplementedException):  # this connection has it
         connection.create_function(_MASKED, masked, ["VARCHAR"], "VARCHAR")
     kinds = dict(zip(rows.columns, map(str, rows.types), strict=True))
@@ -98,7 +103,7 @@ def _mask_frame(rows: pd.DataFrame, texts: Sequence[str]) -> None:
         if name in rows and len(rows):
             changed = _masked_texts(pa.array(rows[name], pa.string()), lambda at: False)
             if changed is not None:
-                rows[name] = pd.array(changed.to_pylist(), dtype="string")
+                rows[name] = changed.to_pandas().astype("string").array
 
 
 def _masked_texts(texts: pa.Array, follows: Callable[[int], bool]) -> pa.Array | None:
