@@ -33,6 +33,7 @@ class Series(NamedTuple):
     cluster: str
     node: str
     gpu: str | None
+    """Its index, else its UUID."""
     metric: str
     labels: str | None
     """What else tells series of a metric apart, a JSON object; NULL for nothing."""
@@ -65,7 +66,7 @@ def series_of(metric: str, labels: Mapping[str, str], options: Options) -> Serie
     return Series(
         options.cluster or labels.get("cluster") or options.default_cluster,
         node,
-        labels.get("gpu") or None,
+        labels.get("gpu") or labels.get("UUID") or None,
         metric,
         json.dumps(rest, sort_keys=True, ensure_ascii=False) if rest else None,
         labels.get("UUID") or None,

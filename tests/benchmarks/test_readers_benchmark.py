@@ -141,6 +141,13 @@ SAMPLES = {
         "errorCode": ["79"], "nodeName": f"gpu{n % 500}", "generatedTimestamp": _at(n) + "Z",
         "entitiesImpacted": [{"entityType": "GPU", "entityValue": "3"}]}),
         '{"events": [\n', "]}\n"),
+    "dcgm": Sample("metrics.prom", lambda n: (
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="{n % 8}",Hostname="n{n // 8 % 500}"}} {40 + n % 9} '
+        f"{_unix(n)}000\n")),
+    "prometheus-json": Sample("answer.json", _listed(lambda n: {
+        "metric": {"__name__": "DCGM_FI_DEV_GPU_TEMP", "gpu": f"{n % 8}", "Hostname": f"n{n // 8}"},
+        "values": [[_unix(n), f"{40 + n % 9}"]]}),
+        '{"status":"success","data":{"resultType":"matrix","result":[\n', "]}}\n"),
     "scontrol-nodes": Sample("nodes.txt", lambda n: (
         f"NodeName=n{n} CPUTot=64 Gres=gpu:8 State=IDLE Partitions=main CfgTRES=cpu=64\n"),
         options=("--at", "2024-03-01T12:00:00Z")),

@@ -169,6 +169,12 @@ OTHERS: dict[str, list[Row]] = {
         for step in (1, 2) for rank in (None, 0) for loss in (1.5, None)
         for event in (None, "saved")
     ],
+    "node_metrics": [
+        {"cluster": "a", "node": "n1", "gpu": gpu, "metric": "m", "observed_at": at(when),
+         "labels": labels, "value": value, "pod_name": pod}
+        for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for value in (1.0, 2.0)
+        for pod in (None, "p")
+    ],
     "straggler_traces": [
         {"trace_id": key, "name": name, "job_id": job, "n_gpus": gpus}
         for key in ("1", "2") for name in ("x", "y") for job in (None, "7") for gpus in (None, 64)
