@@ -19,7 +19,7 @@ HELP = (
     "metrics of DCGM exporter or node_exporter: curl -s http://NODE:9400/metrics (9100), with "
     "--node where they do not name it"
 )
-PLACE = 6.1
+PLACE = 6.91
 
 _ANNOUNCED = re.compile(r"# (?:HELP [A-Za-z_:][\w:]* |TYPE [A-Za-z_:][\w:]* [a-z]+\s*$)")
 _TYPE = re.compile(

@@ -128,7 +128,7 @@ class MetricSamples:
 
 def _is_blank(value: float) -> bool:
     """Whether it stands for no value."""
-    return any(blank <= value <= blank + 3 for blank in _BLANKS)
+    return any(float(blank) <= value <= float(blank + 3) for blank in _BLANKS)
 
 
 def _time(at_us: int | None) -> datetime | None:
