@@ -17,7 +17,10 @@ CLUSTERS = Table(
             "agree; NULL where they name several"
         ),
         "timezone": varchar("IANA time zone in which the cluster's sources write local times"),
-        "scheduler": varchar("scheduler, e.g. slurm"),
+        "scheduler": varchar(
+            "scheduler: as site.toml says, else slurm, kubernetes, pbs, lsf or sge by the sources "
+            "of jobs; NULL where they are of several"
+        ),
         "gpu_hour_price": double("price of one GPU-hour in `currency`, from site.toml"),
         "currency": varchar("ISO 4217 code of gpu_hour_price"),
         "synthetic": boolean(

@@ -141,6 +141,52 @@ SAMPLES = {
         "errorCode": ["79"], "nodeName": f"gpu{n % 500}", "generatedTimestamp": _at(n) + "Z",
         "entitiesImpacted": [{"entityType": "GPU", "entityValue": "3"}]}),
         '{"events": [\n', "]}\n"),
+    "dcgm": Sample("metrics.prom", lambda n: (
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="{n % 8}",Hostname="n{n // 8 % 500}"}} {40 + n % 9} '
+        f"{_unix(n)}000\n")),
+    "prometheus-json": Sample("answer.json", _listed(lambda n: {
+        "metric": {"__name__": "DCGM_FI_DEV_GPU_TEMP", "gpu": f"{n % 8}", "Hostname": f"n{n // 8}"},
+        "values": [[_unix(n), f"{40 + n % 9}"]]}),
+        '{"status":"success","data":{"resultType":"matrix","result":[\n', "]}}\n"),
+    "job-table": Sample("jobs.csv", lambda n: (
+        f"{n},COMPLETED,{_at(n)}Z,{_at(n)}Z,{_at(n + 500)}Z,1,8,n{n % 500}\n"),
+        "job_id,state,submit_at,start_at,end_at,n_nodes,n_gpus,node_list\n"),
+    "philly": Sample("cluster_job_log", _listed(lambda n: {
+        "status": "Pass", "vc": "v", "jobid": f"application_{n}", "user": "u",
+        "submitted_time": _at(n, "%Y-%m-%d %H:%M:%S"), "attempts": [
+            {"start_time": _at(n, "%Y-%m-%d %H:%M:%S"), "end_time": _at(n, "%Y-%m-%d %H:%M:%S"),
+             "detail": [{"ip": f"m{n % 500}", "gpus": ["gpu0", "gpu1"]}]}]}), "[\n", "]\n"),
+    "k8s-pods": Sample("pods.json", _listed(lambda n: {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": f"p{n}", "namespace": "ml", "uid": str(n), "resourceVersion": "1",
+                     "creationTimestamp": _at(n) + "Z", "labels": {"job-name": f"j{n // 8}"}},
+        "spec": {"nodeName": f"n{n % 500}", "containers": [
+            {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+        "status": {"phase": "Succeeded", "containerStatuses": [{"name": "main", "state": {
+            "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": _at(n) + "Z",
+                           "finishedAt": _at(n + 500) + "Z"}}}]}}),
+        '{"apiVersion": "v1", "kind": "PodList", "items": [\n', "]}\n"),
+    "k8s-nodes": Sample("k8s-nodes.json", _listed(lambda n: {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{n}"},
+        "status": {"allocatable": {"nvidia.com/gpu": "8"}, "conditions": [
+            {"type": "Ready", "status": "True", "lastTransitionTime": _at(n) + "Z"}]}}),
+        '{"apiVersion": "v1", "kind": "NodeList", "items": [\n', "]}\n",
+        ("--at", "2024-03-01T12:00:00Z")),
+    "k8s-events": Sample("events.json", _listed(lambda n: {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"e{n}"}, "reason": "TaskHung",
+        "involvedObject": {"kind": "Node", "name": f"n{n % 500}"}, "message": "blocked",
+        "type": "Warning", "lastTimestamp": _at(n) + "Z"}),
+        '{"apiVersion": "v1", "kind": "EventList", "items": [\n', "]}\n"),
+    "tickets": Sample("tickets.csv", lambda n: f"T{n},n{n % 500},{_at(n)}Z,{_at(n + 99)}Z,gpu,swap\n",
+                      "ticket_id,node,opened_at,closed_at,component,action\n"),
+    "node-facts": Sample("facts.csv", lambda n: f"n{n},2024-01-01T00:00:00Z,535.{n % 9},SN{n}\n",
+                         "node,from_at,driver,serial\n"),
+    "loki": Sample("loki.jsonl", _lines(lambda n: {
+        "labels": {"hostname": f"n{n % 500}"}, "timestamp": _at(n) + "Z",
+        "line": f"kernel: {_HEAD}{n}, lost" if n % 10 == 0 else f"kernel: link {n} is up"})),
+    "elasticsearch": Sample("logs.json", _lines(lambda n: {"_index": "x", "_source": {
+        "@timestamp": _at(n) + "Z", "host": {"name": f"n{n % 500}"},
+        "message": f"kernel: {_HEAD}{n}, lost" if n % 10 == 0 else f"kernel: link {n} is up"}})),
     "scontrol-nodes": Sample("nodes.txt", lambda n: (
         f"NodeName=n{n} CPUTot=64 Gres=gpu:8 State=IDLE Partitions=main CfgTRES=cpu=64\n"),
         options=("--at", "2024-03-01T12:00:00Z")),

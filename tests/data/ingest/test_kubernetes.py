@@ -144,6 +144,7 @@ def test_pods_of_one_job_are_one_attempt_on_all_their_nodes(tmp_path: Path) -> N
     ]
     assert store.rows("SELECT count(*), sum(n_gpus) FROM job_nodes") == [(4, 32)]
     assert store.rows("SELECT state FROM failures") == [("FAILED",)]
+    assert store.rows("SELECT scheduler, gpus_per_node FROM clusters") == [("kubernetes", 8)]
     store.close()
 
 
