@@ -227,7 +227,8 @@ def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
     import duckdb  # here: only where a preview is asked for
     import pyarrow as pa
 
-    stated = replace(options, mapping=MappingFile(f"mapping of {taken.name}", toml.encode()))
+    own = MappingFile(f"{Path(taken.name).stem}.toml", toml.encode())
+    stated = replace(options, mapping=own)
     with tempfile.TemporaryDirectory() as name, duckdb.connect() as connection:
         folder = Path(name)
         (folder / "sample").write_bytes(taken.content)

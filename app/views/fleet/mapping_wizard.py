@@ -81,6 +81,7 @@ def _preview(found: mapping.Preview) -> None:
         st.caption(f"{escaping.escaped(reason)}: {numbers.count(n)}")
     st.dataframe(found.rows, hide_index=True, key="wizard_rows")
     if found.rejected:
-        st.dataframe(pd.DataFrame(found.rejected), hide_index=True, key="wizard_rejected")
+        rejected = pd.DataFrame(found.rejected)[["reason", "raw"]]
+        st.dataframe(rejected, hide_index=True, key="wizard_rejected")
     for text in found.notices:
         st.caption(escaping.escaped(text))
