@@ -45,7 +45,8 @@ class MetricSamples:
         self.rejected = Rejections()
         self.notices: list[str] = []
         connection.execute(
-            "CREATE OR REPLACE TEMP TABLE samples_read (series INTEGER, at_us BIGINT, reading DOUBLE)"
+            """CREATE OR REPLACE TEMP TABLE samples_read (
+                 series INTEGER, at_us BIGINT, reading DOUBLE)"""
         )
 
     def take(
