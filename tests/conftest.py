@@ -53,6 +53,17 @@ def pytest_runtest_setup() -> None:
     sys.modules["__main__"] = MAIN
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: it is not looked through for rubbish again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """At the end all of it is let go, as ever."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browsers come first, then the folders of most tests: none is waited for alone at the end."""
     of_folder = Counter(item.path.parent for item in items)

@@ -458,7 +458,7 @@ def under_constant_writing(
 
 
 def test_backups_under_constant_writing(faultline: Callable[..., Any], store: Path) -> None:
-    assert under_constant_writing(faultline, store, 4, 1) == 4
+    assert under_constant_writing(faultline, store, 2, 1) == 2
 
 
 @pytest.mark.slow

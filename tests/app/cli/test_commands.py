@@ -149,7 +149,7 @@ def test_a_refusal_is_one_line_whatever_is_in_its_text(
 
 
 def test_a_reader_that_has_seen_enough_ends_it_quietly(demo_store: Path) -> None:
-    line = f'{sys.executable} -m app.cli sql "SELECT * FROM jobs" --store {demo_store} | head -1'
+    line = f'{sys.executable} -m app.cli sql "SELECT job_id, node_list FROM jobs" --store {demo_store} | head -1'
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         cwd=ROOT,

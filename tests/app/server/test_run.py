@@ -121,6 +121,7 @@ def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
     assert err == f"Port {server.port} is taken, using {second.port} instead.\n"
 
 
+@pytest.mark.slow
 def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path) -> None:
     left = tmp_path / "a-store" / "uploads" / "left"
     left.mkdir(parents=True)

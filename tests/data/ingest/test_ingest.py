@@ -19,6 +19,7 @@ from data.current import read_current
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, Options, readers
 from data.store import Store
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +125,7 @@ def test_ingests_are_numbered_within_the_store(tmp_path: Path) -> None:
     assert [sum(result.tables.values()) for result in results] == [7, 0, 0]
 
 
-@pytest.mark.parametrize("source", FILES)
+@pytest.mark.parametrize("source", some_at_once(FILES, one_in=2))
 def test_the_same_file_twice_changes_nothing(tmp_path: Path, source: str) -> None:
     first = ingested(tmp_path, FILES[source], source)
     shutil.copytree(tmp_path / "store", tmp_path / "once")
@@ -277,7 +278,9 @@ def test_an_error_of_a_reader_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "store/scratch").exists()
 
 
-@pytest.mark.parametrize("name", ["one-multiline", "multiple-multiline", "fake-line-break"])
+@pytest.mark.parametrize(
+    "name", some_at_once(["one-multiline", "multiple-multiline", "fake-line-break"], one_in=3)
+)
 def test_the_fixtures_of_gcm_give_the_store_of_their_expected_files(
     tmp_path: Path, shared_data: Path, name: str
 ) -> None:
