@@ -29,7 +29,7 @@ from data.ingest.accounting import accounting_batch
 from data.ingest.cells import ColumnMapping, column_mapping, is_blank, text_of
 from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
-from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _fields(line: str) -> set[str]:
     return {field.strip().lstrip("\ufeff") for row in csv.reader([line]) for field in row}
 
 
-def _mapping(wanted: object) -> ColumnMapping:
+def _mapping(wanted: str | MappingFile | None) -> ColumnMapping:
     """The mapping of that name, else the one in that TOML file."""
     if isinstance(wanted, str) and wanted in PRESETS:
         wanted = str(_shipped(wanted))
