@@ -29,18 +29,19 @@ def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
     connection.execute(
         f"""INSERT INTO node_metrics_hourly BY NAME
             WITH sample AS (
-              SELECT {_SERIES}, observed_at, reading, date_trunc('hour', observed_at) AS hour_at,
+              SELECT {_SERIES}, observed_at, reading AS value,
+                date_trunc('hour', observed_at) AS hour_at,
                 lag(reading) OVER series AS before,
                 lag(observed_at) OVER series + INTERVAL 1 HOUR >= observed_at AS is_near
               FROM node_metrics WHERE node IS NOT NULL
               WINDOW series AS (PARTITION BY {_SERIES} ORDER BY observed_at))
-            SELECT {_SERIES}, hour_at, count(*) AS n, min(reading) AS minimum,
-              list_avg(list(reading ORDER BY reading)) AS mean, max(reading) AS maximum,
-              arg_max(reading, observed_at) AS last,
-              list_sum(list(CASE WHEN reading < before THEN reading ELSE reading - before END
+            SELECT {_SERIES}, hour_at, count(*) AS n, min(value) AS minimum,
+              list_avg(list(value ORDER BY value)) AS mean, max(value) AS maximum,
+              arg_max(value, observed_at) AS last,
+              list_sum(list(CASE WHEN value < before THEN value ELSE value - before END
                             ORDER BY observed_at) FILTER (is_counter AND is_near)) AS increase,
               CASE WHEN any_value(is_counter)
-                THEN coalesce(max(reading) >= any_value(holds_at_most), false) END AS at_least,
+                THEN coalesce(max(value) >= any_value(holds_at_most), false) END AS at_least,
               any_value(unit) AS unit
             FROM sample JOIN metric_kind USING (metric) GROUP BY {_SERIES}, hour_at ORDER BY ALL"""
     )
