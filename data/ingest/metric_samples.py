@@ -45,8 +45,7 @@ class MetricSamples:
         self.rejected = Rejections()
         self.notices: list[str] = []
         connection.execute(
-            """CREATE OR REPLACE TEMP TABLE samples_read (
-                 series INTEGER, at_us BIGINT, reading DOUBLE)"""
+            "CREATE OR REPLACE TEMP TABLE samples_read (series INTEGER, at_us BIGINT, value DOUBLE)"
         )
 
     def take(
@@ -118,7 +117,7 @@ class MetricSamples:
         piece = {
             "series": pa.array(self._of_series, pa.int32()),
             "at_us": pa.array(self._at_us, pa.int64()),
-            "reading": pa.array(self._values, pa.float64()),
+            "value": pa.array(self._values, pa.float64()),
         }
         self._connection.register("piece", pa.table(piece))
         self._connection.execute("INSERT INTO samples_read FROM piece")
