@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import actions
 from app.show import page
-from app.views.fleet import stated
+from app.views.fleet import mapping_wizard, stated
 from app.widgets import export_help, notice, upload
 from app.words import escaping, numbers
 
@@ -69,8 +69,24 @@ def _upload(scope: Scope) -> None:
         elif sent and file is not None:
             name = said.mapping.name if said.mapping else None
             files = actions.Upload(file.name, file, mapping=said.mapping, mapping_name=name)
-            st.session_state[RESULTS] = upload.ingest(source, files, said.options, key="upload")
-            st.rerun()
+            _read(source, files, said.options)
+        elif file is not None and _matching(source, said):
+            mapped = mapping_wizard.show(source, file, said.options)
+            if mapped is not None:
+                _read(source, mapped, said.options)
+
+
+def _matching(source: str, said: stated.Stated) -> bool:
+    """Whether the columns are to be matched here: the source takes a mapping, none was stated."""
+    takes = "mapping" in actions.known_options(source)
+    unmapped = takes and said.mapping is None and said.options.mapping is None
+    return unmapped and st.toggle("Match the columns of the file", key="wizard")
+
+
+def _read(source: str, files: actions.Upload, options: actions.Options) -> None:
+    """Reads it into the store, and shows the page anew."""
+    st.session_state[RESULTS] = upload.ingest(source, files, options, key="upload")
+    st.rerun()
 
 
 def _report(result: actions.IngestResult) -> None:

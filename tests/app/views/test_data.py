@@ -206,6 +206,28 @@ def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
     store.close()
 
 
+def test_columns_are_matched_tried_and_read(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    table = b"Ticket,Host,Begun\n7,n1,2026-01-01\n8,n2,someday\n"
+    page = open_page(tmp_path / "store", PAGE)
+    page.selectbox(key="upload_source").select("tickets")
+    page.file_uploader(key="upload_file").set_value(("mine.csv", table, "text/csv")).run()
+    page.toggle(key="wizard").set_value(True).run()
+    assert any("Name the column of opened_at" in each.value for each in page.caption)
+    fields = {each.label.partition(":")[0]: each for each in page.selectbox}
+    assert fields["node"].value == "Host"
+    fields["opened_at (needed)"].select("Begun").run()
+    said = "Of the first 2 records 1 would be kept, 0 skipped, 1 rejected."
+    assert said in [each.value for each in page.markdown]
+    page.button(key="wizard_read").click().run()
+    assert not page.exception
+    assert page.success[0].value.startswith("mine.csv is in the store: 2 records read as tickets")
+    store = Store.open(tmp_path / "store")
+    assert store.rows("SELECT ticket_id, node FROM tickets") == [("7", "n1")]
+    store.close()
+
+
 def test_a_file_of_no_known_format_is_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
