@@ -93,7 +93,8 @@ class MetricSamples:
         connection.execute("CREATE OR REPLACE TEMP TABLE series_read AS FROM series_found")
         connection.unregister("series_found")
         rows = connection.sql(
-            """SELECT * EXCLUDE (series, at_us), make_timestamptz(at_us) AS observed_at
+            """SELECT * EXCLUDE (series, at_us, value), value AS reading,
+                 make_timestamptz(at_us) AS observed_at
                FROM samples_read JOIN series_read USING (series)"""
         )
         return Batch(

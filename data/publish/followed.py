@@ -157,7 +157,7 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     """
     rows = connection.execute(
         f"""WITH sample AS (
-              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(value) AS xid
+              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
               FROM node_metrics WHERE metric = '{_XID_GAUGE}'
                 AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
               GROUP BY ALL),

@@ -26,7 +26,7 @@ def samples(
     """
     start, end = period
     return store.columns(
-        """SELECT observed_at AS time, node, gpu, metric, labels, value FROM node_metrics
+        """SELECT observed_at AS time, node, gpu, metric, labels, reading AS value FROM node_metrics
            WHERE cluster = $cluster AND list_contains($nodes, node)
              AND observed_at >= $start AND observed_at < $end
              AND ($metrics IS NULL OR list_contains($metrics, metric))

@@ -29,8 +29,9 @@ def run(connection: duckdb.DuckDBPyConnection, _: Context) -> None:
     connection.execute(
         f"""INSERT INTO node_metrics_hourly BY NAME
             WITH sample AS (
-              SELECT {_SERIES}, observed_at, value, date_trunc('hour', observed_at) AS hour_at,
-                lag(value) OVER series AS before,
+              SELECT {_SERIES}, observed_at, reading AS value,
+                date_trunc('hour', observed_at) AS hour_at,
+                lag(reading) OVER series AS before,
                 lag(observed_at) OVER series + INTERVAL 1 HOUR >= observed_at AS is_near
               FROM node_metrics WHERE node IS NOT NULL
               WINDOW series AS (PARTITION BY {_SERIES} ORDER BY observed_at))

@@ -15,7 +15,7 @@ NODE_METRICS = Records(
             people="text",
         ),
         "observed_at": timestamptz("when"),
-        "value": double("value as the exporter states it; its unit is in node_metrics_hourly"),
+        "reading": double("value as the exporter states it; its unit is in node_metrics_hourly"),
         "gpu_uuid": varchar("UUID of the GPU"),
         "namespace": varchar("namespace of the pod that held the GPU", people="account"),
         "pod_name": varchar("pod that held the GPU", people="job"),
@@ -24,5 +24,5 @@ NODE_METRICS = Records(
     key=("cluster", "node", "gpu", "metric", "labels", "observed_at"),
     time="observed_at",
     coverage=Coverage(),
-    later="value",
+    later="reading",
 )

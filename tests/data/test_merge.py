@@ -177,7 +177,7 @@ OTHERS: dict[str, list[Row]] = {
     ],
     "node_metrics": [
         {"cluster": "a", "node": "n1", "gpu": gpu, "metric": "m", "observed_at": at(when),
-         "labels": labels, "value": value, "pod_name": pod}
+         "labels": labels, "reading": value, "pod_name": pod}
         for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for value in (1.0, 2.0)
         for pod in (None, "p")
     ],

@@ -216,11 +216,9 @@ def _sentence(plan: ValidationPlan, results: Judged | None) -> str:
     said = f"{_results_sentence(results.found)} " if results else ""
     if not worth:
         return f"{said}No node is worth the time of a test."
-    more = len(worth) - MOST_NAMED
-    others = f" and {more:,} more" if more > 0 else ""
     if len(worth) <= MOST_NAMED:
         return f"{said}Test {first} next."
-    return f"{said}Test {first} first{others}."
+    return f"{said}Test {first} first; {len(worth):,} nodes are worth the time of a test."
 
 
 def _results_sentence(found: Regressions) -> str:

@@ -170,7 +170,9 @@ def test_what_cannot_be_read_is_counted_and_a_scrape_without_time_is_of_when_it_
     )
     assert (n_read, n_rejected) == (8 - 1, 3)
     assert json.loads(skipped) == {"nan": 1, "not supported by the GPU": 1}
-    rows = store.rows("SELECT node, gpu, observed_at = $at, value FROM node_metrics", {"at": BEGIN})
+    rows = store.rows(
+        "SELECT node, gpu, observed_at = $at, reading FROM node_metrics", {"at": BEGIN}
+    )
     assert rows == [("n1", "0", True, 41)]
     assert store.rows("SELECT reason FROM rejected_rows ORDER BY 1") == [
         ("broken labels",),
