@@ -84,6 +84,7 @@ def test_the_example_of_demo_builds_one(tmp_path: Path, workplace: Path) -> None
     assert '"jobs": 400,' in out
 
 
+@pytest.mark.slow
 def test_the_example_of_serve_serves(workplace: Path) -> None:
     running = shell(workplace, import_module("app.cli.serve").EXAMPLE + " --port 0")
     try:

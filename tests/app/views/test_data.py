@@ -185,6 +185,7 @@ def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
     store.close()
 
 
+@pytest.mark.slow
 def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

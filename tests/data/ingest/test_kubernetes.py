@@ -330,6 +330,7 @@ def test_outages_follow_one_another_and_only_the_last_is_open(seen: list[tuple[i
         assert one.start_at < one.end_at <= then.start_at
 
 
+@pytest.mark.slow
 def test_hourly_exports_in_any_order_give_the_store_of_all_at_once(tmp_path: Path) -> None:
     hours = [
         [worker("a0", 0, 0), worker("a1", 1, 0)],
