@@ -223,7 +223,8 @@ def test_nodes_tell_their_gpus_and_since_when_they_are_out_of_service(tmp_path: 
         path = tmp_path / f"nodes{number}.json"
         path.write_text(text)
         options = Options(cluster="c", at=NOON + timedelta(hours=2 + 2 * number))
-        ingest_files(tmp_path / "s", "k8s-nodes", [str(path)], options)
+        ((told,), _) = ingest_files(tmp_path / "s", "k8s-nodes", [str(path)], options)
+        assert any("since when is not said" in each for each in told.notices) == (number == 1)
         paths.append(path)
     store = Store.open(tmp_path / "s")
     assert store.rows("SELECT node, start_at, end_at, state FROM node_events ORDER BY node") == [

@@ -541,4 +541,4 @@ def test_bombs_by_line_end_within_a_gigabyte_and_a_minute(
 ) -> None:
     kind = list(PACK)[(list(FILLERS).index(filler) + list(HEADS).index(source)) % 3]
     content = [bomb(source, FILLERS[filler], kind, head=head) for head in (True, False)]
-    bombs_end(tmp_path, [(source, packed) for packed in content])
+    assert len(bombs_end(tmp_path, [(source, packed) for packed in content])) == len(content)
