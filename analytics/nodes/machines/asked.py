@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics.nodes.machines.continuity import longest_run, sustained_score
 from analytics.nodes.machines.priority import in_order
+from analytics.nodes.machines.regimes import regimes
 from analytics.nodes.machines.samples import LEAST_MACHINES, filled, mostly_missing
 from analytics.nodes.machines.sensors import dead_sensors
 from analytics.nodes.machines.views import compared
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Array, Samples
     from analytics.nodes.machines.settings import Settings
     from analytics.nodes.machines.views import Compared, View
+
+MINUTE = 60.0
 
 
 @dataclass(frozen=True)
@@ -62,23 +65,28 @@ class Asked:
     """Of the machines that are compared."""
     compared: Compared
 
-    def run(self, view: View, least: int = 1) -> Run | None:
-        """The longest stretch of a machine beyond the threshold, of so many windows at least."""
+    def run(self, view: View, least: float = 0.0) -> Run | None:
+        """The longest stretch of a machine beyond the threshold, of so many seconds at least."""
+        looks = self.compared.views[view]
         return longest_run(
-            self.compared.views[view],
+            looks.found,
             threshold=self.settings.threshold(view),
             apart=self.settings.apart_ratio,
-            most_gap=self.samples.steps(self.settings.gap_seconds),
-            least=least,
+            most_gap=self._looks(view, self.settings.gap_seconds),
+            least=self._looks(view, least),
         )
+
+    def seconds(self, view: View, run: Run) -> float:
+        """How long a run lasted, without times at which the job changed."""
+        return run.n_looks * self.compared.views[view].windows * self.samples.step_seconds
 
     def nearest(self) -> Iterator[Nearest]:
         """What came nearest in each view."""
-        for view, found in self.compared.views.items():
+        for view, looks in self.compared.views.items():
             score, machine = sustained_score(
-                found,
+                looks.found,
                 apart=self.settings.apart_ratio,
-                n_windows=self.samples.steps(self.settings.continuity_seconds),
+                n_looks=self._looks(view, self.settings.continuity_seconds),
             )
             run = self.run(view)
             yield Nearest(
@@ -87,19 +95,18 @@ class Asked:
                 view,
                 score,
                 self.settings.threshold(view),
-                run.n_windows * self.samples.step_seconds if run else 0.0,
+                self.seconds(view, run) if run else 0.0,
             )
 
-    @property
-    def highest_scores(self) -> Array:
-        """Of each window the highest score of any machine that moved away from all others."""
-        found = self.compared.views["change"]
-        scores: Array = np.where(found.apart > self.settings.apart_ratio, found.score, 0.0)
-        return scores
+    def _looks(self, view: View, seconds: float) -> int:
+        """How many looks such a time holds."""
+        return max(1, self.samples.steps(seconds) // self.compared.views[view].windows)
 
 
 def asked_metrics(samples: Samples, settings: Settings, doubts: Doubts) -> Iterator[Asked]:
     """Each metric that enough machines have, compared when it is asked, in order."""
+    n_baseline = samples.steps(settings.baseline_seconds)
+    regime = regimes(samples.values, n_baseline)
     for metric in in_order(samples.values, settings.order):
         values = samples.values[metric]
         used = np.flatnonzero(~(doubts.dead[metric] | doubts.missing[metric]))
@@ -107,7 +114,9 @@ def asked_metrics(samples: Samples, settings: Settings, doubts: Doubts) -> Itera
             continue
         found = compared(
             filled(values if used.size == values.shape[1] else values[:, used]),
-            samples.steps(settings.baseline_seconds),
+            regime,
+            n_baseline,
+            samples.steps(MINUTE),
             settings.least_ratio,
         )
         yield Asked(samples, settings, metric, [samples.machines[k] for k in used], found)

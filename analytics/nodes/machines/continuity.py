@@ -26,27 +26,24 @@ DEVIATIONS_OF_NORMAL = 1.4826
 
 @dataclass(frozen=True)
 class Run:
-    """A stretch of windows in which one machine was the farthest again and again."""
+    """A stretch of looks in which one machine was the farthest again and again."""
 
     machine: int
     first: int
-    last: int
+    """First look of it."""
+    n_looks: int
+    """Looks from the first to the last."""
     score: float
-    """Median score of the windows that count."""
-
-    @property
-    def n_windows(self) -> int:
-        """Windows from the first to the last."""
-        return self.last - self.first + 1
+    """Median score of the looks that count."""
 
 
 def longest_run(
     found: Farthest, *, threshold: float, apart: float, most_gap: int, least: int = 1
 ) -> Run | None:
-    """The longest run of a machine, of at least so many windows; None where there is none.
+    """The longest run of a machine, of at least so many looks; None where there is none.
 
-    A window counts for its machine where the score is above the threshold and the next machine is
-    so far behind. Windows that do not count may lie between, at most `most_gap` in a row, and
+    A look counts for its machine where the score is above the threshold and the next machine is
+    so far behind. Looks that do not count may lie between, at most `most_gap` in a row, and
     `COVERED` of the run must count.
     """
     counts = (found.score > threshold) & (found.apart > apart)
@@ -54,15 +51,15 @@ def longest_run(
     for machine in np.flatnonzero(np.bincount(found.machine[counts]) >= COVERED * least):
         at = np.flatnonzero(counts & (found.machine == machine))
         for part in np.split(at, np.flatnonzero(np.diff(at) > most_gap) + 1):
-            n_windows = part[-1] - part[0] + 1
-            longest = best.n_windows if best else least - 1
-            if n_windows > longest and part.size >= COVERED * n_windows:
+            n_looks = int(part[-1] - part[0]) + 1
+            longest = best.n_looks if best else least - 1
+            if n_looks > longest and part.size >= COVERED * n_looks:
                 score = float(np.median(found.score[part]))
-                best = Run(int(machine), int(part[0]), int(part[-1]), score)
+                best = Run(int(machine), int(part[0]), n_looks, score)
     return best
 
 
-def sustained_score(found: Farthest, *, apart: float, n_windows: int) -> tuple[float, int]:
+def sustained_score(found: Farthest, *, apart: float, n_looks: int) -> tuple[float, int]:
     """The highest threshold at which some machine would stay the farthest so long, and the machine.
 
     The machine that is farthest most often, weighted by its scores, is looked at: of its scores
@@ -72,14 +69,14 @@ def sustained_score(found: Farthest, *, apart: float, n_windows: int) -> tuple[f
     scores = np.where(found.apart > apart, found.score, 0.0)
     machine = int(np.bincount(found.machine, weights=scores).argmax())
     own = np.where(found.machine == machine, scores, 0.0)
-    if own.size < n_windows:
+    if own.size < n_looks:
         return 0.0, machine
-    spans = np.lib.stride_tricks.sliding_window_view(own, n_windows)[:: max(1, n_windows // 30)]
-    place = int((1.0 - COVERED) * n_windows)
+    spans = np.lib.stride_tricks.sliding_window_view(own, n_looks)[:: max(1, n_looks // 30)]
+    place = int((1.0 - COVERED) * n_looks)
     return float(np.partition(spans, place, axis=1)[:, place].max()), machine
 
 
-def onset(deviation: Array, run: Run, n_baseline: int, patterns: Array) -> int:
+def onset(deviation: Array, seen_from: int, n_baseline: int, patterns: Array) -> int:
     """The window since which a machine is abnormal, within its run or before.
 
     What many machines share was taken from this one by its whole series, the fault included, so
@@ -91,6 +88,8 @@ def onset(deviation: Array, run: Run, n_baseline: int, patterns: Array) -> int:
     ----------
     deviation
         (windows) Of the machine from all.
+    seen_from
+        First window of the run.
     n_baseline
         Windows of the beginning.
     patterns
@@ -103,7 +102,7 @@ def onset(deviation: Array, run: Run, n_baseline: int, patterns: Array) -> int:
     noise = NOISE * DEVIATIONS_OF_NORMAL * np.median(np.abs(alone[:n_baseline] - middle))
     beyond = np.abs(alone - middle) > noise
     ahead = np.convolve(beyond, np.ones(AHEAD))[AHEAD - 1 :] / AHEAD
-    lasting = np.flatnonzero(beyond[run.first :] & (ahead[run.first :] >= COVERED))
-    first = run.first + int(lasting[0]) if lasting.size else run.first
+    lasting = np.flatnonzero(beyond[seen_from :] & (ahead[seen_from :] >= COVERED))
+    first = seen_from + int(lasting[0]) if lasting.size else seen_from
     within = np.flatnonzero(~beyond[:first])
     return max(int(within[-1]) + 1 if within.size else 0, first - MOST_GROWTH)

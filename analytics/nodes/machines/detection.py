@@ -68,7 +68,7 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
     nearest: list[Nearest] = []
     for asked in asked_metrics(samples, settings, doubts):
         for view in asked.compared.views:
-            run = asked.run(view, n_needed)
+            run = asked.run(view, settings.continuity_seconds)
             if run is not None:
                 return _verdict(base, asked, view, run)
         nearest += asked.nearest()
@@ -81,7 +81,8 @@ def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
     samples = asked.samples
     deviation = asked.compared.deviation[:, run.machine]
     n_baseline = samples.steps(asked.settings.baseline_seconds)
-    first = onset(deviation, run, n_baseline, asked.compared.patterns)
+    seen_from = int(asked.compared.views[view].at[run.first])
+    first = onset(deviation, seen_from, n_baseline, asked.compared.patterns)
     # A window is unlike the others once about half of its samples are.
     late = WINDOW // 2 if first else 0
     rests_on = Nearest(
@@ -90,7 +91,7 @@ def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
         view,
         run.score,
         asked.settings.threshold(view),
-        run.n_windows * samples.step_seconds,
+        asked.seconds(view, run),
     )
     return replace(
         base,

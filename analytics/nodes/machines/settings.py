@@ -15,6 +15,8 @@ class Settings:
 
     change_threshold: float = 4.0
     """Score above which a machine counts that moved away from the others."""
+    minute_threshold: float = 6.0
+    """The same of its mean of a minute."""
     level_threshold: float = 8.0
     """The same where it was elsewhere all the time, as a machine of another kind is, too."""
     apart_ratio: float = 0.2
@@ -33,4 +35,9 @@ class Settings:
 
     def threshold(self, view: View) -> float:
         """Score above which a machine counts."""
-        return self.level_threshold if view == "level" else self.change_threshold
+        thresholds = {
+            "change": self.change_threshold,
+            "minute": self.minute_threshold,
+            "level": self.level_threshold,
+        }
+        return thresholds[view]

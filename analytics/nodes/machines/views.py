@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from analytics.nodes.machines.denoiser import denoised, learnt_weights
+from analytics.nodes.machines.denoiser import WINDOW, denoised, learnt_weights
 from analytics.nodes.machines.distance import Farthest, farthest
 
 if TYPE_CHECKING:
     from analytics.nodes.machines.samples import Array
 
-View: TypeAlias = Literal["change", "level"]
-"""A machine is unlike the others by how far it moved from where it began, by how far it is from
-where it usually is, or by where it is."""
+View: TypeAlias = Literal["change", "minute", "level"]
+"""A machine is unlike the others by how far it moved from where it began, by how far its mean of a
+minute did, in which noise and clocks that differ average out, or by where it is."""
+MINUTE_STRIDE = 8
+"""Windows from one mean of a minute to the next."""
 LOOKED_AT = 40
 """So many windows of the beginning tell where a machine began."""
 STRIDE = 16
@@ -29,6 +31,17 @@ LEAST_SHARED, MOST_ALONE = 3.0, 3
 
 
 @dataclass(frozen=True)
+class Looks:
+    """Who is farthest at each look; times at which the job changes are none."""
+
+    found: Farthest
+    at: Array
+    """(looks) Window with which each begins."""
+    windows: int
+    """Windows from one look to the next."""
+
+
+@dataclass(frozen=True)
 class Compared:
     """One metric, compared."""
 
@@ -36,22 +49,29 @@ class Compared:
     """(windows, machines) From the mean of all machines, without what many share."""
     patterns: Array
     """(windows, components) What many share."""
-    views: dict[View, Farthest]
+    views: dict[View, Looks]
 
 
-def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
+def compared(
+    values: Array, regime: Array, n_baseline: int, n_minute: int, least_ratio: float
+) -> Compared:
     """Who is farthest from all others in each window, in each view?
 
-    Machines may differ for good: by their sensors, place or kind. So beside the levels stand the
-    levels less those of each machine's first windows, and less its median over all. What is
-    subtracted makes the fleet's own moves, phases of the job, cancel in all distances.
+    Machines may differ for good: by their sensors, place or kind, and by how much depends on what
+    the job does. So beside the levels stand the levels less those of each machine's first windows
+    of the same regime. The mean of all that is subtracted makes the fleet's own moves, phases of
+    the job, cancel in all distances.
 
     Parameters
     ----------
     values
         (samples, machines), none missing.
+    regime
+        (samples) What the job does, -1 where it changes (`regimes`).
     n_baseline
         Windows of the beginning.
+    n_minute
+        Windows over which a minute's mean is taken.
     least_ratio
         Least spread, as a share of the metric's level.
     """
@@ -60,16 +80,44 @@ def compared(values: Array, n_baseline: int, least_ratio: float) -> Compared:
     deviation -= deviation.mean(axis=1)[:, None]
     patterns = without_shared(deviation)
     floor = max(least_ratio * size, TINY)
-    stride = max(1, n_baseline // LOOKED_AT)
-    began = np.median(deviation[:n_baseline:stride], axis=0)
-    return Compared(
-        deviation,
-        patterns,
-        {
-            "change": farthest(deviation - began, floor),
-            "level": farthest(deviation, floor),
-        },
-    )
+    settled, change = _moved(deviation, regime[WINDOW // 2 :][: len(deviation)], n_baseline)
+    minutes = _means(change, n_minute)
+    views: dict[View, Looks] = {}
+    if len(minutes):
+        views["change"] = Looks(farthest(change, floor), settled, 1)
+        begins = settled[::MINUTE_STRIDE][: len(minutes)]
+        views["minute"] = Looks(farthest(minutes, floor), begins, MINUTE_STRIDE)
+    views["level"] = Looks(farthest(deviation, floor), np.arange(len(deviation)), 1)
+    return Compared(deviation, patterns, views)
+
+
+def _moved(deviation: Array, regime: Array, n_baseline: int) -> tuple[Array, Array]:
+    """Windows in which the job does not change, and deviations less their median in the first
+    windows of the same regime.
+    """
+    began = np.empty((regime.max() + 1, deviation.shape[1]), dtype=deviation.dtype)
+    for which, row in enumerate(began):
+        at = np.flatnonzero(regime == which)[: n_baseline : max(1, n_baseline // LOOKED_AT)]
+        row[:] = np.median(deviation[at], axis=0) if at.size else 0.0
+    settled = np.flatnonzero(regime >= 0)
+    if len(began) == 1 and settled.size == len(deviation):
+        return settled, deviation - began
+    return settled, deviation[settled] - began[regime[settled]]
+
+
+def _means(change: Array, n_minute: int) -> Array:
+    """Means of a minute, every `MINUTE_STRIDE` windows, the first from the first window on."""
+    n_whole = len(change) // MINUTE_STRIDE
+    blocks = change[: n_whole * MINUTE_STRIDE].reshape(n_whole, MINUTE_STRIDE, -1)
+    sums = blocks.sum(axis=1)
+    n = max(1, n_minute // MINUTE_STRIDE)
+    if n_whole < n:
+        return sums[:0]
+    means: Array = sums[: len(sums) - n + 1].copy()
+    for k in range(1, n):
+        means += sums[k : len(sums) - n + 1 + k]
+    means /= n * MINUTE_STRIDE
+    return means
 
 
 def _normalised(values: Array) -> tuple[Array, float]:
