@@ -15,6 +15,8 @@ N_LEARNT = 2_000
 """Windows from which the weights are learnt."""
 OFFSET = 3.0
 """Spread of the offsets that are added while learning, in spreads of the windows."""
+BLOCK = 32
+"""Windows that are denoised at once."""
 
 
 def learnt_weights(values: Array, seed: int = 0) -> Array:
@@ -50,9 +52,12 @@ def learnt_weights(values: Array, seed: int = 0) -> Array:
 def denoised(values: Array, weights: Array) -> Array:
     """What is left of each window, stride 1: (windows, machines)."""
     n = len(values) - WINDOW + 1
-    level: Array = values[:n] * weights[0]
-    part = np.empty_like(level)
-    for k in range(1, WINDOW):
-        np.multiply(values[k : n + k], weights[k], out=part)
-        level += part
+    level = np.empty((n, values.shape[1]), dtype=np.float32)
+    part = np.empty((BLOCK, values.shape[1]), dtype=np.float32)
+    for first in range(0, n, BLOCK):  # as many as fit the cache
+        block = level[first : first + BLOCK]
+        np.multiply(values[first : first + len(block)], weights[0], out=block)
+        for k in range(1, WINDOW):
+            at = first + k
+            block += np.multiply(values[at : at + len(block)], weights[k], out=part[: len(block)])
     return level

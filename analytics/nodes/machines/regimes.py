@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from analytics.nodes.machines.samples import Array
 
-MOST_LOOKED_AT = 64
+MOST_LOOKED_AT = 32
 """Machines whose median stands for the job."""
 SMOOTHED = 30
 """Samples over which phases of a step are averaged away."""

@@ -23,6 +23,8 @@ LONG_GAP = 8
 """Samples in a row for which the nearest one stands."""
 BESIDE = 15
 """Samples beside a longer gap that tell how far the machine is from all others."""
+REACH = 60
+"""Samples from the gap to the farthest of them."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,14 @@ def _as_before(values: Array, missing: Array, gaps: Iterable[tuple[int, int, int
     """In a long gap a machine moves with all others, as far from them as beside the gap."""
     fleet = values.mean(axis=1)
     for machine, begin, end in gaps:
-        apart = values[:, machine] - fleet
-        known = np.flatnonzero(~missing[:, machine])
-        before, after = np.split(known, [np.searchsorted(known, begin)])
-        sides = [np.median(apart[side]) for side in (before[-BESIDE:], after[:BESIDE]) if side.size]
+        low, high = max(0, begin - REACH), end + REACH
+        apart = values[low:high, machine] - fleet[low:high]
+        known = ~missing[low:high, machine]
+        before = apart[: begin - low][known[: begin - low]].tolist()[-BESIDE:]
+        after = apart[end - low :][known[end - low :]].tolist()[:BESIDE]
+        sides = [sorted(side)[len(side) // 2] for side in (before, after) if side]
+        if not sides:
+            continue
         half = (begin + end) // 2 if len(sides) == 2 else end
         values[begin:half, machine] = fleet[begin:half] + sides[0]
         values[half:end, machine] = fleet[half:end] + sides[-1]

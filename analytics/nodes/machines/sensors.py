@@ -15,8 +15,11 @@ LOOKED_AT = 30
 """Samples of a series in the time that must be equal for it to be stuck."""
 ALIKE = 0.01
 """Share of machines that have a value at once where it is a bound."""
-LEAST_BEFORE = 5
-"""Samples looked at that tell which values a sensor had before."""
+LEAST_BEFORE = 40
+"""Samples that tell which values a sensor had before."""
+FAR = 1.0
+"""Ranges of those values from their middle within which a reading is one of them: a sensor that
+dies keeps its last reading, which may be its largest so far."""
 
 
 def stuck(values: Array, n_samples: int) -> Array:
@@ -50,9 +53,12 @@ def stuck(values: Array, n_samples: int) -> Array:
         if 2 * ((looked == repeated).sum(axis=1) > ALIKE * found.size + 1).sum() > len(looked):
             found[machines[value == repeated]] = False
     for machine, begin, held in zip(machines, begins, value, strict=True):
-        before = looked[:begin, machine]
-        before = before[np.isfinite(before)]
-        if before.size >= LEAST_BEFORE and not before.min() <= held <= before.max():
+        before = values[: begin * stride, machine]
+        before = before[np.isfinite(before) & (before != held)]
+        if before.size < LEAST_BEFORE:
+            continue
+        least, most = before.min(), before.max()
+        if not abs(held - (least + most) / 2) <= FAR * (most - least):
             found[machine] = False
     return found
 

@@ -15,9 +15,9 @@ class Settings:
 
     change_threshold: float = 4.0
     """Score above which a machine counts that moved away from the others."""
-    minute_threshold: float = 6.0
+    minute_threshold: float = 5.0
     """The same of its mean of a minute."""
-    level_threshold: float = 8.0
+    level_threshold: float = 10.0
     """The same where it was elsewhere all the time, as a machine of another kind is, too."""
     apart_ratio: float = 0.2
     """How far the next machine must be behind, as a share of the distance: a fault makes one

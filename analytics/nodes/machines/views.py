@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from scipy.linalg import eigh
 
 from analytics.nodes.machines.denoiser import WINDOW, denoised, learnt_weights
 from analytics.nodes.machines.distance import Farthest, farthest
@@ -130,9 +131,10 @@ def _normalised(values: Array) -> tuple[Array, float]:
     lower, middle, upper = np.quantile(looked, (0.05, 0.5, 0.95))
     size = float(np.quantile(np.abs(np.median(looked, axis=1)), BUSY))
     reach = max(float(upper - lower), 1e-3 * size) or float(np.abs(looked).max()) or 1.0
-    scaled = np.subtract(values, middle, dtype=np.float64)
-    scaled /= reach
-    return scaled.clip(-MOST, MOST, out=scaled).astype(np.float32), size / reach
+    scaled = np.empty(values.shape, dtype=np.float32)
+    np.subtract(values, middle, out=scaled, casting="same_kind")
+    scaled *= np.float32(1.0 / reach)
+    return scaled.clip(-MOST, MOST, out=scaled), size / reach
 
 
 def without_shared(deviation: Array) -> Array:
@@ -166,10 +168,13 @@ def without_shared(deviation: Array) -> Array:
     patterns: list[Array] = []
     while len(patterns) < MOST_SHARED and n - telling.sum() < MOST_ALONE:
         told = looked * telling
-        variances, vectors = np.linalg.eigh(told @ told.T)
-        if not variances[-1] > SHARED_VARIANCE * variances.sum():
+        products = (told @ told.T).astype(np.float64)
+        last = len(products) - 1
+        variance, vectors = eigh(products, subset_by_index=(last, last), check_finite=False)
+        if not variance[0] > SHARED_VARIANCE * np.trace(products):
             break
-        weights = told.T @ vectors[:, -1]
+        vector = vectors[:, 0].astype(np.float32)
+        weights = told.T @ vector
         square = float(weights @ weights)
         if square**2 < max(LEAST_SHARED, SHARED_MACHINES * n) * float((weights**4).sum()):
             telling[np.abs(weights).argmax()] = False
@@ -177,7 +182,7 @@ def without_shared(deviation: Array) -> Array:
                 rows -= rows[:, telling].mean(axis=1)[:, None]
             continue
         weights /= np.sqrt(square)
-        loadings = looked.T @ vectors[:, -1] / np.sqrt(square)
+        loadings = looked.T @ vector / np.sqrt(square)
         looked = looked - np.outer(looked @ weights, loadings)
         patterns.append(deviation @ weights)
         deviation -= np.outer(patterns[-1], loadings)
