@@ -40,6 +40,8 @@ MOST_CELLS = 150_000_000
 SLOWEST_STEP = 30.0
 """A metric that is sampled less often is left out where others are sampled more often."""
 COUNTER = re.compile(r"_total$|TOTAL_ENERGY_CONSUMPTION$|REPLAY_COUNTER$")
+NO_READING = re.compile(r"XID|_info$")
+"""Metrics whose values are codes, which last, or names."""
 BLANKS = ((2**31 - 16, 2**31 - 1), (2**47, 2**47 + 15), (2.0**63 - 4096, np.inf))
 """What DCGM writes where it has no value: least and largest."""
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -87,6 +89,7 @@ def gridded(series: Sequence[Series]) -> Samples:
     SourceError
         Where the samples would not fit into memory.
     """
+    series = [each for each in series if not NO_READING.search(each.metric)] or series
     step = _common_step(series)
     machines = sorted({name for each in series for name in each.machines})
     place = {name: k for k, name in enumerate(machines)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.nodes.machines.continuity import longest_run, sustained_score
+from analytics.nodes.machines.continuity import longest_run, onset, sustained_score
 from analytics.nodes.machines.priority import in_order
 from analytics.nodes.machines.regimes import regimes
 from analytics.nodes.machines.samples import LEAST_MACHINES, filled, mostly_missing
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analytics.nodes.machines.continuity import Run
     from analytics.nodes.machines.samples import Array, Samples
     from analytics.nodes.machines.settings import Settings
-    from analytics.nodes.machines.views import Compared, View
+    from analytics.nodes.machines.views import Looks, View
 
 MINUTE = 60.0
 
@@ -50,7 +50,7 @@ class Doubts:
     @classmethod
     def of_samples(cls, samples: Samples, settings: Settings) -> Doubts:
         """Dead sensors, and those of which half of the samples are missing."""
-        dead = dead_sensors(samples.values, samples.steps(settings.continuity_seconds))
+        dead = dead_sensors(samples.values, samples.steps(settings.lasting(samples.step_seconds)))
         return cls(dead, {m: mostly_missing(values) for m, values in samples.values.items()})
 
 
@@ -63,11 +63,11 @@ class Asked:
     metric: str
     names: list[str]
     """Of the machines that are compared."""
-    compared: Compared
+    views: dict[View, Looks]
 
     def run(self, view: View, least: float = 0.0) -> Run | None:
         """The longest stretch of a machine beyond the threshold, of so many seconds at least."""
-        looks = self.compared.views[view]
+        looks = self.views[view]
         return longest_run(
             looks.found,
             threshold=self.settings.threshold(view),
@@ -78,15 +78,21 @@ class Asked:
 
     def seconds(self, view: View, run: Run) -> float:
         """How long a run lasted, without times at which the job changed."""
-        return run.n_looks * self.compared.views[view].windows * self.samples.step_seconds
+        return run.n_looks * self.views[view].windows * self.samples.step_seconds
+
+    def since(self, view: View, run: Run) -> int:
+        """The window since which the machine of a run is abnormal."""
+        looks = self.views[view]
+        end = (run.first + run.n_looks) * looks.windows
+        return int(looks.at[onset(looks.series[:end, run.machine])])
 
     def nearest(self) -> Iterator[Nearest]:
         """What came nearest in each view."""
-        for view, looks in self.compared.views.items():
+        for view, looks in self.views.items():
             score, machine = sustained_score(
                 looks.found,
                 apart=self.settings.apart_ratio,
-                n_looks=self._looks(view, self.settings.continuity_seconds),
+                n_looks=self._looks(view, self.settings.lasting(self.samples.step_seconds)),
             )
             run = self.run(view)
             yield Nearest(
@@ -100,7 +106,7 @@ class Asked:
 
     def _looks(self, view: View, seconds: float) -> int:
         """How many looks such a time holds."""
-        return max(1, self.samples.steps(seconds) // self.compared.views[view].windows)
+        return max(1, self.samples.steps(seconds) // self.views[view].windows)
 
 
 def asked_metrics(samples: Samples, settings: Settings, doubts: Doubts) -> Iterator[Asked]:

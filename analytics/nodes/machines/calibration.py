@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,24 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.nodes.machines.asked import Asked
-    from analytics.nodes.machines.samples import Samples
+    from analytics.nodes.machines.samples import Array, Samples
     from analytics.nodes.machines.views import View
 
 HEALTHY_RATIO = 0.995
 """Share of healthy pulls that must stay below a threshold."""
-STRIDE = 30
-"""Every so many windows are shown to the tree: those beside each other say the same."""
+ENOUGH = 200
+"""Healthy pulls from which on thresholds may be lower than the shipped ones: of fewer, that share
+is not known."""
+LEAST_THRESHOLD = 2.0
 MOST_SCORE = 100.0
 """Beyond it a score is no surer."""
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """A pull of which somebody said what happened."""
-
-    samples: Samples
-    since_at: float | None
-    """Since when a machine was faulty, seconds since 1970; None of a healthy pull."""
 
 
 def calibrated(healthy: Sequence[Samples], settings: Settings | None = None) -> Settings:
@@ -41,7 +34,7 @@ def calibrated(healthy: Sequence[Samples], settings: Settings | None = None) -> 
 
     Of each pull and view the highest threshold is taken at which some machine would be faulty by
     some metric; a threshold is the `HEALTHY_RATIO` quantile over pulls, which with few is their
-    largest.
+    largest. Fewer than `ENOUGH` pulls only raise thresholds.
 
     Raises
     ------
@@ -50,43 +43,72 @@ def calibrated(healthy: Sequence[Samples], settings: Settings | None = None) -> 
     """
     settings = settings or Settings()
     if not healthy:
-        raise AnalysisError("thresholds need healthy pulls, got none: label some")
-    highest: dict[View, list[float]] = {"change": [], "level": []}
+        raise AnalysisError(
+            "thresholds need healthy samples, got none: name files of a healthy job"
+        )
+    highest: dict[View, list[float]] = {"change": [], "minute": [], "level": []}
     for samples in healthy:
         near = [each for asked in _asked(samples, settings) for each in asked.nearest()]
         for view, scores in highest.items():
             scores.append(max((each.score for each in near if each.view == view), default=0.0))
-    change, level = (
-        float(np.quantile(highest[view], HEALTHY_RATIO, method="higher"))
-        for view in ("change", "level")
+    found: dict[str, float] = {}
+    for view, scores in highest.items():
+        least = LEAST_THRESHOLD if len(healthy) >= ENOUGH else settings.threshold(view)
+        reached = float(np.quantile(scores, HEALTHY_RATIO, method="higher"))
+        found[f"{view}_threshold"] = max(least, round(reached, 3))
+    return replace(
+        settings,
+        change_threshold=found["change_threshold"],
+        minute_threshold=found["minute_threshold"],
+        level_threshold=found["level_threshold"],
     )
-    return replace(settings, change_threshold=max(change, 1.0), level_threshold=max(level, 1.0))
 
 
-def prioritised(pulls: Sequence[Labelled], settings: Settings | None = None) -> Settings:
-    """The order of metrics in which a decision tree tells faulty windows from healthy ones.
+def prioritised(
+    healthy: Sequence[Samples],
+    faulty: Sequence[tuple[Samples, float]],
+    settings: Settings | None = None,
+) -> Settings:
+    """The order of metrics in which a decision tree tells faulty minutes from healthy ones.
+
+    Parameters
+    ----------
+    healthy
+        Pulls without a fault.
+    faulty
+        Pulls, and since when (seconds since 1970) a machine of each was faulty.
 
     Raises
     ------
-    AnalysisError
-        Where no pull, or none of both kinds, is given.
+    ShapeError
+        Where minutes of both kinds are not given.
     """
     settings = settings or Settings()
-    if not pulls:
-        raise AnalysisError("an order needs labelled pulls, got none: label some")
-    metrics = tuple(pulls[0].samples.values)
-    scores, faulty = [], []
-    for pull in pulls:
-        of_metric = {
-            asked.metric: np.minimum(asked.highest_scores[::STRIDE], MOST_SCORE)
-            for asked in _asked(pull.samples, settings)
-        }
-        n = max(map(len, of_metric.values()), default=0)
-        scores.append(np.column_stack([of_metric.get(m, np.zeros(n)) for m in metrics]))
-        at = pull.samples.start_at + STRIDE * np.arange(n) * pull.samples.step_seconds
-        faulty.append(at >= (np.inf if pull.since_at is None else pull.since_at))
-    order = learnt_order(metrics, np.concatenate(scores), np.concatenate(faulty))
+    pulls = [*((each, np.inf) for each in healthy), *faulty]
+    metrics = tuple(dict.fromkeys(metric for samples, _ in pulls for metric in samples.values))
+    scores, is_faulty = [], []
+    for samples, since_at in pulls:
+        of_metric = {asked.metric: _minutes(asked) for asked in _asked(samples, settings)}
+        known = [times for times, _ in of_metric.values() if times.size]
+        if not known:
+            continue
+        nothing = known[0], np.zeros(known[0].size)
+        scores.append(np.column_stack([of_metric.get(m, nothing)[1] for m in metrics]))
+        is_faulty.append(known[0] >= since_at)
+    if not scores:
+        raise AnalysisError("no pull lasts long enough to learn from: name longer files")
+    order = learnt_order(metrics, np.concatenate(scores), np.concatenate(is_faulty))
     return replace(settings, order=order)
+
+
+def _minutes(asked: Asked) -> tuple[Array, Array]:
+    """The beginning of each minute that was looked at, and the highest score of any machine."""
+    looks = asked.views.get("minute")
+    if looks is None:
+        return np.zeros(0), np.zeros(0)
+    scores = np.where(looks.found.apart > asked.settings.apart_ratio, looks.found.score, 0.0)
+    begins = looks.at[:: looks.windows][: scores.size] * asked.samples.step_seconds
+    return asked.samples.start_at + begins, np.minimum(scores, MOST_SCORE)
 
 
 def _asked(samples: Samples, settings: Settings) -> Iterator[Asked]:

@@ -17,9 +17,7 @@ every phase of the training."""
 NOISE = 3.0
 """Deviations within so many spreads of the noise are noise."""
 MOST_GROWTH = 60
-"""Windows by which the onset lies before the run at most."""
-AHEAD = 30
-"""Windows of which most are beyond the noise once a fault began."""
+"""Windows over which a fault is followed back to where it began to grow."""
 DEVIATIONS_OF_NORMAL = 1.4826
 """Standard deviation of a normal distribution in median absolute deviations."""
 
@@ -76,33 +74,27 @@ def sustained_score(found: Farthest, *, apart: float, n_looks: int) -> tuple[flo
     return float(np.partition(spans, place, axis=1)[:, place].max()), machine
 
 
-def onset(deviation: Array, seen_from: int, n_baseline: int, patterns: Array) -> int:
-    """The window since which a machine is abnormal, within its run or before.
+def onset(series: Array) -> int:
+    """The window since which a machine is abnormal; 0 where it was so from the beginning.
 
-    What many machines share was taken from this one by its whole series, the fault included, so
-    what the beginning still holds of it is taken away first. The onset is the first window of the
-    run from which on most windows are beyond the noise of the beginning; as a fault may grow, it
-    goes back as long as they all are.
+    The step that explains most of the series' variance is where it changed. As a fault may grow,
+    the onset goes back from there as long as all windows are beyond the noise of those before.
+    Where the machine was at least half as far away before the step, none is believed.
 
     Parameters
     ----------
-    deviation
-        (windows) Of the machine from all.
-    seen_from
-        First window of the run.
-    n_baseline
-        Windows of the beginning.
-    patterns
-        (windows, components) What many machines share.
+    series
+        (windows) How far the machine is from all others, or from where it began, up to the end of
+        the run.
     """
-    began = deviation[:n_baseline] - np.median(deviation[:n_baseline])
-    left = np.linalg.lstsq(patterns[:n_baseline], began, rcond=None)[0]
-    alone = deviation - patterns @ left
-    middle = np.median(alone[:n_baseline])
-    noise = NOISE * DEVIATIONS_OF_NORMAL * np.median(np.abs(alone[:n_baseline] - middle))
-    beyond = np.abs(alone - middle) > noise
-    ahead = np.convolve(beyond, np.ones(AHEAD))[AHEAD - 1 :] / AHEAD
-    lasting = np.flatnonzero(beyond[seen_from :] & (ahead[seen_from :] >= COVERED))
-    first = seen_from + int(lasting[0]) if lasting.size else seen_from
-    within = np.flatnonzero(~beyond[:first])
-    return max(int(within[-1]) + 1 if within.size else 0, first - MOST_GROWTH)
+    x = np.clip(series, *np.quantile(series, (0.05, 0.95))).astype(np.float64)
+    n, sums = len(x), np.cumsum(x)
+    before = np.arange(1, n)
+    step = sums[:-1] / before - (sums[-1] - sums[:-1]) / (n - before)
+    changed = int((np.square(step) * before * (n - before)).argmax()) + 1
+    middle = np.median(series[:changed])
+    if abs(middle) >= abs(np.median(series[changed:])) / 2:
+        return 0
+    apart = np.abs(series[:changed] - middle)
+    within = np.flatnonzero(apart <= NOISE * DEVIATIONS_OF_NORMAL * np.median(apart))
+    return max(int(within[-1]) + 1, changed - MOST_GROWTH)

@@ -9,7 +9,6 @@ import numpy as np
 
 from analytics.errors import AnalysisError
 from analytics.nodes.machines.asked import Asked, Doubts, Nearest, asked_metrics
-from analytics.nodes.machines.continuity import onset
 from analytics.nodes.machines.denoiser import WINDOW
 from analytics.nodes.machines.sensors import silent_machine
 from analytics.nodes.machines.settings import Settings
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 SILENCE = "all metrics"
 """The metric of a machine that says nothing more."""
+MOST_STEP_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,12 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
     Raises
     ------
     AnalysisError
-        Where the samples cover less than the time that a fault must last.
+        Where the samples cover less than the time that a fault must last, or are too far apart.
     """
     settings = settings or Settings()
-    n_needed = samples.steps(settings.continuity_seconds)
+    lasting = settings.lasting(samples.step_seconds)
+    n_needed = samples.steps(lasting)
+    _refuse_coarse(samples)
     _refuse_short(samples, n_needed)
     doubts = Doubts.of_samples(samples, settings)
     base = Detection(
@@ -67,8 +69,8 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
         return replace(base, machine=samples.machines[machine], metric=SILENCE, since_at=since_at)
     nearest: list[Nearest] = []
     for asked in asked_metrics(samples, settings, doubts):
-        for view in asked.compared.views:
-            run = asked.run(view, settings.continuity_seconds)
+        for view in asked.views:
+            run = asked.run(view, lasting)
             if run is not None:
                 return _verdict(base, asked, view, run)
         nearest += asked.nearest()
@@ -79,10 +81,7 @@ def detect(samples: Samples, settings: Settings | None = None) -> Detection:
 def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
     """The machine of a run, which lasted long enough."""
     samples = asked.samples
-    deviation = asked.compared.deviation[:, run.machine]
-    n_baseline = samples.steps(asked.settings.baseline_seconds)
-    seen_from = int(asked.compared.views[view].at[run.first])
-    first = onset(deviation, seen_from, n_baseline, asked.compared.patterns)
+    first = asked.since(view, run)
     # A window is unlike the others once about half of its samples are.
     late = WINDOW // 2 if first else 0
     rests_on = Nearest(
@@ -101,6 +100,15 @@ def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
         since_start=first == 0,
         nearest=(rests_on,),
     )
+
+
+def _refuse_coarse(samples: Samples) -> None:
+    """Refuses samples too far apart to tell a fault from a blip."""
+    if samples.step_seconds > MOST_STEP_SECONDS:
+        raise AnalysisError(
+            f"samples are {samples.step_seconds:g} s apart: a fault of minutes shows in samples at "
+            f"most {MOST_STEP_SECONDS:g} s apart, best 1 s"
+        )
 
 
 def _refuse_short(samples: Samples, n_needed: int) -> None:

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 PULL_SECONDS, EVERY_SECONDS = 900.0, 480.0
 """Minder's."""
+LEAST_SAMPLES = 60
+"""Of a pull, where samples are far apart."""
 
 
 def pulls(samples: Samples) -> Iterator[Samples]:
     """The pulls of a watch, oldest first; the last one ends with the samples."""
-    length, every = samples.steps(PULL_SECONDS), samples.steps(EVERY_SECONDS)
+    length = max(LEAST_SAMPLES, samples.steps(PULL_SECONDS))
+    every = samples.steps(EVERY_SECONDS)
     last = max(0, samples.n_samples - length)
     for first in [*range(0, last, every), last]:
         values = {metric: array[first : first + length] for metric, array in samples.values.items()}

@@ -1,4 +1,4 @@
-"""What the job as a whole does: it loads, trains, waits, rests. Machines differ otherwise in each."""
+"""What the job as a whole does: it loads, trains, waits, rests; machines differ in each."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def stuck(values: Array, n_samples: int) -> Array:
     """Which machines repeat one value for so many samples, while most machines' values move.
 
     A value that some other machines have most of the time is a bound of the metric, not a fault of
-    the sensor: a GPU may well be busy at 100 %. One that the machine came to and never had before
-    is news of the machine: a dead sensor keeps its last value, or never had another.
+    the sensor: a GPU may well be busy at 100 %. One that the machine came to and is far from all it
+    had before is news of the machine: a dead sensor keeps its last value, or reads zero.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ def stuck(values: Array, n_samples: int) -> Array:
         if 2 * ((looked == repeated).sum(axis=1) > ALIKE * found.size + 1).sum() > len(looked):
             found[machines[value == repeated]] = False
     for machine, begin, held in zip(machines, begins, value, strict=True):
+        if held == 0:
+            continue
         before = values[: begin * stride, machine]
         before = before[np.isfinite(before) & (before != held)]
         if before.size < LEAST_BEFORE:
@@ -67,7 +69,8 @@ def dead_sensors(values: Mapping[str, Array], n_samples: int) -> dict[str, Array
     """Which machines have a dead sensor, by metric.
 
     A value that repeats while those of others move is no reading. A machine on which several
-    metrics rest at zero has stopped, though: there zero is what it does.
+    metrics rest at zero has stopped, though: there zero is what it does; and where one metric is
+    all there is, nobody can tell.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def dead_sensors(values: Mapping[str, Array], n_samples: int) -> dict[str, Array
         metric: is_stuck[metric] & (array[-n_samples:] == 0).any(axis=0)
         for metric, array in values.items()
     }
-    stopped = np.sum(list(at_zero.values()), axis=0) > 1
+    stopped = np.sum(list(at_zero.values()), axis=0) > min(1, len(values) - 1)
     return {metric: is_stuck[metric] & ~(at_zero[metric] & stopped) for metric in values}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analytics.nodes.machines.denoiser import WINDOW
+
 if TYPE_CHECKING:
     from analytics.nodes.machines.views import View
 
@@ -32,6 +34,14 @@ class Settings:
     """Least spread, as a share of the metric's level."""
     order: tuple[str, ...] = ()
     """Metrics in the order in which they are asked; Minder's where none is given."""
+
+    def lasting(self, step_seconds: float) -> float:
+        """Seconds that a fault must be seen, of samples so far apart.
+
+        All windows of eight samples that hold some of a blip show it: the longer the window, the
+        longer a fault must be seen.
+        """
+        return self.continuity_seconds + (WINDOW - 1) * max(0.0, step_seconds - 1.0)
 
     def threshold(self, view: View) -> float:
         """Score above which a machine counts."""

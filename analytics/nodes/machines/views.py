@@ -36,26 +36,17 @@ class Looks:
     """Who is farthest at each look; times at which the job changes are none."""
 
     found: Farthest
-    at: Array
-    """(looks) Window with which each begins."""
+    series: Array
+    """(windows looked at, machines) What is compared."""
     windows: int
     """Windows from one look to the next."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One metric, compared."""
-
-    deviation: Array
-    """(windows, machines) From the mean of all machines, without what many share."""
-    patterns: Array
-    """(windows, components) What many share."""
-    views: dict[View, Looks]
+    at: Array
+    """(windows looked at) Which of all windows each is."""
 
 
 def compared(
     values: Array, regime: Array, n_baseline: int, n_minute: int, least_ratio: float
-) -> Compared:
+) -> dict[View, Looks]:
     """Who is farthest from all others in each window, in each view?
 
     Machines may differ for good: by their sensors, place or kind, and by how much depends on what
@@ -79,17 +70,17 @@ def compared(
     normalised, size = _normalised(values)
     deviation = denoised(normalised, learnt_weights(normalised))
     deviation -= deviation.mean(axis=1)[:, None]
-    patterns = without_shared(deviation)
+    without_shared(deviation)
     floor = max(least_ratio * size, TINY)
     settled, change = _moved(deviation, regime[WINDOW // 2 :][: len(deviation)], n_baseline)
     minutes = _means(change, n_minute)
     views: dict[View, Looks] = {}
     if len(minutes):
-        views["change"] = Looks(farthest(change, floor), settled, 1)
-        begins = settled[::MINUTE_STRIDE][: len(minutes)]
-        views["minute"] = Looks(farthest(minutes, floor), begins, MINUTE_STRIDE)
-    views["level"] = Looks(farthest(deviation, floor), np.arange(len(deviation)), 1)
-    return Compared(deviation, patterns, views)
+        views["change"] = Looks(farthest(change, floor), change, 1, settled)
+        views["minute"] = Looks(farthest(minutes, floor), change, MINUTE_STRIDE, settled)
+    everywhere = np.arange(len(deviation))
+    views["level"] = Looks(farthest(deviation, floor), deviation, 1, everywhere)
+    return views
 
 
 def _moved(deviation: Array, regime: Array, n_baseline: int) -> tuple[Array, Array]:
@@ -110,7 +101,7 @@ def _means(change: Array, n_minute: int) -> Array:
     """Means of a minute, every `MINUTE_STRIDE` windows, the first from the first window on."""
     n_whole = len(change) // MINUTE_STRIDE
     blocks = change[: n_whole * MINUTE_STRIDE].reshape(n_whole, MINUTE_STRIDE, -1)
-    sums = blocks.sum(axis=1)
+    sums: Array = blocks.sum(axis=1)
     n = max(1, n_minute // MINUTE_STRIDE)
     if n_whole < n:
         return sums[:0]
@@ -137,7 +128,7 @@ def _normalised(values: Array) -> tuple[Array, float]:
     return scaled.clip(-MOST, MOST, out=scaled), size / reach
 
 
-def without_shared(deviation: Array) -> Array:
+def without_shared(deviation: Array) -> None:
     r"""Takes away, in place, what many machines share: stages that take turns, kinds of hardware.
 
     Deviations are :math:`\sum_k p_k(t) a_{ik}`, principal components over time with loadings of
@@ -151,11 +142,6 @@ def without_shared(deviation: Array) -> Array:
     ----------
     deviation
         (windows, machines).
-
-    Returns
-    -------
-    patterns
-        (windows, components) What was taken away, times its loadings.
     """
     n = deviation.shape[1]
     looked = deviation[::STRIDE]
@@ -165,8 +151,8 @@ def without_shared(deviation: Array) -> Array:
     size = np.sqrt(np.square(looked).mean(axis=1, keepdims=True))
     looked /= np.maximum(size / max(float(np.median(size)), TINY), 1.0)
     telling = np.ones(n, dtype=bool)
-    patterns: list[Array] = []
-    while len(patterns) < MOST_SHARED and n - telling.sum() < MOST_ALONE:
+    n_shared = 0
+    while n_shared < MOST_SHARED and n - telling.sum() < MOST_ALONE:
         told = looked * telling
         products = (told @ told.T).astype(np.float64)
         last = len(products) - 1
@@ -184,6 +170,5 @@ def without_shared(deviation: Array) -> Array:
         weights /= np.sqrt(square)
         loadings = looked.T @ vector / np.sqrt(square)
         looked = looked - np.outer(looked @ weights, loadings)
-        patterns.append(deviation @ weights)
-        deviation -= np.outer(patterns[-1], loadings)
-    return np.array(patterns, dtype=np.float32).reshape(len(patterns), len(deviation)).T
+        deviation -= np.outer(deviation @ weights, loadings)
+        n_shared += 1

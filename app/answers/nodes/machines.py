@@ -7,25 +7,30 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.nodes.machines.calibration import calibrated, prioritised
 from analytics.nodes.machines.detection import SILENCE
 from analytics.nodes.machines.heat_map import HeatMap, heat_map
-from analytics.nodes.machines.pulls import watched
+from analytics.nodes.machines.pulls import pulls, watched
 from analytics.nodes.machines.settings import Settings
 from app.answers.content import Answer, Chart, Missing, Sheet, Table
 from app.words import numbers
 from app.words.cells import Column
 from data.ingest.machine_samples import read_samples
+from data.queries.machine_metrics import last_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from analytics.nodes.machines.asked import Nearest
     from analytics.nodes.machines.detection import Detection
+    from analytics.nodes.machines.samples import Samples
+    from data.store import Store
 
 MOST_NAMED = 5
 """Sensors and near misses that are named."""
 VIEWS = {
     "change": "moved away from where it began",
+    "minute": "moved away from where it began, by the mean of a minute",
     "level": "elsewhere all the time",
 }
 NEAREST = (
@@ -73,6 +78,11 @@ class Examined:
     """That the analysis took, from samples in memory."""
 
     @property
+    def lasting(self) -> float:
+        """Seconds that a fault must last."""
+        return self.settings.lasting(self.step_seconds)
+
+    @property
     def since_at(self) -> datetime | None:
         """Since when a machine is faulty."""
         since = self.found.since_at
@@ -89,12 +99,55 @@ def examined(files: Sequence[str], settings: Settings | None = None) -> Examined
     AnalysisError
         Where there are too few machines, or too short a time.
     """
+    return _examined(lambda: read_samples(files), settings)
+
+
+def examined_store(
+    store: Store,
+    cluster: str | None = None,
+    job_id: str | None = None,
+    settings: Settings | None = None,
+) -> Examined:
+    """Is a machine faulty by the last samples in the store, of a cluster or of one job?
+
+    Raises
+    ------
+    DataError
+        Where it holds none, or of several clusters none is named.
+    AnalysisError
+        Where there are too few machines, too short a time, or too few samples.
+    """
+    return _examined(lambda: last_samples(store, cluster, job_id), settings)
+
+
+def learnt(
+    healthy: Sequence[str], faulty: Sequence[tuple[str, datetime]], settings: Settings | None = None
+) -> Settings:
+    """Thresholds from healthy files and, where faulty ones are given, the order of metrics.
+
+    Raises
+    ------
+    DataError
+        Where a file cannot be read.
+    AnalysisError
+        Where nothing is healthy, or the files say too little.
+    """
+    pulled = [pull for name in healthy for pull in pulls(read_samples([name]))]
+    found = calibrated(pulled, settings)
+    if not faulty:
+        return found
+    labelled = [(read_samples([name]), since.timestamp()) for name, since in faulty]
+    return prioritised(pulled, labelled, found)
+
+
+def _examined(read: Callable[[], Samples], settings: Settings | None) -> Examined:
+    """What samples show, and how long that took."""
     import sklearn.decomposition  # noqa: F401 - a second of importing is no analysis
 
     settings = settings or Settings()
     begun = time.perf_counter()
-    samples = read_samples(files)
-    read = time.perf_counter()
+    samples = read()
+    read_at = time.perf_counter()
     pull, found = watched(samples, settings)
     judged = time.perf_counter()
     return Examined(
@@ -106,8 +159,8 @@ def examined(files: Sequence[str], settings: Settings | None = None) -> Examined
         samples.n_samples * samples.step_seconds,
         samples.step_seconds,
         settings,
-        round(read - begun, 4),
-        round(judged - read, 4),
+        round(read_at - begun, 4),
+        round(judged - read_at, 4),
     )
 
 
@@ -138,8 +191,8 @@ def _sentence(of: Examined) -> str:
     """Who is faulty, by what and since when."""
     found = of.found
     if found.machine is None or of.since_at is None:
-        minutes = of.settings.continuity_seconds / 60
-        return f"No machine is faulty: none stays unlike all others for {minutes:g} minutes."
+        minutes = of.lasting / 60
+        return f"No machine is faulty: none stays unlike all others for {minutes:.3g} minutes."
     since = f"{of.since_at:%Y-%m-%d %H:%M:%S} UTC"
     if found.metric == SILENCE:
         return f"{found.machine} is faulty: no metric says anything of it from {since} on."
@@ -173,12 +226,18 @@ def _notes(of: Examined) -> Iterator[str]:
         yield (
             f"None would be said at a threshold above {numbers.number(nearest[0].score)} (now "
             f"{nearest[0].threshold:g}), or if a fault had to last more than "
-            f"{nearest[0].seconds:,.0f} s (now {of.settings.continuity_seconds:g} s)."
+            f"{nearest[0].seconds:,.0f} s (now {of.lasting:g} s)."
         )
     elif found.machine is None and nearest and nearest[0].score > 0:
         yield _would_change(nearest[0])
+    if of.step_seconds > 1:
+        yield (
+            f"Samples are {of.step_seconds:g} s apart, so a fault must last {of.lasting:g} s; what "
+            "lasts less, or shows within a step of the training, needs samples of 1 s."
+        )
     if found.dead_sensors:
-        yield f"Not believed, for the value never moves: {_named(found.dead_sensors)}."
+        named = _named(found.dead_sensors)
+        yield f"Not believed, for they repeat one value or read zero alone: {named}."
     if found.left_out:
         yield f"Left out, for half of the samples are missing: {_named(found.left_out)}."
 

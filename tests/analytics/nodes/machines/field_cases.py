@@ -148,7 +148,7 @@ def _readings(chance: np.random.Generator, doing: Array, around: str) -> dict[st
     return values
 
 
-def _spoil(
+def _spoil(  # noqa: C901 - one branch a kind
     chance: np.random.Generator,
     kind: str,
     values: dict[str, Array],
