@@ -86,23 +86,28 @@ class Asked:
         end = (run.first + run.n_looks) * looks.windows
         return int(looks.at[onset(looks.series[:end, run.machine])])
 
-    def nearest(self) -> Iterator[Nearest]:
+    def nearest(self) -> list[Nearest]:
         """What came nearest in each view."""
-        for view, looks in self.views.items():
-            score, machine = sustained_score(
-                looks.found,
-                apart=self.settings.apart_ratio,
-                n_looks=self._looks(view, self.settings.lasting(self.samples.step_seconds)),
-            )
-            run = self.run(view)
-            yield Nearest(
-                self.names[run.machine if run else machine],
-                self.metric,
-                view,
-                score,
-                self.settings.threshold(view),
-                self.seconds(view, run) if run else 0.0,
-            )
+        return [self.nearest_in(view) for view in self.views]
+
+    def nearest_in(self, view: View) -> Nearest:
+        """What came nearest in a view, or has a run in it."""
+        settings = self.settings
+        score, machine = sustained_score(
+            self.views[view].found,
+            apart=settings.apart_ratio,
+            most_gap=self._looks(view, settings.gap_seconds),
+            least=self._looks(view, settings.lasting(self.samples.step_seconds)),
+        )
+        run = self.run(view)
+        return Nearest(
+            self.names[run.machine if run else machine],
+            self.metric,
+            view,
+            score,
+            settings.threshold(view),
+            self.seconds(view, run) if run else 0.0,
+        )
 
     def _looks(self, view: View, seconds: float) -> int:
         """How many looks such a time holds."""

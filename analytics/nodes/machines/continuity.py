@@ -31,8 +31,6 @@ class Run:
     """First look of it."""
     n_looks: int
     """Looks from the first to the last."""
-    score: float
-    """Median score of the looks that count."""
 
 
 def longest_run(
@@ -52,26 +50,30 @@ def longest_run(
             n_looks = int(part[-1] - part[0]) + 1
             longest = best.n_looks if best else least - 1
             if n_looks > longest and part.size >= COVERED * n_looks:
-                score = float(np.median(found.score[part]))
-                best = Run(int(machine), int(part[0]), n_looks, score)
+                best = Run(int(machine), int(part[0]), n_looks)
     return best
 
 
-def sustained_score(found: Farthest, *, apart: float, n_looks: int) -> tuple[float, int]:
-    """The highest threshold at which some machine would stay the farthest so long, and the machine.
+def sustained_score(
+    found: Farthest, *, apart: float, most_gap: int, least: int
+) -> tuple[float, int]:
+    """The threshold below which some machine has a run of so many looks, and that machine.
 
-    The machine that is farthest most often, weighted by its scores, is looked at: of its scores
-    over each such time, 0 where another one is farther or follows closely, that which `COVERED` of
-    them reach.
+    0, and the machine that is farthest most often, where none has one at any threshold.
     """
-    scores = np.where(found.apart > apart, found.score, 0.0)
-    machine = int(np.bincount(found.machine, weights=scores).argmax())
-    own = np.where(found.machine == machine, scores, 0.0)
-    if own.size < n_looks:
-        return 0.0, machine
-    spans = np.lib.stride_tricks.sliding_window_view(own, n_looks)[:: max(1, n_looks // 30)]
-    place = int((1.0 - COVERED) * n_looks)
-    return float(np.partition(spans, place, axis=1)[:, place].max()), machine
+
+    def run(threshold: float) -> Run | None:
+        return longest_run(found, threshold=threshold, apart=apart, most_gap=most_gap, least=least)
+
+    scores = np.append(0.0, np.sort(found.score[found.apart > apart]))
+    low, high = 0, len(scores) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if run(scores[middle]) else (low, middle)
+    lasting = run(scores[low - 1]) if low else None
+    if lasting is None:
+        return 0.0, int(np.bincount(found.machine).argmax())
+    return float(scores[low]), lasting.machine
 
 
 def onset(series: Array) -> int:

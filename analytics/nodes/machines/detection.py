@@ -84,17 +84,10 @@ def _verdict(base: Detection, asked: Asked, view: View, run: Run) -> Detection:
     first = asked.since(view, run)
     # A window is unlike the others once about half of its samples are.
     late = WINDOW // 2 if first else 0
-    rests_on = Nearest(
-        asked.names[run.machine],
-        asked.metric,
-        view,
-        run.score,
-        asked.settings.threshold(view),
-        asked.seconds(view, run),
-    )
+    rests_on = asked.nearest_in(view)
     return replace(
         base,
-        machine=rests_on.machine,
+        machine=asked.names[run.machine],
         metric=asked.metric,
         since_at=samples.start_at + (first + late) * samples.step_seconds,
         since_start=first == 0,

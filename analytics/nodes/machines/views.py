@@ -75,8 +75,9 @@ def compared(
     settled, change = _moved(deviation, regime[WINDOW // 2 :][: len(deviation)], n_baseline)
     minutes = _means(change, n_minute)
     views: dict[View, Looks] = {}
-    if len(minutes):
+    if settled.size:
         views["change"] = Looks(farthest(change, floor), change, 1, settled)
+    if len(minutes):
         views["minute"] = Looks(farthest(minutes, floor), change, MINUTE_STRIDE, settled)
     everywhere = np.arange(len(deviation))
     views["level"] = Looks(farthest(deviation, floor), deviation, 1, everywhere)
@@ -102,8 +103,8 @@ def _means(change: Array, n_minute: int) -> Array:
     n_whole = len(change) // MINUTE_STRIDE
     blocks = change[: n_whole * MINUTE_STRIDE].reshape(n_whole, MINUTE_STRIDE, -1)
     sums: Array = blocks.sum(axis=1)
-    n = max(1, n_minute // MINUTE_STRIDE)
-    if n_whole < n:
+    n = n_minute // MINUTE_STRIDE
+    if not 0 < n <= n_whole:  # of samples far apart a window is a minute, too
         return sums[:0]
     means: Array = sums[: len(sums) - n + 1].copy()
     for k in range(1, n):

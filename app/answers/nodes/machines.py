@@ -224,9 +224,9 @@ def _notes(of: Examined) -> Iterator[str]:
     found, nearest = of.found, of.found.nearest
     if found.machine is not None and nearest:
         yield (
-            f"None would be said at a threshold above {numbers.number(nearest[0].score)} (now "
-            f"{nearest[0].threshold:g}), or if a fault had to last more than "
-            f"{nearest[0].seconds:,.0f} s (now {of.lasting:g} s)."
+            f"{nearest[0].metric} compared so would not decide at a threshold above "
+            f"{numbers.number(nearest[0].score)} (now {nearest[0].threshold:g}), or if a fault "
+            f"had to last more than {nearest[0].seconds:,.0f} s (now {of.lasting:g} s)."
         )
     elif found.machine is None and nearest and nearest[0].score > 0:
         yield _would_change(nearest[0])
