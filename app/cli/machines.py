@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from data.errors import DataError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -68,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings = read_settings(arguments.settings) if arguments.settings else Settings()
     if arguments.minutes is not None:
         settings = replace(settings, continuity_seconds=60.0 * max(1, arguments.minutes))
+    if arguments.faulty and not arguments.learn:
+        raise DataError("--faulty tells what to learn from: give --learn JSON, too")
     if arguments.learn:
         learnt = machines.learnt(arguments.files, arguments.faulty, settings)
         write_settings(arguments.learn, learnt)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analytics.nodes.machines.denoiser import WINDOW
+
 if TYPE_CHECKING:
     from analytics.nodes.machines.distance import Farthest
     from analytics.nodes.machines.samples import Array
@@ -80,7 +82,8 @@ def onset(series: Array) -> int:
     """The window since which a machine is abnormal; 0 where it was so from the beginning.
 
     The step that explains most of the series' variance is where it changed. As a fault may grow,
-    the onset goes back from there as long as all windows are beyond the noise of those before.
+    the onset goes back from there as long as all windows are beyond the noise of those before, if
+    these are more than the windows that hold some of an abrupt step.
     Where the machine was at least half as far away before the step, none is believed.
 
     Parameters
@@ -99,4 +102,5 @@ def onset(series: Array) -> int:
         return 0
     apart = np.abs(series[:changed] - middle)
     within = np.flatnonzero(apart <= NOISE * DEVIATIONS_OF_NORMAL * np.median(apart))
-    return max(int(within[-1]) + 1, changed - MOST_GROWTH)
+    grew = max(int(within[-1]) + 1, changed - MOST_GROWTH)
+    return grew if changed - grew > WINDOW else changed

@@ -90,6 +90,7 @@ def test_verdicts_and_settings_that_are_learnt(faultline: Any, tmp_path: Path) -
     said = faultline("machines", faulty, "--format", "json").json
     assert (said["verdict"], said["machine"], said["metric"]) == ("faulty", "n2", "power")
     assert said["since_at"][:18] in ("1970-01-01T00:04:5", "1970-01-01T00:05:0")
+    assert faultline("machines", faulty, "--faulty", f"{faulty}@1970-01-01").code == 2
     site = str(tmp_path / "site.json")
     at = f"{faulty}@1970-01-01T00:05:00"
     assert faultline("machines", healthy, "--learn", site, "--faulty", at).code == 0

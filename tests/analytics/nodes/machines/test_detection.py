@@ -112,7 +112,7 @@ def test_the_onset_is_that_of_the_step_even_where_the_machine_wanders() -> None:
     rng = np.random.default_rng(8)
     wandering = np.cumsum(rng.normal(0.0, 0.05, 800)) + rng.normal(0.0, 0.2, 800)
     wandering[500:] += 10.0
-    assert abs(onset(wandering) - 500) <= 3
+    assert abs(onset(wandering) - 500) <= 1
     assert onset(np.full(600, 10.0) + rng.normal(0.0, 0.2, 600)) == 0
 
 
