@@ -92,7 +92,8 @@ SELECT cluster,
     WHEN max(listed_gpus) IS NOT NULL THEN 'inventory'
     WHEN max(gpus) IS NOT NULL THEN 'jobs' END AS gpus_per_node_source,
   coalesce(max(gpu_model), max(old_gpu_model), CASE
-    WHEN min(lower(shown_model)) = max(lower(shown_model)) AND NOT contains(max(shown_model), '+') THEN min(shown_model) END) AS gpu_model,
+    WHEN min(lower(shown_model)) = max(lower(shown_model))
+      AND NOT contains(max(shown_model), '+') THEN min(shown_model) END) AS gpu_model,
   coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,
   coalesce(max(scheduler), max(old_scheduler), CASE WHEN min(shown_scheduler) = max(shown_scheduler)
     THEN max(shown_scheduler) END) AS scheduler,
