@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SUBMITTED, STARTED, EVICTED, FINISHED = "submitted", "started", "evicted", "finished"
 _ORDER = (SUBMITTED, STARTED, EVICTED, FINISHED)
 _BY_DELETION = ("FAILED", "CANCELLED")
-"""Ends of a pod that an eviction brings about: it is told to stop, or deleted."""
+"""Ends of a pod that its queue brings about: it is told to stop, or deleted."""
+_BY_ITSELF = ("COMPLETED", "FAILED")
+"""Ends of a job that are those of its pods."""
 
 
 class QueueChange(NamedTuple):
@@ -40,8 +42,8 @@ class QueueAttempt(NamedTuple):
 def end_of(run: PodRun, changes: Iterable[QueueChange]) -> QueueChange | None:
     """The change that ended a pod: the first eviction or finish after it began.
 
-    It ends a pod whose end nobody saw. Of one that was seen to fail or to be deleted after an
-    eviction, the eviction is the cause. None where the pod says itself how it ended.
+    It ends a pod whose end nobody saw. Of one that was seen to fail or to be deleted after its
+    queue stopped the job, that is the cause. None where the pod says itself how it ended.
 
     Examples
     --------
@@ -62,8 +64,8 @@ def end_of(run: PodRun, changes: Iterable[QueueChange]) -> QueueChange | None:
         return None
     if not run.is_over:
         return ends[0]
-    was_evicted = ends[0].change == EVICTED and run.state in _BY_DELETION
-    return ends[0] if was_evicted and run.end_at and run.end_at >= ends[0].changed_at else None
+    was_stopped = ends[0].state not in _BY_ITSELF and run.state in _BY_DELETION
+    return ends[0] if was_stopped and run.end_at and run.end_at >= ends[0].changed_at else None
 
 
 def queue_attempts(changes: Iterable[QueueChange]) -> list[QueueAttempt]:

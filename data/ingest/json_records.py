@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.json_text import depth, end_of_value, members
+from data.ingest.json_text import depth, end_of_value, members, without_lone_surrogates
 from data.ingest.reader import RAW_LIMIT, RecordError
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ class JsonRecords:
             text = self._text[self._at : end]
             if depth(text, self._limits.json_depth) > self._limits.json_depth:
                 value = RecordError(self._limits.depth_reason)
+            elif (whole := without_lone_surrogates(text)) is not text:
+                value, _ = _DECODE(whole)
             return self._taken(end, value)
 
     def _taken(self, end: int, value: object) -> Found:

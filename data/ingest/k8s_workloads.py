@@ -148,9 +148,10 @@ def _name_of_job(meta: dict[str, Any], own: str) -> str | None:
         return own
     owners = k8s.listed(meta, "ownerReferences")
     owner = next((one for one in owners if one.get("controller") is True), next(iter(owners), {}))
-    if not owner or (owner.get("kind") == "Pod" and len(owners) > 1):
+    kind = k8s.text(owner.get("kind"))
+    if not owner or (kind == "Pod" and len(owners) > 1):
         return own
-    return k8s.text(owner.get("name")) if owner.get("kind") in _CALLED_ALIKE else None
+    return k8s.text(owner.get("name")) if kind in _CALLED_ALIKE else None
 
 
 def _priority_class(spec: dict[str, Any]) -> str | None:
@@ -164,7 +165,7 @@ def _n_gpus(record: dict[str, Any], kind: str) -> int | None:
         return None
     assigned = k8s.listed(k8s.within(record, "status", "admission"), "podSetAssignments")
     if assigned and all(one.get("resourceUsage") for one in assigned):
-        return sum(k8s.gpus(k8s.within(one, "resourceUsage")) for one in assigned)
+        return k8s.count(sum(k8s.gpus(k8s.within(one, "resourceUsage")) for one in assigned))
     sets, number = ("podSets", "count") if kind == "Workload" else ("tasks", "replicas")
     found = [
         (
@@ -175,7 +176,7 @@ def _n_gpus(record: dict[str, Any], kind: str) -> int | None:
     ]
     if not found or any(n_gpus is None for _, n_gpus in found):
         return None
-    return sum(n_pods * (n_gpus or 0) for n_pods, n_gpus in found)
+    return k8s.count(sum(n_pods * (n_gpus or 0) for n_pods, n_gpus in found))
 
 
 def _of_workload(record: dict[str, Any], created_at: datetime) -> Iterator[_Change]:

@@ -247,7 +247,10 @@ def instant(value: object) -> datetime | None:
         raise RecordError("impossible time") from None
     if at.tzinfo is None:
         raise RecordError("a time without zone")
-    at = at.astimezone(UTC)
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        raise RecordError("impossible time") from None
     return None if at < _PLACEHOLDER_BEFORE else at
 
 

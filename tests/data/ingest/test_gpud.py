@@ -111,6 +111,7 @@ def test_a_component_never_gets_the_name_of_the_one_before(tmp_path: Path) -> No
     ("broken", "reason"),
     [
         (event(1) | {"time": "yesterday"}, "impossible time"),
+        (event(1) | {"time": "9999-12-31T23:59:59-14:00"}, "impossible time"),
         (event(1) | {"time": "2025-03-01T10:00:00"}, "a time without zone"),
         (event(1) | {"message": ["x"]}, "a text is none"),
         ({"health": "Excellent"}, "no health that is known"),
@@ -138,6 +139,13 @@ def test_what_is_nested_deep_is_rejected(tmp_path: Path, inside: str) -> None:
         closed = "".join({"{": "}", "[": "]"}[sign] for sign in reversed(text) if sign in "{[")
         batch, rows = read(tmp_path, f"{text}1{closed}")
         assert (rows, batch.rows_read) == ([], batch.rejected.total), n_levels
+
+
+def test_half_a_character_is_replaced(tmp_path: Path) -> None:
+    batch, _ = read(
+        tmp_path, [component("a", events=[event(1, "\ud83d x"), event(2, "\U0001f600")])]
+    )
+    assert batch.tables["health_events"]["message"].tolist() == ["\ufffd x", "\U0001f600"]
 
 
 def test_an_empty_answer_is_refused(tmp_path: Path) -> None:

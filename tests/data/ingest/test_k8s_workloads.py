@@ -142,8 +142,9 @@ def test_a_job_without_pods_has_its_attempts_from_its_workload(tmp_path: Path) -
     preempted = ("PREEMPTED", 0, 1, 3, *tail, "Preempted")
     whole = [preempted, ("COMPLETED", 3, 4, 6, *tail, None)]
     assert jobs(tmp_path / "a", *HOURS) == whole
-    assert jobs(tmp_path / "b", *HOURS[::-1], HOURS[2]) == whole
-    assert jobs(tmp_path / "c", [one for objects in HOURS for one in objects]) == whole
+    assert (
+        jobs(tmp_path / "b", [one for objects in HOURS[::-1] for one in objects], HOURS[2]) == whole
+    )
     assert jobs(tmp_path / "d", *HOURS[:1]) == [("PENDING", 0, None, None, *tail, "Pending")]
     waits = ("PENDING", 3, None, None, *tail, "Preempted")
     assert jobs(tmp_path / "e", *HOURS[:3]) == [preempted, waits]
@@ -155,11 +156,15 @@ def test_pods_tell_attempts_and_nodes_and_the_queue_why_they_went(tmp_path: Path
     gone, done = jobs(tmp_path / "a", pods, *HOURS)
     assert gone == ("PREEMPTED", 1, 1, 3, 8, "gpu-1", "research", "high", "Preempted")
     assert done == ("COMPLETED", 4, 4, 6, 8, "gpu-1", "research", "high", None)
-    assert jobs(tmp_path / "b", *HOURS[::-1], pods) == [gone, done]
+    assert jobs(tmp_path / "b", [one for objects in HOURS[::-1] for one in objects], pods) == [
+        gone,
+        done,
+    ]
+    queue = [one for objects in HOURS for one in objects]
     killed = [pod("llm-0-a", 1, 3, code=143), pods[1]]
-    assert jobs(tmp_path / "c", *HOURS, killed) == [gone, done]
+    assert jobs(tmp_path / "c", queue, killed) == [gone, done]
     before = [pod("llm-0-a", 1, 2, code=1), pods[1]]
-    assert [row[0] for row in jobs(tmp_path / "d", *HOURS, before)] == ["FAILED", "COMPLETED"]
+    assert [row[0] for row in jobs(tmp_path / "d", queue, before)] == ["FAILED", "COMPLETED"]
 
 
 def test_a_job_of_volcano_by_the_phases_that_it_went_through(tmp_path: Path) -> None:
@@ -240,6 +245,7 @@ def test_of_which_job_an_object_tells(tmp_path: Path) -> None:
         ({"metadata": 7}, "no object of Kubernetes"),
         ({"spec": []}, "spec is no object"),
         ({"spec": {"podSets": [{"count": -1}]}}, "a number is none"),
+        ({"metadata": meta("x") | {"ownerReferences": [{"kind": ["Job"]}]}}, "a text is none"),
         ({"status": {"conditions": {}}}, "conditions is no list of objects"),
         ({"status": {"conditions": [condition("Admitted", 1) | {"lastTransitionTime": "x"}]}},
          "impossible time"),
