@@ -40,6 +40,8 @@ _COUNT = re.compile(r"\[(?P<name>\w+) == (?P<value>[^\[\]]*)\]")
 _PREFIX = re.compile(r"([A-Za-z0-9][\w.-]*): (?=\S|\s+GUID )")
 """Host that pdsh and clush write before each line."""
 _SELECTIONS = frozenset(("PortSelect", "CounterSelect", "CounterSelect2"))
+_MARKS = ("/ports/", ":.", "# Port ", "Errors for ", "GUID ")
+"""Of which one stands in every line that is not text."""
 _ALL = ("255", "ALL", None)
 _SNIFFED_LINES = 20
 TEXT, OF_SWITCH = "text", "of a switch"
@@ -82,7 +84,11 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     parser = _Parser()
     with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
         for line_no, raw in enumerate(lines, 1):
-            for one in parser.values(raw.rstrip()):
+            line = raw.rstrip()
+            if line and not any(mark in line for mark in _MARKS):
+                log.skipped[TEXT] += 1
+                continue
+            for one in parser.values(line) if line else ():
                 try:
                     if isinstance(one.found, RecordError):
                         raise one.found
@@ -134,9 +140,12 @@ class _Parser:
                 yield _value(under, of_tool, value["name"], value["value"])
         elif port := _PORT.match(text):
             labels_of_port = under | {"port": port["port"]} if isinstance(under, dict) else under
-            for count in _COUNT.finditer(port["counts"]):
+            counts = [*_COUNT.finditer(port["counts"])]
+            for count in counts:
                 yield _value(labels_of_port, of_tool, count["name"], count["value"])
-        elif text:
+            if not counts:
+                yield _Value({}, TEXT)
+        else:
             yield _Value({}, TEXT)
 
 
