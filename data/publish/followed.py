@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from analytics.fleet.outages import Seen, outages
 from analytics.fleet.pod_attempts import PodRun, attempts
@@ -20,6 +20,7 @@ from data.tables.table import NODE_AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
     import duckdb
 
@@ -35,9 +36,6 @@ _JOB_COLUMNS = (
 _RUN_COLUMNS = (
     *PodRun._fields, "namespace", "queue", "priority_class", "name", "state_raw", "exit_code",
     "exit_signal", "reason", "timelimit_s",
-)  # fmt: skip
-_QUEUE_COLUMNS = (
-    *QueueChange._fields, "namespace", "name", "queue", "priority_class", "n_gpus", "timelimit_s",
 )  # fmt: skip
 _JOB_NODES = ("cluster", "attempt_key", "node", "n_gpus", "start_at", "end_at")
 _EVENT_STATE = {"Ready": "DOWN", "Schedulable": "DRAIN", "NetworkAvailable": "DOWN"}
@@ -106,49 +104,61 @@ def _jobs(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     return {"jobs": n_jobs, "job_nodes": n_nodes}
 
 
-def _queued(
-    connection: duckdb.DuckDBPyConnection,
-) -> dict[tuple[str, str], list[dict[str, Any]]]:
+class _Told(NamedTuple):
+    """What a queue did with a job; columns of `queue_changes`."""
+
+    change: str
+    changed_at: datetime
+    state: str | None
+    reason: str | None
+    namespace: str | None
+    name: str | None
+    queue: str | None
+    priority_class: str | None
+    n_gpus: int | None
+    timelimit_s: int | None
+
+    def as_change(self) -> QueueChange:
+        """What attempts follow from."""
+        return QueueChange(self.change, self.changed_at, self.state, self.reason)
+
+
+def _queued(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], list[_Told]]:
     """What queues did with the jobs concerned, the latest version of each object last."""
     rows = connection.execute(
-        f"""SELECT cluster, job_id, {", ".join(_QUEUE_COLUMNS)}
+        f"""SELECT cluster, job_id, {", ".join(_Told._fields)}
             FROM queue_changes SEMI JOIN concerned USING (cluster, job_id)
             ORDER BY cluster, job_id, version, object_uid, changed_at, change"""
     ).fetchall()
     return {
-        key: [dict(zip(_QUEUE_COLUMNS, row[2:], strict=True)) for row in of_job]
+        key: [_Told(*row[2:]) for row in of_job]
         for key, of_job in groupby(rows, key=lambda row: row[:2])
     }
 
 
-def _changes(told: list[dict[str, Any]]) -> list[QueueChange]:
-    return [QueueChange(*(one[name] for name in QueueChange._fields)) for one in told]
-
-
-def _latest(told: list[dict[str, Any]], name: str) -> Any:
+def _latest(told: list[_Told], name: str) -> Any:
     """What the latest version that states it says."""
-    return next((one[name] for one in reversed(told) if one[name] is not None), None)
+    stated = (getattr(one, name) for one in reversed(told))
+    return next((value for value in stated if value is not None), None)
 
 
-def _as_queue_says(row: tuple[Any, ...], told: list[dict[str, Any]]) -> dict[str, Any]:
+def _as_queue_says(row: tuple[Any, ...], told: list[_Told]) -> dict[str, Any]:
     """A run of a pod, with what its job's queue says of it: queue, priority and why it ended."""
     run = dict(zip(_RUN_COLUMNS, row, strict=True))
     if not told:
         return run
     for name in ("queue", "priority_class"):
         run[name] = run[name] or _latest(told, name)
-    end = end_of(PodRun(*row[: len(PodRun._fields)]), _changes(told))
+    end = end_of(PodRun(*row[: len(PodRun._fields)]), map(_Told.as_change, told))
     if end is not None:
         run |= {"is_over": True, "end_at": run["end_at"] or end.changed_at, "state": end.state,
                 "state_raw": f"{run['state_raw']}/{end.change}", "reason": end.reason}  # fmt: skip
     return run
 
 
-def _jobs_of_queue(
-    cluster: str, job_id: str, told: list[dict[str, Any]]
-) -> Iterator[tuple[Any, ...]]:
+def _jobs_of_queue(cluster: str, job_id: str, told: list[_Told]) -> Iterator[tuple[Any, ...]]:
     """Attempts of a job without pods as rows of `jobs`, from their key on; of nodes unknown."""
-    for one in queue_attempts(_changes(told)):
+    for one in queue_attempts(map(_Told.as_change, told)):
         key = f"queue|{cluster}|{job_id}|{one.submit_at}|{one.start_at}"
         yield (
             hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:20],
