@@ -219,6 +219,8 @@ def test_columns_are_matched_tried_and_read(
     fields = {each.label.partition(":")[0]: each for each in page.selectbox}
     assert fields["node"].value == "Host"
     fields["opened_at (needed)"].select("Begun").run()
+    fields["How its times are written"].select("by a pattern").run()
+    page.text_input(key="wizard_pattern_tickets").set_value("%Y-%m-%d").run()
     said = "Of the first 2 records 1 would be kept, 0 skipped, 1 rejected."
     assert said in [each.value for each in page.markdown]
     page.button(key="wizard_read").click().run()
