@@ -31,10 +31,11 @@ from data.ingest.cells import ColumnMapping, column_mapping, is_blank, text_of
 from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
+from data.ingest.sacct_fields import FIGURES
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     import duckdb
 
@@ -86,7 +87,9 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     cluster = options.cluster or mapping.general.get("cluster") or options.default_cluster
     by_mapping = zone if options.timezone is None and cluster not in options.timezones else None
     stated = replace(options, timezone=by_mapping) if by_mapping else options
-    batch = accounting_batch(source, table, table.flat, stated, connection=connection, any_id=True)
+    batch = accounting_batch(
+        source, table, table.flat, stated, connection=connection, any_id=True, lacks=_lacking
+    )
     if by_mapping:
         batch.local = frozenset()
     return replace(batch, notices=[*batch.notices, *table.notices()])
@@ -176,6 +179,16 @@ class _Table:
         notices = [f"{text}: {n:,}" for text, n in sorted(self.told.items()) if n]
         note = self.mapping.general.get("note")
         return [note, *notices] if note else notices
+
+
+def _lacking(columns: Collection[str]) -> list[str]:
+    """What a table with these columns of sacct lacks, by our names: a sentence a column."""
+    own = {name: ours for ours, name in (_TEXTS | _TIMES | _COUNTS).items()}
+    return [
+        f"no {own[name.lower()]}: {figures}"
+        for name, figures in FIGURES.items()
+        if name.lower() in own and name.lower() not in columns
+    ]
 
 
 def _number(value: object, name: str) -> float | None:

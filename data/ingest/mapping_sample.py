@@ -18,6 +18,7 @@ from data.ingest import (
     cells,
     failure_log,
     job_table,
+    lacking,
     masking,
     node_facts,
     node_inventory,
@@ -332,6 +333,7 @@ def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
     with _as_file(taken, options) as source_file, duckdb.connect() as connection:
         batch = readers()[source].read(source_file, stated, connection)
         batch.rejected.extend(source_file.too_long)
+        batch.notices += lacking.notices(batch)
         masking.mask(batch, connection)
         rows = batch.tables[_KINDS[source].table]
         if isinstance(rows, duckdb.DuckDBPyRelation):

@@ -109,6 +109,23 @@ def test_each_table_takes_a_pattern_of_times_and_leaves_out_what_is_not_meant(so
     assert found.rows[own].tolist() == [pd.Timestamp("2026-01-31 12:00", tz="UTC")]
 
 
+TICKETS = Chosen({name: name for name in ("node", "opened_at", "component")})
+
+
+def test_what_a_table_does_not_say_is_told_with_what_stays_unknown() -> None:
+    found = read("tickets", "node,opened_at,component\nn1,2026-01-31,\n", TICKETS)
+    assert found.notices[-2:] == (
+        "no closed_at in any of 1 rows: when repairs ended stays unknown",
+        "no component or text in any of 1 rows: what was repaired stays unknown",
+    )
+    jobs = read(
+        "job-table", JOBS.format(at="2026-01-31 12:00"), Chosen(COLUMNS | {"n_gpus": "n_gpus"})
+    )
+    told = {text.partition(":")[0] for text in jobs.notices}
+    assert {"no start_at", "no n_nodes", "no node_list", "no user"} <= told
+    assert not {"no end_at", "no n_gpus", "no SubmitLine"} & told
+
+
 def test_parquet_is_matched_as_it_is(tmp_path: Path) -> None:
     times = [datetime(2026, 1, 31, 12, tzinfo=UTC), None]
     frame = pd.DataFrame({"Host": ["n1"] * 2_000, "Begun": times * 1_000})
