@@ -96,7 +96,9 @@ class Names:
         if is_dataclass(value) and not isinstance(value, type):
             before = {field.name: getattr(value, field.name) for field in fields(value)}
             after = {name: self.result(each) for name, each in before.items()}
-            after |= {name: self.id(before[name]) for name in _IDS if name in before}
+            after |= {
+                name: self.id(before[name]) for name in _IDS if isinstance(before.get(name), str)
+            }
             return replace(value, **{n: v for n, v in after.items() if v is not before[n]})
         return value
 

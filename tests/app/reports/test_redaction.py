@@ -85,6 +85,13 @@ def test_ids_of_slurm_stay_and_a_run_that_came_again_is_told_apart() -> None:
     assert [names.id(each) for each in ("4711", "4711_3", "4711+0")] == ["4711", "4711_3", "4711+0"]
     assert names.id("vision/llama#2") == f"{names.id('vision/llama')}#2"
 
+    @dataclass(frozen=True)
+    class Found:
+        job_id: str
+        run_id: str | None = None
+
+    assert names.result(Found("vision/llama")) == Found(names.id("vision/llama"))
+
 
 @pytest.mark.parametrize("kind", kinds.kinds())
 @pytest.mark.parametrize("form", some_at_once(["md", "html", "json"], one_in=3))
