@@ -209,6 +209,7 @@ def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_kernel_log_is_read_with_the_boot_time_that_was_typed(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
