@@ -29,7 +29,6 @@ _TEXTS = {
 }
 """Option -> its label, and what holds where nothing is stated."""
 _EVERYWHERE = ("cluster", "timezone")
-_LARGEST = 10**9
 
 
 def asked(known: Collection[str]) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def _moment(text: str) -> datetime:
 def _whole(text: str) -> int:
     """A whole number from 0 on."""
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise actions.DataError(f"{text!r} is no whole number from 0 to {_LARGEST - 1:,}")
+        raise actions.DataError(f"{text!r} is no whole number from 0 to 999,999,999")
     return int(text)
 
 
