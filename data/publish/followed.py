@@ -235,17 +235,32 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     """XIDs of the nodes concerned: an event where the gauge of the last XID changes.
 
     The gauge repeats its value until the next XID, so an XID that comes twice running shows once.
-    One that stood there at the first sample happened at an unknown time.
+    One that stood there at the first sample happened at an unknown time. Events older than the
+    first sample stay, for retention removed the samples that they follow from; where the gauge
+    still shows the last of them, nothing new happened.
     """
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE gauge AS
+            SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
+            FROM node_metrics WHERE metric = '{_XID_GAUGE}'
+              AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
+            GROUP BY ALL"""
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE first_sample AS
+           SELECT cluster, host, gpu, min(observed_at) AS first_at FROM gauge GROUP BY ALL"""
+    )
     rows = connection.execute(
-        f"""WITH sample AS (
-              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
-              FROM node_metrics WHERE metric = '{_XID_GAUGE}'
-                AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
-              GROUP BY ALL),
+        f"""WITH kept AS (
+              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, max_by(xid, observed_at) AS xid
+              FROM health_events WHERE {_SHOWN_BY_GAUGE} AND NOT {_OF_SAMPLES} GROUP BY ALL),
             followed AS (
-              SELECT *, lag(xid) OVER of_gpu AS before, lag(observed_at) OVER of_gpu AS before_at
-              FROM sample WINDOW of_gpu AS (PARTITION BY cluster, host, gpu ORDER BY observed_at))
+              SELECT gauge.*, lag(observed_at) OVER of_gpu AS before_at,
+                coalesce(lag(gauge.xid) OVER of_gpu, kept.xid) AS before
+              FROM gauge LEFT JOIN kept ON kept.cluster = gauge.cluster AND kept.host = gauge.host
+                AND kept.gpu IS NOT DISTINCT FROM gauge.gpu
+              WINDOW of_gpu AS (
+                PARTITION BY gauge.cluster, gauge.host, gauge.gpu ORDER BY observed_at))
             SELECT cluster, host, gpu, observed_at, xid, before_at FROM followed
             WHERE xid BETWEEN 1 AND 9999 AND xid = floor(xid) AND xid IS DISTINCT FROM before
             ORDER BY ALL"""
@@ -268,8 +283,14 @@ _XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
 _XID_COLUMNS = (
     "cluster", "event_id", "node", "gpu", "observed_at", "source", "check_name", "xid", "message",
 )  # fmt: skip
-_OF_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
+_SHOWN_BY_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
   AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)"""
+_OF_SAMPLES = f"""coalesce(observed_at >= (
+    SELECT first_at FROM first_sample WHERE first_sample.cluster = health_events.cluster
+      AND first_sample.host = {NODE_AS_WRITTEN}
+      AND first_sample.gpu IS NOT DISTINCT FROM health_events.gpu), observed_at IS NULL)"""
+"""Condition of an event that follows from samples which are there."""
+_OF_GAUGE = f"{_SHOWN_BY_GAUGE} AND {_OF_SAMPLES}"
 
 
 def _register(
