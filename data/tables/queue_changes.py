@@ -8,8 +8,8 @@ QUEUE_CHANGES = Records(
     "from `pod_runs` when they are merged.",
     {
         "cluster": varchar("name of the cluster"),
-        "job_id": varchar("namespace/name of the job, as pod_runs has it"),
-        "object_uid": varchar("uid of the Workload, Volcano job or PodGroup"),
+        "job_id": varchar("namespace/name of the job, as pod_runs has it", people="id"),
+        "object_uid": varchar("uid of the Workload, Volcano job or PodGroup", people="id"),
         "change": varchar("submitted, started (admitted), evicted or finished"),
         "changed_at": timestamptz("when"),
         "state": varchar(
