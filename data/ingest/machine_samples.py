@@ -211,7 +211,8 @@ def _table(source: Source, limits: Limits) -> pa.Table:
     try:
         if is_parquet(source.path):
             with pq.ParquetFile(source.path) as file:
-                refuse_parquet_bomb(source.name, source.path, file.metadata, limits)
+                n_packed = source.path.stat().st_size
+                refuse_parquet_bomb(source.name, n_packed, file.metadata, limits)
                 kinds = {f.name: f.type for f in file.schema_arrow}
             encoded = [name for name, kind in kinds.items() if pa.types.is_string(kind)]
             with pq.ParquetFile(source.path, read_dictionary=encoded, pre_buffer=False) as file:
