@@ -34,6 +34,16 @@ class Cells:
     counts: Values
     exposure: Values
 
+    @classmethod
+    def of(cls, level: NDArray[np.intp], design: Values, counts: Values, exposure: Values) -> Cells:
+        """Rows of one level and one combination of factors put together, levels in order."""
+        alike, place = np.unique(np.column_stack([level, design]), axis=0, return_inverse=True)
+        sums = (
+            np.bincount(place.reshape(-1), weights=of).astype(np.float64)
+            for of in (counts, exposure)
+        )
+        return cls(alike[:, 0].astype(np.intp), alike[:, 1:], *sums)
+
     @property
     def starts(self) -> NDArray[np.intp]:
         """Where each level begins."""
@@ -94,6 +104,16 @@ def profiled(
             sign = np.sign(profile.best[at])
             yield Pair(float(ratio), float(np.exp(lower[at])), float(np.exp(upper[at])),
                        float(sign * at_one[at]))  # fmt: skip
+
+
+def beside_others(cells: Cells, dispersion: Values, level: int, distance: float) -> Pair:
+    """Ratio of one level to all others together, which then have one rate."""
+    mine = cells.level == level
+    rest, n = cells.counts[~mine], cells.counts[~mine].sum()
+    scatter = float((rest * dispersion[cells.level[~mine]]).sum() / n) if n else 1.0
+    both = Cells.of(mine.astype(np.intp), cells.design, cells.counts, cells.exposure)
+    (pair,) = profiled(both, np.array([scatter, dispersion[level]]), 0, [1], distance)
+    return pair
 
 
 @dataclass(frozen=True)

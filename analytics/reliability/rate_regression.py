@@ -11,7 +11,7 @@ from scipy import special
 from analytics import validate
 from analytics.errors import ShapeError
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
-from analytics.reliability.profile_ratio import Cells, Pair, fitted, profiled
+from analytics.reliability.profile_ratio import Cells, Pair, beside_others, fitted, profiled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,8 @@ ROUNDS: Final = 4
 """Times that spread between nodes and adjustment are found in turn."""
 LEAST_SPARE: Final = 3
 """Nodes beyond levels and adjustments below which the spread between nodes is not known."""
+LEAST_REFERENCE: Final = 0.1
+"""Share of the exposure that a level must have for the others to be compared with it alone."""
 STANDS_OUT: Final = 0.05
 """Chance, over all levels together, that one is said to differ where none does."""
 
@@ -41,7 +43,7 @@ class LevelRate:
     rate: Estimate
     """Failures per unit of exposure, as they were: not adjusted."""
     ratio: Estimate
-    """Adjusted rate over the reference's; of the reference 1, without an interval."""
+    """Adjusted rate over the reference's, which has 1."""
     crude_ratio: float | None
     """The same not adjusted; None where the reference has no failure."""
     p_value: float | None
@@ -56,6 +58,8 @@ class RateComparison:
 
     levels: tuple[LevelRate, ...]
     """The reference first, then from the highest ratio down."""
+    reference: str | None
+    """Level that the others are compared with; None where each is compared with all others."""
     frailty: float | None
     """Variance of the nodes' own rates over their mean squared, 0 for a Poisson process; None
     where the nodes are too few to tell it."""
@@ -64,11 +68,6 @@ class RateComparison:
     """
     adjusted_for: tuple[str, ...]
     """Factors that differ within the data."""
-
-    @property
-    def reference(self) -> str | None:
-        """Level that the others are compared with; None where there is none."""
-        return self.levels[0].level if self.levels else None
 
     @property
     def apart(self) -> tuple[LevelRate, ...]:
@@ -93,7 +92,8 @@ def rate_ratios(
 
     with n failures of node i in exposure e at level l and factors c, whose columns x are
     indicators; m is the expected count of a node. The ratio of level k is exp(a_k - a_r), with r
-    the reference, the level of most exposure. The variance v between nodes (frailty) is found by
+    the reference: the level of most exposure, or all others together where none has a tenth of
+    it. The variance v between nodes (frailty) is found by
     moments; each level's counts are then divided by its own dispersion, 1 + v sum m^2 / sum m
     (quasi-likelihood). The interval holds the ratios whose profile likelihood is near enough to
     the largest, by Student's t over nodes less parameters; half a failure is added to each level
@@ -154,21 +154,31 @@ def rate_ratios(
     if reference is not None and reference not in names:
         raise ShapeError(f"reference must be a level, got {reference!r}: none of {list(names)[:9]}")
     if not len(names):
-        return RateComparison((), None, None, ())
+        return RateComparison((), None, None, None, ())
     _, of_node = np.unique(np.asarray(nodes, dtype=str)[used], return_inverse=True)
     design, kept = _design({k: np.asarray(v)[used] for k, v in (factors or {}).items()}, held[used])
     data = _Data(of_node, of_level, counts[used], held[used], design)
     spread = _spread(data)
-    by_exposure = int(np.argmax(_sums(of_level, data.exposure)))
-    base = by_exposure if reference is None else int(np.flatnonzero(names == reference)[0])
+    base = _reference(data, names.tolist(), reference)
     found = _compared(data, spread, base, conf_level)
     named = [replace(each, level=str(name)) for each, name in zip(found, names, strict=True)]
+    compared_with = None if base is None else str(names[base])
     return RateComparison(
-        tuple(_in_order(_holm(named), named[base].level)),
+        tuple(_in_order(_holm(named), compared_with)),
+        compared_with,
         spread.frailty if spread.known else None,
         spread.typical if spread.known else None,
         kept,
     )
+
+
+def _reference(data: _Data, names: Sequence[str], chosen: str | None) -> int | None:
+    """Number of the level to compare with; None for all others."""
+    if chosen is not None:
+        return names.index(chosen)
+    held = _sums(data.level, data.exposure)
+    most = int(np.argmax(held))
+    return most if held[most] >= LEAST_REFERENCE * held.sum() else None
 
 
 @dataclass(frozen=True)
@@ -184,15 +194,7 @@ class _Data:
     @property
     def cells(self) -> Cells:
         """Rows of one level and one combination of factors put together, levels in order."""
-        keys = np.column_stack([self.level, self.design])
-        alike, place = np.unique(keys, axis=0, return_inverse=True)
-        place = place.reshape(-1)
-        return Cells(
-            alike[:, 0].astype(np.intp),
-            alike[:, 1:],
-            _sums(place, self.counts, len(alike)),
-            _sums(place, self.exposure, len(alike)),
-        )
+        return Cells.of(self.level, self.design, self.counts, self.exposure)
 
 
 @dataclass(frozen=True)
@@ -282,36 +284,43 @@ def _frailty(total: Values, mean: Values, free: Values) -> float:
     return frailty
 
 
-def _compared(data: _Data, spread: _Spread, base: int, conf_level: float) -> list[LevelRate]:
+def _compared(data: _Data, spread: _Spread, base: int | None, conf_level: float) -> list[LevelRate]:
     """Rate and ratio of each level."""
-    n_levels = len(spread.of_level)
     count, exposure = _sums(data.level, data.counts), _sums(data.level, data.exposure)
     pairs = np.unique(np.column_stack([data.level, data.node]), axis=0)
-    n_nodes = np.bincount(pairs[:, 0], minlength=n_levels)
+    n_nodes = np.bincount(pairs[:, 0])
     distance = float(special.stdtrit(max(spread.spare, 1), (1.0 + conf_level) / 2.0))
-    others = [k for k in range(n_levels) if k != base]
-    found = dict(
-        zip(others, profiled(data.cells, spread.of_level, base, others, distance), strict=True)
-    )
-    crude = np.divide(count, exposure, out=np.full(n_levels, np.nan), where=exposure > 0)
+    found = _pairs(data.cells, spread, base, distance)
     levels = []
-    for k in range(n_levels):
-        n, pair = int(count[k]), found.get(k)
-        both = crude[k] / crude[base] if crude[base] > 0 else np.nan
+    for k, (n, held) in enumerate(zip(count.astype(int).tolist(), exposure.tolist(), strict=True)):
+        rest = np.arange(len(count)) != k if base is None else np.arange(len(count)) == base
+        n_rest, held_rest = int(count[rest].sum()), float(exposure[rest].sum())
         levels.append(
             LevelRate(
                 "",
                 int(n_nodes[k]),
                 n,
-                float(exposure[k]),
-                _rate(n, float(exposure[k]), spread, k, conf_level),
-                _ratio(pair, n, int(count[base]), spread, conf_level),
-                None if np.isnan(both) else float(both),
-                _p_value(pair, spread),
+                held,
+                _rate(n, held, spread, k, conf_level),
+                _ratio(found.get(k), n, n_rest, spread, conf_level),
+                n / held / (n_rest / held_rest) if held and n_rest and held_rest else None,
+                _p_value(found.get(k), spread),
                 stands_out=False,
             )
         )
     return levels
+
+
+def _pairs(cells: Cells, spread: _Spread, base: int | None, distance: float) -> dict[int, Pair]:
+    """Of each level but the reference the ratio to it, or to all others together."""
+    n_levels = len(spread.of_level)
+    others = [k for k in range(n_levels) if k != base]
+    if n_levels < 2:
+        return {}
+    if base is None:
+        return {k: beside_others(cells, spread.of_level, k, distance) for k in others}
+    found = profiled(cells, spread.of_level, base, others, distance)
+    return dict(zip(others, found, strict=True))
 
 
 def _rate(n: int, exposure: float, spread: _Spread, level: int, conf_level: float) -> Estimate:
@@ -329,7 +338,7 @@ def _rate(n: int, exposure: float, spread: _Spread, level: int, conf_level: floa
 def _ratio(pair: Pair | None, n: int, n_base: int, spread: _Spread, conf_level: float) -> Estimate:
     """Ratio with its bounds; n counts the level's failures."""
     if pair is None:
-        return Estimate(1.0, None, None, conf_level, n)
+        return Estimate(1.0, 1.0, 1.0, conf_level, n)
     if not n and not n_base:
         return unknown(conf_level, 0)
     value = pair.ratio if n_base else None
@@ -358,7 +367,7 @@ def _holm(levels: Sequence[LevelRate]) -> list[LevelRate]:
     return [replace(each, stands_out=at in apart) for at, each in enumerate(levels)]
 
 
-def _in_order(levels: Sequence[LevelRate], reference: str) -> list[LevelRate]:
+def _in_order(levels: Sequence[LevelRate], reference: str | None) -> list[LevelRate]:
     """The reference first, then from the highest ratio down, unknown ones last."""
 
     def place(each: LevelRate) -> tuple[bool, bool, float, str]:
