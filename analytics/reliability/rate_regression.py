@@ -25,6 +25,7 @@ ROUNDS: Final = 4
 """Times that spread between nodes and adjustment are found in turn."""
 LEAST_SPARE: Final = 3
 """Nodes beyond levels and adjustments below which the spread between nodes is not known."""
+ALL_OTHERS: Final = "all others together"
 LEAST_REFERENCE: Final = 0.1
 """Share of the exposure that a level must have for the others to be compared with it alone."""
 STANDS_OUT: Final = 0.05
@@ -110,7 +111,7 @@ def rate_ratios(
     factors
         Name -> value of each row. One that never differs is left out.
     reference
-        A level to compare with instead.
+        A level to compare with instead; `ALL_OTHERS` for each beside all others together.
     conf_level : float
         In (0, 1).
 
@@ -151,7 +152,7 @@ def rate_ratios(
     validate.same_length(failures=counts, exposure=held)
     used = (held > 0) | (counts > 0)
     names, of_level = np.unique(np.asarray(levels, dtype=str)[used], return_inverse=True)
-    if reference is not None and reference not in names:
+    if reference not in (None, ALL_OTHERS, *names):
         raise ShapeError(f"reference must be a level, got {reference!r}: none of {list(names)[:9]}")
     if not len(names):
         return RateComparison((), None, None, None, ())
@@ -174,6 +175,8 @@ def rate_ratios(
 
 def _reference(data: _Data, names: Sequence[str], chosen: str | None) -> int | None:
     """Number of the level to compare with; None for all others."""
+    if chosen == ALL_OTHERS:
+        return None
     if chosen is not None:
         return names.index(chosen)
     held = _sums(data.level, data.exposure)

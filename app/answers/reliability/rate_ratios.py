@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
-from analytics.reliability.rate_regression import RateComparison, rate_ratios
+from analytics.reliability.rate_regression import ALL_OTHERS, RateComparison, rate_ratios
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, counted, estimated
 from app.words import numbers
 from app.words.cells import Column
@@ -210,7 +210,7 @@ def _words(fact: str) -> str:
 
 
 def _reference(one: Compared) -> str:
-    return one.found.reference or "all others together"
+    return one.found.reference or ALL_OTHERS
 
 
 def _log(level: LevelRate) -> float:

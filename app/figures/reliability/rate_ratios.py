@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from analytics.reliability.rate_regression import ALL_OTHERS
 from app.figures import template
 from app.words import numbers
 
@@ -37,7 +38,7 @@ def figure(found: RateComparison, *, by: str, mode: Mode = "light", note: str = 
     palette = template.PALETTES[mode]
     chart.add_vline(x=1.0, line={"color": palette.reference, "width": 1}, layer="below")
     _add_levels(chart, drawn, mode)
-    reference = found.reference or "all others together"
+    reference = found.reference or ALL_OTHERS
     chart.update_xaxes(
         title=f"Rate ratio to {template.plain(reference)}, adjusted",
         type="log",
