@@ -110,6 +110,25 @@ segment AS MATERIALIZED (
 """Stretches of time of each node in which neither the fact nor the age changes."""
 
 
+def held_of(selection: Selection) -> str:
+    """Common tables up to `held`: the time of each node in each attempt, as a share of the node,
+    and the period where failures are known without jobs.
+    """
+    return f"""{attempts_of(selection)}, {node_days_of(selection)},
+held AS (
+  SELECT attempt.cluster, node, {_SIZES} AS size, begin_us, end_us,
+    CASE WHEN basis = 'gpu_time'
+      THEN coalesce(job_nodes.n_gpus, units / nullif(n_nodes, 0)) / of_node ELSE 1 END AS share
+  FROM attempt JOIN job_nodes USING (cluster, attempt_key) JOIN clusters USING (cluster)
+  WHERE end_us > begin_us
+  UNION ALL
+  SELECT cluster, node, 'unknown', epoch_us(begin_at), epoch_us(end_at), 1
+  FROM logged_span JOIN (SELECT DISTINCT cluster, node FROM nodes
+                         WHERE source <> 'observed' AND node IS NOT NULL)
+  USING (cluster))
+"""
+
+
 def rows(store: Store, selection: Selection, fact: str) -> Columns:
     """Failures and exposure, a row for each node, level, age and size of job.
 
@@ -119,20 +138,7 @@ def rows(store: Store, selection: Selection, fact: str) -> Columns:
     say, are a level of their own, `a + b`.
     """
     return store.columns(
-        f"""WITH {attempts_of(selection)}, {failures_of(selection)}, {node_days_of(selection)},
-            {_facts(fact)}, {_SEGMENTS},
-            held AS (
-              SELECT attempt.cluster, node, {_SIZES} AS size, begin_us, end_us,
-                CASE WHEN basis = 'gpu_time'
-                  THEN coalesce(job_nodes.n_gpus, units / nullif(n_nodes, 0)) / of_node ELSE 1 END
-                  AS share
-              FROM attempt JOIN job_nodes USING (cluster, attempt_key) JOIN clusters USING (cluster)
-              WHERE end_us > begin_us
-              UNION ALL
-              SELECT cluster, node, 'unknown', epoch_us(begin_at), epoch_us(end_at), 1
-              FROM logged_span JOIN (SELECT DISTINCT cluster, node FROM nodes
-                                     WHERE source <> 'observed' AND node IS NOT NULL)
-              USING (cluster)),
+        f"""WITH {held_of(selection)}, {failures_of(selection)}, {_facts(fact)}, {_SEGMENTS},
             ran AS (
               SELECT held.cluster, held.node, level, coalesce(age, 'unknown') AS age, size,
                 sum(share * (least(end_us, until_us) - greatest(begin_us, from_us))) / {DAY_US}
