@@ -182,7 +182,7 @@ def outcomes(
         by_action[each.action].append(at)
     nodes = ["/".join(each.of) for each in repairs]
     actions = [each.action for each in repairs]
-    rows = list(others.items())
+    rows = [(of, known) for of, known in others.items() if any(known)]
     every = {
         "nodes": [*nodes, *("/".join(of) for of, _ in rows)],
         "failures": [*failed, *(n for _, (n, _) in rows)],
@@ -214,7 +214,7 @@ def outcomes(
             share(rows),
             float(held[rows].sum()),
             among[action].ratio if action in among else unknown(conf_level, 0),
-            to_nodes.get(action, unknown(conf_level, 0)) if others else unknown(conf_level, 0),
+            to_nodes.get(action, unknown(conf_level, 0)) if rows else unknown(conf_level, 0),
             _verdict(among.get(action), len(among)),
         )
         for action, rows in by_action.items()
@@ -225,7 +225,7 @@ def outcomes(
         tuple(found),
         horizon_days,
         share(range(len(repairs))),
-        whole if whole is not None and others else unknown(conf_level, int(failed.sum())),
+        whole if whole is not None and rows else unknown(conf_level, int(failed.sum())),
         _returned(repairs, failed, held),
     )
 

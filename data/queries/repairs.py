@@ -55,7 +55,8 @@ def stays(store: Store, selection: Selection) -> list[tuple[Any, ...]]:
 def failures(store: Store, selection: Selection) -> list[tuple[Any, ...]]:
     """Failures that name a node, as the rate counts them; those of one incident on it are one.
 
-    Cluster, node, seconds since 1970, cause, domain, key.
+    Cluster, node, seconds since 1970, cause, domain, key. Of a failure log the domain is hardware
+    where its cause says so, another cause as it stands, and None where it is not determined.
     """
     return store.rows(
         f"""WITH {failures_of(selection)},
@@ -72,7 +73,10 @@ def failures(store: Store, selection: Selection) -> list[tuple[Any, ...]]:
             SELECT cluster, node, epoch(failed_at), cause, domain, attempt_key
             FROM placed WHERE place = 1
             UNION ALL
-            SELECT cluster, node, epoch(start_at), cause, NULL, failure_key
+            SELECT cluster, node, epoch(start_at), cause,
+              CASE WHEN contains(lower(cause), 'hardware') THEN 'hardware'
+                WHEN lower(cause) NOT IN ('undetermined', 'unknown') THEN lower(cause) END,
+              failure_key
             FROM node_failures WHERE node IS NOT NULL AND {node_failures_of(selection)}
             ORDER BY ALL""",
         selection.parameters,
@@ -138,7 +142,8 @@ def serials(store: Store, nodes: Sequence[Key]) -> dict[Key, list[str]]:
         """WITH asked AS (SELECT unnest(CAST($clusters AS VARCHAR[])) AS cluster,
              unnest(CAST($nodes AS VARCHAR[])) AS node)
            SELECT cluster, node, list(said ORDER BY place, known_at DESC NULLS LAST, said) FROM (
-             SELECT cluster, node, 'chassis ' || serial AS said, 0 AS place, first_seen_at AS known_at
+             SELECT cluster, node, 'chassis ' || serial AS said, 0 AS place,
+               first_seen_at AS known_at
              FROM nodes SEMI JOIN asked USING (cluster, node) WHERE serial IS NOT NULL
              UNION ALL
              SELECT cluster, node, coalesce('GPU ' || gpu, 'node') || ' ' || value, 1, from_at

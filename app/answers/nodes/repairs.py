@@ -73,7 +73,6 @@ LIST = (
     Column("vendors", "Vendor", none="not stated"),
     Column("evidence", "Evidence"),
     Column("observations", "Critical events", none="none recorded"),
-    *columns(hidden=("cluster",)),
 )
 NO_REPAIRS = Missing(
     "actions",
@@ -166,10 +165,12 @@ def answer(
         ACTIONS,
         [tuple(_action(each).values()) for each in one.found.actions],
     )
+    several = len({cluster for cluster, _ in (each.of for each in one.found.returned)}) > 1
+    of_cluster = columns("cluster") if several else columns(hidden=("cluster",))
     nodes = Table(
         "failed_again",
         "Nodes that failed again after a repair",
-        LIST,
+        (*LIST, *of_cluster),
         [tuple(each.values()) for each in listed],
         empty="No node failed again within the horizon.",
         wrapped=True,
@@ -189,12 +190,12 @@ def sentence(one: Held) -> str:
     """What manager and vendor want to know."""
     found, horizon = one.found, f"{one.found.horizon_days:g} days"
     if not one.n_repairs:
-        return "No return to service is known in this period."
+        return "No return to service is known in this period: ingest tickets or node events."
     if not one.n_failures:
         return f"{numbers.counted(one.n_repairs, 'return')} to service; no failure names a node."
     share = found.fails_again
     again = (
-        f"After {numbers.percent(share.value)} of returns to service the node fails again in {horizon}"
+        f"After {numbers.percent(share.value)} of repairs the node fails again within {horizon}"
         if share.value is not None
         else f"No repair was watched for {horizon}"
     )

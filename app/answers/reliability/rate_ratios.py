@@ -168,7 +168,7 @@ def sentence(one: Compared) -> str:
     """Who fails more often."""
     found, fact = one.found, _words(one.fact)
     if not found.levels:
-        return f"No {fact} is known of any node with records in this period."
+        return f"No {fact} is known of nodes with records in this period: ingest node-facts."
     if len(found.levels) == 1:
         (only,) = found.levels
         return f"All nodes whose {fact} is known have {only.level}: there is nothing to compare."
