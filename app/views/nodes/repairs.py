@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from analytics.nodes.repairs import HORIZON_DAYS
 from app.answers.nodes import repairs
 from app.ask.cached import ask
 from app.show import page
@@ -12,7 +13,7 @@ head = st.container()
 horizon = st.number_input(
     "Horizon (days)",
     1.0,
-    value=repairs.HORIZON_DAYS,
+    value=HORIZON_DAYS,
     key="horizon_days",
     bind="query-params",
     help="Days in which a repair is expected to hold.",
