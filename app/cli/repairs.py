@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_selection(parser)
     options.add_definition(parser)
     options.add_conf_level(parser)
-    options.add_redact(parser)
     options.add_format(parser)
 
 

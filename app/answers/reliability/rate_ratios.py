@@ -25,7 +25,8 @@ FACTS = ("driver", "firmware", "batch", "gpu_model", "rack")
 """Facts that are offered first."""
 ADJUSTED = ("age", "size")
 """What else differs between nodes and can be adjusted for, beside the cluster."""
-MOST_LEVELS = 1000
+MOST_LEVELS = 500
+"""Levels up to which a fact groups nodes."""
 MOST_ROWS = 50
 WIDE = 20.0
 """Upper over lower bound from which adjusting has left nothing to compare, where the counts would
@@ -75,6 +76,8 @@ class Compared:
     without: int
     """Failures of nodes of which the fact is not known."""
     without_node_days: float
+    n_levels: int
+    """Values of the fact; of too many none is compared."""
     age_unknown: float
     """Share of the exposure of which the node's age is not known; NaN without exposure."""
 
@@ -97,6 +100,7 @@ def compared(
     kept = [a and b for a, b in zip(named, has, strict=True)]
     of_node = [f"{c}/{n}" for c, n, k in zip(rows["cluster"], node, kept, strict=True) if k]
     levels = [str(each) for each, k in zip(level, kept, strict=True) if k]
+    n_levels = len(set(levels))
     factors = {name: rows[name][kept].astype(str).tolist() for name in ("cluster", *adjust)}
     pairs = dict.fromkeys(zip(of_node, levels, strict=True))
     without = [a and not b for a, b in zip(named, has, strict=True)]
@@ -106,7 +110,7 @@ def compared(
         fact,
         rate_ratios(
             of_node,
-            levels if len(set(levels)) <= MOST_LEVELS else ["all"] * len(levels),
+            levels if n_levels <= MOST_LEVELS else [f"one of {n_levels:,}"] * len(levels),
             failures[kept].astype(float),
             held[kept],
             factors=factors,
@@ -117,6 +121,7 @@ def compared(
         int(failures[[not each for each in named]].sum()),
         int(failures[without].sum()),
         float(held[without].sum()),
+        n_levels,
         unaged / total if total else float("nan"),
     )
 
@@ -169,6 +174,8 @@ def sentence(one: Compared) -> str:
     found, fact = one.found, _words(one.fact)
     if not found.levels:
         return f"No {fact} is known of nodes with records in this period: ingest node-facts."
+    if one.n_levels > MOST_LEVELS:
+        return f"{fact.capitalize()} has {one.n_levels:,} values: it tells nodes apart, not groups."
     if len(found.levels) == 1:
         (only,) = found.levels
         return f"All nodes whose {fact} is known have {only.level}: there is nothing to compare."

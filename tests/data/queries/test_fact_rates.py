@@ -102,7 +102,9 @@ CUT = [
 ]
 
 
-def test_filters_cut_and_what_is_not_known_is_told(store: Store) -> None:
+def test_filters_cut_and_what_is_not_known_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for selection, failures, days in CUT:
         rows = fact_rates.rows(store, selection, "driver")
         held = float(rows["exposure_node_days"].sum())
@@ -124,6 +126,9 @@ def test_filters_cut_and_what_is_not_known_is_told(store: Store) -> None:
     )
     absent = rate_ratios.answer(ask, EVERYTHING, "firmware")
     assert [block.key for block in absent.blocks] == ["rate_ratios"]
+    monkeypatch.setattr(rate_ratios, "MOST_LEVELS", 2)
+    many = rate_ratios.answer(ask, EVERYTHING, "driver")
+    assert many.sentence == "Driver has 4 values: it tells nodes apart, not groups."
     assert "Known are driver" in absent.blocks[0].remedy  # type: ignore[union-attr]
 
 
