@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 OTHERS: Final = "nodes not just repaired"
+MOST_EARLIER: Final = 2
+"""Earlier repairs from which more make no difference to the adjustment."""
 RETURNS: Final = 2
 """Repairs that did not hold, by hardware, from which a node is for its vendor."""
 Verdict = Literal["does not hold", "holds better", "no difference shown", "too little data"]
@@ -39,7 +41,7 @@ class ActionOutcome:
     exposure_node_days: float
     """In jobs, until failure or horizon."""
     beside_repairs: Estimate
-    """Rate of next failures over that of all other actions, adjusted for earlier repairs."""
+    """Rate of next failures over that of all other actions, adjusted for what came before."""
     beside_nodes: Estimate
     """The same over the failure rate of nodes that were not just repaired."""
     verdict: Verdict
@@ -155,9 +157,10 @@ def outcomes(
     """What became of repaired nodes, by action.
 
     Next failures within the horizon over the node-days in jobs until then, as rate ratios
-    (`rate_regression`) to all other repairs, adjusted for whether the node had been repaired in
-    the 90 days before, and to nodes that were not just repaired. An action does not hold where
-    its ratio to other repairs is above 1 by more than chance, all actions tested together.
+    (`rate_regression`) to all other repairs, adjusted for how often the node had been repaired in
+    the 90 days before and for whether it had failed, and to nodes that were not just repaired.
+    An action does not hold where its ratio to other repairs is above 1 by more than chance, all
+    actions tested together.
 
     Parameters
     ----------
@@ -192,7 +195,10 @@ def outcomes(
     }
     beside_repairs = rate_ratios(
         nodes, actions, failed, held, conf_level=conf_level, reference=ALL_OTHERS,
-        factors={"earlier repair": ["again" if each.again else "first" for each in repairs]},
+        factors={
+            "earlier repairs": [str(min(each.earlier, MOST_EARLIER)) for each in repairs],
+            "failure before": [str(each.after_failure) for each in repairs],
+        },
     )  # fmt: skip
     beside_nodes = rate_ratios(levels=[*actions, *[OTHERS] * len(rows)], **every)  # type: ignore[arg-type]
     all_together = rate_ratios(levels=["all"] * len(nodes) + [OTHERS] * len(rows), **every)  # type: ignore[arg-type]

@@ -72,8 +72,10 @@ class Repair:
     action: str
     """What was done by its tickets, several joined by +; `no ticket` without one."""
     tickets: tuple[Stay, ...]
-    again: bool
-    """Whether the node was repaired before within 90 days."""
+    earlier: int
+    """Returns of the node in the 90 days before it began."""
+    after_failure: bool
+    """Whether it began with a failure of the node, at most a day before."""
     until_s: float
     """Watched until here: next failure, next time out of service, or end of the records."""
     failure: Failure | None
@@ -230,7 +232,8 @@ def _watched(
                 episode.end_s,
                 _action(episode.tickets, named),
                 episode.tickets,
-                _again(episode, found),
+                _earlier(episode, found),
+                _after_failure(episode, times),
                 max(watched, episode.end_s),
                 failure,
             )
@@ -238,9 +241,15 @@ def _watched(
     return found
 
 
-def _again(episode: _Episode, earlier: Sequence[Repair]) -> bool:
-    """Whether the last repair before it is recent."""
-    return bool(earlier) and episode.start_s - earlier[-1].returned_s <= AGAIN_DAYS * DAY_S
+def _earlier(episode: _Episode, before: Sequence[Repair]) -> int:
+    """Returns in the 90 days before it."""
+    return sum(episode.start_s - each.returned_s <= AGAIN_DAYS * DAY_S for each in before)
+
+
+def _after_failure(episode: _Episode, times: Sequence[float]) -> bool:
+    """Whether a failure lies in it or in the day before it."""
+    place = bisect_left(times, episode.start_s - DAY_S)
+    return place < len(times) and times[place] <= (episode.end_s or episode.start_s)
 
 
 def _action(tickets: Sequence[Stay], named: Mapping[str, str]) -> str:

@@ -43,9 +43,9 @@ BESIDE = Term(
 )
 BESIDE_REPAIRS = Term(
     "Beside other repairs",
-    "The same over all other actions, adjusted for whether the node was repaired in the 90 days "
-    "before. An action does not hold where it lies above 1 by more than chance, all actions "
-    "tested together (Holm, 5 %).",
+    "The same over all other actions, adjusted for how often the node was repaired in the 90 days "
+    "before and for whether it had failed or was drained without a failure. An action does not "
+    "hold where it lies above 1 by more than chance, all actions tested together (Holm, 5 %).",
 )
 VENDOR = Term(
     "Nodes for the vendor",

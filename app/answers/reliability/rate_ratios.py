@@ -175,7 +175,7 @@ def sentence(one: Compared) -> str:
     if not found.levels:
         return f"No {fact} is known of nodes with records in this period: ingest node-facts."
     if one.n_levels > MOST_LEVELS:
-        return f"{fact.capitalize()} has {one.n_levels:,} values: it tells nodes apart, not groups."
+        return f"There are {one.n_levels:,} values of {fact}; up to {MOST_LEVELS} are compared."
     if len(found.levels) == 1:
         (only,) = found.levels
         return f"All nodes whose {fact} is known have {only.level}: there is nothing to compare."

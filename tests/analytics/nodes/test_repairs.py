@@ -69,11 +69,12 @@ def test_without_an_end_there_is_no_return() -> None:
 
 
 def test_a_ticket_without_an_outage_is_a_repair_and_an_outage_without_one_too() -> None:
-    told = found([ticket(1, 2, None), out(10, 11)], [])
+    told = found([ticket(1, 2, None), out(10, 11), out(99, 99.5)], fails(9.5))
     assert [(each.action, each.returned_s / DAY_S) for each in told] == [
-        ("action not stated", 2.0), ("no ticket", 11.0),
+        ("action not stated", 2.0), ("no ticket", 11.0), ("no ticket", 99.5),
     ]  # fmt: skip
-    assert [each.again for each in told] == [False, True]
+    assert [each.earlier for each in told] == [0, 1, 1]
+    assert [each.after_failure for each in told] == [False, True, False]
 
 
 def test_the_next_outage_ends_the_watch_and_a_failure_in_it_is_what_it_began_with() -> None:

@@ -128,7 +128,7 @@ def test_filters_cut_and_what_is_not_known_is_told(
     assert [block.key for block in absent.blocks] == ["rate_ratios"]
     monkeypatch.setattr(rate_ratios, "MOST_LEVELS", 2)
     many = rate_ratios.answer(ask, EVERYTHING, "driver")
-    assert many.sentence == "Driver has 4 values: it tells nodes apart, not groups."
+    assert many.sentence == "There are 4 values of driver; up to 2 are compared."
     assert "Known are driver" in absent.blocks[0].remedy  # type: ignore[union-attr]
 
 
