@@ -35,6 +35,7 @@ page = st.navigation(
         "Nodes": [
             st.Page("views/nodes/machines.py", title="Machines", icon=":material/memory:"),
             st.Page("views/nodes/links.py", title="Links", icon=":material/lan:"),
+            st.Page("views/nodes/repairs.py", title="Repairs", icon=":material/build:"),
             st.Page("views/nodes/validation.py", title="Validation", icon=":material/checklist:"),
         ],
         "Training": [
