@@ -21,9 +21,11 @@ SCRIPT = Path(__file__).with_name("go_to.js")
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
+    "user": "my_runs",
 }  # fmt: skip
 NAMES: dict[Link, str] = {
     "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
+    "user": "user",
 }  # fmt: skip
 """Columns that name what a link opens."""
 
