@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
@@ -16,6 +18,8 @@ from app.words import escaping, numbers
 from data.filters import Selection
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from app.answers.fleet.choices import Choices
 
 PRESETS = {
@@ -41,7 +45,7 @@ def show(*, min_gpus: int = 0) -> Scope:
     choices = ask(offered) if published else None
     if choices is None or choices.first_at is None:
         return _scope(Selection(min_gpus=min_gpus), "UTC", choices)
-    with st.sidebar:
+    with st.sidebar, _of_every_page():
         cluster = _one_of("cluster", choices.clusters, "all clusters")
         timezone = _timezone(choices, cluster)
         from_at, to_at = _period(choices, timezone)
@@ -69,6 +73,18 @@ def of_store(*, min_gpus: int = 0) -> Scope:
         empty_state.no_store()
         st.stop()
     return scope
+
+
+def _of_every_page() -> AbstractContextManager[None]:
+    """What is drawn within belongs to main.py and not to the page that draws it.
+
+    Streamlit drops from the address what belongs to another page: what a browser's Back names of
+    the filters would be lost, and each step would add entries to its history.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return nullcontext()
+    return context.run_with_active_hash(context.pages_manager.main_script_hash)
 
 
 def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scope:
