@@ -64,3 +64,39 @@ def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     assert len(browser.pages) == 1
     page.go_back()
     expect(page).to_have_url(re.compile(r"/stragglers\?period=all"))
+
+
+def test_dragging_along_time_sets_the_period_and_back_undoes_it(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", "/failures?"))
+    plot = page.locator(".js-plotly-plot .nsewdrag").first
+    expect(plot).to_be_visible()
+    whole = page.locator("h1").inner_text()
+    place = plot.bounding_box()
+    assert place is not None
+    left, middle = place["x"], place["y"] + place["height"] / 2
+    page.mouse.move(left + 0.5 * place["width"], middle)
+    page.mouse.down()
+    page.mouse.move(left + 0.8 * place["width"], middle, steps=5)
+    page.mouse.up()
+    page.wait_for_url(re.compile("period=custom&from=.*&to="))
+    expect(page.locator("h1")).not_to_have_text(whole)
+    page.go_back()
+    expect(page.locator("h1")).to_have_text(whole)
+    assert "period" not in page.url
+
+
+def test_the_same_row_opens_again_after_back(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", "/failures?failures_tab=Attempts&"))
+    for _ in range(2):
+        grid = page.get_by_test_id("stDataFrame").locator("canvas").first
+        grid.scroll_into_view_if_needed()
+        grid.click(position={"x": 15, "y": 50}, force=True)
+        page.wait_for_url(re.compile(r"/job\?.*job=\d+"))
+        expect(page.locator("h1")).to_contain_text(re.compile(r"Job \d+"))
+        page.go_back()
+        expect(page.locator("h1")).to_contain_text("attempts failed")
+        expect(page.get_by_role("tab", name="Attempts")).to_have_attribute("aria-selected", "true")

@@ -21,7 +21,7 @@ def test_the_slow_workers_node_is_two_clicks_away(
     link: str, browser: BrowserContext, tmp_path: Path
 ) -> None:
     page = browser.new_page()
-    page.goto(f"{link.replace('/?', '/stragglers?')}&period=all&tab=All+traces")
+    page.goto(f"{link.replace('/?', '/stragglers?')}&period=all&stragglers_tab=All+traces")
     expect(page.get_by_text("Here and published")).to_be_visible()
     expect(page.get_by_role("heading", name="All traces")).to_be_visible()
     table = page.get_by_test_id("stDataFrame").last
