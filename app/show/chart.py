@@ -115,7 +115,7 @@ def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:
 def _drawn(kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool) -> go.Figure:
     """The figure; where it runs along time, dragging across it marks a period."""
     figure = import_module(f"app.figures.{kind}").figure(*data, **options)
-    along_time = "%" in (figure.layout.xaxis.tickformat or "")
+    along_time = re.search("%-?[A-Za-z]", figure.layout.xaxis.tickformat or "") is not None
     if zooms and along_time:
         figure.update_layout(dragmode="select", selectdirection="h")
     return figure

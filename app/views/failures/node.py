@@ -30,7 +30,7 @@ page.notes(answer.notes)
 page.blocks([answer.chart("node_history")], scope)
 if answer.chart("node_history") != node.NO_HISTORY:
     st.caption(node.MARKS)
-part_of.node(one.cluster, one.node)
+part_of.node(one.cluster, one.node, scope.timezone)
 
 
 def people(target: str) -> None:
