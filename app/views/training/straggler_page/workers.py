@@ -21,7 +21,7 @@ MOST_LISTED = 5
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
     way = st.segmented_control(
-        "S_w",
+        "How each worker is judged",
         ["exact", "min"],
         default="exact",
         required=True,
