@@ -67,7 +67,7 @@ TOLD_TWICE = """health_events.rowid IN (
     ON line.cluster = shown.cluster AND line.node = shown.node AND line.xid = shown.xid
     AND line.observed_at BETWEEN shown.observed_at - INTERVAL 10 MINUTE
       AND shown.observed_at + INTERVAL 1 MINUTE
-  WHERE shown.source = 'dcgm' AND line.source = 'kernel')"""
-"""Condition of an XID that DCGM's gauge shows after the kernel's log told it: one error, of which
-the kernel knows the time. The gauge shows it with the next sample, so up to ten minutes later; a
+  WHERE shown.source <> 'kernel' AND line.source = 'kernel')"""
+"""Condition of an XID that another source shows after the kernel's log told it: one error, of which
+the kernel knows the time. DCGM's gauge shows it with the next sample, so up to ten minutes later; a
 minute is left for clocks. GPUs are not compared: one source counts them, one has addresses."""

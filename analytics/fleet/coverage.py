@@ -93,6 +93,12 @@ def _forgotten_before(forgotten: Mapping[str, datetime], source: str) -> pd.Time
     return pd.Timestamp(before_at).tz_convert("UTC")
 
 
+def _early(days: pd.DataFrame, before: Mapping[str, pd.Timestamp]) -> pd.Series:
+    """Whether a day lies before what retention left of its source."""
+    left = days["source"].map(before).astype("datetime64[us, UTC]")  # of no rows the type is lost
+    return days["day"] < left
+
+
 def coverage(
     days: pd.DataFrame,
     undated: pd.DataFrame,
@@ -136,12 +142,10 @@ def coverage(
     before = {
         name: _forgotten_before(removed, name) for name in {*days["source"], *quiet["source"]}
     }
-    quiet = quiet[quiet["day"] >= quiet["source"].map(before)].reset_index(drop=True)
+    quiet = quiet[~_early(quiet, before)].reset_index(drop=True)
     known = pd.concat([days[[*key, "n_rows"]], quiet.assign(n_rows=0)], ignore_index=True)
     sources = (
-        known.assign(
-            with_rows=known["n_rows"] > 0, early=known["day"] < known["source"].map(before)
-        )
+        known.assign(with_rows=known["n_rows"] > 0, early=_early(known, before))
         .groupby(["cluster", "source"], sort=True)
         .agg(
             first_at=("day", "min"),

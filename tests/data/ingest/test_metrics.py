@@ -113,17 +113,25 @@ FAULT = (
 )
 
 
-def test_an_xid_told_twice_counts_once_and_outlives_its_samples(tmp_path: Path) -> None:
+def test_an_xid_told_thrice_counts_once_and_outlives_its_samples(tmp_path: Path) -> None:
     def gauge(*samples: tuple[int, int]) -> str:
         lines = (f'{XID}{{gpu="0",Hostname="n1"}} {xid} {at_s(at)}000' for at, xid in samples)
         return "\n".join(lines)
 
     month = 31 * 24 * 60
     shown = gauge((-60, 0), (1, 31), (5, 31), (60, 43), (month, 43))
-    store = ingested(tmp_path, SHARED, FAULT, shown, timezone="UTC")
+    event = {
+        "time": "2024-03-01T12:00:30Z",
+        "name": "error_xid",
+        "message": "XID 31 (x) detected on GPU PCI:0000:3B:00",
+    }
+    gpud = {"component": "accelerator-nvidia-error-xid", "node": "n1", "events": [event]}
+    store = ingested(tmp_path, SHARED, FAULT, shown, json.dumps([gpud]), timezone="UTC")
     told = "SELECT source, xid, observed_at FROM health_events ORDER BY observed_at, source"
     seen = store.rows(told)
-    assert [row[:2] for row in seen] == [("kernel", 31), ("dcgm", 31), ("dcgm", 43)]
+    assert [row[:2] for row in seen] == [
+        ("kernel", 31), ("health_check", 31), ("dcgm", 31), ("dcgm", 43),
+    ]  # fmt: skip
     causes = "SELECT job_id, cause FROM failures JOIN jobs USING (cluster, attempt_key) ORDER BY 1"
     verdicts = [("1", "illegal_memory_access"), ("2", "unknown")]
     assert store.rows(causes) == verdicts  # one fault of one process, of one of both jobs
