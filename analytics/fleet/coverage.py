@@ -93,10 +93,9 @@ def _forgotten_before(forgotten: Mapping[str, datetime], source: str) -> pd.Time
     return pd.Timestamp(before_at).tz_convert("UTC")
 
 
-def _early(days: pd.DataFrame, before: Mapping[str, pd.Timestamp]) -> pd.Series:
-    """Whether a day lies before what retention left of its source."""
-    left = days["source"].map(before).astype("datetime64[us, UTC]")  # of no rows the type is lost
-    return days["day"] < left
+def _left_from(sources: pd.Series, before: Mapping[str, pd.Timestamp]) -> pd.Series:
+    """From when on retention left rows of each source."""
+    return sources.map(before).astype("datetime64[us, UTC]")  # of no rows the type is lost
 
 
 def coverage(
@@ -142,10 +141,12 @@ def coverage(
     before = {
         name: _forgotten_before(removed, name) for name in {*days["source"], *quiet["source"]}
     }
-    quiet = quiet[~_early(quiet, before)].reset_index(drop=True)
+    quiet = quiet[quiet["day"] >= _left_from(quiet["source"], before)].reset_index(drop=True)
     known = pd.concat([days[[*key, "n_rows"]], quiet.assign(n_rows=0)], ignore_index=True)
     sources = (
-        known.assign(with_rows=known["n_rows"] > 0, early=_early(known, before))
+        known.assign(
+            with_rows=known["n_rows"] > 0, early=known["day"] < _left_from(known["source"], before)
+        )
         .groupby(["cluster", "source"], sort=True)
         .agg(
             first_at=("day", "min"),
@@ -159,7 +160,7 @@ def coverage(
     )
     length = (sources["last_at"] - sources["first_at"]).dt.days + 1
     sources["days_quiet"] = sources["n_known"] - sources["days_with_rows"]
-    early = (sources["source"].map(before) - sources["first_at"]).dt.days.clip(0, length)
+    early = (_left_from(sources["source"], before) - sources["first_at"]).dt.days.clip(0, length)
     n_forgotten = early - sources.pop("n_early")
     sources["days_without_rows"] = length - sources.pop("n_known") - n_forgotten
     present = set(sources["source"])
