@@ -25,6 +25,7 @@ def test_the_slow_workers_node_is_two_clicks_away(
     page.goto(f"{link.replace('/?', '/stragglers?')}&period=all&stragglers_tab=All+traces")
     expect(page.get_by_text("Here and published")).to_be_visible()
     expect(page.get_by_role("heading", name="All traces")).to_be_visible()
+    expect(page.locator(".js-plotly-plot .main-svg").last).to_be_visible()  # then nothing moves
     table = page.get_by_test_id("stDataFrame").last
     table.scroll_into_view_if_needed()
     table.click(position={"x": 18, "y": 90})
