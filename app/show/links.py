@@ -109,8 +109,15 @@ def to(
     during: Mapping[str, str] | None = None,
 ) -> str:
     """A link to the page of one thing, as markdown; it reads `said`, else its name."""
+    return f"[{escaping.escaped(said or name)}]({address(kind, name, cluster, during)})"
+
+
+def address(
+    kind: Link, name: str, cluster: str = "", during: Mapping[str, str] | None = None
+) -> str:
+    """Where such a link leads, beside the present page."""
     named = {kind: name} | ({"cluster": cluster} if cluster else {}) | dict(during or {})
-    return f"[{escaping.escaped(said or name)}]({_address(PAGES[kind], named)})"
+    return _address(PAGES[kind], named)
 
 
 def _address(page: str, named: dict[str, str]) -> str:
