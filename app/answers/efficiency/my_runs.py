@@ -81,10 +81,10 @@ CAUSES = (
     Column("n_attempts", "Attempts", "count"),
     _HELD,
     _LOST,
+    replace(KNOWN["job_id"], title="Latest job"),
     Column("action", "What to do next"),
     Column("owner", "Who acts", wide=True),
     replace(_EVIDENCE, title="Evidence of the latest"),
-    replace(KNOWN["job_id"], title="Latest job"),
     replace(KNOWN["attempt"], wide=True),
     Column("last_at", "Latest", "time", "UTC", wide=True),
     *columns("cause", "cluster", wide=("cause", "cluster")),
@@ -233,7 +233,7 @@ def sentence(found: MyRuns) -> str:
     attempts = numbers.counted(of.n_attempts, "attempt")
     if not of.n_failed:
         made_room = f", {of.n_preempted:,} made room for others" if of.n_preempted else ""
-        return f"{user}: none of {attempts} failed{made_room}."
+        return f"{user}: {attempts}, none of which failed{made_room}."
     by = of.by_domain
     shares = (
         (by["hardware"] + by["system_software"], "by the cluster"),
@@ -241,7 +241,7 @@ def sentence(found: MyRuns) -> str:
         (by["unknown"], "of unknown cause"),
     )
     whose = ", ".join(f"{n:,} {words}" for n, words in shares if n)
-    lost = f"interruptions lost {numbers.number(of.lost_gpu_hours)} GPU-hours by the rule"
+    lost = f"interruptions lost {numbers.number(of.lost_gpu_hours)} GPU-hours by the 30-minute rule"
     cost = f"; {lost}" if of.lost_gpu_hours else ""
     return f"{user}: {of.n_failed:,} of {attempts} failed, {whose}{cost}."
 
@@ -279,7 +279,7 @@ def by_cause(of: OwnJobs, known: Taxonomy) -> Table:
     """Why attempts ended early, whose fault it was, and what to do next."""
     rows = _explained(of.by_cause, known)
     empty = "No attempt failed or was preempted in this selection."
-    return Table("causes", "What to do next", CAUSES, rows, empty, wrapped=True)
+    return Table("causes", "What to do next", CAUSES, rows, empty)
 
 
 def _jobs(attempts: pd.DataFrame, known: Taxonomy) -> Table:
