@@ -62,20 +62,42 @@ def own_jobs(attempts: pd.DataFrame) -> OwnJobs:
     >>> found.n_failed, found.by_domain["user"], found.own_gpu_hours, found.lost_gpu_hours
     (1, 1, 8.0, 0.0)
     """
-    failed, interrupted = attempts["cause"].notna(), attempts["bucket"].notna()
-    preempted = interrupted & ~failed
+    failed, interrupted = (how_ended(attempts, how) for how in ("failed", "interrupted"))
+    preempted = attempts["cause"].isna() & attempts["bucket"].notna()
     counts = attempts["domain"].value_counts()
     return OwnJobs(
         n_attempts=len(attempts),
         n_open=int(attempts["end_at"].isna().sum()),
-        n_failed=int(failed.sum()),
+        n_failed=len(failed),
         n_preempted=int(preempted.sum()),
         by_domain={domain: int(counts.get(domain, 0)) for domain in DOMAINS},
-        n_interrupted=int(interrupted.sum()),
-        lost_gpu_hours=_sum(attempts.loc[interrupted, "lost_gpu_hours"]),
-        own_gpu_hours=_sum(attempts.loc[attempts["domain"].eq("user"), "gpu_hours"]),
-        by_cause=_by_cause(attempts[failed | preempted]),
+        n_interrupted=len(interrupted),
+        lost_gpu_hours=_sum(interrupted["lost_gpu_hours"]),
+        own_gpu_hours=_sum(how_ended(attempts, "own")["gpu_hours"]),
+        by_cause=_by_cause(attempts[attempts["cause"].notna() | preempted]),
     )
+
+
+def how_ended(attempts: pd.DataFrame, how: str) -> pd.DataFrame:
+    """Attempts that ended so.
+
+    Parameters
+    ----------
+    attempts
+        As of `own_jobs`.
+    how
+        ``failed``; ``infrastructure`` or ``own`` by the domain of the verdict; ``interrupted`` by
+        infrastructure, preemption or a requeue; else the name of a cause, or ``preempted``.
+    """
+    cause, domain, interrupted = attempts["cause"], attempts["domain"], attempts["bucket"].notna()
+    ends = {
+        "failed": cause.notna(),
+        "infrastructure": domain.isin(["hardware", "system_software"]),
+        "own": domain.eq("user"),
+        "interrupted": interrupted,
+        PREEMPTED: interrupted & cause.isna(),
+    }
+    return attempts[ends[how] if how in ends else cause.eq(how)]
 
 
 def strongest(evidence: Sequence[Mapping[str, object]] | None) -> str | None:

@@ -86,6 +86,18 @@ def test_each_cause_says_whose_fault_it_was_what_to_do_and_the_line_that_shows_i
     assert jobs.loc["5", "gpu_hours"] == 24.0, "a running job is counted to the end of the records"
 
 
+def test_numbers_and_causes_open_the_jobs_behind_them(store: Store) -> None:
+    ask, answer = of_store(store), my_runs.answer(of_store(store), "alice", Selection())
+    behind = [number.opens.opened(ask, limit=9) for number in answer.numbers if number.opens]
+    jobs = [[str(job) for job in table.rows["job_id"]] for table in behind[:4]]  # type: ignore[call-overload]
+    assert list(map(sorted, jobs)) == [["1", "2"], [], ["2", "3"], ["1"]]
+    assert len(behind[4]) == 2, "runs behind the ETTR"
+    part = answer.table("causes").opens
+    assert part is not None
+    rows = part.behind({"cause": "preempted"}).opened(ask, limit=9).rows
+    assert rows["job_id"].tolist() == ["3"]  # type: ignore[call-overload]
+
+
 @pytest.mark.parametrize("name", ["alice", "ALICE"])
 def test_a_name_in_another_case_is_the_same_user(store: Store, name: str) -> None:
     assert my_runs.measured(store, name, Selection()).user == "Alice"

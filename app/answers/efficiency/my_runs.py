@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
-from analytics.failures.own_jobs import PREEMPTED, OwnJobs, own_jobs, strongest
+from analytics.failures.own_jobs import PREEMPTED, OwnJobs, how_ended, own_jobs, strongest
 from analytics.failures.taxonomy import Cause
 from app.answers.columns import KNOWN, columns
 from app.answers.content import Answer, Missing, Number, Part, Table, composed, counted, estimated
@@ -150,6 +150,14 @@ def measured(
     )
 
 
+def ended(
+    store: Store, name: str, selection: Selection, how: str, *, limit: int = FEW
+) -> pd.DataFrame:
+    """The latest attempts of a user that ended in one way, as `how_ended` names it."""
+    attempts = owners.user_attempts(store, owners.user_called(store, name), selection)
+    return how_ended(attempts, how).head(limit)
+
+
 def answer(
     ask: Ask,
     name: str,
@@ -166,7 +174,8 @@ def answer(
     found = ask(measured, name, selection, limit=limit, conf_level=conf_level)
     if not found.jobs.n_attempts and not found.ettr.n_runs:
         return Answer(sentence(found), blocks=(NOTHING,), record=record(found))
-    causes = by_cause(found.jobs, ask(taxonomy))
+    behind_cause = Part("Jobs that ended so", behind, (name, selection), columns=("cause",))
+    causes = replace(by_cause(found.jobs, ask(taxonomy)), opens=behind_cause)
     everything = Part("Jobs", jobs, (name, selection), total=found.jobs.n_attempts)
     listed = replace(_jobs(found.attempts.head(shown), ask(taxonomy)), everything=everything)
     runs = replace(
@@ -177,7 +186,7 @@ def answer(
     )
     return Answer(
         sentence(found),
-        _numbers(found),
+        _numbers(found, name, selection),
         (causes, runs, listed),
         found.ettr.notes if found.ettr.n_runs else (),
         record=record(found),
@@ -218,6 +227,19 @@ def jobs(ask: Ask, name: str, selection: Selection, *, limit: int = EVERYTHING) 
     return _jobs(ask(measured, name, selection, limit=limit).attempts, ask(taxonomy))
 
 
+def behind(
+    ask: Ask, name: str, selection: Selection, how: str, *, limit: int = EVERYTHING
+) -> Table:
+    """The attempts behind a number or a cause."""
+    rows = ask(ended, name, selection, how, limit=limit)
+    return replace(_jobs(rows, ask(taxonomy)), key="jobs_behind")
+
+
+def runs_behind(ask: Ask, name: str, selection: Selection, *, limit: int = EVERYTHING) -> Table:
+    """The runs behind the ETTR."""
+    return replace(runs_of(ask, name, selection, limit=limit), key="runs_behind")
+
+
 def runs_of(ask: Ask, name: str, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """All runs of a user on several nodes, those with most GPU-time first."""
     return ettr.listed(ask(measured, name, selection, limit=limit).ettr.by_run)
@@ -246,9 +268,13 @@ def sentence(found: MyRuns) -> str:
     return f"{user}: {of.n_failed:,} of {attempts} failed, {whose}{cost}."
 
 
-def _numbers(found: MyRuns) -> tuple[Number, ...]:
+def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ...]:
     """How many failed, how many not by the program, what that cost, and the ETTR."""
     of = found.jobs
+
+    def rows(how: str) -> Part:
+        return Part("Jobs behind the number", behind, (name, selection, how))
+
     others = [
         f"{of.n_open:,} not ended" if of.n_open else "",
         f"{of.n_preempted:,} preempted" if of.n_preempted else "",
@@ -263,15 +289,17 @@ def _numbers(found: MyRuns) -> tuple[Number, ...]:
     own = numbers.counted(of.by_domain["user"], "attempt")
     shown = [
         counted(FAILED, of.n_failed, of=of.n_attempts, noun="attempts",
-                basis=" · ".join(filter(None, others))),
-        counted(AT_FAULT, not_own, of=of.n_failed, noun="attempts", basis=told),
+                basis=" · ".join(filter(None, others)) or "all ended", opens=rows("failed")),
+        counted(AT_FAULT, not_own, of=of.n_failed, noun="attempts", basis=told or "none failed",
+                opens=rows("infrastructure")),
         composed(LOST, numbers.number(of.lost_gpu_hours), lost, exact=of.lost_gpu_hours,
-                 unit="GPU-h"),
+                 unit="GPU-h", opens=rows("interrupted")),
         composed(OWN, numbers.number(of.own_gpu_hours), own, exact=of.own_gpu_hours,
-                 unit="GPU-h"),
+                 unit="GPU-h", opens=rows("own")),
     ]  # fmt: skip
     if found.ettr.n_runs:
-        shown.append(estimated(terms.ETTR, "ettr", found.ettr.ettr))
+        runs = Part("Runs behind the number", runs_behind, (name, selection))
+        shown.append(estimated(terms.ETTR, "ettr", found.ettr.ettr, opens=runs))
     return tuple(shown)
 
 

@@ -46,11 +46,23 @@ def test_a_link_says_why_the_jobs_of_a_user_ended_and_what_to_do(
     assert page.title[0].value.startswith(f"{owner}: ")
     assert page.text_input(key="user").value == owner.upper()
     assert [metric.label for metric in page.metric][-1] == "ETTR, all runs"
-    causes = next(f.value for f in page.dataframe if "action" in f.value.columns)
+    causes = next(f.value for f in page.dataframe if "last_at" in f.value.columns)
     assert causes["action"].str.len().min() > 10
     assert set(causes["fault"]) <= {
         "hardware", "system software", "user program", "unknown", "nobody",
     }  # fmt: skip
+
+
+def test_a_number_opens_the_jobs_behind_it(
+    open_page: Callable[..., AppTest], demo_store: Path, owner: str
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", user=owner)
+    failed = int(page.metric[0].value.split(" of ")[0].replace(",", ""))
+    page.button(key="rows_Failed").click().run()
+    assert not page.exception
+    assert page.text_input(key="search_jobs_behind").value == ""
+    behind = [len(frame.value) for frame in page.dataframe if "confidence" in frame.value.columns]
+    assert failed in behind
 
 
 @pytest.mark.parametrize(
