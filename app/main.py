@@ -47,6 +47,7 @@ page = st.navigation(
             ),
         ],
         "Explore": [
+            st.Page("views/explore/find.py", title="Find", icon=":material/search:"),
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),
         ],
