@@ -32,6 +32,10 @@ page = st.navigation(
             st.Page("views/efficiency/ettr.py", title="ETTR", icon=":material/speed:"),
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
         ],
+        "Nodes": [
+            st.Page("views/nodes/links.py", title="Links", icon=":material/lan:"),
+            st.Page("views/nodes/validation.py", title="Validation", icon=":material/checklist:"),
+        ],
         "Training": [
             st.Page(
                 "views/training/stragglers.py",

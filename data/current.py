@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,15 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FICLONE = 0x40049409
 """Linux: shares the blocks of another file, on btrfs, XFS and others."""
 CORRUPT = "Corrupt database file"
 """How DuckDB begins what it says of a block whose checksum does not hold."""
+SMALL_BYTES = 16_000_000
+"""Of a snapshot: up to there a second thread costs a query more than it saves."""
 _CHUNK = 1 << 18
 """Bytes copied at once: as many as stay in the processor's cache until they are written."""
 
@@ -183,3 +186,11 @@ def damaged(path: Path, reason: str) -> StoreError:
             "what came since"
         )
     return StoreError(f"{path}: is damaged ({reason}): {ways}")
+
+
+def threads_for(snapshot: Path) -> dict[str, int]:
+    """Configuration of the database that opens a snapshot: one thread where it is small."""
+    with suppress(OSError):  # DuckDB says what is the matter with it
+        if snapshot.stat().st_size <= SMALL_BYTES:
+            return {"threads": 1}
+    return {}

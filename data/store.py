@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from data.columns import columns_of
-from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer
+from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer, threads_for
 from data.database_errors import told_of
 from data.errors import StoreError
 from data.landing import landed
@@ -69,6 +69,7 @@ class Store:
                     "autoinstall_known_extensions": "false",
                     "autoload_known_extensions": "false",
                     "python_enable_replacements": "false",
+                    **threads_for(self.path),
                 },
             )
             self._connection.execute("SET GLOBAL TimeZone='UTC'")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from data.synthetic import DemoTruth
 
-settings.register_profile("quick", max_examples=10, deadline=None)
+settings.register_profile("quick", max_examples=6, deadline=None)
 settings.register_profile("thorough", max_examples=60, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 """Examples of each property that names no number of its own."""
@@ -51,6 +51,17 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_runtest_setup() -> None:
     """A page that ran stays behind as the main module, which processes of later tests would run."""
     sys.modules["__main__"] = MAIN
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: it is not looked through for rubbish again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """At the end all of it is let go, as ever."""
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

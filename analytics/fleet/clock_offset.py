@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -225,15 +224,19 @@ class _Chance:
 
     def of(self, n: int) -> float:
         """Probability that so many agree at one of the offsets tested, at most 1."""
-        tail = float(stats.nbinom.sf(n - 1, self._shape, self._success))
+        from scipy import special  # here: few stores have clocks that differ
+
+        tail = float(special.betainc(n, self._shape, 1.0 - self._success))  # negative binomial
         return min(1.0, tail * self._n_tested)
 
     def is_passed_by(self, n: int, in_step: int) -> bool:
         """Whether n is beyond chance, what agrees as it stands, and any other structure."""
+        from scipy import special
+
         others = [in_step]
         if self.of(self._runner_up) <= _STRUCTURE:
             others.append(self._runner_up)
-        beyond_others = all(stats.binom.sf(n - 1, n + one, 0.5) <= 0.01 for one in others if one)
+        beyond_others = all(special.bdtrc(n - 1, n + one, 0.5) <= 0.01 for one in others if one)
         return beyond_others and self.of(n) <= FALSE_ALARM
 
 

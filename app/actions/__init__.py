@@ -15,10 +15,10 @@ from app.actions.records import (
     DemoBuilt,
     build_demo,
     checked_zone,
-    columns_of,
     ingest_files,
     mappings,
     sources,
+    stated_by,
 )
 from app.actions.undoing import TooOld, forget, roll_back, to_forget
 from app.actions.uploads import RunningUpload, Upload
@@ -50,7 +50,6 @@ __all__ = [
     "build_ledger",
     "checked_zone",
     "collect_sources",
-    "columns_of",
     "forget",
     "ingest_files",
     "kept_queries",
@@ -65,6 +64,7 @@ __all__ = [
     "roll_back",
     "save_query",
     "sources",
+    "stated_by",
     "to_forget",
     "undo",
 ]

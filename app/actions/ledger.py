@@ -33,11 +33,12 @@ def build_ledger(
 
     Another writer is waited for, `wait_s` seconds at most.
     """
-    if _has_ledger(root):
+    snapshot = _without_ledger(root)
+    if snapshot is None:
         return False
     with writer(root, wait_s=wait_s) as building:
-        if _has_ledger(root):  # another built it while we waited
-            return False
+        if building.snapshot != snapshot + 1 and _without_ledger(root) is None:
+            return False  # another built it while we waited
         building.publish_ledger(progress)
     missed = noted(root, "build ledger", {}, person=author)
     if missed is not None:
@@ -54,7 +55,7 @@ def names_ledger(sql: str) -> bool:
     return _OF_LEDGER.search(sql) is not None
 
 
-def _has_ledger(root: Path) -> bool:
-    """Whether the ledger rests on what the store holds now."""
+def _without_ledger(root: Path) -> int | None:
+    """The snapshot that a store holds; None where the ledger rests on what is in it now."""
     with contextlib.closing(Store.open(root)) as store:
-        return efficiency.has_ledger(store)
+        return None if efficiency.has_ledger(store) else store.snapshot

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 import zoneinfo
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data.audit import login, noted
 from data.current import read_current
 from data.errors import DataError, StoreError
-from data.ingest import IngestResult, Options, ingest, readers, sacct, store_files
+from data.ingest import IngestResult, Options, ingest, job_table, readers, sacct, store_files
 from data.ingest.failure_mapping import shipped
+from data.ingest.option_use import refuse_ignored
 from data.ingest.sacct_fields import PRESETS
 from data.publish import writer
 from data.site import load_site
@@ -47,19 +48,27 @@ def mappings() -> list[str]:
     return [mapping.name for mapping in shipped()]
 
 
-def columns_of(preset: str, source: str) -> tuple[str, ...]:
-    """Columns of the text without a header that a tool writes.
+def stated_by(preset: str, source: str) -> dict[str, Any]:
+    """What a preset says of a file: columns of a text without a header, or the mapping of a table.
 
     Raises
     ------
     DataError
         Where the preset is unknown, or the source is another than the one it is of.
     """
-    if preset not in PRESETS:
-        raise DataError(f"--preset {preset!r} is unknown: choose one of {', '.join(PRESETS)}")
-    if source != sacct.NAME:
-        raise DataError(f"--preset names columns of sacct, not of {source}: name sacct, or omit it")
-    return PRESETS[preset]
+    stated: dict[str, Any]
+    if preset in PRESETS:
+        owner, stated = sacct.NAME, {"columns": PRESETS[preset]}
+    elif preset in job_table.PRESETS:
+        owner, stated = job_table.NAME, {"mapping": preset}
+    else:
+        known = ", ".join((*PRESETS, *job_table.PRESETS))
+        raise DataError(f"--preset {preset!r} is unknown: choose one of {known}")
+    if source != owner:
+        raise DataError(
+            f"--preset {preset} names columns of {owner}, not of {source}: name {owner}, or omit it"
+        )
+    return stated
 
 
 def ingest_files(
@@ -80,8 +89,11 @@ def ingest_files(
     Raises
     ------
     DataError
-        Where nothing could be read from any of them: the store is untouched.
+        Where nothing could be read from any of them, or the source ignores an option that was
+        stated: the store is untouched.
     """
+    if source in readers():
+        refuse_ignored(source, options)
     site = load_site(root)
     options = replace(
         options,

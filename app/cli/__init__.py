@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 FOLDER = Path(__file__).parent
-_COMMAND = re.compile(r'"""faultline (\w+): (.*?)\.\n?"""', re.DOTALL)
+_COMMAND = re.compile(r'"""faultline ([\w-]+): (.*?)\.\n?"""', re.DOTALL)
 """How the docstring of a command begins, and all that it says."""
 
 
@@ -67,11 +67,16 @@ def help_of(name: str) -> tuple[str, str] | None:
 
     None where there is no such command.
     """
-    path = FOLDER / f"{name}.py"
-    if not name.isidentifier() or not path.is_file():
+    path = FOLDER / f"{module_of(name)}.py"
+    if not module_of(name).isidentifier() or not path.is_file():
         return None
     said = _COMMAND.match(path.read_text("utf-8"))
-    return None if said is None else (name, " ".join(said[2].split()))
+    return None if said is None else (said[1], " ".join(said[2].split()))
+
+
+def module_of(name: str) -> str:
+    """Name of the module of a command: `validate-plan` is `validate_plan`."""
+    return name.replace("-", "_")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -89,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
 
 def parser_of(name: str, text: str) -> argparse.ArgumentParser:
     """The parser of the arguments of one command."""
-    module = import_module(f"app.cli.{name}")
+    module = import_module(f"app.cli.{module_of(name)}")
     command = _Parser(
         prog=f"faultline {name}",
         description=text,

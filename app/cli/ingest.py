@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the sources and end")
     parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
     parser.add_argument(
-        "--timezone", metavar="TZ", help="zone of local times (default the cluster's, else UTC)"
+        "--timezone",
+        metavar="TZ",
+        help="zone of local times (default the cluster's, else UTC), not of times that name one",
     )
     parser.add_argument(
         "--file-timezone",
@@ -45,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
     parser.add_argument(
-        "--preset", metavar="NAME", help="columns of a sacct file that a tool wrote: xdmod"
+        "--preset",
+        metavar="NAME",
+        help="columns of sacct: xdmod; of job-table: acme, helios, alibaba-pai",
     )
     parser.add_argument(
         "--delimiter", metavar="D", help="between fields (default the format's own)"
@@ -64,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mapping",
         metavar="NAME",
-        help="column mapping: of a failure log lanl, pnnl or a TOML; of node-inventory a TOML",
+        help="columns of a CSV: a TOML file; of a failure log also lanl or pnnl",
     )
     parser.add_argument(
         "--pattern",
@@ -119,13 +123,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _options(arguments: argparse.Namespace) -> Any:
     """What was said about the files."""
-    from app.actions import Options, checked_zone, columns_of
+    from app.actions import Options, checked_zone, stated_by
 
+    preset: dict[str, Any] = {}
     columns = tuple(arguments.columns.replace("|", ",").split(",")) if arguments.columns else None
     if arguments.preset is not None:
         if columns:
             raise DataError("--columns and --preset both name the columns: give one of them")
-        columns = columns_of(arguments.preset, arguments.source)
+        if arguments.mapping:
+            raise DataError("--mapping and --preset both name the columns: give one of them")
+        preset = stated_by(arguments.preset, arguments.source)
     own_zone = arguments.file_timezone
     if own_zone is not None and arguments.timezone is not None:
         raise DataError("--timezone and --file-timezone exclude one another: give one of them")
@@ -134,10 +141,9 @@ def _options(arguments: argparse.Namespace) -> Any:
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(
-        **{name: getattr(arguments, name) for name in STATED},
+        **{name: getattr(arguments, name) for name in STATED} | {"columns": columns} | preset,
         timezone=checked_zone(own_zone or arguments.timezone),
         own_zone=own_zone is not None,
-        columns=columns,
         progress=terminal.progress,
     )
 

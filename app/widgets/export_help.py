@@ -78,6 +78,20 @@ EXPORTS = {
         "cp $SGE_ROOT/$SGE_CELL/common/accounting accounting.txt",
         "faultline ingest sge accounting.txt --cluster {cluster}",
     ),
+    "job-table": Export(
+        "Jobs (any table)",
+        "Jobs of any scheduler as CSV or Parquet: `job_id`, `state`, `submit_at`, `start_at`, "
+        "`end_at`, `n_nodes`, `n_gpus` and what else is known; other names by a `--mapping`. The "
+        "public traces Acme, Helios and Alibaba PAI by `--preset acme`, `helios`, `alibaba-pai`.",
+        "# e.g. data/job_trace/trace_seren.csv of AcmeTrace",
+        "faultline ingest job-table trace_seren.csv --preset acme --cluster {cluster}",
+    ),
+    "philly": Export(
+        "Jobs (Microsoft's Philly trace)",
+        "Jobs with every attempt, its nodes and GPUs.",
+        "# cluster_job_log of msr-fiddle/philly-traces",
+        "faultline ingest philly cluster_job_log",
+    ),
     "sacctmgr-events": Export(
         "Nodes out of service (sacctmgr)",
         "Which nodes were down or drained, since when and why.",
@@ -106,6 +120,21 @@ EXPORTS = {
         "they are known, gpu_model, rack and observed_at. Other names take a `--mapping`.",
         "cat nodes.csv  # node,gpus,gpu_model,rack,observed_at",
         "faultline ingest node-inventory nodes.csv --cluster {cluster} --at {start}",
+    ),
+    "tickets": Export(
+        "Repair tickets (a list of your own)",
+        "What was repaired on which node, when, by whom: CSV or Parquet with opened_at and, where "
+        "they are known, ticket_id, node, closed_at, component, action, vendor, serial and text. "
+        "Other names take a `--mapping`.",
+        "cat tickets.csv  # ticket_id,node,opened_at,closed_at,component,action,vendor,serial,text",
+        "faultline ingest tickets tickets.csv --cluster {cluster} --timezone {timezone}",
+    ),
+    "node-facts": Export(
+        "Serials, drivers, firmware of nodes (a list of your own)",
+        "What holds of a node or GPU and since when: CSV or Parquet with node, gpu, from_at, to_at "
+        "and a column a fact (driver, firmware, serial, batch, gpu_model, ...), or key and value.",
+        "cat facts.csv  # node,gpu,from_at,to_at,driver,firmware,serial,batch",
+        "faultline ingest node-facts facts.csv --cluster {cluster} --timezone {timezone}",
     ),
     "kernel-log": Export(
         "Kernel log",
@@ -159,6 +188,42 @@ EXPORTS = {
         "# the folder that --output of sbatch names, e.g. slurm-%j.out",
         "faultline ingest job-log /logs --pattern 'slurm-%j.out' --cluster {cluster} "
         "--timezone {timezone}",
+    ),
+    "k8s-pods": Export(
+        "Jobs (Kubernetes)",
+        "Jobs from their pods: of batch Jobs, Kubeflow, JobSet, Volcano, Kueue, Ray. Pods that are "
+        "gone are in no export: export every hour, or `--output-watch-events`.",
+        "kubectl get pods -A -o json > pods.json",
+        "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-nodes": Export(
+        "Nodes (Kubernetes)",
+        "GPUs and labels, since when a node was not ready or cordoned, and what "
+        "node-problem-detector found.",
+        "kubectl get nodes -o json > nodes.json",
+        "faultline ingest k8s-nodes nodes.json --cluster {cluster}",
+    ),
+    "k8s-events": Export(
+        "Events of nodes (Kubernetes)",
+        "When nodes went and came back, and what watchers found. Kubernetes keeps events for an "
+        "hour unless told otherwise.",
+        "kubectl get events -A -o json > events.json",
+        "faultline ingest k8s-events events.json --cluster {cluster}",
+    ),
+    "loki": Export(
+        "Logs kept in Loki",
+        "Lines of the kernel, and of jobs where a label (`slurm_job_id`, `job_id`) or the name of "
+        "the file (`slurm-4711.out`, else by `--pattern`) says the job. A label says the host.",
+        "logcli query --from={start}T00:00:00Z --to={end}T00:00:00Z --limit=0 --forward \\\n"
+        "  -o jsonl '{{transport=\"kernel\"}}' > loki.jsonl",
+        "faultline ingest loki loki.jsonl --cluster {cluster}",
+    ),
+    "elasticsearch": Export(
+        "Logs kept in Elasticsearch, OpenSearch",
+        "The same from documents with `message` and `@timestamp`, as Filebeat, Journalbeat and "
+        "Fluent Bit write them; `host.name` or the like says the host.",
+        "elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
+        "faultline ingest elasticsearch logs.json --cluster {cluster}",
     ),
     "training-metrics": Export(
         "Training metrics (CSV)",

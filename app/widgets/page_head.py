@@ -32,12 +32,23 @@ def of_one(sentence: str, basis: str, scope: Scope) -> None:
     _head(sentence, f"{basis.removesuffix('.')}.", scope)
 
 
+def of_file(sentence: str, name: str) -> None:
+    """The head of a page about a file that its reader sent: nothing of it is in the store."""
+    st.title(_on_one_line(sentence), anchor=False)
+    st.caption(f"{escaping.escaped(name)}, read and not kept.")
+
+
 def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None) -> None:
     """The sentence, its numbers and their % on one line; below it what it rests on."""
     marked = f"{badge()} " if scope.synthetic else ""
     with st.container(gap="xsmall"):
-        st.title(escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%"), anchor=False)
+        st.title(_on_one_line(sentence), anchor=False)
         st.caption(f"{marked}{escaping.escaped(basis)}", help=explained)
+
+
+def _on_one_line(sentence: str) -> str:
+    """The sentence, its numbers and their % unbroken."""
+    return escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%")
 
 
 def badge() -> str:

@@ -14,9 +14,10 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
-from data.ingest import repeating, zone_memory
+from data.ingest import masking, option_use, repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
+from data.ingest.unsupported import told_text
 from data.metrics_files import METRICS
 from data.tables import forgettable
 
@@ -104,6 +105,8 @@ def ingest(
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
+        batch.notices += option_use.ignored(reader, options)
+        masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)
         batch.notices += _back_again(writer, tables)
@@ -126,6 +129,8 @@ def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:
     if not batch.local or "jobs" not in batch.tables:
         return writer.merge(batch.tables)
     (top,) = writer.connection.execute("SELECT coalesce(max(rowid), -1) FROM jobs").fetchall()[0]
+    if top < 0:
+        return writer.merge(batch.tables)
 
     def refuse(counts: Mapping[str, int]) -> None:
         n_known = batch.rows_kept - counts["jobs"]
@@ -162,6 +167,7 @@ def _read(
     """
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
+        writer.expect(inf)
         memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
         options = replace(options, remembered=memory.zones)
         read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
@@ -178,6 +184,7 @@ def _read(
         any_length = getattr(readers().get(source), "ANY_LENGTH", False)
         lines = without_long_lines(found, options.limits, writer.workdir)
         with nullcontext(found) if any_length else lines as found:
+            writer.expect(found.path.stat().st_size)
             reader = _reader(source, found)
             memory = zone_memory.remembered(writer.connection, reader.NAME)
             options = replace(options, remembered=memory.zones)
@@ -225,6 +232,8 @@ def _reader(source: str, found: Source) -> ModuleType:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
+        if not matches and (told := told_text(head)) is not None:
+            raise SourceError(f"{found.name}: {told}")
         said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
         raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")
     return known[matches[0]]

@@ -66,6 +66,7 @@ def accounting_batch(
     options: Options,
     *,
     connection: duckdb.DuckDBPyConnection,
+    any_id: bool = False,
 ) -> Batch:
     """Attempts of jobs from any records.
 
@@ -76,6 +77,8 @@ def accounting_batch(
     flat : callable
         Of a record the columns of COLUMNS that it states, or a reason to skip it; RecordError where
         it cannot be read.
+    any_id : bool
+        Whether job ids are any texts, not those of Slurm.
     """
     gathered = _Gathered(flat)
     for n_read, found in enumerate(records, 1):
@@ -83,7 +86,8 @@ def accounting_batch(
         if n_read % _PROGRESS_RECORDS == 0:
             options.progress(f"{source.name}: {n_read:,} records")
     connection.register("accounting", gathered.table())
-    fields = Fields(sorted(gathered.stated | {"jobid", "state"}), options, "FROM accounting")
+    columns = sorted(gathered.stated | {"jobid", "state"})
+    fields = Fields(columns, options, "FROM accounting", any_id=any_id)
     batch, n_seen = typed(fields, connection, few=gathered.n_rows < _FEW)
     batch.notices += _unnamed(gathered, options, connection)
     batch.skipped_by_reason.update(gathered.skipped)

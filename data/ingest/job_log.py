@@ -37,11 +37,12 @@ FIRST_LINES, LAST_LINES = 200, 1_800
 ANY_LENGTH = True
 LONGEST_LINE = 4_000
 """Characters of a line that are stored: of a longer one its end, which a terminal would show."""
-_SCHEMA = pa.schema(
+SCHEMA = pa.schema(
     [("cluster", pa.string()), ("job_id", pa.string()), ("file", pa.string()),
      ("line_no", pa.int64()), ("logged_at", pa.timestamp("us", tz="UTC")), ("node", pa.string()),
      ("rank", pa.int32()), ("text", pa.string())]
 )  # fmt: skip
+"""Columns of `job_logs` that readers fill."""
 
 
 def sniff(head: str) -> bool:  # noqa: ARG001 - the signature of every reader
@@ -191,7 +192,7 @@ class _Reading:
                 ],
                 "text": log.lines,
             },
-            schema=_SCHEMA,
+            schema=SCHEMA,
         )
         self.tables.append(table)
         self.skipped["between_first_and_last_lines"] += log.n_lines - n_kept

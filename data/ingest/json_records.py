@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.json_text import depth, end_of_value
+from data.ingest.json_text import depth, end_of_value, members
 from data.ingest.reader import RAW_LIMIT, RecordError
 
 if TYPE_CHECKING:
@@ -128,9 +128,14 @@ class JsonRecords:
             return any(isinstance(value.get(key), list | dict) for key in self._keys)
 
     def _has_key(self) -> bool:
-        """Whether one of the keys, with a list or object behind it, stands in what is held."""
-        names = "|".join(map(re.escape, self._keys))
-        return re.search(rf'"(?:{names})"\s*:\s*[\[{{]', self._text[self._at :]) is not None
+        """Whether the object here, as far as it is held, has one of the keys itself.
+
+        A record deep inside of which such a key stands is none around others.
+        """
+        return any(
+            key in self._keys and self._text[at] in "[{"
+            for key, at in members(self._text, self._at)
+        )
 
     def _value(self) -> Found:
         """The value that begins here, which is passed."""

@@ -11,11 +11,15 @@ import numpy as np
 from data.ingest.reader import RecordError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from data.limits import Limits
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
 _MARKS = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
 _PLAIN = re.compile(rf"{_STRING.pattern}|[^,\]\s]+", re.DOTALL)
+_SPACE = re.compile(r"[\s,]*+")
+_SCALAR = re.compile(rf"{_STRING.pattern}|[^,\]}}\s]+", re.DOTALL)
 _OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
 
 
@@ -54,6 +58,42 @@ def end_of_value(text: str, at: int) -> int | None:
         if n_open == 0:
             return found.end()
     return None
+
+
+def members(text: str, at: int) -> Iterator[tuple[str, int]]:
+    """Keys of the object that begins at a place, with where their values begin.
+
+    It goes as far as the text does, which may end within the object.
+
+    Examples
+    --------
+    >>> [*members('{"a": {"b": 1}, "c": 12}, "d": 3', 0)], [*members('{"a": [1, "b": ', 0)]
+    ([('a', 6), ('c', 21)], [('a', 6)])
+    """
+    at = _behind_space(text, at + 1)
+    while text[at : at + 1] == '"':
+        key = _STRING.match(text, at)
+        colon = _behind_space(text, key.end()) if key else len(text)
+        if key is None or text[colon : colon + 1] != ":":
+            return
+        value_at = _behind_space(text, colon + 1)
+        if value_at == len(text):
+            return
+        yield key[0][1:-1], value_at
+        if text[value_at] in "[{":
+            end = end_of_value(text, value_at)
+        else:
+            scalar = _SCALAR.match(text, value_at)
+            end = None if scalar is None else scalar.end()
+        if end is None:
+            return
+        at = _behind_space(text, end)
+
+
+def _behind_space(text: str, at: int) -> int:
+    """The next place that holds neither a blank nor a comma."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def depth(text: str, enough: int = 0) -> int:

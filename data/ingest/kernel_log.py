@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,7 +63,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
     r"(?:<\d+>)?(?:\[\s*\d+\.\d+\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2}\s+\d+ [\d:]{8} \d{4}\] )"
     r"|\[[A-Z][a-z]{2} \d+ \d{4} [\d:]{8}\] \[[A-Z]+\] \[tid \d+\]"
-    r"|\d{1,3},\d+,\d+,[^;]*;|.{15,80}\skernel: |kern\s+:[a-z]+\s*: |\{.*\"__REALTIME_TIMESTAMP\""
+    r"|\d{1,3},\d+,\d+,[^;]*;|(?!\s*[\"{]).{15,80}\skernel: |kern\s+:[a-z]+\s*: "
+    r"|\{(?!.*\"_source\").*\"__REALTIME_TIMESTAMP\""
 )
 
 
@@ -222,19 +223,22 @@ class KernelLog:
         self.gathered = Gathered(options, self.times, self._event)
         self.is_log = False
         """Whether any line has a form of such a log."""
+        self.beside = Prefix()
+        """Host and time of a line, where it stands in a store that says them beside it."""
         self._announced: _Announced | None = None
 
-    def take(self, line_no: int, line: str) -> None:
-        """Puts one line into its place: a row, a reason to skip it or a rejection."""
+    def take(self, line_no: int, line: str, *, place: int | None = None) -> None:
+        """Puts one line into its place: a row, a reason to skip it or a rejection.
+
+        `place` is its number among the lines, where several stand on one line of the file.
+        """
         text = _COLOURS.sub("", line) if "\x1b" in line else line
         text = text.strip().strip("\0").lstrip("\x1e")  # a crash pads with NUL; RFC 7464 marks
-        self.gathered.take(line_no, text, (line_no, line, text))
+        self.gathered.take(line_no, text, (place or line_no, line, text))
 
     def batch(self) -> Batch:
         """All of the log; SourceError where it holds no line of one."""
-        batch = self.gathered.batch(
-            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
-        )
+        batch = self.counted()
         if batch.rows_read == 0:
             raise EmptySourceError(f"{self.source.name}: holds no lines: give a kernel log")
         if not (self.is_log or batch.rows_kept or batch.rejected):
@@ -244,6 +248,12 @@ class KernelLog:
                 "another file"
             )
         return batch
+
+    def counted(self) -> Batch:
+        """What has been taken."""
+        return self.gathered.batch(
+            "health_events", health_frame(self.gathered.rows, "kernel", _KEY)
+        )
 
     def _event(self, line: tuple[int, str, str], log: Gathered) -> list[HealthRow] | str:
         """The row of a line, or the reason to skip it; RecordError where it is unreadable."""
@@ -263,7 +273,7 @@ class KernelLog:
         prefix = journal[1] if journal else prefix_of(before)
         if prefix is None:
             return "not_from_kernel"
-        prefix, address = self._completed(line_no, prefix, fault)
+        prefix, address = self._completed(line_no, self._with_beside(prefix), fault)
         return [self._row(prefix, fault, address, log)]
 
     def _row(self, prefix: Prefix, fault: Fault, address: str | None, log: Gathered) -> HealthRow:
@@ -286,12 +296,20 @@ class KernelLog:
 
     def _seen(self, prefix: Prefix, log: Gathered) -> tuple[str, datetime | None]:
         """Node and time of a line; RecordError where it names no host and nobody else does."""
+        prefix = self._with_beside(prefix)
         node = prefix.host or self.options.node
         if node is None:
             raise RecordError("no host on the line: pass --node")
         observed_at = self.times.instant(prefix)
         log.saw(self.cluster, observed_at)
         return node, observed_at
+
+    def _with_beside(self, prefix: Prefix) -> Prefix:
+        """Host and time of a line: its own host, its own time where that has an offset."""
+        host, beside = prefix.host or self.beside.host, self.beside.time
+        if beside is None or (prefix.time is not None and prefix.time.tzinfo is not None):
+            return replace(prefix, host=host)
+        return Prefix(host, beside)
 
     def _other(
         self, said: str, journal: tuple[str, Prefix | None] | None, log: Gathered
@@ -335,7 +353,7 @@ class KernelLog:
         except RecordError:
             return
         if prefix is not None:
-            self._announced = _Announced(line_no, prefix, address)
+            self._announced = _Announced(line_no, self._with_beside(prefix), address)
 
     def _completed(self, line_no: int, prefix: Prefix, fault: Fault) -> tuple[Prefix, str | None]:
         """Prefix and address of a fault, from the line that named the GPU where its own lack."""
@@ -345,9 +363,17 @@ class KernelLog:
             or named is None
             or line_no - named.line_no > _ANNOUNCED_WITHIN
             or prefix.host not in (None, named.prefix.host)
+            or _is_later(named.prefix, prefix)
         ):
             return prefix, fault.address
         return (named.prefix if prefix == Prefix() else prefix), named.address
+
+
+def _is_later(first: Prefix, second: Prefix) -> bool:
+    """Whether the first line was written after the second, as far as both say their zone."""
+    times = first.time, second.time
+    stated = [time for time in times if time is not None and time.tzinfo is not None]
+    return len(stated) == len(times) and stated[0] > stated[1]
 
 
 _OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})

@@ -37,6 +37,7 @@ FIGURES = {
     "health checks say counts in no verdict",
     "ExitCode": "signals that ended jobs stay unknown: only logs tell a crash",
     "Reason": "the scheduler's reasons stay unknown: verdicts rest on other evidence alone",
+    "SubmitLine": "which nodes jobs excluded stays unknown, and the command that ran",
     "User": "whose jobs they are stays unknown: fewer of them are joined to runs",
     "Account": "accounts stay unknown: no figures by account",
     "Partition": "partitions stay unknown: no figures by partition",

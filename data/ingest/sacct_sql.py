@@ -40,9 +40,13 @@ _CHECKED = frozenset(("jobid", "jobidraw", "state", *_TIMES, *_NUMBERS))
 class Fields:
     """Expressions over the columns that a file has, and the query of its records as text."""
 
-    def __init__(self, columns: Sequence[str], options: Options, text: str) -> None:
+    def __init__(
+        self, columns: Sequence[str], options: Options, text: str, *, any_id: bool = False
+    ) -> None:
         self._columns, self.options = set(columns), options
         self.records = text
+        self._any_id = any_id
+        """Whether any text is the id of a job, which says nothing of arrays then."""
 
     def has(self, *names: str) -> str | None:
         """The first of these columns that the file has, quoted."""
@@ -96,6 +100,8 @@ class Fields:
     def kind(self, *, whole_headers: bool) -> str:
         """What a record is by its JobID: NULL a job, else job_step, header or broken."""
         job_id = self.has("jobid", "jobidraw")
+        if self._any_id:
+            return f"CASE WHEN {job_id} = '' THEN 'broken' END"
         return f"""CASE WHEN regexp_full_match({job_id}, '[0-9]+') THEN NULL
             WHEN regexp_full_match({job_id}, {literal(known.JOB_ID)})
               THEN CASE WHEN contains({job_id}, '.') THEN 'job_step' END
@@ -183,14 +189,17 @@ class Fields:
         part = "CASE WHEN contains({0}, '{1}') THEN TRY_CAST({2} AS INTEGER) END"
         number = "TRY_CAST(split_part(COLUMN, ':', {}) AS INTEGER)"
         number = f"CASE COLUMN WHEN '0:0' THEN 0 ELSE {number} END"
-        return {
-            "cluster": '"#cluster"',
-            "attempt_key": self.key(),
-            "job_id": f"{job_id}",
+        of_array = {
             "array_job_id": f"CASE WHEN contains({job_id}, '_') "
             f"THEN split_part({job_id}, '_', 1) END",
             "array_task_id": part.format(job_id, "_", f"regexp_extract({job_id}, '_([0-9]+)', 1)"),
             "het_offset": part.format(job_id, "+", f"regexp_extract({job_id}, '[+]([0-9]+)', 1)"),
+        }
+        return {
+            "cluster": '"#cluster"',
+            "attempt_key": self.key(),
+            "job_id": f"{job_id}",
+            **({} if self._any_id else of_array),
             **{name: self.text(column) for name, column in known.TEXTS.items()},
             "state": '"#state"',
             "state_raw": f"{self.has('stateraw', 'state')}",

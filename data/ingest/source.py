@@ -22,6 +22,7 @@ import zstandard
 
 from data.errors import EmptySourceError, SourceError
 from data.ingest.reader import RAW_LIMIT, Rejections, Source
+from data.ingest.unsupported import told_binary
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -360,6 +361,8 @@ def _refuse_binary(name: str, sample: bytes) -> None:
         raise SourceError(f"{name}: is UTF-16 text: convert it (iconv -f UTF-16 -t UTF-8)")
     if sample[_TAR_AT:].startswith(_TAR):
         raise SourceError(f"{name}: is a tar archive: unpack it and give the files in it")
+    if (told := told_binary(sample)) is not None:
+        raise SourceError(f"{name}: {told}")
     shrunk = re.sub(rb"\0+", b"\0", sample)
     n_control = len(shrunk) - len(shrunk.translate(None, _CONTROL))
     if n_control > BINARY_RATIO * len(shrunk):

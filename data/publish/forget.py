@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from data.current import Current
     from data.publish.writer import StoreWriter
 
-_FOLLOWS = {"job_nodes": "(cluster, attempt_key) IN (SELECT cluster, attempt_key FROM jobs)"}
+_FOLLOWS = {
+    "job_nodes": "(cluster, attempt_key) IN (SELECT cluster, attempt_key FROM jobs)",
+    "pod_runs": "(cluster, job_id) IN (SELECT cluster, job_id FROM jobs)",
+}
 """Table without a time of its own -> which of its rows stay."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.hostlist import HostListError, expand
+from data.publish.followed import follow
 from data.publish.touched import KEPT_ROWS
 from data.tables import records
 from data.tables.jobs import FINAL_STATES, JOBS
@@ -55,7 +56,8 @@ def merge(
         touched.keep(table, f"rowid > {top}", gone=False)
     ((changed,),) = connection.execute(f"SELECT count(*) {fresh}").fetchall()
     counts = {table: changed}
-    return counts | {"job_nodes": n_job_nodes} if n_job_nodes else counts
+    counts |= {"job_nodes": n_job_nodes} if n_job_nodes else {}
+    return counts | follow(connection, table, top, touched)
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, rule: Records, rows: str) -> None:

@@ -22,6 +22,7 @@ from data.current import (
     replace_file,
     snapshot_numbers,
     sync,
+    threads_for,
 )
 from data.database_errors import told_of, told_of_writing
 from data.definitions import DEFAULT_SINCE_SCHEMA
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 WRITE_MEMORY = "2500MB"
 """Memory of the database that builds a snapshot; larger steps spill to disk."""
+SMALL_BYTES = 1_000_000
+"""Of an input: up to there one thread is quicker than two."""
 MIGRATION_WAIT_S = 600.0
 """How long who reads an older store waits for another writer."""
 
@@ -78,7 +81,11 @@ class StoreWriter:
         else:
             self.building.write_bytes(schema.empty_snapshot())
         self.connection = duckdb.connect(
-            config={"memory_limit": WRITE_MEMORY, "temp_directory": str(self._scratch)}
+            config={
+                "memory_limit": WRITE_MEMORY,
+                "temp_directory": str(self._scratch),
+                **threads_for(self.building),
+            }
         )
         self.connection.execute("SET GLOBAL TimeZone='UTC'")
         self.connection.execute("SET enable_progress_bar=false")  # it goes to standard output
@@ -90,6 +97,11 @@ class StoreWriter:
             self.connection.execute("DELETE FROM stage_runs")
             if start.schema_version < DEFAULT_SINCE_SCHEMA:
                 self.connection.execute("UPDATE store_meta SET recounted_at = now()")
+
+    def expect(self, n_bytes: float) -> None:
+        """Takes all processors for an input that is not small."""
+        if n_bytes > SMALL_BYTES:
+            self.connection.execute("RESET threads")
 
     @property
     def workdir(self) -> Path:
@@ -114,12 +126,14 @@ class StoreWriter:
                 self.connection.execute(f"DROP VIEW IF EXISTS {relation}")
                 if any(merged.values()) or self.count(table) != before:
                     self.changed |= {table, "job_nodes"} if table == "jobs" else {table}
+                self.changed |= {name for name, n_rows in merged.items() if n_rows}
                 counts |= merged
             refuse(counts)
         return counts
 
     def load(self, tables: Mapping[str, Rows]) -> None:
         """Inserts rows that are known to be new into a store that holds none."""
+        self.connection.execute("RESET threads")
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)
@@ -325,7 +339,7 @@ def clear(root: Path) -> None:
 def _clear(root: Path) -> None:
     """Removes what a writer left that published nothing."""
     shutil.rmtree(root / "scratch", ignore_errors=True)
-    for path in (*root.glob("building-*"), *root.glob(".CURRENT-*.part")):
+    for path in (*root.glob("building-*"), *root.glob(".*-*.part")):
         path.unlink(missing_ok=True)
 
 

@@ -227,7 +227,8 @@ def node_history(store: Store, cluster: str, node: str, selection: Selection) ->
              FROM node_events WHERE cluster = $cluster AND node = $node
              UNION ALL
              SELECT 'ticket', ticket_id, opened_at, closed_at, component, NULL,
-               concat_ws(': ', action, text)
+               concat_ws(': ', action,
+                 nullif(concat_ws(', ', text, vendor, 'serial ' || serial), ''))
              FROM tickets WHERE cluster = $cluster AND node = $node
              UNION ALL
              SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,

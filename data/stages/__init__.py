@@ -199,8 +199,8 @@ def derive(
         Those of them of which every row that came or went stands in `touched_<table>`.
     """
     sizes: dict[str, int] = dict(connection.execute(_SIZES).fetchall())
-    if sum(sizes.values()) <= SMALL_ROWS:
-        connection.execute("SET threads = 1")
+    few = sum(sizes.values()) <= SMALL_ROWS
+    connection.execute("SET threads = 1" if few else "RESET threads")
     recorded = dict(connection.execute("SELECT stage, fingerprint FROM stage_runs").fetchall())
     changed, filled = set(changed), {table for table, n_rows in sizes.items() if n_rows}
     context = replace(context, filled=filled)

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from data.stages import Context
 
-READS = ("nodes", "ingests", *(name for name, *_ in dated()))
+READS = (
+    *("nodes", "node_inventory", "node_facts", "ingests"),
+    *(name for name, *_ in dated()),
+)
 WRITES = ("clusters",)
 CARRIES = ("clusters",)
 INPUTS = ("site.clusters",)
@@ -40,7 +43,8 @@ SELECT unnest(CAST($cluster AS VARCHAR[])) AS cluster,
   unnest(CAST($scheduler AS VARCHAR[])) AS scheduler,
   unnest(CAST($gpu_hour_price AS DOUBLE[])) AS gpu_hour_price,
   unnest(CAST($currency AS VARCHAR[])) AS currency,
-  NULL::VARCHAR AS old_gpu_model, NULL::VARCHAR AS old_timezone, NULL::VARCHAR AS old_scheduler,
+  NULL::VARCHAR AS old_gpu_model, NULL::VARCHAR AS shown_model, NULL::VARCHAR AS old_timezone,
+  NULL::VARCHAR AS old_scheduler, NULL::VARCHAR AS shown_scheduler,
   false AS synthetic, NULL::INTEGER AS gpus, NULL::INTEGER AS listed_gpus,
   0::BIGINT AS n_jobs, 0::BIGINT AS n_ran, 0::BIGINT AS n_with_gpus,
   NULL::TIMESTAMPTZ AS as_of_at, false AS has_failures
@@ -55,7 +59,13 @@ _FACTS = {
           SELECT max(rowid) AS place, unnest(map_entries(CAST(CAST(zones AS JSON)
             AS MAP(VARCHAR, VARCHAR))), recursive := true)
           FROM ingests WHERE zones IS NOT NULL AND own_zone IS NOT TRUE GROUP BY zones)
-        WHERE value IS NOT NULL GROUP BY key)""",
+        WHERE value IS NOT NULL GROUP BY key)
+      UNION ALL BY NAME
+      SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster, CASE
+        WHEN source IN ('sacct', 'sacct-json', 'jobcomp') THEN 'slurm'
+        WHEN source = 'k8s-pods' THEN 'kubernetes'
+        WHEN source IN ('pbs', 'lsf', 'sge') THEN source END AS shown_scheduler
+      FROM ingests""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
         count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,
         CAST(max(ceil(n_gpus / n_nodes)) FILTER (n_gpus > 0 AND n_nodes > 0) AS INTEGER) AS gpus,
@@ -66,6 +76,9 @@ _FACTS = {
         SELECT cluster, gpus, count(DISTINCT node) FILTER (gpus > 0 AND source <> 'observed') AS n
         FROM nodes GROUP BY cluster, gpus)
       GROUP BY cluster""",
+    "node_inventory": "SELECT DISTINCT cluster, gpu_model AS shown_model FROM node_inventory",
+    "node_facts": """SELECT DISTINCT cluster, CASE WHEN key = 'gpu_model' THEN value END
+        AS shown_model FROM node_facts""",
     "node_events": "SELECT DISTINCT cluster FROM node_events",
     "node_failures": "SELECT DISTINCT cluster, true AS has_failures FROM node_failures",
     "health_events": "SELECT DISTINCT cluster FROM health_events",
@@ -78,10 +91,11 @@ SELECT cluster,
   CASE WHEN max(gpus_per_node) IS NOT NULL THEN 'site.toml'
     WHEN max(listed_gpus) IS NOT NULL THEN 'inventory'
     WHEN max(gpus) IS NOT NULL THEN 'jobs' END AS gpus_per_node_source,
-  coalesce(max(gpu_model), max(old_gpu_model)) AS gpu_model,
+  coalesce(max(gpu_model), max(old_gpu_model), CASE WHEN count(DISTINCT lower(shown_model)) = 1
+    AND NOT contains(max(shown_model), '+') THEN min(shown_model) END) AS gpu_model,
   coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,
-  coalesce(max(scheduler), max(old_scheduler), CASE WHEN sum(n_jobs) > 0 THEN 'slurm' END)
-    AS scheduler,
+  coalesce(max(scheduler), max(old_scheduler), CASE WHEN count(DISTINCT shown_scheduler) = 1
+    THEN max(shown_scheduler) END) AS scheduler,
   max(gpu_hour_price) AS gpu_hour_price, max(currency) AS currency,
   coalesce(bool_or(synthetic), false) AS synthetic,
   CASE WHEN sum(n_with_gpus) > 0 THEN 'gpu_time' WHEN sum(n_ran) > 0 THEN 'node_time'

@@ -27,31 +27,40 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
     changed = None
     if context.changed is not None:
         changed = {name.partition(".")[0] for name in context.changed}
+    counted, of_tables = list[str](), list[str]()
     for name in NEEDS:
         coverage = tables()[name].coverage
         if coverage is None or (changed is not None and name not in changed):
             continue
         by_row = changed is not None and name in context.touched and coverage.where == "true"
-        _count(connection, name, coverage, by_row=by_row)
+        of_tables.append(_of_table(name, coverage))
+        if by_row:
+            counted += [_rows(name, coverage, by_row=True), f"FROM coverage WHERE {of_tables[-1]}"]
+        elif name in context.filled:
+            counted.append(_rows(name, coverage, by_row=False))
+    if counted:
+        connection.execute(
+            f"""CREATE OR REPLACE TEMP TABLE counted AS
+                SELECT cluster, source, day, sum(n_rows) AS n_rows
+                FROM ({" UNION ALL ".join(counted)}) GROUP BY ALL
+                HAVING sum(n_rows) > 0 ORDER BY ALL"""
+        )
+    if of_tables and "coverage" in context.filled:
+        connection.execute(f"DELETE FROM coverage WHERE {' OR '.join(of_tables)}")
+    if counted:
+        connection.execute("INSERT INTO coverage FROM counted")
 
 
-def _count(
-    connection: duckdb.DuckDBPyConnection, name: str, coverage: Coverage, *, by_row: bool
-) -> None:
-    """Counts the rows of a table, or what came and went of them."""
-    source, of_table = f"'{name}'", f"source = '{name}'"
-    if coverage.by is not None:
-        source += f" || '.' || {coverage.by}"
-        of_table = f"(source IS NULL OR starts_with(source, '{name}.'))"
-    counted = f"""SELECT cluster, {source} AS source, CAST({tables()[name].time} AS DATE) AS day,
+def _of_table(name: str, coverage: Coverage) -> str:
+    """Condition of the rows of `coverage` that count a table."""
+    if coverage.by is None:
+        return f"source = '{name}'"
+    return f"(source IS NULL OR starts_with(source, '{name}.'))"
+
+
+def _rows(name: str, coverage: Coverage, *, by_row: bool) -> str:
+    """What counts the rows of a table, or those that came and went."""
+    source = f"'{name}'" if coverage.by is None else f"'{name}.' || {coverage.by}"
+    return f"""SELECT cluster, {source} AS source, CAST({tables()[name].time} AS DATE) AS day,
       {"CASE WHEN gone THEN -1 ELSE 1 END" if by_row else "1"} AS n_rows
       FROM {"touched_" if by_row else ""}{name} WHERE {coverage.where}"""
-    if by_row:
-        counted += f" UNION ALL FROM coverage WHERE {of_table}"
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE counted AS
-            SELECT cluster, source, day, sum(n_rows) AS n_rows FROM ({counted}) GROUP BY ALL
-            HAVING sum(n_rows) > 0 ORDER BY ALL"""
-    )
-    connection.execute(f"DELETE FROM coverage WHERE {of_table}")
-    connection.execute("INSERT INTO coverage FROM counted")

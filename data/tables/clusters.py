@@ -12,9 +12,15 @@ CLUSTERS = Table(
             "else the most that job records show"
         ),
         "gpus_per_node_source": varchar("what says so: site.toml, inventory or jobs"),
-        "gpu_model": varchar("model name of the GPUs, from site.toml"),
+        "gpu_model": varchar(
+            "model name of the GPUs: as site.toml says, else as inventories and facts about nodes "
+            "agree; NULL where they name several"
+        ),
         "timezone": varchar("IANA time zone in which the cluster's sources write local times"),
-        "scheduler": varchar("scheduler, e.g. slurm"),
+        "scheduler": varchar(
+            "scheduler: as site.toml says, else slurm, kubernetes, pbs, lsf or sge by the sources "
+            "of jobs; NULL where they are of several"
+        ),
         "gpu_hour_price": double("price of one GPU-hour in `currency`, from site.toml"),
         "currency": varchar("ISO 4217 code of gpu_hour_price"),
         "synthetic": boolean(

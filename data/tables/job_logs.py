@@ -15,7 +15,10 @@ JOB_LOGS = Records(
             derived=True,
         ),
         "file": varchar("name of the log file", people="text"),
-        "line_no": bigint("line, from 1"),
+        "line_no": bigint(
+            "line, from 1; of lines from a log store their place in the file, else a number in the "
+            "order of their time"
+        ),
         "logged_at": timestamptz("time on the line"),
         "node": varchar("host that wrote it"),
         "rank": integer("rank that wrote it"),

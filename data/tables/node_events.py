@@ -2,6 +2,9 @@
 
 from data.tables.table import NODE_WRITTEN, Coverage, Records, boolean, timestamptz, varchar
 
+CONDITIONS = "conditions"
+"""Source of rows that follow from `node_conditions`."""
+
 NODE_EVENTS = Records(
     "node_events",
     "An interval out of service.",
@@ -14,6 +17,9 @@ NODE_EVENTS = Records(
         "reason": varchar("reason given", people="text"),
         "reason_user": varchar("who gave it", people="user"),
         "planned": boolean("maintenance announced before; NULL where unknown"),
+        "source": varchar(
+            "conditions: follows from node_conditions; NULL: as its source states it"
+        ),
         "node_written": NODE_WRITTEN,
     },
     key=("cluster", "node", "start_at"),

@@ -9,7 +9,7 @@ NODE_INVENTORY = Records(
         "cluster": varchar("name of the cluster"),
         "node": varchar("host name"),
         "observed_at": timestamptz("when it was so"),
-        "source": varchar("reader that read it: scontrol-nodes, sinfo or node-inventory"),
+        "source": varchar("reader that read it, such as scontrol-nodes, sinfo or k8s-nodes"),
         "gpus": integer(
             "GPUs that the scheduler hands out, a MIG instance as one; 0 where the inventory says "
             "none; NULL where it does not say"

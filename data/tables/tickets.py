@@ -13,6 +13,8 @@ TICKETS = Records(
         "closed_at": timestamptz("closed; NULL while open"),
         "component": varchar("component repaired"),
         "action": varchar("what was done"),
+        "vendor": varchar("who made the part or repaired it"),
+        "serial": varchar("serial number of the part"),
         "text": varchar("description", people="text"),
         "node_written": NODE_WRITTEN,
     },

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from functools import cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import local_script_runner
 
 from app.actions import Options, ingest_files
 from data.store import Store
@@ -44,6 +47,15 @@ def _components_are_looked_for_once() -> Iterator[None]:
     once = cache(manifest_scanner.scan_component_manifests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_page_is_looked_at_less_often() -> Iterator[None]:
+    """An AppTest asks a thousand times a second whether the page is done, and slows it by that."""
+    patient = SimpleNamespace(time=time.time, sleep=lambda seconds: time.sleep(0.01))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "time", patient)
         yield
 
 

@@ -66,6 +66,7 @@ def test_cancel_ends_the_process_within_two_seconds_of_work_and_leaves_the_store
     assert files(filled) == before
 
 
+@pytest.mark.slow
 def test_a_file_that_needs_more_memory_than_the_limit_is_refused(filled: Path) -> None:
     (filled / "site.toml").write_text("[limits]\nline_mb = 100\nupload_memory_mb = 1000\n")
     before = files(filled)

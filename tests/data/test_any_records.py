@@ -14,6 +14,7 @@ from data.publish import writer
 from data.stages import Context
 from data.store import Store
 from data.tables import records, tables
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,8 +117,7 @@ def _with_unknowns(table: str, rows: list[Row], chance: random.Random) -> pd.Dat
     return frame
 
 
-@pytest.mark.parametrize("seed", [*range(6), *[pytest.param(n, marks=pytest.mark.slow)
-                                               for n in range(6, 120)]])  # fmt: skip
+@pytest.mark.parametrize("seed", some_at_once(range(120), one_in=60))
 def test_any_mixture_is_published_and_every_failed_attempt_has_one_verdict(
     tmp_path: Path, seed: int
 ) -> None:
@@ -176,8 +176,9 @@ def _content(root: Path) -> dict[str, list[tuple[Any, ...]]]:
         return {name: store.rows(f"{sql} ORDER BY ALL") for name, sql in read.items()}
 
 
-@pytest.mark.parametrize("seed", [2, *[pytest.param(n, marks=pytest.mark.slow)
-                                          for n in range(5, 60)]])  # fmt: skip
+@pytest.mark.parametrize("seed", [
+    pytest.param(n, marks=pytest.mark.slow) for n in (2, *range(5, 60))
+])  # fmt: skip
 def test_files_in_any_order_and_split_give_the_store_that_is_derived_from_nothing(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

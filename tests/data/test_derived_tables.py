@@ -244,14 +244,14 @@ def test_a_cluster_is_what_the_site_states_else_what_the_jobs_show(tmp_path: Pat
     read = "SELECT cluster, gpus_per_node, timezone, scheduler, basis FROM clusters ORDER BY 1"
     store = published(tmp_path, jobs=jobs)
     assert store.rows(read) == [
-        ("a", 4, "Asia/Tokyo", "slurm", "gpu_time"),
-        ("b", 6, "UTC", "slurm", "gpu_time"),
-        ("c", None, "UTC", "slurm", "node_time"),
+        ("a", 4, "Asia/Tokyo", None, "gpu_time"),
+        ("b", 6, "UTC", None, "gpu_time"),
+        ("c", None, "UTC", None, "node_time"),
     ]
     store.close()
     site.unlink()
     store = published(tmp_path)
-    assert store.rows(read)[0] == ("a", 8, "UTC", "slurm", "gpu_time")
+    assert store.rows(read)[0] == ("a", 8, "UTC", None, "gpu_time")
     store.close()
 
 

@@ -62,7 +62,7 @@ def _ingested(folder: Path, files: list[list[str]]) -> dict[str, list[tuple[obje
 
 
 @settings(
-    max_examples=4, deadline=None, derandomize=True,
+    max_examples=settings.default.max_examples // 3, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 @given(st.lists(_record(), min_size=2, max_size=12), st.randoms(use_true_random=False))

@@ -163,7 +163,7 @@ def drawn(seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "seed", [3, 4, 7, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 140))]
+    "seed", [3, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (7, *range(100, 140)))]
 )
 def test_the_store_has_the_runs_of_the_rule_over_all_attempts(seed: int) -> None:
     connection = store(drawn(seed))

@@ -18,6 +18,7 @@ import pytest
 
 from data.errors import QueryError
 from data.sandbox import QueryLimits, QueryResult, judge, run_query
+from tests.some import some_at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = QueryLimits(wall_seconds=5.0, cpu_seconds=5)
@@ -58,32 +59,35 @@ def secret(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
-    [
-        ("SELECT count(*) FROM jobs", [(1000,)]),
-        ("select 1;", [(1,)]),
-        ("/* a comment */ SELECT 1 -- ; SELECT 2", [(1,)]),
-        ("FROM jobs SELECT count(*)", [(1000,)]),
-        ("VALUES (1, 'a'), (2, 'b')", [(1, "a"), (2, "b")]),
-        ("SELECT list_transform([1, 2], lambda x: x + 1)", [([2, 3],)]),
-        ("SELECT [x * 2 FOR x IN [1, 2, 3] IF x > 1]", [([4, 6],)]),
-        (
-            "WITH RECURSIVE t AS (SELECT 1 n UNION ALL SELECT n + 1 FROM t WHERE n < 5) FROM t",
-            [(1,), (2,), (3,), (4,), (5,)],
-        ),
-        (
-            'SELECT max(job) OVER (PARTITION BY "user") AS last FROM jobs QUALIFY job = last',
-            [(995,), (996,), (997,), (998,), (999,)],
-        ),
-        (
-            "SELECT sum(job) OVER (ORDER BY job ROWS 1 PRECEDING) AS s FROM jobs LIMIT 3",
-            [(0,), (1,), (3,)],
-        ),
-        ("SELECT count(*) FROM jobs AS a JOIN jobs AS b USING (job)", [(1000,)]),
-        ("SELECT count(*) FROM jobs TABLESAMPLE 100 PERCENT", [(1000,)]),
-        ("SELECT current_setting('TimeZone')", [("UTC",)]),
-        ("SELECT count(*) FROM (SUMMARIZE jobs)", [(4,)]),
-        ("SELECT count(*) FROM (PIVOT jobs ON n_gpus IN (0, 1) USING count(*))", [(1000,)]),
-    ],
+    some_at_once(
+        [
+            ("SELECT count(*) FROM jobs", [(1000,)]),
+            ("select 1;", [(1,)]),
+            ("/* a comment */ SELECT 1 -- ; SELECT 2", [(1,)]),
+            ("FROM jobs SELECT count(*)", [(1000,)]),
+            ("VALUES (1, 'a'), (2, 'b')", [(1, "a"), (2, "b")]),
+            ("SELECT list_transform([1, 2], lambda x: x + 1)", [([2, 3],)]),
+            ("SELECT [x * 2 FOR x IN [1, 2, 3] IF x > 1]", [([4, 6],)]),
+            (
+                "WITH RECURSIVE t AS (SELECT 1 n UNION ALL SELECT n + 1 FROM t WHERE n < 5) FROM t",
+                [(1,), (2,), (3,), (4,), (5,)],
+            ),
+            (
+                'SELECT max(job) OVER (PARTITION BY "user") AS last FROM jobs QUALIFY job = last',
+                [(995,), (996,), (997,), (998,), (999,)],
+            ),
+            (
+                "SELECT sum(job) OVER (ORDER BY job ROWS 1 PRECEDING) AS s FROM jobs LIMIT 3",
+                [(0,), (1,), (3,)],
+            ),
+            ("SELECT count(*) FROM jobs AS a JOIN jobs AS b USING (job)", [(1000,)]),
+            ("SELECT count(*) FROM jobs TABLESAMPLE 100 PERCENT", [(1000,)]),
+            ("SELECT current_setting('TimeZone')", [("UTC",)]),
+            ("SELECT count(*) FROM (SUMMARIZE jobs)", [(4,)]),
+            ("SELECT count(*) FROM (PIVOT jobs ON n_gpus IN (0, 1) USING count(*))", [(1000,)]),
+        ],
+        one_in=3,
+    ),
 )
 def test_an_honest_query_is_answered(snapshot: Path, sql: str, expected: list[object]) -> None:
     assert sorted(run_query(snapshot, sql).rows) == expected
@@ -91,16 +95,19 @@ def test_an_honest_query_is_answered(snapshot: Path, sql: str, expected: list[ob
 
 @pytest.mark.parametrize(
     ("sql", "columns", "n_rows"),
-    [
-        ("SUMMARIZE jobs", "column_name", 4),
-        ("DESCRIBE jobs", "column_name", 4),
-        ("DESCRIBE SELECT 1 AS a, 2 AS b", "column_name", 2),
-        ("SHOW TABLES", "name", 1),
-        ("TABLE jobs", "job", 1000),
-        ("EXPLAIN SELECT * FROM jobs", "explain_key", 1),
-        ("EXPLAIN ANALYZE SELECT count(*) FROM jobs", "explain_key", 1),
-        ("UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b", "name", 2),
-    ],
+    some_at_once(
+        [
+            ("SUMMARIZE jobs", "column_name", 4),
+            ("DESCRIBE jobs", "column_name", 4),
+            ("DESCRIBE SELECT 1 AS a, 2 AS b", "column_name", 2),
+            ("SHOW TABLES", "name", 1),
+            ("TABLE jobs", "job", 1000),
+            ("EXPLAIN SELECT * FROM jobs", "explain_key", 1),
+            ("EXPLAIN ANALYZE SELECT count(*) FROM jobs", "explain_key", 1),
+            ("UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b", "name", 2),
+        ],
+        one_in=4,
+    ),
 )
 def test_an_honest_statement_of_another_form_is_answered(
     snapshot: Path, sql: str, columns: str, n_rows: int
@@ -158,7 +165,7 @@ REFUSED = [
     ".shell ls",
 ]
 
-# Others of the same kinds: what judges them is asked itself, and a process of each with the slow.
+# Others of the same kinds: what judges them is asked itself.
 OF_ANOTHER_KIND = [
     "EXPORT DATABASE '<folder>/out'",
     "IMPORT DATABASE '<folder>/out'",
@@ -196,7 +203,7 @@ def test_a_statement_of_another_kind_is_refused_before_it_runs(sql: str) -> None
 
 @pytest.mark.parametrize(
     "sql",
-    [*REFUSED, *(pytest.param(sql, marks=pytest.mark.slow) for sql in OF_ANOTHER_KIND)],
+    some_at_once([*REFUSED, *OF_ANOTHER_KIND], one_in=5),
 )
 def test_anything_but_one_query_over_the_snapshot_is_refused(
     snapshot: Path, secret: Path, sql: str
@@ -298,25 +305,31 @@ def test_an_endless_result_is_cut_without_waiting_for_its_end(snapshot: Path) ->
 
 @pytest.mark.parametrize(
     ("sql", "reason"),
-    [
-        ("SELECT * FORM jobs", r"Parser Error: .*\"jobs\" \(line 1, column 15, at: jobs\)"),
-        (
-            "SELECT job,\n  n_gpu FROM jobs",
-            r"\"n_gpu\".*\"n_gpus\".* \(line 2, column 3, at: n_gpu",
-        ),
-        ("SELECT * FROM job", r"Table with name job .*\"jobs\".* \(line 1, column 15, at: job\)"),
-        ("SELECT " + "1 + " * 99 + "FROM jobs", r"\(line 1, column 404, at: FROM jobs\)"),
-        ("SELECT 'a'::INTEGER", "Conversion Error: Could not convert string 'a' to INT32"),
-        ("DROP TABLE jobs", "only one SELECT or EXPLAIN can be run here, not DROP"),
-        ("SELECT 1; SELECT 2", "only one SELECT or EXPLAIN can be run here, not 2 statements"),
-        (
-            "FROM (PIVOT jobs ON job, n_gpus USING count(*))",
-            r"column limit of 1000 exceeded: aggregate, filter, or name the values: ON column IN",
-        ),
-        ("CREATE TEMP TABLE x AS PIVOT jobs ON n_gpus", "can be run here, not CREATE"),
-        ("", "the query is empty"),
-        ("SELECT '" + "x" * 100_000 + "'", "longer than 100,000 bytes"),
-    ],
+    some_at_once(
+        [
+            ("SELECT * FORM jobs", r"Parser Error: .*\"jobs\" \(line 1, column 15, at: jobs\)"),
+            (
+                "SELECT job,\n  n_gpu FROM jobs",
+                r"\"n_gpu\".*\"n_gpus\".* \(line 2, column 3, at: n_gpu",
+            ),
+            (
+                "SELECT * FROM job",
+                r"Table with name job .*\"jobs\".* \(line 1, column 15, at: job\)",
+            ),
+            ("SELECT " + "1 + " * 99 + "FROM jobs", r"\(line 1, column 404, at: FROM jobs\)"),
+            ("SELECT 'a'::INTEGER", "Conversion Error: Could not convert string 'a' to INT32"),
+            ("DROP TABLE jobs", "only one SELECT or EXPLAIN can be run here, not DROP"),
+            ("SELECT 1; SELECT 2", "only one SELECT or EXPLAIN can be run here, not 2 statements"),
+            (
+                "FROM (PIVOT jobs ON job, n_gpus USING count(*))",
+                r"column limit of 1000 exceeded: aggregate, filter, or name the values: ON column IN",
+            ),
+            ("CREATE TEMP TABLE x AS PIVOT jobs ON n_gpus", "can be run here, not CREATE"),
+            ("", "the query is empty"),
+            ("SELECT '" + "x" * 100_000 + "'", "longer than 100,000 bytes"),
+        ],
+        one_in=4,
+    ),
 )
 def test_a_refusal_says_where_and_why_on_one_line(snapshot: Path, sql: str, reason: str) -> None:
     with pytest.raises(QueryError, match=reason) as refusal:
@@ -326,14 +339,17 @@ def test_a_refusal_says_where_and_why_on_one_line(snapshot: Path, sql: str, reas
 
 @pytest.mark.parametrize(
     "sql",
-    [
-        "SELECT range(3000000000)",
-        "SELECT DISTINCT h.a FROM (SELECT hash(range) AS a FROM range(1000000000)) AS h",
-        "SELECT len(generate_series(1, 2000000000))",
-        "SELECT list_transform(range(200000000), lambda x: x + 1)",
-        "SELECT list(a) FROM range(1000000000) AS r(a)",
-        "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000)",
-    ],
+    some_at_once(
+        [
+            "SELECT range(3000000000)",
+            "SELECT DISTINCT h.a FROM (SELECT hash(range) AS a FROM range(1000000000)) AS h",
+            "SELECT len(generate_series(1, 2000000000))",
+            "SELECT list_transform(range(200000000), lambda x: x + 1)",
+            "SELECT list(a) FROM range(1000000000) AS r(a)",
+            "SELECT string_agg(repeat('x', 1000), '') FROM range(10000000)",
+        ],
+        one_in=6,
+    ),
 )
 def test_a_query_that_asks_for_too_much_memory_ends(snapshot: Path, sql: str) -> None:
     with pytest.raises(QueryError, match=r"^Out of Memory Error: .*: narrow the query"):
@@ -342,12 +358,15 @@ def test_a_query_that_asks_for_too_much_memory_ends(snapshot: Path, sql: str) ->
 
 @pytest.mark.parametrize(
     "sql",
-    [
-        "SELECT lpad('x', 2000000000, 'y')",  # DuckDB ignores interrupts inside it
-        "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
-        "SELECT count(*) FROM range(100000000000000)",
-        "SELECT count(*) FROM jobs a, jobs b, jobs c, jobs d WHERE a.job + b.job > c.job + d.job",
-    ],
+    some_at_once(
+        [
+            "SELECT lpad('x', 2000000000, 'y')",  # DuckDB ignores interrupts inside it
+            "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
+            "SELECT count(*) FROM range(100000000000000)",
+            "SELECT count(*) FROM jobs a, jobs b, jobs c, jobs d WHERE a.job + b.job > c.job + d.job",
+        ],
+        one_in=4,
+    ),
 )
 def test_a_runaway_is_killed_at_the_wall_limit(snapshot: Path, sql: str) -> None:
     started = time.monotonic()

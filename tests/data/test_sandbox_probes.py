@@ -7,16 +7,17 @@ import hashlib
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
 from data.errors import QueryError
 from data.sandbox import QueryLimits, keep_spares, run_query
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 QUICK = QueryLimits(wall_seconds=10.0, cpu_seconds=10)
 TIGHT = QueryLimits(
@@ -202,15 +203,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-def _some_at_once(names: Iterable[str]) -> list[Any]:
-    """Every sixth case now, the others with the slow ones: each is a process of its own."""
-    return [
-        pytest.param(name, marks=() if place % 6 == 0 else pytest.mark.slow)
-        for place, name in enumerate(names)
-    ]
-
-
-@pytest.mark.parametrize("name", _some_at_once(REFUSED))
+@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=12))
 def test_what_is_not_one_query_of_the_snapshot_is_refused(place: Path, name: str) -> None:
     before = digest(place)
     with pytest.raises(QueryError) as refusal:
@@ -262,7 +255,7 @@ CONTAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _some_at_once(CONTAINED))
+@pytest.mark.parametrize("name", some_at_once(CONTAINED, one_in=12))
 def test_what_would_take_everything_ends_within_its_limits(place: Path, name: str) -> None:
     started = time.monotonic()
     with contextlib.suppress(QueryError):  # what was cheap after all, or cut, is no error
@@ -303,7 +296,7 @@ CHEAP_NOTHING = {
 }
 
 
-@pytest.mark.parametrize("name", _some_at_once(CHEAP_NOTHING))
+@pytest.mark.parametrize("name", some_at_once(CHEAP_NOTHING, one_in=12))
 def test_what_is_harmless_shows_nothing_of_the_server(
     place: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,7 +385,7 @@ HONEST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", _some_at_once(HONEST))
+@pytest.mark.parametrize("name", some_at_once(HONEST, one_in=12))
 def test_an_honest_query_is_answered(place: Path, name: str) -> None:
     sql, expected = HONEST[name]
     rows = run_query(place / "warehouse-1.duckdb", sql, replace(QUICK, wall_seconds=20.0)).rows
@@ -413,7 +406,7 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", DESCRIPTIONS)
+@pytest.mark.parametrize("name", some_at_once(DESCRIPTIONS, one_in=5))
 def test_a_question_about_the_data_itself_is_answered(place: Path, name: str) -> None:
     sql, n_rows = DESCRIPTIONS[name]
     assert len(run_query(place / "warehouse-1.duckdb", sql, QUICK).rows) == n_rows

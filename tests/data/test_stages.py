@@ -314,7 +314,7 @@ def together(pieces: Iterable[dict[str, list[Row]]]) -> dict[str, list[Row]]:
 def test_publishes_bit_by_bit_give_the_store_of_one_from_scratch(tmp_path: Path, seed: int) -> None:
     pieces = [{table: [row]} for table, rows in records().items() for row in rows]
     random.Random(seed).shuffle(pieces)
-    at_once = 1 if seed else 3
+    at_once = 1 if seed else 6
     publishes(tmp_path / "one", [records()])
     publishes(tmp_path / "many", [together(pieces[n : n + at_once])
                                   for n in range(0, len(pieces), at_once)])  # fmt: skip

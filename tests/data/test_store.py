@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    with writer(tmp_path / "store") as building:
-        building.publish()
-    return tmp_path / "store"
+def root(tmp_path: Path, empty_store: Path) -> Path:
+    return shutil.copytree(empty_store, tmp_path / "store")
 
 
 def rewrite(root: Path, **values: object) -> None:

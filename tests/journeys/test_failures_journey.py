@@ -17,6 +17,7 @@ FIRST_ROW = {"x": 15, "y": 50}
 """Where the first row of a table is picked: the grid is a canvas below others."""
 
 
+@pytest.mark.slow
 def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/failures?period=all&tab=Attempts&"))

@@ -42,6 +42,7 @@ def _read(page: Page) -> list[str]:
     return ["".join(text.split()) for text in texts]
 
 
+@pytest.mark.slow
 def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> None:
     requests: list[str] = []
     browser.on("request", lambda request: requests.append(request.url))
@@ -89,6 +90,7 @@ def test_a_figure_leaves_as_svg_png_and_csv(link: str, browser: BrowserContext) 
         assert download.value.path().read_bytes().startswith(first_bytes)
 
 
+@pytest.mark.slow
 def test_an_open_page_follows_a_new_snapshot_and_theme(
     serve: Callable[[Path], str], browser: BrowserContext, tmp_path: Path
 ) -> None:

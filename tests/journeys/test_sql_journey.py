@@ -43,6 +43,7 @@ def _download(page: Page, kind: str) -> bytes:
     return download.value.path().read_bytes()
 
 
+@pytest.mark.slow
 def test_a_query_is_written_run_drawn_and_downloaded(link: str, browser: BrowserContext) -> None:
     requests: list[str] = []
     browser.on("request", lambda request: requests.append(request.url))

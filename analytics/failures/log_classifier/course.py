@@ -74,7 +74,8 @@ class Course:
             for index in silent
             if templates[index] in moving and len(lines[index]) > len(templates[index])
         ]
-        self._starts = [index for index in silent if _shows_start(templates[index])]
+        starting = {kind for kind in kinds if _shows_start(kind)}
+        self._starts = [index for index in silent if templates[index] in starting]
         failures = sorted(fatal)
         self._done = [
             index

@@ -24,7 +24,7 @@ WEIGHT_OF_RULES = 1.25
 """Log odds that a verdict of the rules adds to its domain, times the verdict's confidence."""
 WEIGHT_OF_SILENCE = 2.0
 """The same for the domain ``unknown`` where the rules name no cause."""
-_LAST_LINES, _LINES_TRIED = 6, 200
+_LAST_LINES, _LINES_TRIED = 6, 60
 _MOST_LINES = 400
 """Of a log, from its end."""
 _LEAST_LINES = 15

@@ -419,7 +419,9 @@ def precision_and_recall(truth: list[str], said: list[str]) -> tuple[float, floa
     ("disjoint", "least"),
     [
         pytest.param(False, (0.95, 0.95), id="lines at random", marks=pytest.mark.slow),
-        pytest.param(True, (0.95, 0.88), id="messages never seen in training"),
+        pytest.param(
+            True, (0.95, 0.88), id="messages never seen in training", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_alerts_of_a_supercomputer_are_found_by_line(

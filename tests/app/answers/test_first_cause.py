@@ -129,6 +129,7 @@ def first_causes(root: Path) -> dict[str, Any]:
         }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_page_names_the_first_cause_of_the_ledger_where_other_costs_rank_otherwise(
     contrary: Path,
 ) -> None:

@@ -6,6 +6,7 @@ import csv
 import getpass
 import io
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,18 +21,25 @@ if TYPE_CHECKING:
 XID = "2026-01-02T03:04:05+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off\n"
 
 
-@pytest.fixture
-def store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A store that a file was read into and a query asked of."""
-    root, log = tmp_path / "store", tmp_path / "kernel.log"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that a file was read into and a query asked of; only to be copied."""
+    folder = tmp_path_factory.mktemp("audit")
+    root, log = folder / "store", folder / "kernel.log"
     log.write_text(XID)
     assert main(["ingest", "kernel-log", str(log), "--cluster", "c", "--store", str(root)]) == 0
     assert (
         main(["sql", "SELECT count(*) FROM health_events WHERE node = 'n1'", "--store", str(root)])
         == 0
     )
-    capsys.readouterr()
     return root
+
+
+@pytest.fixture
+def store(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A copy of it."""
+    capsys.readouterr()
+    return shutil.copytree(built, tmp_path / "store")
 
 
 def asked(store: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:

@@ -254,6 +254,7 @@ def test_what_cannot_be_learnt_is_refused(
     )
 
 
+@pytest.mark.slow
 def test_the_hard_real_failures_of_a_cluster(
     faultline: Callable[..., Any], shared: Path, tmp_path: Path
 ) -> None:

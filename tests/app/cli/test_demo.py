@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 SMALL = ("demo", "--jobs", "400", "--nodes", "8")
 
 
-def test_it_says_how_much_it_built_and_writes_the_truth(
+def test_it_is_built_anew_and_the_seed_decides_and_every_form_says_the_same(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:
     root, truth = tmp_path / "store", tmp_path / "truth.json"
-    said = faultline(*SMALL, "--store", root, "--truth", truth)
-    assert said.code == 0
+
+    def built(*options: object) -> tuple[Any, float]:
+        said = faultline(*SMALL, "--store", root, *options)
+        assert said.code == 0
+        found = faultline("mttf", "--store", root, "--min-gpus", 0).json
+        return said, found["exposure_node_days"]
+
+    said, first = built("--truth", truth)
     assert (said.json["jobs"], said.json["nodes"], said.json["synthetic"]) == (400, 8, True)
     assert said.json["seconds"] > 0
     planted = json.loads(truth.read_text(encoding="utf-8"))
@@ -30,24 +36,13 @@ def test_it_says_how_much_it_built_and_writes_the_truth(
     assert info["tables"]["jobs"] == 400
     assert info["synthetic"] is True
 
-
-def test_it_is_built_anew_and_the_seed_decides_and_every_form_says_the_same(
-    faultline: Callable[..., Any], tmp_path: Path
-) -> None:
-    def built(*options: object) -> tuple[str, float]:
-        said = faultline(*SMALL, "--store", tmp_path, *options)
-        assert said.code == 0
-        found = faultline("mttf", "--store", tmp_path, "--min-gpus", 0).json
-        assert faultline("info", "--store", tmp_path).json["tables"]["jobs"] == 400
-        return said.out, found["exposure_node_days"]
-
-    _, first = built()
     as_csv, same = built("--seed", 0, "--format", "csv")
     as_table, other = built("--seed", 1, "--format", "table")
     assert same == first != other
-    (row,) = csv.DictReader(io.StringIO(as_csv))
+    assert faultline("info", "--store", root).json["tables"]["jobs"] == 400
+    (row,) = csv.DictReader(io.StringIO(as_csv.out))
     assert (row["jobs"], row["synthetic"]) == ("400", "True")
-    assert "jobs       400\n" in as_table
+    assert "jobs       400\n" in as_table.out
 
 
 def test_real_data_are_never_overwritten(

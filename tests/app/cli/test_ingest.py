@@ -204,8 +204,10 @@ def test_the_accounts_of_xdmod_add_up(
     ("arguments", "told"),
     [
         (["sacct", "--preset", "xdmod", "--columns", "jobid"], "give one of them"),
-        (["sacct", "--preset", "slurm"], "--preset 'slurm' is unknown: choose one of xdmod"),
-        (["auto", "--preset", "xdmod"], "--preset names columns of sacct, not of auto"),
+        (["sacct", "--preset", "slurm"], "--preset 'slurm' is unknown: choose one of xdmod, acme"),
+        (["auto", "--preset", "xdmod"], "--preset xdmod names columns of sacct, not of auto"),
+        (["sacct", "--preset", "acme"], "--preset acme names columns of job-table, not of sacct"),
+        (["job-table", "--preset", "acme", "--mapping", "x"], "give one of them"),
     ],
 )
 def test_a_preset_that_names_no_columns_is_refused(

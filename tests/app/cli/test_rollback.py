@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.cli import main
 from data.audit import Audit
 
 if TYPE_CHECKING:
@@ -19,27 +21,35 @@ JOB = (
 )
 
 
-@pytest.fixture
-def store(faultline: Callable[..., Any], tmp_path: Path) -> Path:
-    """Two ingests, of a file each."""
-    root, folder = tmp_path / "store", tmp_path / "home" / "ann"
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of two files, beside a store that has read both; only to be copied."""
+    place = tmp_path_factory.mktemp("read")
+    folder = place / "home" / "ann"
     folder.mkdir(parents=True)
     for number in (1, 2):
         (folder / f"{number}.txt").write_text(HEADER + JOB.format(number))
-        read = ("ingest", "sacct", folder / f"{number}.txt", "--cluster", "c", "--store", root)
-        assert faultline(*read, "--timezone", "UTC").code == 0
-    return root
+        read = ["ingest", "sacct", str(folder / f"{number}.txt"), "--cluster", "c"]
+        assert main([*read, "--store", str(place / "store"), "--timezone", "UTC"]) == 0
+    return folder
+
+
+@pytest.fixture
+def store(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A copy of a store of two ingests, of a file each."""
+    capsys.readouterr()
+    return shutil.copytree(files.parents[1] / "store", tmp_path / "store")
 
 
 def test_an_ingest_is_listed_with_what_it_brought_and_taken_back(
-    faultline: Callable[..., Any], refused: Callable[..., str], store: Path
+    faultline: Callable[..., Any], refused: Callable[..., str], files: Path, store: Path
 ) -> None:
     at = ("--store", store)
     listed = faultline("ingests", *at).json
     assert [each["ingest_id"] for each in listed] == ["2.2", "1.1"]
     assert listed[0]["brought"] == {"jobs": 1, "job_nodes": 1}
     assert (listed[0]["undoable"], listed[0]["zones"]) == (True, {"c": "UTC"})
-    again = f"faultline ingest sacct --cluster c --timezone UTC {store.parent}/home/ann/2.txt"
+    again = f"faultline ingest sacct --cluster c --timezone UTC {files}/2.txt"
     planned = faultline("rollback", "1.1", "--dry-run", *at)
     assert (planned.json["snapshot"], planned.json["undone"]) == (None, ["1.1", "2.2"])
     assert f"2.2 would be taken back too, to repeat it: {again}\n" in planned.err

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.some import some_at_once
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -28,7 +30,7 @@ print("loaded:", sorted({"pandas", "streamlit"} & set(sys.modules)), "status:", 
 """
 
 
-@pytest.mark.parametrize("command", WITHOUT, ids=" ".join)
+@pytest.mark.parametrize("command", some_at_once(WITHOUT, one_in=2), ids=" ".join)
 def test_a_command_that_needs_no_frames_loads_no_pandas(
     command: list[str], demo_store: Path
 ) -> None:

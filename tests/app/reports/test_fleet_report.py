@@ -172,6 +172,7 @@ def test_the_same_store_has_the_same_hash_elsewhere(demo_store: Path, tmp_path: 
         assert done.stdout.strip() == here.content_sha256
 
 
+@pytest.mark.slow
 def test_the_hash_follows_filters_configuration_and_level(
     awkward_store: Path, tmp_path: Path
 ) -> None:

@@ -47,7 +47,8 @@ def test_every_interface_means_both_protocols() -> None:
     with closing(listen("::", 0)) as listener:
         port = listener.getsockname()[1]
         for address in ("127.0.0.1", "::1"):
-            socket.create_connection((address, port), timeout=5).close()
+            with socket.create_connection((address, port), timeout=5) as connection:
+                assert connection.getpeername()[1] == port
 
 
 @pytest.mark.parametrize("port", [-1, 65536])

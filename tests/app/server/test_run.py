@@ -121,6 +121,7 @@ def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
     assert err == f"Port {server.port} is taken, using {second.port} instead.\n"
 
 
+@pytest.mark.slow
 def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path) -> None:
     left = tmp_path / "a-store" / "uploads" / "left"
     left.mkdir(parents=True)
@@ -145,6 +146,7 @@ def test_opening_to_other_machines_says_what_that_means(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not INTERFACES.exists() or not INTERFACES.read_text(), reason="no IPv6 here")
+@pytest.mark.slow
 def test_the_other_protocol_works(tmp_path: Path) -> None:
     server = start(tmp_path, host="[::1]")
     assert server.url.startswith(f"http://[::1]:{server.port}/?token=")

@@ -150,6 +150,7 @@ def test_a_file_that_is_uploaded_is_in_the_store_under_its_own_name(
     assert '"path": "sacct.txt"' in State(tmp_path / "store").audit()[0][3]
 
 
+@pytest.mark.slow
 def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

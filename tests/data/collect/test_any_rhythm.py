@@ -229,6 +229,7 @@ def collectors(host: Host) -> Iterator[Collectors]:
     found.end()
 
 
+@pytest.mark.slow
 def test_a_collector_that_was_killed_is_gone_on_with(
     host_at: Callable[[], Host], collectors: Collectors
 ) -> None:

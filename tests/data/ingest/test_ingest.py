@@ -19,6 +19,7 @@ from data.current import read_current
 from data.errors import DataError, SourceError
 from data.ingest import IngestResult, Options, readers
 from data.store import Store
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +125,7 @@ def test_ingests_are_numbered_within_the_store(tmp_path: Path) -> None:
     assert [sum(result.tables.values()) for result in results] == [7, 0, 0]
 
 
-@pytest.mark.parametrize("source", FILES)
+@pytest.mark.parametrize("source", some_at_once(FILES, one_in=2))
 def test_the_same_file_twice_changes_nothing(tmp_path: Path, source: str) -> None:
     first = ingested(tmp_path, FILES[source], source)
     shutil.copytree(tmp_path / "store", tmp_path / "once")
@@ -208,10 +209,11 @@ def test_where_nothing_can_be_read_the_store_is_untouched(
 
 def test_readers_are_found_and_listed_by_their_place() -> None:
     assert list(readers()) == [
-        "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "sacctmgr-events", "kernel-log",
-        "scontrol-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel", "redfish", "nvsentinel",
-        "failure-log", "node-inventory", "job-log",
-        "training-metrics", "straggler-trace",
+        "sacct", "sacct-json", "jobcomp", "pbs", "lsf", "sge", "job-table", "k8s-pods",
+        "philly", "sacctmgr-events",
+        "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
+        "redfish", "nvsentinel", "k8s-events", "failure-log", "node-inventory", "tickets",
+        "node-facts", "job-log", "loki", "elasticsearch", "training-metrics", "straggler-trace",
     ]  # fmt: skip
 
 
@@ -276,7 +278,9 @@ def test_an_error_of_a_reader_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "store/scratch").exists()
 
 
-@pytest.mark.parametrize("name", ["one-multiline", "multiple-multiline", "fake-line-break"])
+@pytest.mark.parametrize(
+    "name", some_at_once(["one-multiline", "multiple-multiline", "fake-line-break"], one_in=3)
+)
 def test_the_fixtures_of_gcm_give_the_store_of_their_expected_files(
     tmp_path: Path, shared_data: Path, name: str
 ) -> None:

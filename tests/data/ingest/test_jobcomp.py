@@ -48,7 +48,8 @@ def test_every_form_of_a_dump_is_read_alike(text: str) -> None:
     assert takers(text[:16_384]) == ["jobcomp"]
     batch, rows = read_jobs("jobcomp", text, timezones={"c": "Europe/Berlin"})
     assert [row["job_id"] for row in rows] == ["1", "2"]
-    (notice,) = batch.notices
+    notice, other = batch.notices
+    assert other.startswith("no column SubmitLine: ")
     assert notice.startswith("no column Reason: ")
     of_text = read_jobs("sacct", "JobID|Cluster|State|Submit|Start|End\n"
                         "1|c|FAILED|2024-03-01T12:00:00|2024-03-01T12:01:40|Unknown\n")[1][0]  # fmt: skip

@@ -45,6 +45,12 @@ def test_a_record_becomes_an_attempt(read_sacct: Read) -> None:
     assert (job["end_at"], job["elapsed_s"], job["n_nodes"]) == (AT + timedelta(hours=1), 3600, 2)
 
 
+@pytest.fixture(scope="module")
+def plain(read_sacct: Read) -> list[dict[str, Any]]:
+    """The jobs of one record in the form in which sacct writes it."""
+    return read_sacct(text(record()), timezone="UTC").jobs
+
+
 @pytest.mark.parametrize(
     ("content", "options"),
     [
@@ -77,11 +83,10 @@ def test_a_record_becomes_an_attempt(read_sacct: Read) -> None:
     ],
 )  # fmt: skip
 def test_the_form_of_the_file_does_not_matter(
-    read_sacct: Read, content: str, options: dict[str, Any]
+    read_sacct: Read, plain: list[dict[str, Any]], content: str, options: dict[str, Any]
 ) -> None:
-    expected = read_sacct(text(record()), timezone="UTC")
     found = read_sacct(content, timezone="UTC", **options)
-    assert found.jobs == expected.jobs
+    assert found.jobs == plain
     assert (found.rejected, found.batch.skipped_by_reason) == ([], {})
 
 
@@ -227,9 +232,9 @@ def test_each_cluster_has_its_zone(read_sacct: Read) -> None:
 
 
 def test_an_export_tells_which_columns_it_lacks_and_what_is_unknown_then(read_sacct: Read) -> None:
-    whole = "JobID|User|Account|Partition|State|ExitCode|Reason|Submit|Start|End"
+    whole = "JobID|User|Account|Partition|State|ExitCode|Reason|Submit|Start|End|SubmitLine"
     whole += "|AllocNodes|AllocTRES|NodeList"
-    values = f"1|u|a|p|FAILED|1:0|None|{T}|{T}|{T}|1|gres/gpu=8|n1"
+    values = f"1|u|a|p|FAILED|1:0|None|{T}|{T}|{T}|1|gres/gpu=8|n1|sbatch x"
 
     def notices(*without: str) -> list[str]:
         kept = [

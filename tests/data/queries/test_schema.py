@@ -18,6 +18,7 @@ from data.queries import schema
 from data.queries.schema import EARLIEST, LATEST, examples, parameters, values
 from data.sandbox import RunningQuery, keep_spares
 from data.store import Store
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,15 +101,17 @@ def test_there_are_a_dozen_examples() -> None:
     assert all(each.sql and not each.sql.endswith(";") for each in examples())
 
 
-@pytest.mark.parametrize("title", [each.title for each in examples()])
-@pytest.mark.parametrize("chosen", [Selection(), CHOSEN], ids=["everything", "filtered"])
+@pytest.mark.parametrize("title", some_at_once((each.title for each in examples()), one_in=3))
+@pytest.mark.parametrize(
+    "chosen", some_at_once([CHOSEN, Selection()], one_in=2), ids=["filtered", "everything"]
+)
 def test_an_example_runs(store: Store, title: str, chosen: Selection) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
     result = ask_sql(store.path, sql, chosen).result()
     assert result.columns
 
 
-@pytest.mark.parametrize("title", [each.title for each in examples()])
+@pytest.mark.parametrize("title", some_at_once((each.title for each in examples()), one_in=4))
 def test_an_example_runs_on_an_empty_store(empty_store: Path, title: str) -> None:
     (sql,) = (each.sql for each in examples() if each.title == title)
     with closing(Store.open(empty_store)) as opened:

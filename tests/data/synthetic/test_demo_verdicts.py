@@ -46,13 +46,8 @@ def ratio(rows: pd.DataFrame, right: pd.Series) -> float:
     return float(rows.loc[right, "n"].sum() / rows["n"].sum())
 
 
-@pytest.mark.parametrize(
-    "skew",
-    [
-        pytest.param(name, marks=pytest.mark.slow if name.startswith("clocks") else ())
-        for name in SKEWS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("skew", SKEWS)
 def test_planted_causes_are_found(demo: Path, tmp_path: Path, skew: str) -> None:
     root = tmp_path / "store"
     shutil.copytree(demo, root)

@@ -1,0 +1,374 @@
+"""Which nodes are to be tested next, with what, and which results fall short of the fleet's?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL
+from analytics.nodes.validation import SIMILARITY, regressions
+from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_plan
+from app.answers.columns import columns
+from app.answers.content import Answer, Missing, Number, Sheet, Table, composed
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+from data.errors import DataError
+from data.ingest.superbench import read_results
+from data.queries import validation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from analytics.nodes.validation import Regressions
+    from analytics.nodes.validation_plan import Benchmark, ValidationPlan
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.ingest.superbench import BenchmarkResults
+    from data.store import Store
+
+HORIZON_DAYS = 28.0
+MOST_NAMED = 3
+MOST_ROWS = 50
+"""Nodes of the plan that are shown; all are in JSON and CSV."""
+WORTH = Term(
+    "Nodes worth testing",
+    "Nodes where the GPU-hours at stake exceed those of the tests: chance of an incident in the "
+    "horizon x GPU-hours of an incident x share of defects that the tests find.",
+)
+STAKE = Term(
+    "GPU-hours at stake",
+    "Of these nodes, GPU-hours that incidents of the horizon would cost whose defect the tests "
+    "find. An upper bound of what is saved: a defect may come later than its test.",
+)
+COST = Term("GPU-hours of testing", "Minutes of the tests x GPUs of the nodes.")
+RATE = Term(
+    "Incidents per 1,000 node-days",
+    "Of the fleet: incidents of hardware or system software that name a node, by time in jobs.",
+)
+REGRESSED = Term(
+    "Regressed nodes",
+    "Nodes with a metric that is less similar to the fleet's centre than the criterion allows, or "
+    "with a benchmark that ended with an error.",
+)
+PLAN = (
+    *columns("node"),
+    Column("n_incidents", "Incidents", "count"),
+    Column("rate_per_1000_node_days", "Per 1,000 node-days", "rate",
+           help="Drawn towards the fleet's rate by how little the node's own time says."),
+    Column("p_incident", "Chance of an incident", "ratio"),
+    Column("tests", "Test with", none="no test is worth its time"),
+    Column("minutes", "Minutes", "number"),
+    Column("cost_gpu_hours", "Costs (GPU-h)", "number"),
+    Column("at_stake_gpu_hours", "At stake (GPU-h)", "rate"),
+    Column("why", "Why"),
+    *columns(hidden=("cluster",)),
+)  # fmt: skip
+FOUND = (
+    *columns("node"),
+    Column("metric", "Metric"),
+    Column("ratio", "Over the fleet's", "ettr", help="Mean of the node over that of the centre."),
+    Column("similarity", "Similarity", "decimal"),
+    Column("threshold", "Regressed below", "decimal"),
+    Column("n_nodes", "Nodes compared", "count"),
+)
+NO_RESULTS = Missing(
+    "results",
+    "No results of benchmarks are given.",
+    "SuperBench writes `results-summary.jsonl`, one node a line:",
+    (
+        "sb run -f local.ini -c config.yaml",
+        "faultline validate-plan outputs/*/results-summary.jsonl",
+    ),
+)
+NOTHING_KNOWN = Missing(
+    "plan",
+    "No incident of the selection names a node, so no rate is known.",
+    "Ingest jobs and kernel or health events, or take a longer period:",
+    ("faultline ingest sacct sacct.txt", "faultline ingest kernel-log dmesg.txt"),
+)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a plan rests on."""
+
+    records: tuple[NodeRecord, ...]
+    gpu_hours_per_incident: float | None
+    n_incidents: int
+
+
+def fleet(store: Store, selection: Selection) -> Fleet:
+    """Incidents and time in jobs of each node, and what an incident costs."""
+    mean, n = validation.loss(store, selection)
+    rows = validation.nodes(store, selection).to_dict("records")
+    records = tuple(
+        NodeRecord(
+            str(row["cluster"]),
+            str(row["node"]),
+            float(row["exposure_node_days"]),
+            int(row["n_incidents"]),
+            json.loads(row["causes"]) if isinstance(row["causes"], str) else {},
+            float(row["n_gpus"]),
+        )
+        for row in rows
+    )
+    return Fleet(records, mean, n)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Results of benchmarks and what they say."""
+
+    results: BenchmarkResults
+    found: Regressions
+
+
+def judged(names: Sequence[str], *, least_similarity: float = SIMILARITY) -> Judged:
+    """What files of results say of their nodes."""
+    results = read_results(names)
+    return Judged(results, regressions(results.by_node, least_similarity=least_similarity))
+
+
+def of_upload(content: bytes, *, least_similarity: float = SIMILARITY) -> Judged:
+    """The same of a file that a reader of the dashboard sent; nothing of it is kept."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "results.jsonl"
+        path.write_bytes(content)
+        try:
+            return judged([str(path)], least_similarity=least_similarity)
+        except DataError as error:  # what is told names no path of the server
+            raise DataError(str(error).replace(f"{folder}/", "")) from None
+
+
+def answer(
+    ask: Ask,
+    selection: Selection,
+    results: Judged | None = None,
+    *,
+    horizon_days: float = HORIZON_DAYS,
+    minutes: Mapping[str, float] | None = None,
+    conf_level: float = CONF_LEVEL,
+) -> Answer:
+    """Which nodes to test next, with what; results of benchmarks come first."""
+    known = ask(fleet, selection)
+    regressed = set(results.found.regressed) if results else set()
+    records = [replace(each, regressed=each.node in regressed) for each in known.records]
+    plan = validation_plan(
+        records,
+        gpu_hours_per_incident=known.gpu_hours_per_incident or 0.0,
+        horizon_days=horizon_days,
+        benchmarks=timed(minutes or {}),
+        conf_level=conf_level,
+    )
+    rows = _rows(plan)
+    nothing = not known.n_incidents and not regressed
+    blocks = [
+        NOTHING_KNOWN
+        if nothing
+        else Table("plan", "What to test next", PLAN, rows, everything=None).first(MOST_ROWS)
+    ]
+    of_results = _result_blocks(results)
+    return Answer(
+        _sentence(plan, results),
+        (*_headlines(plan, known), *_result_numbers(results)),
+        (*of_results, *blocks) if regressed else (*blocks, *of_results),
+        notes=(*_notes(known), *_result_notes(results)),
+        record={"plan": _records(plan), **_fleet_record(plan, known), **_result_record(results)},
+        sheet=Sheet(tuple(column.key for column in PLAN), [_flat(row) for row in rows]),
+    )
+
+
+def of_results(results: Judged) -> Answer:
+    """What results say, where there is no store."""
+    rows = _found_rows(results.found)
+    return Answer(
+        _results_sentence(results.found),
+        _result_numbers(results),
+        tuple(_result_blocks(results)),
+        notes=tuple(_result_notes(results)),
+        record=_result_record(results),
+        sheet=Sheet(tuple(column.key for column in FOUND), [_flat(row) for row in rows]),
+    )
+
+
+def timed(minutes: Mapping[str, float]) -> tuple[Benchmark, ...]:
+    """The benchmarks with a site's own running times.
+
+    Raises
+    ------
+    DataError
+        For the name of no benchmark.
+    """
+    names = [each.name for each in BENCHMARKS]
+    for name in minutes:
+        if name not in names:
+            raise DataError(f"--minutes names no benchmark {name!r}: there are {', '.join(names)}")
+    return tuple(replace(each, minutes=minutes.get(each.name, each.minutes)) for each in BENCHMARKS)
+
+
+def _sentence(plan: ValidationPlan, results: Judged | None) -> str:
+    worth = plan.worthwhile
+    first = ", ".join(each.record.node for each in worth[:MOST_NAMED])
+    said = f"{_results_sentence(results.found)} " if results else ""
+    if not worth:
+        return f"{said}No node is worth the time of a test."
+    more = len(worth) - MOST_NAMED
+    others = f" and {more:,} more" if more > 0 else ""
+    if len(worth) <= MOST_NAMED:
+        return f"{said}Test {first} next."
+    return f"{said}Test {first} first{others}."
+
+
+def _results_sentence(found: Regressions) -> str:
+    regressed, n = found.regressed, len(found.nodes)
+    if not regressed:
+        return f"None of {numbers.counted(n, 'node')} with results is regressed."
+    named = ", ".join(regressed[:MOST_NAMED])
+    verb = "is" if len(regressed) == 1 else "are"
+    more = f" and {len(regressed) - MOST_NAMED:,} more" if len(regressed) > MOST_NAMED else ""
+    return f"Of {numbers.counted(n, 'node')} with results {named}{more} {verb} regressed."
+
+
+def _headlines(plan: ValidationPlan, known: Fleet) -> tuple[Number, ...]:
+    worth = plan.worthwhile
+    stake = sum(each.at_stake_gpu_hours.value or 0.0 for each in worth)
+    cost = sum(each.cost_gpu_hours for each in worth)
+    horizon = f"in {plan.horizon_days:g} days"
+    return (
+        composed(WORTH, f"{len(worth):,} of {len(plan.tests):,}", horizon, exact=len(worth)),
+        composed(STAKE, numbers.number(stake), horizon, exact=stake, unit="GPU-hours"),
+        composed(COST, numbers.number(cost), "by running times assumed", exact=cost,
+                 unit="GPU-hours"),
+        composed(RATE, numbers.number(plan.rate_per_1000_node_days),
+                 f"n = {sum(each.n_incidents for each in known.records):,}",
+                 exact=plan.rate_per_1000_node_days, unit="per 1,000 node-days"),
+    )  # fmt: skip
+
+
+def _rows(plan: ValidationPlan) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.record.node,
+            each.record.n_incidents,
+            each.rate,
+            each.p_incident,
+            ", ".join(each.tests) or None,
+            each.minutes,
+            each.cost_gpu_hours,
+            each.at_stake_gpu_hours,
+            _why(each.record),
+            each.record.cluster,
+        )
+        for each in plan.tests
+    ]
+
+
+def _why(record: NodeRecord) -> str:
+    """What speaks for testing a node."""
+    ranked = sorted(record.causes.items(), key=lambda item: -item[1])
+    said = [f"{cause} {n:,}" for cause, n in ranked[:MOST_NAMED]]
+    if record.regressed:
+        said.insert(0, "regressed")
+    return ", ".join(said) or "the fleet's rate"
+
+
+def _result_numbers(results: Judged | None) -> tuple[Number, ...]:
+    if results is None:
+        return ()
+    n, regressed = len(results.found.nodes), len(results.found.regressed)
+    judged_of = f"{len(results.found.criteria):,} metrics judged"
+    return (composed(REGRESSED, f"{regressed:,} of {n:,}", judged_of, exact=regressed),)
+
+
+def _result_blocks(results: Judged | None) -> list[Table | Missing]:
+    if results is None:
+        return [NO_RESULTS]
+    found = results.found
+    table = Table(
+        "regressions",
+        "Results that fall short",
+        FOUND,
+        _found_rows(found),
+        empty="No metric falls short of the fleet's.",
+    )
+    return [table.first(MOST_ROWS)]
+
+
+def _found_rows(found: Regressions) -> list[tuple[Any, ...]]:
+    return [(e.node, e.metric, e.ratio, e.similarity, e.threshold, e.n_nodes) for e in found.found]
+
+
+def _notes(known: Fleet) -> Iterator[str]:
+    """What the plan rests on."""
+    if known.gpu_hours_per_incident is not None:
+        yield (
+            f"An incident costs {numbers.number(known.gpu_hours_per_incident)} GPU-hours, the mean "
+            f"of {known.n_incidents:,}, by the 30-minute rule. What tests find is taken from "
+            "SuperBench's fleet (arXiv 2402.06194); their running times are assumed: give your own "
+            "with `--minutes`."
+        )
+    silent = sum(not each.exposure_node_days for each in known.records)
+    if silent:
+        yield (
+            f"{numbers.counted(silent, 'node')} ran no job in the period: nothing but the fleet's "
+            "rate is known of them."
+        )
+
+
+def _result_notes(results: Judged | None) -> Iterator[str]:
+    """What the verdict on results rests on."""
+    if results is None:
+        return
+    if results.results.n_rejected:
+        yield (
+            f"{numbers.counted(results.results.n_rejected, 'line')} left out, the first at "
+            f"{results.results.rejected_at}: no JSON object with a node."
+        )
+    found = results.found
+    if found.too_few:
+        n = numbers.counted(len(found.too_few), "metric")
+        yield f"{n} of fewer than five nodes not judged, e.g. {found.too_few[0]}."
+    for node, failed in list(found.failed.items())[:MOST_NAMED]:
+        yield f"{node}: {', '.join(failed)} ended with an error."
+
+
+def _records(plan: ValidationPlan) -> list[dict[str, Any]]:
+    keys = [column.key for column in PLAN]
+    rows = [dict(zip(keys, row, strict=True)) for row in _rows(plan)]
+    return [
+        row | {"tests": list(each.tests), "net_gpu_hours": each.net_gpu_hours,
+               "regressed": each.record.regressed}
+        for row, each in zip(rows, plan.tests, strict=True)
+    ]  # fmt: skip
+
+
+def _fleet_record(plan: ValidationPlan, known: Fleet) -> dict[str, Any]:
+    return {
+        "horizon_days": plan.horizon_days,
+        "rate_per_1000_node_days": plan.rate_per_1000_node_days,
+        "gpu_hours_per_incident": known.gpu_hours_per_incident,
+        "n_incidents": known.n_incidents,
+    }
+
+
+def _result_record(results: Judged | None) -> dict[str, Any]:
+    if results is None:
+        return {"regressed": None, "regressions": None}
+    found = results.found
+    return {
+        "regressed": list(found.regressed),
+        "regressions": list(found.found),
+        "criteria": list(found.criteria),
+        "failed": {node: list(each) for node, each in found.failed.items()},
+        "n_nodes_with_results": len(found.nodes),
+        "n_rejected": results.results.n_rejected,
+    }
+
+
+def _flat(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A row for a sheet: of estimates the value."""
+    return tuple(getattr(value, "value", value) for value in row)

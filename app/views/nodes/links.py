@@ -1,0 +1,38 @@
+"""Which link is slow?"""
+
+import streamlit as st
+
+from analytics.nodes.links.verdict import LEAST_RATIO
+from app.answers.nodes import links
+from app.ask.cached import kept
+from app.show import page
+from app.widgets import filter_bar, notice, page_head
+
+scope = filter_bar.show()
+head = st.container()
+columns = st.columns([2, 2, 1], vertical_alignment="bottom")
+sent = columns[0].file_uploader("Delays (CSV or Parquet)", key="delays")
+switches = columns[1].file_uploader("Switches (host, switch), if known", key="switches")
+least = columns[2].number_input(
+    "Slow from",
+    1.01,
+    value=LEAST_RATIO,
+    step=0.05,
+    key="least_ratio",
+    bind="query-params",
+    help="Delay over the usual one from which something is named slow.",
+)
+if sent is None:
+    with head:
+        st.title("Which link is slow?", anchor=False)
+    page.missing(links.NONE_GIVEN)
+else:
+    with notice.explained():
+        groups = None if switches is None else switches.getvalue()
+        answer = kept(links.of_upload, sent.getvalue(), groups, least_ratio=least)
+        with head:
+            page_head.of_file(answer.sentence, sent.name)
+            page.headlines(answer.numbers, scope)
+            page.notes(answer.notes)
+        page.blocks(answer.blocks, scope)
+        page.method([number.term for number in answer.numbers])

@@ -1,0 +1,42 @@
+"""What is to be tested next?"""
+
+import streamlit as st
+
+from analytics.nodes.validation import SIMILARITY
+from app.answers.nodes import validation
+from app.ask.cached import ask, kept
+from app.show import page
+from app.widgets import filter_bar, notice, page_head
+
+scope = filter_bar.of_store()
+head = st.container()
+columns = st.columns([2, 1, 1], vertical_alignment="bottom")
+sent = columns[0].file_uploader("Results of SuperBench (results-summary.jsonl)", key="results")
+horizon = columns[1].number_input(
+    "Horizon (days)",
+    1.0,
+    value=validation.HORIZON_DAYS,
+    key="horizon_days",
+    bind="query-params",
+    help="Days in which an incident counts.",
+)
+least = columns[2].number_input(
+    "Regressed below",
+    0.01,
+    0.99,
+    value=SIMILARITY,
+    key="similarity",
+    bind="query-params",
+    help="Similarity to the fleet's centre; 0.95 is the paper's.",
+)
+results = None
+if sent is not None:
+    with notice.explained():
+        results = kept(validation.of_upload, sent.getvalue(), least_similarity=least)
+answer = validation.answer(ask, scope.selection, results, horizon_days=horizon)
+with head:
+    page_head.show(answer.sentence, scope)
+    page.headlines(answer.numbers, scope)
+    page.notes(answer.notes)
+page.blocks(answer.blocks, scope)
+page.method([number.term for number in answer.numbers])

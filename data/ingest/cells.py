@@ -1,0 +1,135 @@
+"""Cells of a table that a site wrote, and the TOML that says which column means what."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.errors import SourceError
+from data.ingest.failure_mapping import MAX_BYTES
+from data.ingest.node_observation import known, whole
+from data.ingest.reader import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from data.ingest.reader import Options, Source
+    from data.ingest.rows import LocalClock
+
+
+class ColumnMapping(NamedTuple):
+    """What a TOML file says of a table."""
+
+    columns: Mapping[str, str]
+    """Our name of a column -> the file's, for those that differ."""
+    general: Mapping[str, str]
+    """What holds for all records: cluster, timezone, delimiter."""
+    further: Mapping[str, str]
+    """A section of its own: of node-facts its facts, of job-table its states."""
+
+    def of_file(
+        self,
+        source: Source,
+        header: Collection[str],
+        names: Sequence[str],
+        *,
+        needed: Sequence[str],
+        beside: Iterable[str] = (),
+    ) -> dict[str, str]:
+        """Our name of each column -> the file's; `beside` are further columns of the file.
+
+        Raises
+        ------
+        SourceError
+            Where the file lacks a needed column, or one that the mapping names.
+        """
+        columns = {name: self.columns.get(name, name) for name in names}
+        stated = [columns[name] for name in (*needed, *self.columns)]
+        missing = [name for name in (*stated, *beside) if name not in header]
+        if missing:
+            raise SourceError(
+                f"{source.name}: no column {missing[0]!r}, there are: {', '.join(header)[:200]}: "
+                f"name them {', '.join(needed)}, ... or pass --mapping with a TOML file that says "
+                "which is which"
+            )
+        return columns
+
+
+def column_mapping(
+    wanted: object, columns: Collection[str], general: Collection[str], further: str | None = None
+) -> ColumnMapping:
+    """The mapping in a TOML file, an empty one for None; `further` is a section of its own.
+
+    Raises
+    ------
+    SourceError
+        Where it cannot be read, or holds a key or value that is none.
+    """
+    if wanted is None:
+        return ColumnMapping({}, {}, {})
+    if not isinstance(wanted, str):
+        raise SourceError("the mapping is one of a failure log: give one of this source")
+    try:
+        with Path(wanted).open("rb") as stream:
+            document = tomllib.loads(stream.read(MAX_BYTES).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SourceError(f"{wanted}: is no TOML file that can be read ({error})") from None
+    named = document.pop("columns", {})
+    beyond = document.pop(further, {}) if further else {}
+    sections = [("[columns]", named, columns), ("the top", document, general)]
+    for place, values, names in (*sections, (f"[{further}]", beyond, None)):
+        if not isinstance(values, dict):
+            section = place.strip("[]")
+            raise SourceError(f"{wanted}: {section} must be a section: write [{section}]")
+        for key, value in values.items():
+            if names is not None and key not in names:
+                known_are = ", ".join(names)
+                raise SourceError(f"{wanted}: unknown key {key!r} at {place}, known: {known_are}")
+            if not isinstance(value, str) or not value:
+                raise SourceError(f"{wanted}: {key} at {place} must be text, found {value!r}")
+    return ColumnMapping(named, document, beyond)
+
+
+def text_of(value: object) -> str | None:
+    """A text; None where the cell is empty, or says that nothing is known."""
+    return None if value is None or value != value else known(str(value))
+
+
+def count_of(value: object, name: str) -> int | None:
+    """A count; an empty cell is unknown, anything else that is no count a fault."""
+    if text_of(value) is None:
+        return None
+    number = float(value) if isinstance(value, float) else None
+    count = whole(int(number) if number is not None and number.is_integer() else value)
+    if count is None:
+        raise RecordError(f"{name} is no whole number")
+    return count
+
+
+def time_of(value: object, cluster: str, clock: LocalClock) -> datetime | None:
+    """A time: one of Parquet, ISO text, or seconds since 1970; None where the cell is empty."""
+    if text_of(value) is None:
+        return None
+    if (seconds := whole(value)) is not None:
+        return datetime.fromtimestamp(seconds, UTC)
+    try:
+        if isinstance(value, datetime):
+            local = value
+        else:
+            text = value.isoformat() if isinstance(value, date) else str(value).strip()
+            local = datetime.fromisoformat(text)
+        return clock.utc(local, cluster)
+    except (ValueError, OverflowError):
+        raise RecordError("impossible time") from None
+
+
+def cluster_of(value: object, options: Options, of_file: str | None) -> str:
+    """The cluster of a record: as stated, else its own, else the file's, else the default."""
+    return options.cluster or text_of(value) or of_file or options.default_cluster
+
+
+def is_blank(values: Mapping[str, object]) -> bool:
+    """Whether no cell of a record holds anything."""
+    return all(value is None or str(value).strip() == "" for value in values.values())

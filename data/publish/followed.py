@@ -1,0 +1,210 @@
+"""Rows that follow from what Kubernetes says of its pods and nodes, made as that is merged.
+
+Of each job, or node, that a merge concerned, all that follows is made anew from all of its records:
+so attempts of jobs and intervals out of service depend on the set of records alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from analytics.fleet.outages import Seen, outages
+from analytics.fleet.pod_attempts import PodRun, attempts
+from data.tables import records, tables
+from data.tables.node_events import CONDITIONS as SOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import duckdb
+
+    from analytics.fleet.outages import Outage
+    from analytics.fleet.pod_attempts import Attempt
+    from data.publish.touched import Touched
+
+_JOB_COLUMNS = (
+    "attempt_key", "account", "partition", "qos", "name", "state", "state_raw", "exit_code",
+    "exit_signal", "reason", "failed_node", "submit_at", "start_at", "end_at", "timelimit_s",
+    "n_nodes", "n_gpus", "node_list",
+)  # fmt: skip
+_RUN_COLUMNS = (
+    *PodRun._fields, "namespace", "queue", "priority_class", "name", "state_raw", "exit_code",
+    "exit_signal", "reason", "timelimit_s",
+)  # fmt: skip
+_JOB_NODES = ("cluster", "attempt_key", "node", "n_gpus", "start_at", "end_at")
+_EVENT_STATE = {"Ready": "DOWN", "Schedulable": "DRAIN", "NetworkAvailable": "DOWN"}
+_KEPT = 20_000
+"""Of more jobs or nodes at once the table that follows counts as changed in whole."""
+
+
+def follow(
+    connection: duckdb.DuckDBPyConnection, table: str, top: int, touched: Touched | None
+) -> dict[str, int]:
+    """Makes anew what follows from the rows of a table above row id `top`; rows changed by table.
+
+    Call it in the transaction that merged them.
+    """
+    if table not in _FOLLOWS:
+        return {}
+    target, group, make = _FOLLOWS[table]
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE concerned AS
+            SELECT DISTINCT cluster, {group} FROM {table} WHERE rowid > {top}"""
+    )
+    ((n_concerned,),) = connection.execute("SELECT count(*) FROM concerned").fetchall()
+    if n_concerned == 0:
+        return {}
+    if touched is not None and n_concerned > _KEPT:
+        touched.forget({target})
+    return make(connection, touched)
+
+
+def _jobs(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dict[str, int]:
+    """Attempts of the jobs concerned, with their nodes."""
+    rows = connection.execute(
+        f"""SELECT cluster, job_id, {", ".join(_RUN_COLUMNS)}
+            FROM pod_runs SEMI JOIN concerned USING (cluster, job_id) ORDER BY cluster, job_id"""
+    ).fetchall()
+    found: list[tuple[Any, ...]] = []
+    nodes: list[tuple[Any, ...]] = []
+    n_fields = len(PodRun._fields)
+    for (cluster, job_id), of_job in groupby(rows, key=lambda row: row[:2]):
+        runs = {row[2:4]: row[2:] for row in of_job}
+        for one in attempts(PodRun(*row[:n_fields]) for row in runs.values()):
+            told = dict(zip(_RUN_COLUMNS, runs[one.telling[:2]], strict=True))
+            values = _job(cluster, job_id, one, told)
+            found.append((cluster, job_id, *values))
+            nodes += [
+                (cluster, values[0], host, n_gpus, one.start_at, one.end_at)
+                for host, n_gpus in one.gpus.items()
+            ]
+    columns = ("cluster", "job_id", *_JOB_COLUMNS)
+    _register(connection, "jobs", columns, found, run_id="job_id")
+    of_jobs = "(cluster, job_id) IN (SELECT cluster, job_id FROM concerned)"
+    n_jobs = _replace(connection, "jobs", of_jobs, touched)
+    connection.execute(
+        """DELETE FROM job_nodes WHERE (cluster, attempt_key) IN (
+             SELECT cluster, attempt_key FROM gone UNION SELECT cluster, attempt_key FROM came)"""
+    )
+    _register(connection, "job_nodes", _JOB_NODES, nodes)
+    ((n_nodes,),) = connection.execute(
+        """INSERT INTO job_nodes BY NAME
+           SELECT * FROM followed SEMI JOIN came USING (cluster, attempt_key)"""
+    ).fetchall()
+    return {"jobs": n_jobs, "job_nodes": n_nodes}
+
+
+def _job(cluster: str, job_id: str, one: Attempt, told: dict[str, Any]) -> tuple[Any, ...]:
+    """An attempt as a row of `jobs`, from its key on."""
+    key = f"pod|{cluster}|{job_id}|{one.first.pod_uid}|{one.first.run}"
+    ended = one.state == one.telling.state
+    return (
+        hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:20],
+        told["namespace"],
+        told["queue"],
+        told["priority_class"],
+        told["name"],
+        one.state,
+        told["state_raw"],
+        told["exit_code"] if ended else None,
+        told["exit_signal"] if ended else None,
+        told["reason"],
+        one.telling.host if one.state == "NODE_FAIL" else None,
+        one.submit_at,
+        one.start_at,
+        one.end_at,
+        told["timelimit_s"],
+        len(one.gpus) or None,
+        one.n_gpus,
+        ",".join(one.gpus) or None,
+    )
+
+
+def _node_events(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dict[str, int]:
+    """Intervals out of service of the nodes concerned."""
+    rows = connection.execute(
+        """SELECT cluster, host, condition, since_at, holds, reason
+           FROM node_conditions SEMI JOIN concerned USING (cluster, host) ORDER BY 1, 2, 3"""
+    ).fetchall()
+    found: dict[tuple[Any, ...], Outage] = {}
+    states: dict[tuple[Any, ...], str] = {}
+    for (cluster, host, condition), seen in groupby(rows, key=lambda row: row[:3]):
+        for one in outages(Seen(*row[3:]) for row in seen):
+            key = (cluster, host, one.start_at)
+            longest = found.get(key)
+            if longest is None or (
+                longest.end_at and not (one.end_at and one.end_at <= longest.end_at)
+            ):
+                found[key], states[key] = one, _EVENT_STATE[condition]
+    columns = ("cluster", "node", "start_at", "end_at", "state", "reason", "source")
+    events = [(*key, one.end_at, states[key], one.reason, SOURCE) for key, one in found.items()]
+    _register(connection, "node_events", columns, events)
+    return {"node_events": _replace(connection, "node_events", _OF_CONDITIONS, touched)}
+
+
+_OF_CONDITIONS = f"""source = '{SOURCE}' AND (cluster, coalesce(node_written, node)) IN (
+  SELECT cluster, host FROM concerned)"""
+
+
+def _register(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Iterable[str],
+    rows: list[tuple[Any, ...]],
+    **copies: str,
+) -> None:
+    """Temporary table `followed`: rows with the types that the table's columns have."""
+    import pyarrow as pa
+
+    declared, names = tables()[table].columns, list(columns)
+    values = list(zip(*rows, strict=True)) or [() for _ in names]
+    arrays = {name: pa.array(column) for name, column in zip(names, values, strict=True)}
+    typed = [f'CAST("{name}" AS {declared[name].type}) AS "{name}"' for name in names]
+    typed += [f"{column} AS {name}" for name, column in copies.items()]
+    connection.register("following", pa.table(arrays))
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE followed AS SELECT {', '.join(typed)} FROM following"
+    )
+    connection.unregister("following")
+
+
+def _replace(
+    connection: duckdb.DuckDBPyConnection, table: str, old: str, touched: Touched | None
+) -> int:
+    """Puts the rows of `followed` in place of old ones, of which those alike stay; how many differ.
+
+    Temporary tables `gone` and `came` hold which rows did.
+    """
+    rule = records()[table]
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS FROM {table} LIMIT 0")
+    connection.execute("INSERT INTO wanted BY NAME FROM followed")
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE gone AS SELECT rowid AS id, * FROM {table}
+            WHERE {old} AND {rule.content} NOT IN (SELECT {rule.content} FROM wanted)"""
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE came AS FROM wanted
+            WHERE {rule.content} NOT IN (SELECT {rule.content} FROM {table} WHERE {old})"""
+    )
+    if touched is not None:
+        touched.keep(table, "rowid IN (SELECT id FROM gone)", gone=True)
+    connection.execute(f"DELETE FROM {table} WHERE rowid IN (SELECT id FROM gone)")
+    ((top,),) = connection.execute(f"SELECT coalesce(max(rowid), -1) FROM {table}").fetchall()
+    connection.execute(f"INSERT INTO {table} BY NAME FROM came")
+    if touched is not None:
+        touched.keep(table, f"rowid > {top}", gone=False)
+    ((n_changed,),) = connection.execute(
+        "SELECT greatest((SELECT count(*) FROM came), (SELECT count(*) FROM gone))"
+    ).fetchall()
+    return int(n_changed)
+
+
+_Make: TypeAlias = "Callable[[duckdb.DuckDBPyConnection, Touched | None], dict[str, int]]"
+_FOLLOWS: dict[str, tuple[str, str, _Make]] = {
+    "pod_runs": ("jobs", "job_id", _jobs),
+    "node_conditions": ("node_events", "host", _node_events),
+}
+"""Table -> the table that follows from it, the column that says which records belong together,
+and what makes its rows."""

@@ -1,0 +1,85 @@
+"""Files of delays: long tables, matrices, units, groups, and what is broken in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from data.errors import SourceError
+from data.ingest.delays import read_delays
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = """src;DST;latency_ms;message_bytes;src_switch;dst_switch
+n1;n2;0.5;8;s1;s2
+n2;n1;0.25;8;s2;s1
+n1;n1;0;8;s1;s1
+n1;;0.5;8;s1;
+n2;n1;-1;8;s2;s1
+n2;n1;soon;8;s2;s1
+"""
+MATRIX = ",a,b,c\na,0,1.5,2.5\nb,1.25,-,\nc,inf,2,0\n"
+
+
+def test_a_long_table_in_other_words_and_units(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text(LONG)
+    file = read_delays(str(tmp_path / "delays.csv"))
+    made = file.samples
+    assert (made.names, made.delay_us.tolist(), made.size_bytes.tolist()) == (
+        ("n1", "n2"),
+        [500.0, 250.0],
+        [8.0, 8.0],
+    )
+    assert (made.source.tolist(), made.destination.tolist()) == ([0, 1], [1, 0])
+    assert dict(made.group_of) == {"n1": "s1", "n2": "s2"}
+    assert (file.n_rejected, file.rejected_at) == (3, 5)
+
+
+def test_a_matrix_with_missing_pairs(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text(MATRIX)
+    file = read_delays(str(tmp_path / "delays.csv"))
+    pairs = {
+        (file.samples.names[a], file.samples.names[b]): delay
+        for a, b, delay in zip(
+            file.samples.source, file.samples.destination, file.samples.delay_us, strict=True
+        )
+    }
+    assert pairs == {("a", "b"): 1.5, ("a", "c"): 2.5, ("b", "a"): 1.25, ("c", "b"): 2.0}
+    assert (file.n_rejected, file.rejected_at) == (1, 4)  # inf
+
+
+def test_parquet_of_numbered_ranks_and_a_table_of_switches(tmp_path: Path) -> None:
+    columns = {
+        "source": [0, 1, 1],
+        "destination": [1, 0, 0],
+        "delay_us": [3.0, 4.0, None],
+        "source_host": ["x", "y", "y"],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "delays.parquet")
+    (tmp_path / "switches.csv").write_text("host,switch\nx,s1\ny,s2\n,s3\n")
+    file = read_delays(str(tmp_path / "delays.parquet"), str(tmp_path / "switches.csv"))
+    assert (file.samples.names, dict(file.samples.host_of)) == (("0", "1"), {"0": "x", "1": "y"})
+    assert (dict(file.samples.group_of), file.n_rejected) == ({"x": "s1", "y": "s2"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("source,destination,delay\na,b,1\n", "no delay with a unit"),
+        (
+            "source,destination,delay_us\na,b,0\n",
+            "holds no delay of a pair .1 rows or cells left out, the first of line 2",
+        ),
+        ("Roses are red\nviolets\n", "holds no delay of a pair"),
+        ("", "is empty"),
+    ],
+    ids=["unit", "zero", "poem", "empty"],
+)
+def test_what_holds_no_delay_is_refused_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "delays.csv").write_text(text)
+    with pytest.raises(SourceError, match=said):
+        read_delays(str(tmp_path / "delays.csv"))
