@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 from data.audit import login, noted
 from data.current import read_current
 from data.errors import DataError, StoreError
-from data.ingest import IngestResult, Options, ingest, job_table, readers, sacct, store_files
+from data.ingest import (
+    IngestResult,
+    Options,
+    failure_log,
+    ingest,
+    job_table,
+    readers,
+    sacct,
+    store_files,
+)
 from data.ingest.failure_mapping import shipped
-from data.ingest.option_use import refuse_ignored
+from data.ingest.option_use import KNOWN_BY, refuse_ignored
 from data.ingest.sacct_fields import PRESETS
 from data.publish import writer
 from data.site import load_site
@@ -43,9 +52,17 @@ def sources() -> dict[str, str]:
     return {name: module.HELP for name, module in readers().items()}
 
 
-def mappings() -> list[str]:
-    """Names of the column mappings of failure logs that come with the program."""
-    return [mapping.name for mapping in shipped()]
+def known_options(source: str) -> frozenset[str]:
+    """Options that say something to a source, beside those that every source knows."""
+    return frozenset(option for option, known in KNOWN_BY.items() if source in known)
+
+
+def presets(source: str) -> dict[str, dict[str, Any]]:
+    """Name of each preset of a source -> what it states: columns, or a mapping of them."""
+    if source == sacct.NAME:
+        return {name: {"columns": columns} for name, columns in PRESETS.items()}
+    mappings = {job_table.NAME: job_table.PRESETS, failure_log.NAME: [m.name for m in shipped()]}
+    return {name: {"mapping": name} for name in mappings.get(source, ())}
 
 
 def stated_by(preset: str, source: str) -> dict[str, Any]:
@@ -56,19 +73,15 @@ def stated_by(preset: str, source: str) -> dict[str, Any]:
     DataError
         Where the preset is unknown, or the source is another than the one it is of.
     """
-    stated: dict[str, Any]
-    if preset in PRESETS:
-        owner, stated = sacct.NAME, {"columns": PRESETS[preset]}
-    elif preset in job_table.PRESETS:
-        owner, stated = job_table.NAME, {"mapping": preset}
-    else:
-        known = ", ".join((*PRESETS, *job_table.PRESETS))
-        raise DataError(f"--preset {preset!r} is unknown: choose one of {known}")
+    owners = {name: owner for owner in readers() for name in presets(owner)}
+    if preset not in owners:
+        raise DataError(f"--preset {preset!r} is unknown: choose one of {', '.join(owners)}")
+    owner = owners[preset]
     if source != owner:
         raise DataError(
             f"--preset {preset} names columns of {owner}, not of {source}: name {owner}, or omit it"
         )
-    return stated
+    return presets(owner)[preset]
 
 
 def ingest_files(

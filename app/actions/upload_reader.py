@@ -20,7 +20,7 @@ from analytics.errors import AnalysisError
 from app.actions.records import ingest_files
 from data.errors import DataError
 from data.ingest import Options
-from data.ingest.failure_mapping import uploaded
+from data.ingest.reader import MappingFile
 from data.limits import MB, Limits
 from data.sandbox import confine, die_first, wire
 
@@ -113,7 +113,7 @@ def _read(request: dict[str, Any], said: _Said) -> dict[str, Any]:
     """What became of the file."""
     stated, name = request["options"], request["mapping_name"]
     if name is not None:
-        stated["mapping"] = uploaded(name, Path("mapping").read_bytes())
+        stated["mapping"] = MappingFile(name, Path("mapping").read_bytes())
     results, _ = ingest_files(
         Path(request["store"]),
         request["source"],

@@ -31,8 +31,8 @@ NICENESS = 5
 STOPPED_WITHIN_S = 1.0
 """Time to take back what was written; after it the process is killed."""
 _STATED = (
-    *("cluster", "timezone", "columns", "delimiter", "node", "mapping", "job_id", "run_id"),
-    "partial",
+    *("cluster", "timezone", "own_zone", "columns", "delimiter", "node", "at", "mapping"),
+    *("job_id", "run_id", "partial"),
 )
 """What a page lets a person say about a file."""
 MOST_SAID = 100 * MB
@@ -49,7 +49,7 @@ class Upload:
     meta: BinaryIO | None = None
     """Meta file of a straggler trace."""
     mapping: BinaryIO | None = None
-    """Column mapping of a failure log."""
+    """Column mapping, as TOML."""
     mapping_name: str | None = None
 
     @property

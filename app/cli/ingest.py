@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         metavar="NAME",
-        help="columns of sacct: xdmod; of job-table: acme, helios, alibaba-pai",
+        help="columns of sacct: xdmod; of job-table: acme, helios, alibaba-pai; of failure-log: "
+        "lanl, pnnl",
     )
     parser.add_argument(
         "--delimiter", metavar="D", help="between fields (default the format's own)"

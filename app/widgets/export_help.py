@@ -225,6 +225,23 @@ EXPORTS = {
         "elasticdump --input=http://localhost:9200/journal --output=logs.json --type=data",
         "faultline ingest elasticsearch logs.json --cluster {cluster}",
     ),
+    "dcgm": Export(
+        "Metrics of a node (DCGM exporter, node_exporter)",
+        "Temperature, power, utilisation, errors of GPUs and links by the hour; XIDs where the "
+        "exporter's XID gauge changes. One scrape holds the values of one moment: "
+        "`faultline collect` asks for them again and again.",
+        "curl -s http://NODE:9400/metrics > metrics.prom",
+        "faultline ingest dcgm metrics.prom --node NODE --cluster {cluster}",
+    ),
+    "prometheus-json": Export(
+        "Metrics kept in Prometheus",
+        "The same of all nodes for a period. Ask for metrics by their bare names, not for "
+        "functions of them; a collector's source of kind `prometheus` does so by itself.",
+        "curl -sG http://localhost:9090/api/v1/query_range \\\n"
+        "  -d query=DCGM_FI_DEV_XID_ERRORS -d step=60 \\\n"
+        "  -d start={start}T00:00:00Z -d end={end}T00:00:00Z > xids.json",
+        "faultline ingest prometheus-json xids.json --cluster {cluster}",
+    ),
     "training-metrics": Export(
         "Training metrics (CSV)",
         "What steps, checkpoints and restarts of a run took: start-up, checkpoint time and lost "

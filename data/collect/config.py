@@ -97,6 +97,8 @@ _MOST = {
 _LEAST_ONE = ("timeout_s", "max_mb", "step_s")
 _OPTIONS = ("cluster", "timezone", "mapping", "delimiter", "node", "pattern", "job_id", "run_id")
 SETTLE_S = 60
+_READER = "prometheus-json"
+"""Of a source that states none: other kinds must."""
 STEP_S = 60
 OF_WEB = Timing(first_days=7, overlap_s=300, margin_s=60)
 
@@ -204,7 +206,7 @@ def _slurm(values: Mapping[str, Any], place: str) -> list[Source]:
 
 def _settings(place: str, values: Mapping[str, Any], folder: Path) -> Settings:
     """What all sources but a Slurm host state."""
-    reader = values.get("reader", values["kind"])
+    reader = values.get("reader", _READER)
     if reader not in readers() and reader != "auto":
         raise DataError(
             f"{place}: reader {reader!r} is unknown: {_nearest(reader, (*readers(), 'auto'))}"

@@ -15,7 +15,7 @@ from data.ingest.reader import RecordError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from data.ingest.reader import Options, Source
+    from data.ingest.reader import MappingFile, Options, Source
     from data.ingest.rows import LocalClock
 
 
@@ -58,7 +58,10 @@ class ColumnMapping(NamedTuple):
 
 
 def column_mapping(
-    wanted: object, columns: Collection[str], general: Collection[str], further: str | None = None
+    wanted: str | MappingFile | None,
+    columns: Collection[str],
+    general: Collection[str],
+    further: str | None = None,
 ) -> ColumnMapping:
     """The mapping in a TOML file, an empty one for None; `further` is a section of its own.
 
@@ -69,27 +72,35 @@ def column_mapping(
     """
     if wanted is None:
         return ColumnMapping({}, {}, {})
-    if not isinstance(wanted, str):
-        raise SourceError("the mapping is one of a failure log: give one of this source")
+    name = wanted if isinstance(wanted, str) else wanted.name
     try:
-        with Path(wanted).open("rb") as stream:
-            document = tomllib.loads(stream.read(MAX_BYTES).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(f"{wanted}: is no TOML file that can be read ({error})") from None
+        document = tomllib.loads(_content(wanted).decode("utf-8-sig"))
+    except RecursionError:
+        raise SourceError(f"{name}: is nested too deeply: a mapping names columns") from None
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{name}: is no TOML file that can be read ({error})") from None
     named = document.pop("columns", {})
     beyond = document.pop(further, {}) if further else {}
     sections = [("[columns]", named, columns), ("the top", document, general)]
     for place, values, names in (*sections, (f"[{further}]", beyond, None)):
         if not isinstance(values, dict):
             section = place.strip("[]")
-            raise SourceError(f"{wanted}: {section} must be a section: write [{section}]")
+            raise SourceError(f"{name}: {section} must be a section: write [{section}]")
         for key, value in values.items():
             if names is not None and key not in names:
                 known_are = ", ".join(names)
-                raise SourceError(f"{wanted}: unknown key {key!r} at {place}, known: {known_are}")
+                raise SourceError(f"{name}: unknown key {key!r} at {place}, known: {known_are}")
             if not isinstance(value, str) or not value:
-                raise SourceError(f"{wanted}: {key} at {place} must be text, found {value!r}")
+                raise SourceError(f"{name}: {key} at {place} must be text, found {value!r}")
     return ColumnMapping(named, document, beyond)
+
+
+def _content(wanted: str | MappingFile) -> bytes:
+    """The beginning of a mapping, as much as one may hold."""
+    if not isinstance(wanted, str):
+        return wanted.content[:MAX_BYTES]
+    with Path(wanted).open("rb") as stream:
+        return stream.read(MAX_BYTES)
 
 
 def text_of(value: object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import tempfile
 from dataclasses import dataclass, replace
@@ -13,13 +14,11 @@ import numpy as np
 from analytics.nodes.links.samples import DelaySamples
 from data.errors import SourceError
 from data.ingest.source import opened, without_long_lines
-from data.ingest.tabular import opened_table
+from data.ingest.tabular import Record, opened_table
 from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from data.ingest.tabular import Record
 
 ENDS: Final = {
     "source": ("source", "src", "sender", "from"),
@@ -53,7 +52,7 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     A long table has columns source, destination and delay_us (or _ns, _ms, _s), and may have
     size_bytes, source_host and source_switch, and the same of the destination. A matrix has the
     senders in its first column and the receivers in its header, in microseconds; an empty cell, or
-    one that holds no number, is a pair that was not measured.
+    one that holds no number, is a pair that was not measured. Without names ends are numbered.
 
     Raises
     ------
@@ -61,6 +60,8 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
         Where the file cannot be read or has no delay.
     """
     header, records = _table(name)
+    if all(math.isfinite(_number(cell)) for cell in header):
+        header, records = _numbered(header, records)
     columns = _columns(header)
     file = _of_rows(records, columns) if columns else _of_matrix(header, records)
     if not len(file.samples.delay_us):
@@ -86,10 +87,28 @@ def _table(name: str) -> tuple[list[str], list[Record]]:
         return header, list(records)
 
 
+def _numbered(header: list[str], records: list[Record]) -> tuple[list[str], list[Record]]:
+    """A matrix of numbers alone with the numbers of its ends as names."""
+    texts = not records or not records[0].raw.startswith("{")  # Parquet: the header is no row
+    rows: list[list[Any]] = [header] if texts else []
+    for each in records:
+        split = csv.reader([each.raw], delimiter=_sign(each.raw))
+        rows.append(next(split) if texts else list((each.values or {}).values()))
+    names = ["", *map(str, range(len(header)))]
+    cells = [[str(at), *row] for at, row in enumerate(rows)]
+    return names, [
+        Record(at, "", dict(zip(names, row, strict=True)) if len(row) == len(names) else None)
+        for at, row in enumerate(cells, 1)
+    ]
+
+
 def _delimiter(path: Path) -> str:
     """The sign that the first line shows most; a comma where it shows none."""
     with path.open("rb") as stream:
-        line = stream.readline(1 << 16).decode(errors="replace")
+        return _sign(stream.readline(1 << 16).decode(errors="replace"))
+
+
+def _sign(line: str) -> str:
     return max(DELIMITERS, key=line.count)
 
 

@@ -59,7 +59,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file has no header or is broken, no mapping fits, the mapping holds a mistake
         or the file lacks one of its columns, or a time zone is unknown.
     """
-    wanted = named(options.mapping) if isinstance(options.mapping, str) else options.mapping
+    wanted = None if options.mapping is None else named(options.mapping)
     delimiter = options.delimiter or (wanted.delimiter if wanted else ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
     log = _Log(fitted(wanted, header, source.name), options)

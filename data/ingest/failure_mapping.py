@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import SourceError
+from data.ingest.reader import MappingFile
 
 _SHIPPED = ("lanl", "pnnl")
 MAX_BYTES = 1_000_000
@@ -121,14 +122,16 @@ def shipped() -> tuple[Mapping, ...]:
     )
 
 
-def named(wanted: str) -> Mapping:
-    """The shipped mapping of that name, else the one in that TOML file.
+def named(wanted: str | MappingFile) -> Mapping:
+    """The shipped mapping of that name, else the one in that TOML file, or in one that was sent.
 
     Raises
     ------
     SourceError
         Where there is no such mapping or it holds a mistake.
     """
+    if isinstance(wanted, MappingFile):
+        return uploaded(wanted.name, wanted.content)
     for mapping in shipped():
         if mapping.name == wanted:
             return mapping

@@ -29,7 +29,7 @@ from data.ingest.accounting import accounting_batch
 from data.ingest.cells import ColumnMapping, column_mapping, is_blank, text_of
 from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
-from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _TIMES = {"submit_at": "submit", "eligible_at": "eligible", "start_at": "start",
 _COUNTS = {"n_nodes": "nnodes", "n_cpus": "ncpus", "elapsed_s": "elapsedraw", "n_gpus": "alloctres"}
 """Our name of a column -> that of sacct."""
 _OF_INSTANCE = ("n_cpus", "n_gpus")
-_COLUMNS = ("job_id", "task", "state", "instances", "exit_code", *_TEXTS, *_TIMES, *_COUNTS)
+COLUMNS = ("job_id", "task", "state", "instances", "exit_code", *_TEXTS, *_TIMES, *_COUNTS)
 _OWN = {"job_id", "state", "submit_at"}
 """Columns by which a file of our own names is known."""
 _LARGEST = 2**31
@@ -109,7 +109,7 @@ class _Table:
         if named and self._header is None and not _fields(named) & _fields(self.first):
             self._header = tuple(named.split(","))
         header, _ = self._opened()
-        columns = self.mapping.of_file(self.source, header, _COLUMNS, needed=("job_id", "state"))
+        columns = self.mapping.of_file(self.source, header, COLUMNS, needed=("job_id", "state"))
         self._columns = {name: column for name, column in columns.items() if column in header}
         self._percent = general.get("counts") == "percent"
 
@@ -201,12 +201,12 @@ def _fields(line: str) -> set[str]:
     return {field.strip().lstrip("\ufeff") for row in csv.reader([line]) for field in row}
 
 
-def _mapping(wanted: object) -> ColumnMapping:
+def _mapping(wanted: str | MappingFile | None) -> ColumnMapping:
     """The mapping of that name, else the one in that TOML file."""
     if isinstance(wanted, str) and wanted in PRESETS:
         wanted = str(_shipped(wanted))
     general = (*GENERAL, "header", "counts", "note")
-    return column_mapping(wanted, _COLUMNS, general, "states")
+    return column_mapping(wanted, COLUMNS, general, "states")
 
 
 def _shipped(name: str) -> Path:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 16
 """Characters that are read at once; as many again where a value is longer."""
+_BEHIND = 1 << 12
+"""Characters already read that are held at most: of each mistake the decoder counts their lines."""
 _SPACE = re.compile(r"[\s,]*")
 _DECODE = json.JSONDecoder(strict=False).raw_decode
 NO_JSON, CUT_OFF = "no JSON", "cut off before its end"
@@ -169,7 +171,7 @@ class JsonRecords:
 
     def _no_value(self) -> Found:
         """The rest of a line that is no JSON, which is passed."""
-        while "\n" not in self._text[self._at :]:
+        while self._text.find("\n", self._at) < 0:
             if len(self._text) - self._at > self._limits.line_bytes or not self._read_on():
                 break
         end = self._text.find("\n", self._at)
@@ -196,6 +198,8 @@ class JsonRecords:
         """Goes on behind so many characters."""
         self._line_no += self._text.count("\n", self._at, self._at + n)
         self._at += n
+        if self._at > _BEHIND:
+            self._text, self._at = self._text[self._at :], 0
 
     def _read_on(self) -> bool:
         """Holds more of the file, and no longer what is behind; whether there was more."""

@@ -25,6 +25,7 @@ ANY_LENGTH = True
 _OF_KUBELET = frozenset(("MemoryPressure", "DiskPressure", "PIDPressure"))
 """Conditions that its jobs bring about; others are of what watches the node."""
 _CORDONED = "node.kubernetes.io/unschedulable"
+_SINCE_UNKNOWN = "cordoned, since when is not said"
 _MODELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "amd.com/gpu.product-name")
 _DRIVERS = ("nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver.full")
 _RACKS = ("topology.kubernetes.io/rack", "rack", "kubernetes.io/rack")
@@ -90,6 +91,11 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         "health_events", health, HealthRow._fields,
         source="health_check", event_id=list(map(_event_id, health)),
     )  # fmt: skip
+    if n_undated := sum(one.reason == _SINCE_UNKNOWN for one in conditions):
+        told = (
+            "nodes cordoned before the export, since when is not said: counted from the export on"
+        )
+        notices.append(f"{told}: {n_undated:,}")
     batch.notices += notices
     return batch
 
@@ -146,7 +152,7 @@ def _conditions(node: dict[str, Any], row: Observation) -> list[Condition]:
     taint = next((one for one in k8s.listed(spec, "taints") if one.get("key") == _CORDONED), {})
     cordoned = spec.get("unschedulable") is True
     since_at = k8s.instant(taint.get("timeAdded")) if cordoned else None
-    reason = "cordoned" if cordoned else None
+    reason = ("cordoned" if since_at else _SINCE_UNKNOWN) if cordoned else None
     at = since_at or row.observed_at
     found.append(Condition(row.cluster, row.node, "Schedulable", at, not cordoned, reason))
     return found

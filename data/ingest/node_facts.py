@@ -29,8 +29,8 @@ FACTS = (
     "serial", "driver", "firmware", "vbios", "batch", "gpu_model", "rack", "temperature_class",
 )  # fmt: skip
 """Columns that are facts without a mapping that says so."""
-_PLACES = ("node", "gpu", "cluster", "from_at", "to_at")
-_PAIR = ("key", "value")
+PLACES = ("node", "gpu", "cluster", "from_at", "to_at")
+PAIR = ("key", "value")
 
 
 class _Fact(NamedTuple):
@@ -48,7 +48,7 @@ def sniff(head: str) -> bool:
     header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
     if not {"node", "from_at"} <= header:
         return False
-    return header.issuperset(_PAIR) or bool(header & {*FACTS})
+    return header.issuperset(PAIR) or bool(header & {*FACTS})
 
 
 def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batch:
@@ -62,15 +62,15 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         Where the file has no header, no column of nodes or none of facts, or the mapping holds a
         mistake.
     """
-    mapping = column_mapping(options.mapping, (*_PLACES, *_PAIR), GENERAL, "facts")
+    mapping = column_mapping(options.mapping, (*PLACES, *PAIR), GENERAL, "facts")
     delimiter = options.delimiter or mapping.general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
     facts = {name: name for name in FACTS if name in header} | dict(mapping.further)
     places = mapping.of_file(
         source,
         header,
-        (*_PLACES, *_PAIR),
-        needed=("node",) if facts else ("node", *_PAIR),
+        (*PLACES, *PAIR),
+        needed=("node",) if facts else ("node", *PAIR),
         beside=mapping.further.values(),
     )
     clock = LocalClock(options, mapping.general.get("timezone"))

@@ -23,7 +23,7 @@ HELP = (
 )
 PLACE = 5
 
-_COLUMNS = (
+COLUMNS = (
     "node", "gpus", "cluster", "observed_at", "gpu_model", "state", "reason", "partitions",
     "features", "rack", "topology", "cpus", "memory_mb", "os", "driver", "boot_at",
 )  # fmt: skip
@@ -46,11 +46,11 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where the file has no header or no column of nodes, or the mapping holds a mistake.
     """
-    mapping = column_mapping(options.mapping, _COLUMNS, GENERAL)
+    mapping = column_mapping(options.mapping, COLUMNS, GENERAL)
     general = mapping.general
     delimiter = options.delimiter or general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, _COLUMNS, needed=("node",))
+    columns = mapping.of_file(source, header, COLUMNS, needed=("node",))
     log = Observations(
         source, options, NAME, _made_by(columns, general.get("cluster")), general.get("timezone")
     )

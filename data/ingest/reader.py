@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from data.ingest.failure_mapping import Mapping
 
 RAW_LIMIT = 2000
 """Characters of a rejected record that are kept."""
@@ -143,6 +142,15 @@ class Source:
 
 
 @dataclass(frozen=True)
+class MappingFile:
+    """A column mapping that somebody sent, as TOML."""
+
+    name: str
+    """Of the file, for people."""
+    content: bytes
+
+
+@dataclass(frozen=True)
 class Options:
     """What the caller states about the input; None where nothing was said."""
 
@@ -170,8 +178,8 @@ class Options:
     """When an inventory was observed (UTC), where it does not say so itself."""
     year: int | None = None
     """Year of times that carry none."""
-    mapping: str | Mapping | None = None
-    """Name or path of a column mapping, or one that was read."""
+    mapping: str | MappingFile | None = None
+    """Name or path of a column mapping, or one that was sent."""
     pattern: str | None = None
     """Name of a job's log in the words of sbatch, e.g. `slurm-%j.out`."""
     first_lines: int | None = None

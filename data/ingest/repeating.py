@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from data.ingest.reader import Options
 
 if TYPE_CHECKING:
-    from data.ingest.failure_mapping import Mapping
+    from data.ingest.reader import MappingFile
 
 _OF_THE_STORE = ("default_cluster", "timezones", "remembered", "limits", "own_zone", "progress")
 """Options that a command does not take."""
@@ -36,7 +36,7 @@ def command(source: str, name: str, options: Options) -> str:
     return shlex.join(words)
 
 
-def _written(value: str | float | tuple[str, ...] | datetime | Mapping) -> str:
+def _written(value: str | float | tuple[str, ...] | datetime | MappingFile) -> str:
     """A value as the command takes it."""
     if isinstance(value, tuple):
         return ",".join(value)

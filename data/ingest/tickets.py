@@ -28,7 +28,7 @@ HELP = (
 PLACE = 5.1
 
 _TEXTS = ("component", "action", "vendor", "serial", "text")
-_COLUMNS = ("ticket_id", "node", "cluster", "opened_at", "closed_at", *_TEXTS)
+COLUMNS = ("ticket_id", "node", "cluster", "opened_at", "closed_at", *_TEXTS)
 
 
 class _Ticket(NamedTuple):
@@ -62,10 +62,10 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     SourceError
         Where the file has no header or no column of openings, or the mapping holds a mistake.
     """
-    mapping = column_mapping(options.mapping, _COLUMNS, GENERAL)
+    mapping = column_mapping(options.mapping, COLUMNS, GENERAL)
     delimiter = options.delimiter or mapping.general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
-    columns = mapping.of_file(source, header, _COLUMNS, needed=("opened_at",))
+    columns = mapping.of_file(source, header, COLUMNS, needed=("opened_at",))
     clock = LocalClock(options, mapping.general.get("timezone"))
     log = Gathered(options, clock, _made_by(columns, mapping.general.get("cluster")))
     for record in records:

@@ -38,8 +38,6 @@ _TEXTS = (
             "JSON: kubectl get pods -A -o json (k8s-pods), nodes (k8s-nodes), events (k8s-events)"),
     _format(r'"?Step"?,"?[^,\n"]+ - [^,\n"]+', "an export of Weights & Biases' page",
             "metrics with the columns step, time, loss (training-metrics)"),
-    _format(r"# (?:HELP|TYPE) \S+ ", "metrics in the text format of Prometheus",
-            "training-metrics reads loss and step time; what nodes suffer is in kernel-log"),
     _format(r"(?:#+ |<!DOCTYPE|<html)", "a document", "give the file that a tool wrote"),
     _format(r'\{\s*"cells"\s*:', "a notebook", "give the file that a tool wrote"),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Rows that follow from what Kubernetes says of its pods and nodes, made as that is merged.
+"""Rows that follow from pods and nodes of Kubernetes and from samples of XIDs, made as they merge.
 
 Of each job, or node, that a merge concerned, all that follows is made anew from all of its records:
-so attempts of jobs and intervals out of service depend on the set of records alone.
+so attempts of jobs, intervals out of service and XIDs depend on the set of records alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from analytics.fleet.outages import Seen, outages
 from analytics.fleet.pod_attempts import PodRun, attempts
 from data.tables import records, tables
 from data.tables.node_events import CONDITIONS as SOURCE
+from data.tables.table import NODE_AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,10 +49,10 @@ def follow(
     """
     if table not in _FOLLOWS:
         return {}
-    target, group, make = _FOLLOWS[table]
+    target, group, where, make = _FOLLOWS[table]
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE concerned AS
-            SELECT DISTINCT cluster, {group} FROM {table} WHERE rowid > {top}"""
+            SELECT DISTINCT cluster, {group} FROM {table} WHERE rowid > {top} AND {where}"""
     )
     ((n_concerned,),) = connection.execute("SELECT count(*) FROM concerned").fetchall()
     if n_concerned == 0:
@@ -148,6 +149,47 @@ _OF_CONDITIONS = f"""source = '{SOURCE}' AND (cluster, coalesce(node_written, no
   SELECT cluster, host FROM concerned)"""
 
 
+def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dict[str, int]:
+    """XIDs of the nodes concerned: an event where the gauge of the last XID changes.
+
+    The gauge repeats its value until the next XID, so an XID that comes twice running shows once.
+    One that stood there at the first sample happened at an unknown time.
+    """
+    rows = connection.execute(
+        f"""WITH sample AS (
+              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
+              FROM node_metrics WHERE metric = '{_XID_GAUGE}'
+                AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
+              GROUP BY ALL),
+            followed AS (
+              SELECT *, lag(xid) OVER of_gpu AS before, lag(observed_at) OVER of_gpu AS before_at
+              FROM sample WINDOW of_gpu AS (PARTITION BY cluster, host, gpu ORDER BY observed_at))
+            SELECT cluster, host, gpu, observed_at, xid, before_at FROM followed
+            WHERE xid BETWEEN 1 AND 9999 AND xid = floor(xid) AND xid IS DISTINCT FROM before
+            ORDER BY ALL"""
+    ).fetchall()
+    found = []
+    for cluster, host, gpu, seen_at, xid, before_at in rows:
+        key = f"{_XID_GAUGE}|{cluster}|{host}|{gpu}|{seen_at.timestamp()}|{xid:.0f}"
+        since = f"not yet at {before_at:{_TIME}}" if before_at else "since when is unknown"
+        found.append((
+            cluster, hashlib.sha256(key.encode()).hexdigest()[:24], host, gpu,
+            seen_at if before_at else None, "dcgm", "xid", int(xid),
+            f"{_XID_GAUGE} {xid:.0f} at {seen_at:{_TIME}}, {since}",
+        ))  # fmt: skip
+    _register(connection, "health_events", _XID_COLUMNS, found)
+    return {"health_events": _replace(connection, "health_events", _OF_GAUGE, touched)}
+
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+_XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
+_XID_COLUMNS = (
+    "cluster", "event_id", "node", "gpu", "observed_at", "source", "check_name", "xid", "message",
+)  # fmt: skip
+_OF_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
+  AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)"""
+
+
 def _register(
     connection: duckdb.DuckDBPyConnection,
     table: str,
@@ -202,9 +244,10 @@ def _replace(
 
 
 _Make: TypeAlias = "Callable[[duckdb.DuckDBPyConnection, Touched | None], dict[str, int]]"
-_FOLLOWS: dict[str, tuple[str, str, _Make]] = {
-    "pod_runs": ("jobs", "job_id", _jobs),
-    "node_conditions": ("node_events", "host", _node_events),
+_FOLLOWS: dict[str, tuple[str, str, str, _Make]] = {
+    "pod_runs": ("jobs", "job_id", "true", _jobs),
+    "node_conditions": ("node_events", "host", "true", _node_events),
+    "node_metrics": ("health_events", "node", f"metric = '{_XID_GAUGE}'", _xids),
 }
 """Table -> the table that follows from it, the column that says which records belong together,
-and what makes its rows."""
+those from which anything follows, and what makes its rows."""

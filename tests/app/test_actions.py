@@ -80,6 +80,7 @@ def test_annotations_survive_another_ingest(root: Path) -> None:
         assert said == [(made.annotation_id, "pcie")]
 
 
+@pytest.mark.slow
 def test_annotations_survive_a_demo_that_is_built_anew(tmp_path: Path) -> None:
     spec = DemoSpec.of(500, 16, None, 3)
     truth = actions.build_demo(tmp_path, spec).truth

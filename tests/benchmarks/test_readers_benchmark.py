@@ -141,6 +141,13 @@ SAMPLES = {
         "errorCode": ["79"], "nodeName": f"gpu{n % 500}", "generatedTimestamp": _at(n) + "Z",
         "entitiesImpacted": [{"entityType": "GPU", "entityValue": "3"}]}),
         '{"events": [\n', "]}\n"),
+    "dcgm": Sample("metrics.prom", lambda n: (
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="{n % 8}",Hostname="n{n // 8 % 500}"}} {40 + n % 9} '
+        f"{_unix(n)}000\n")),
+    "prometheus-json": Sample("answer.json", _listed(lambda n: {
+        "metric": {"__name__": "DCGM_FI_DEV_GPU_TEMP", "gpu": f"{n % 8}", "Hostname": f"n{n // 8}"},
+        "values": [[_unix(n), f"{40 + n % 9}"]]}),
+        '{"status":"success","data":{"resultType":"matrix","result":[\n', "]}}\n"),
     "job-table": Sample("jobs.csv", lambda n: (
         f"{n},COMPLETED,{_at(n)}Z,{_at(n)}Z,{_at(n + 500)}Z,1,8,n{n % 500}\n"),
         "job_id,state,submit_at,start_at,end_at,n_nodes,n_gpus,node_list\n"),

@@ -199,7 +199,7 @@ def moments(what: str, done: dict[str, Any], *, few: bool) -> list[dict[str, Any
     return [{"ends": what.partition(" ")[0], "seconds": each} for each in seconds]
 
 
-AT_ONCE = ("ingest", "restore")
+AT_ONCE = ("ingest",)
 """What is killed at a few moments whenever the tests run; the rest with the slow ones."""
 
 

@@ -6,6 +6,7 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ def _ingested(folder: Path, files: list[list[str]]) -> dict[str, list[tuple[obje
     return _content(root)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=settings.default.max_examples // 3, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -175,6 +175,12 @@ OTHERS: dict[str, list[Row]] = {
         for step in (1, 2) for rank in (None, 0) for loss in (1.5, None)
         for event in (None, "saved")
     ],
+    "node_metrics": [
+        {"cluster": "a", "node": "n1", "gpu": gpu, "metric": "m", "observed_at": at(when),
+         "labels": labels, "reading": value, "pod_name": pod}
+        for gpu in (None, "0") for when in (0, 1) for labels in (None, "{}") for value in (1.0, 2.0)
+        for pod in (None, "p")
+    ],
     "pod_runs": [
         {"cluster": "a", "job_id": "ns/j", "pod_uid": uid, "run": run, "slot": "0", "state": state,
          "is_over": state == "FAILED", "created_at": at(0), "start_at": at(1), "end_at": end,

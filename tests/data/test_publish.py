@@ -320,6 +320,7 @@ def test_a_table_that_is_gone_leaves_an_older_store_when_it_is_migrated(tmp_path
     publish(tmp_path, "1")
     age(
         tmp_path,
+        "DROP TABLE node_metrics_hourly",
         "CREATE TABLE node_metrics_hourly (cluster VARCHAR, value DOUBLE)",
         "INSERT INTO node_metrics_hourly VALUES ('a', 1.5)",
         schema_version=4,
@@ -329,6 +330,7 @@ def test_a_table_that_is_gone_leaves_an_older_store_when_it_is_migrated(tmp_path
     names = {name for (name,) in store.rows("SELECT table_name FROM duckdb_tables()")}
     assert names == tables().keys()
     assert store.rows("SELECT job_id FROM jobs") == [("1",)]
+    assert store.rows("SELECT node, hour_at, mean FROM node_metrics_hourly") == []
     store.close()
 
 

@@ -168,7 +168,7 @@ def test_a_store_that_changed_since_somebody_agreed_is_left_alone(store: Path) -
 def test_a_damaged_earlier_snapshot_is_never_published_again(store: Path) -> None:
     path = store / "warehouse-2.duckdb"
     sound = path.read_bytes()
-    for place, why in ((70_000, "is gone or damaged"), (-9, r"warehouse-2\.duckdb: is damaged")):
+    for place, why in ((70_000, "is gone or damaged"), (-9, r"is (gone or )?damaged")):
         flipped = bytearray(sound)
         flipped[place] ^= 1
         path.write_bytes(flipped)

@@ -82,11 +82,17 @@ class DelaySamples:
 
 
 def coded(names: tuple[str | None, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Each name as its place among the different ones, -1 for None; and these, in order.
+    """Each name as its place among the different ones, -1 for None; and these, n2 before n10.
 
-    >>> coded(("b", "a", None, "b"))
-    (array([ 1,  0, -1,  1]), ('a', 'b'))
+    >>> coded(("n10", "n2", None, "n10"))
+    (array([ 1,  0, -1,  1]), ('n2', 'n10'))
     """
-    kinds = tuple(sorted({name for name in names if name is not None}))
+    kinds = tuple(sorted({name for name in names if name is not None}, key=_numbered))
     place: dict[Any, int] = {name: at for at, name in enumerate(kinds)}
     return np.array([place.get(name, -1) for name in names], dtype=np.int64), kinds
+
+
+def _numbered(name: str) -> tuple[tuple[int, str], ...]:
+    """A key by which numbers in names count as numbers."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((int(part) if part.isdecimal() else -1, part) for part in parts)

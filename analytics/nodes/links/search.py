@@ -212,7 +212,12 @@ def _chance(
         blocks = _block_medians(np.where(pattern.cells, np.nan, residual), level.group)
         return _among_ends(blocks, shift, pattern.n_alike, most)
     n_alike = 3.0 * len(residual) + (pattern.n_alike if not pattern.found else 0.0)
-    apart = _ends_apart(residual, pattern.cells)
+    slow = pattern.cells.copy()
+    if pattern.kind == "group" and len(pattern.ends) < len(residual) - 2:
+        members = list(pattern.ends)  # what is left of them is no healthy end
+        slow[members] = True
+        slow[:, members] = True
+    apart = _ends_apart(residual, slow)
     return _among_ends(apart, shift, n_alike, most)
 
 

@@ -26,6 +26,10 @@ LEAST_TIGHT: Final = 0.03
 """The same as a logarithm that is never fallen below."""
 LARGEST: Final = 0.6
 """Share of the hosts that one switch has at most: else the uplink of the others is slow."""
+LEAST_NEAR: Final = 0.65
+"""Share of the hosts that have a neighbour, where there are tiers."""
+LEAST_REST: Final = 4
+"""Hosts near nobody below which their pairs are no class of their own."""
 MOST_CUTS: Final = 12
 """Largest steps of the tree that are tried as the one between near and far."""
 
@@ -41,10 +45,15 @@ class Tiers:
 
     @property
     def tier(self) -> NDArray[np.int64]:
-        """Class of each pair of hosts: 0 of one switch, 1 of two, 2 of those near nobody."""
-        apart = self.group[:, None] != self.group[None, :]
+        """Class of each pair of hosts: 0 of one switch, 1 of two, 2 of those near nobody; where
+        these are few, 1.
+        """
         alone = self.group == self.rest
-        return np.where(alone[:, None] & alone[None, :], 2, apart)
+        apart = (self.group[:, None] != self.group[None, :]) | (alone[:, None] & alone[None, :])
+        of_pairs: NDArray[np.int64] = apart.astype(np.int64)
+        if alone.sum() >= LEAST_REST:
+            of_pairs[alone[:, None] & alone[None, :]] = 2
+        return of_pairs
 
 
 def found_tiers(log_us: Matrix, noise: float) -> Tiers | None:
@@ -53,7 +62,7 @@ def found_tiers(log_us: Matrix, noise: float) -> Tiers | None:
     Hosts are joined by average linkage of the logarithm of their delay, of each pair the faster
     direction, so that a slow direction moves nobody. The tree is cut where its heights leap; the
     cut holds where near pairs are clearly faster than far ones, by four deviations of a pair at
-    least, pairs of one group are alike, and half of the hosts have a neighbour.
+    least, pairs of one group are alike, and two of three hosts have a neighbour.
 
     Parameters
     ----------
@@ -88,7 +97,7 @@ def _holds(near: Matrix, groups: NDArray[np.int64], noise: float) -> bool:
     """Whether pairs of one group are clearly faster than pairs of two."""
     sizes = np.bincount(groups)
     n_groups, n = len(sizes), len(groups)
-    if n_groups < 2 or sizes[sizes > 1].sum() < n / 2 or n_groups > n / 2 + 1:
+    if n_groups < 2 or sizes[sizes > 1].sum() < LEAST_NEAR * n or n_groups > n / 2 + 1:
         return False
     if sizes.max() > LARGEST * n:
         return False

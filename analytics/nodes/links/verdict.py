@@ -189,6 +189,7 @@ def _strongest(fabric: Fabric, found: Weighed, least: float) -> Judged | None:
     devices = {view.sizes: view.level for views in found[1:2] for view, _ in views}
 
     def rank(judged: Judged) -> tuple[int, float]:
+        """A group counts before its ends, and ends before what lies inside a host."""
         best, name = judged.best, judged.view.name
         if name == "inside":
             return 0, best.gain

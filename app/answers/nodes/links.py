@@ -42,6 +42,8 @@ END_FROM = Term(
 )
 MOST_HOSTS = 8
 """Hosts of a group that a sentence names."""
+MOST_TOLD = 100
+"""Ratio beyond which next to nothing was measured."""
 FINDINGS = (
     Column("verdict", "Slow"),
     Column("what", "What"),
@@ -267,6 +269,8 @@ def _pairs(found: SlowLinks) -> list[tuple[str, str, float, int]]:
 
 def _times(ratio: float | None) -> str:
     """A ratio in words: `2.1 times`."""
+    if ratio is not None and ratio > MOST_TOLD:
+        return f"over {MOST_TOLD} times"
     return f"{numbers.number(ratio)} times"
 
 

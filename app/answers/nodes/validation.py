@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.validation import SIMILARITY, regressions
 from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_plan
+from analytics.reliability.failure_rate import poisson_rate
 from app.answers.columns import columns
-from app.answers.content import Answer, Missing, Number, Sheet, Table, composed
+from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
 from app.words import numbers
 from app.words.cells import Column
 from app.words.terms import Term
@@ -174,7 +175,7 @@ def answer(
     of_results = _result_blocks(results)
     return Answer(
         _sentence(plan, results),
-        (*_headlines(plan, known), *_result_numbers(results)),
+        (*_headlines(plan, known, conf_level), *_result_numbers(results)),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
         notes=(*_notes(known), *_result_notes(results)),
         record={"plan": _records(plan), **_fleet_record(plan, known), **_result_record(results)},
@@ -216,11 +217,9 @@ def _sentence(plan: ValidationPlan, results: Judged | None) -> str:
     said = f"{_results_sentence(results.found)} " if results else ""
     if not worth:
         return f"{said}No node is worth the time of a test."
-    more = len(worth) - MOST_NAMED
-    others = f" and {more:,} more" if more > 0 else ""
     if len(worth) <= MOST_NAMED:
         return f"{said}Test {first} next."
-    return f"{said}Test {first} first{others}."
+    return f"{said}Test {first} first; {len(worth):,} nodes are worth the time of a test."
 
 
 def _results_sentence(found: Regressions) -> str:
@@ -233,19 +232,29 @@ def _results_sentence(found: Regressions) -> str:
     return f"Of {numbers.counted(n, 'node')} with results {named}{more} {verb} regressed."
 
 
-def _headlines(plan: ValidationPlan, known: Fleet) -> tuple[Number, ...]:
+def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[Number, ...]:
     worth = plan.worthwhile
     stake = sum(each.at_stake_gpu_hours.value or 0.0 for each in worth)
     cost = sum(each.cost_gpu_hours for each in worth)
     horizon = f"in {plan.horizon_days:g} days"
+    n = sum(each.n_incidents for each in known.records)
+    exposure = sum(each.exposure_node_days for each in known.records) / 1_000.0
+    rate = poisson_rate(n, exposure, conf_level)
+    bounds = (
+        [
+            numbers.number(stake * (each or 0.0) / (n / exposure))
+            for each in (rate.lower, rate.upper)
+        ]
+        if n and exposure
+        else []
+    )
+    by_rate = f"{' to '.join(bounds)} by the rate's interval, {horizon}" if bounds else horizon
     return (
         composed(WORTH, f"{len(worth):,} of {len(plan.tests):,}", horizon, exact=len(worth)),
-        composed(STAKE, numbers.number(stake), horizon, exact=stake, unit="GPU-hours"),
+        composed(STAKE, numbers.number(stake), by_rate, exact=stake, unit="GPU-hours"),
         composed(COST, numbers.number(cost), "by running times assumed", exact=cost,
                  unit="GPU-hours"),
-        composed(RATE, numbers.number(plan.rate_per_1000_node_days),
-                 f"n = {sum(each.n_incidents for each in known.records):,}",
-                 exact=plan.rate_per_1000_node_days, unit="per 1,000 node-days"),
+        estimated(RATE, "rate", rate),
     )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import streamlit as st
 
 from app import actions
 from app.show import page
+from app.views.fleet import mapping_wizard, stated
 from app.widgets import export_help, notice, upload
 from app.words import escaping, numbers
 
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 RESULTS = "upload_results"
 """Where the answer to an upload waits for the page to be run on the new snapshot."""
-STATED = {
-    "cluster": ("Cluster", "as the records say"),
-    "timezone": ("Zone of local times", "the cluster's, else UTC"),
-    "columns": ("Columns, if no header", "JobID,State,..."),
-    "delimiter": ("Delimiter", "the format's own"),
-    "node": ("Host, if none is named", "as the lines say"),
-}
-"""What the reader can state about a file: label, and what holds otherwise."""
 
 
 def answer() -> None:
@@ -53,7 +45,7 @@ def show(scope: Scope) -> None:
 
 
 def _upload(scope: Scope) -> None:
-    """A form: file, source and what the file does not say; its answer below."""
+    """File, source and what the file does not say; its answer comes above the page."""
     st.header("Upload a file", anchor=False)
     if scope.synthetic:
         st.markdown(
@@ -62,58 +54,39 @@ def _upload(scope: Scope) -> None:
         )
         return
     helps = actions.sources()
-    with st.form("upload", border=False):
-        file = st.file_uploader("File (also .gz, .xz, .zst)", key="upload_file")
-        source = st.selectbox(
-            "Source",
-            [AUTO, *helps],
-            format_func=lambda name: f"{name}: {helps.get(name, 'found out from the file')}",
-            key="upload_source",
-        )
-        fields = [column for _ in range(3) for column in st.columns(2)]
-        mapping = fields.pop().selectbox(
-            "Mapping of a failure log",
-            actions.mappings(),
-            index=None,
-            placeholder="found out from its columns",
-            key="upload_mapping",
-        )
-        stated = {
-            name: field.text_input(label, placeholder=otherwise, key=f"upload_{name}") or None
-            for field, (name, (label, otherwise)) in zip(fields, STATED.items(), strict=True)
-        }
-        own_mapping = st.file_uploader(
-            "A mapping of your own (TOML), where none of those fits", key="upload_own_mapping"
-        )
-        partial = st.checkbox(
-            "Partial: of a cut-off archive read what came before the cut", key="upload_partial"
-        )
-        sent = st.form_submit_button("Ingest", type="primary")
-    if sent and file is None:
-        st.warning("Choose a file first.", icon=":material/warning:")
-    elif file is not None and sent:
-        with notice.explained():
-            options = replace(_options(stated), mapping=mapping, partial=partial)
-            name = own_mapping.name if own_mapping else None
-            sent_files = actions.Upload(file.name, file, mapping=own_mapping, mapping_name=name)
-            st.session_state[RESULTS] = upload.ingest(source, sent_files, options, key="upload")
-            st.rerun()
-
-
-def _options(stated: dict[str, str | None]) -> actions.Options:
-    """What the reader stated in words, as readers of files take it."""
-    return actions.Options(
-        cluster=stated["cluster"],
-        delimiter=stated["delimiter"],
-        node=stated["node"],
-        timezone=actions.checked_zone(stated["timezone"]),
-        columns=_names(stated["columns"]),
+    file = st.file_uploader("File (also .gz, .xz, .zst)", key="upload_file")
+    source = st.selectbox(
+        "Source",
+        [AUTO, *helps],
+        format_func=lambda name: f"{name}: {helps.get(name, 'found out from the file')}",
+        key="upload_source",
     )
+    with notice.explained():
+        said = stated.show(source)
+        sent = st.button("Ingest", type="primary", key="upload_ingest")
+        if sent and file is None:
+            st.warning("Choose a file first.", icon=":material/warning:")
+        elif sent and file is not None:
+            name = said.mapping.name if said.mapping else None
+            files = actions.Upload(file.name, file, mapping=said.mapping, mapping_name=name)
+            _read(source, files, said.options)
+        elif file is not None and _matching(source, said):
+            mapped = mapping_wizard.show(source, file, said.options)
+            if mapped is not None:
+                _read(source, mapped, said.options)
 
 
-def _names(columns: str | None) -> tuple[str, ...] | None:
-    """Column names as they were typed."""
-    return None if columns is None else tuple(name.strip() for name in columns.split(","))
+def _matching(source: str, said: stated.Stated) -> bool:
+    """Whether the columns are to be matched here: the source takes a mapping, none was stated."""
+    takes = "mapping" in actions.known_options(source)
+    unmapped = takes and said.mapping is None and said.options.mapping is None
+    return unmapped and st.toggle("Match the columns of the file", key="wizard")
+
+
+def _read(source: str, files: actions.Upload, options: actions.Options) -> None:
+    """Reads it into the store, and shows the page anew."""
+    st.session_state[RESULTS] = upload.ingest(source, files, options, key="upload")
+    st.rerun()
 
 
 def _report(result: actions.IngestResult) -> None:

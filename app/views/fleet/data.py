@@ -13,6 +13,7 @@ from app.widgets import empty_state, filter_bar, page_head
 scope = filter_bar.show()
 if scope.empty:
     empty_state.no_store()
+    add_data.answer()
     undo.answer()
     add_data.show(scope)
     st.stop()

@@ -457,6 +457,7 @@ def under_constant_writing(
     return n_true
 
 
+@pytest.mark.slow
 def test_backups_under_constant_writing(faultline: Callable[..., Any], store: Path) -> None:
     assert under_constant_writing(faultline, store, 2, 1) == 2
 

@@ -123,7 +123,8 @@ READING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("commands", [READING[1:2], pytest.param(READING, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("commands", [READING])
 def test_nothing_that_reads_fails_because_someone_writes(
     faultline: Callable[..., Any], tmp_path: Path, commands: tuple[tuple[str, ...], ...]
 ) -> None:

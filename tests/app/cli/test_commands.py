@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_help_holds_the_example_in_one_line(faultline: Callable[..., Any], command: str) -> None:
     said = faultline(command, "--help")
     assert said.code == 0
-    assert f"example:\n  {import_module(f'app.cli.{command}').EXAMPLE}\n" in said.out
+    assert f"example:\n  {import_module(f'app.cli.{module_of(command)}').EXAMPLE}\n" in said.out
 
 
 def test_every_module_that_runs_is_found_as_a_command() -> None:
@@ -84,6 +84,7 @@ def test_the_example_of_demo_builds_one(tmp_path: Path, workplace: Path) -> None
     assert '"jobs": 400,' in out
 
 
+@pytest.mark.slow
 def test_the_example_of_serve_serves(workplace: Path) -> None:
     running = shell(workplace, import_module("app.cli.serve").EXAMPLE + " --port 0")
     try:

@@ -104,6 +104,7 @@ def test_a_store_that_cannot_be_read_is_refused(
     assert f"{current['file']}: is missing" in refused("info", "--store", copy)
 
 
+@pytest.mark.slow
 def test_a_system_without_landlock_is_told(sacct_store: Path) -> None:
     command = [sys.executable, "-c", RUN, "info", "--format", "json", "--store", str(sacct_store)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

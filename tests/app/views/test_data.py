@@ -173,15 +173,59 @@ def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
     log = b"host,down\nn1,2024-05-01 10:00:00\n"
     toml = b'cluster = "hal"\n[columns]\nnode = "host"\nstart = "down"\n'
     page = open_page(tmp_path / "store", PAGE)
-    assert page.selectbox(key="upload_mapping").options == ["lanl", "pnnl"]
+    page.selectbox(key="upload_source").select("failure-log").run()
+    assert page.selectbox(key="upload_preset").options == ["lanl", "pnnl"]
     page.file_uploader(key="upload_file").set_value(("failures.csv", log, "text/csv"))
-    page.selectbox(key="upload_source").set_value("failure-log")
     page.file_uploader(key="upload_own_mapping").set_value(("../own.toml", toml, "text/plain"))
     next(button for button in page.button if button.label == "Ingest").click().run()
     assert not page.exception
     assert page.success[0].value.startswith("failures.csv is in the store: 1 record read")
     store = Store.open(tmp_path / "store")
     assert store.rows("SELECT cluster, node, source FROM node_failures") == [("hal", "n1", "own")]
+    store.close()
+
+
+@pytest.mark.slow
+def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(tmp_path / "store", PAGE)
+    assert {each.key for each in page.text_input} == {"upload_cluster", "upload_timezone"}
+    page.selectbox(key="upload_source").select("node-facts").run()
+    asked = {each.key.removeprefix("upload_") for each in page.text_input}
+    assert asked == {"cluster", "timezone", "columns", "delimiter", "at"}
+    facts = ("facts.csv", b"Host,driver\nn1,550.1\n", "text/csv")
+    page.file_uploader(key="upload_file").set_value(facts)
+    own = ("own.toml", b'[columns]\nnode = "Host"\n', "text/plain")
+    page.file_uploader(key="upload_own_mapping").set_value(own)
+    page.text_input(key="upload_at").set_value("2026-01-31 12:00")
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    assert not page.exception
+    store = Store.open(tmp_path / "store")
+    facts = "SELECT node, key, value, epoch(from_at)::BIGINT FROM node_facts"
+    assert store.rows(facts) == [("n1", "driver", "550.1", 1769860800)]
+    store.close()
+
+
+def test_columns_are_matched_tried_and_read(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    table = b"Ticket,Host,Begun\n7,n1,2026-01-01\n8,n2,someday\n"
+    page = open_page(tmp_path / "store", PAGE)
+    page.selectbox(key="upload_source").select("tickets")
+    page.file_uploader(key="upload_file").set_value(("mine.csv", table, "text/csv")).run()
+    page.toggle(key="wizard").set_value(True).run()
+    assert any("Name the column of opened_at" in each.value for each in page.caption)
+    fields = {each.label.partition(":")[0]: each for each in page.selectbox}
+    assert fields["node"].value == "Host"
+    fields["opened_at (needed)"].select("Begun").run()
+    said = "Of the first 2 records 1 would be kept, 0 skipped, 1 rejected."
+    assert said in [each.value for each in page.markdown]
+    page.button(key="wizard_read").click().run()
+    assert not page.exception
+    assert page.success[0].value.startswith("mine.csv is in the store: 2 records read as tickets")
+    store = Store.open(tmp_path / "store")
+    assert store.rows("SELECT ticket_id, node FROM tickets") == [("7", "n1")]
     store.close()
 
 

@@ -52,6 +52,20 @@ def test_a_matrix_with_missing_pairs(tmp_path: Path) -> None:
     assert (file.n_rejected, file.rejected_at) == (1, 4)  # inf
 
 
+def test_a_matrix_of_numbers_alone_is_of_numbered_ends(tmp_path: Path) -> None:
+    (tmp_path / "delays.csv").write_text("0,5,9\n5,0,9\n5,7,0\n")
+    file = read_delays(str(tmp_path / "delays.csv"))
+    assert (sorted(file.samples.names), file.samples.delay_us.tolist(), file.n_rejected) == (
+        ["0", "1", "2"],
+        [5, 9, 5, 9, 5, 7],
+        0,
+    )
+
+    pq.write_table(pa.table({"0": [0.0, 5.0], "1": [6.0, 0.0]}), tmp_path / "delays.parquet")
+    of_parquet = read_delays(str(tmp_path / "delays.parquet")).samples
+    assert (of_parquet.names, of_parquet.delay_us.tolist()) == (("0", "1"), [6.0, 5.0])
+
+
 def test_parquet_of_numbered_ranks_and_a_table_of_switches(tmp_path: Path) -> None:
     columns = {
         "source": [0, 1, 1],

@@ -213,7 +213,8 @@ def test_readers_are_found_and_listed_by_their_place() -> None:
         "philly", "sacctmgr-events",
         "kernel-log", "scontrol-nodes", "k8s-nodes", "gcm-health", "sinfo", "ras-log", "ipmi-sel",
         "redfish", "nvsentinel", "k8s-events", "failure-log", "node-inventory", "tickets",
-        "node-facts", "job-log", "loki", "elasticsearch", "training-metrics", "straggler-trace",
+        "node-facts", "job-log", "loki", "elasticsearch", "dcgm",
+        "prometheus-json", "training-metrics", "straggler-trace",
     ]  # fmt: skip
 
 

@@ -223,7 +223,8 @@ def test_nodes_tell_their_gpus_and_since_when_they_are_out_of_service(tmp_path: 
         path = tmp_path / f"nodes{number}.json"
         path.write_text(text)
         options = Options(cluster="c", at=NOON + timedelta(hours=2 + 2 * number))
-        ingest_files(tmp_path / "s", "k8s-nodes", [str(path)], options)
+        ((told,), _) = ingest_files(tmp_path / "s", "k8s-nodes", [str(path)], options)
+        assert any("since when is not said" in each for each in told.notices) == (number == 1)
         paths.append(path)
     store = Store.open(tmp_path / "s")
     assert store.rows("SELECT node, start_at, end_at, state FROM node_events ORDER BY node") == [
@@ -330,6 +331,7 @@ def test_outages_follow_one_another_and_only_the_last_is_open(seen: list[tuple[i
         assert one.start_at < one.end_at <= then.start_at
 
 
+@pytest.mark.slow
 def test_hourly_exports_in_any_order_give_the_store_of_all_at_once(tmp_path: Path) -> None:
     hours = [
         [worker("a0", 0, 0), worker("a1", 1, 0)],

@@ -133,6 +133,11 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
     "elastic": ("elasticsearch", "f.json", many(
         "", '{{"_index":"j","_source":{{"host":"n1","message":"NVRM: Xid (PCI:0000:3b:00): 79, '
         'pid={n}, x","@timestamp":"2026-01-05T00:00:{s:02}Z"}}}}\n', 220)),
+    "metrics": ("dcgm", "f.prom", many(
+        "", 'DCGM_FI_DEV_GPU_TEMP{{gpu="0",Hostname="n{n}"}} 4{s:02} 17000000{s:02}000\n', 250)),
+    "prometheus": ("prometheus-json", "f.json", many(
+        "", '{{"metric":{{"__name__":"DCGM_FI_DEV_GPU_TEMP","gpu":"0","instance":"n{n}:9400"}},'
+        '"values":[[17000000{s:02}.5,"41"]]}}\n', 220)),
     "job log": ("job-log", "slurm-7.out", many("", "step {n} of a job that goes on\n", 600)),
     "training": ("training-metrics", "f.csv", many(
         "step,time,loss\n", "{n},2026-01-05T00:00:{s:02},0.{n}\n", 500)),
@@ -171,7 +176,9 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
         [
             name
             for name in SAMPLES
-            if not name.startswith(("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s"))
+            if not name.startswith(
+                ("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s", "prom")
+            )
         ],
         one_in=3,
     ),
@@ -439,6 +446,8 @@ HEADS = {
     "node-facts": b"node,from_at,driver\n",
     "failure-log": b"Date,Hardware Identifier,What Failed,Description of Failure\n",
     "job-log": b"begun\n",
+    "dcgm": b"# TYPE DCGM_FI_DEV_GPU_TEMP gauge\nDCGM_FI_DEV_GPU_TEMP 41\n",
+    "prometheus-json": b'{"status":"success","data":{"resultType":"matrix","result":[\n',
     "k8s-pods": b'{"apiVersion":"v1","kind":"PodList","items": [\n',
     "k8s-nodes": b'{"apiVersion":"v1","kind":"NodeList","items": [\n',
     "k8s-events": b'{"apiVersion":"v1","kind":"EventList","items": [\n',
@@ -532,4 +541,4 @@ def test_bombs_by_line_end_within_a_gigabyte_and_a_minute(
 ) -> None:
     kind = list(PACK)[(list(FILLERS).index(filler) + list(HEADS).index(source)) % 3]
     content = [bomb(source, FILLERS[filler], kind, head=head) for head in (True, False)]
-    bombs_end(tmp_path, [(source, packed) for packed in content])
+    assert len(bombs_end(tmp_path, [(source, packed) for packed in content])) == len(content)

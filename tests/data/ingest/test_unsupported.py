@@ -17,7 +17,6 @@ TOLD = {
     "kubernetes/is-healthy/Job/healthy.yaml": "is YAML of Kubernetes, which is not supported yet: JSON",
     "kubernetes/is-healthy/Pod/healthy.yaml": "give what `kubectl get pods -A -o json",
     "training/tensorboard": "is an event file of TensorBoard, which is not supported yet: export",
-    "metrics/node_exporter_e2e-output.txt": "metrics in the text format of Prometheus",
     "kernel/gpud_infiniband/mlx5_0/ports/1/counters/symbol_error": "is of no format known",
 }
 

@@ -39,6 +39,7 @@ def utilisation(demo: DemoCluster, spec: DemoSpec) -> float:
     return float(gpu_time(demo)["gpu_s"].sum() / spec.capacity_gpu_s)
 
 
+@pytest.mark.slow
 def test_state_shares_are_published_ones_to_one_point(default_demo: DemoCluster) -> None:
     shares = state_shares(default_demo)
     for state, published in PUBLISHED_STATES.items():

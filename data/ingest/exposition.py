@@ -1,0 +1,131 @@
+"""Samples in Prometheus' text format, which exporters print; prose may stand around them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from data.ingest.reader import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SHORTENED, BROKEN, NO_VALUE = "labels are shortened", "broken labels", "no number as value"
+IMPOSSIBLE_TIME = "impossible time"
+PROSE, NAN, INFINITE, PARTS = "text", "nan", "infinite", "histogram_or_summary"
+_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
+_LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*+)"\s*')
+_ESCAPED = re.compile(r"\\(.)")
+_COMMENT = re.compile(r"#\s*(HELP|TYPE)\s+([A-Za-z_:][A-Za-z0-9_:]*)\s*(\S*)")
+_NUMBER = re.compile(
+    r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z|[+-]?(?:nan|inf|infinity)\Z", re.I
+)
+_FAMILIES = ("DCGM_", "node_")
+_EARLIEST_MS, _LATEST_MS = 946_684_800_000, 4_102_444_800_000  # 2000 to 2100
+
+
+class Sample(NamedTuple):
+    """A value as it is printed."""
+
+    metric: str
+    labels: dict[str, str]
+    value: float
+    at_us: int | None
+    """When, in microseconds since 1970; None where the line does not say."""
+
+
+class Line(NamedTuple):
+    """A line that is neither blank nor a comment: a sample, why it is skipped, or an error."""
+
+    line_no: int
+    raw: str
+    found: Sample | str | RecordError
+
+
+def samples(lines: Iterable[str]) -> Iterator[Line]:
+    """Every line that is neither blank nor a comment.
+
+    Skipped are prose, what is no finite number, and the parts of histograms and summaries. A line
+    counts as a sample where labels follow its name, or its name was announced by HELP or TYPE.
+    """
+    types: dict[str, str] = {}
+    for line_no, line in enumerate(lines, 1):
+        text = line.strip()
+        if text.startswith("#"):
+            if comment := _COMMENT.match(text):
+                known = types.get(comment[2], "")
+                types[comment[2]] = comment[3] if comment[1] == "TYPE" else known
+        elif text:
+            yield Line(line_no, text, _found(text, types))
+
+
+def _found(text: str, types: dict[str, str]) -> Sample | str | RecordError:
+    """What a line holds."""
+    named = _NAME.match(text)
+    if named is None:
+        return PROSE
+    try:
+        sample = _sample(named[0], text[named.end() :])
+    except RecordError as error:
+        is_sample = text.startswith("{", named.end()) or named[0].startswith(_FAMILIES)
+        return error if is_sample or named[0] in types else PROSE
+    if math.isnan(sample.value):
+        return NAN
+    if math.isinf(sample.value):
+        return INFINITE
+    return PARTS if _is_part(sample, types) else sample
+
+
+def _sample(metric: str, rest: str) -> Sample:
+    """A sample of which the name was read."""
+    labels: dict[str, str] = {}
+    rest = rest.lstrip()
+    if rest.startswith("{"):
+        labels, rest = _labels(rest)
+    words = rest.split(" # ", 1)[0].split()
+    if not 1 <= len(words) <= 2 or _NUMBER.match(words[0]) is None:
+        raise RecordError(NO_VALUE)
+    return Sample(metric, labels, float(words[0]), _at_us(words[1]) if len(words) == 2 else None)
+
+
+def _labels(text: str) -> tuple[dict[str, str], str]:
+    """Labels in braces, and what stands behind them."""
+    labels: dict[str, str] = {}
+    at = 1
+    while not text.startswith("}", at := at + len(text[at:]) - len(text[at:].lstrip())):
+        label = _LABEL.match(text, at)
+        if label is None or label[1] in labels or text[label.end() : label.end() + 1] not in ",}":
+            raise RecordError(SHORTENED if "..." in text[at:] or "…" in text[at:] else BROKEN)
+        if label.end() >= len(text):
+            raise RecordError(BROKEN)
+        labels[label[1]] = _ESCAPED.sub(_unescaped, label[2])
+        at = label.end() + text.startswith(",", label.end())
+    return labels, text[at + 1 :]
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return {"n": "\n", "\\": "\\", '"': '"'}.get(found[1], found[0])
+
+
+def _at_us(text: str) -> int:
+    """A time in milliseconds since 1970; OpenMetrics writes seconds, which are 1,000 times less."""
+    try:
+        number = float(text)
+    except ValueError:
+        raise RecordError(IMPOSSIBLE_TIME) from None
+    milliseconds = number if number >= _EARLIEST_MS else number * 1_000
+    if not _EARLIEST_MS <= milliseconds < _LATEST_MS:
+        raise RecordError(IMPOSSIBLE_TIME)
+    return round(milliseconds * 1_000)
+
+
+def _is_part(sample: Sample, types: dict[str, str]) -> bool:
+    """Whether it is a bucket, a quantile, or the sum or count of such."""
+    if types.get(sample.metric) == "summary" or "quantile" in sample.labels:
+        return True
+    for ending in ("_bucket", "_sum", "_count"):
+        of = sample.metric.removesuffix(ending)
+        if of != sample.metric and types.get(of) in ("histogram", "summary"):
+            return True
+    return sample.metric.endswith("_bucket") and "le" in sample.labels
