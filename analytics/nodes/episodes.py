@@ -61,13 +61,15 @@ class Episodes:
         whole: Ints = np.floor(summed + 1e-9).astype(np.int64)
         return whole.reshape(n_nodes, len(KINDS))
 
-    def without_worst_week(self) -> Episodes:
-        """Those outside the seven days in which each node had most."""
+    def worst_week_as_one(self) -> Episodes:
+        """The first alone of the seven days in which each node had most, and those outside."""
         kept = np.ones(len(self.place), dtype=bool)
         for first, last in self._of_nodes():
             day, weight = self.day[first:last], self.weight[first:last]
             inside = (day >= day[:, None]) & (day < day[:, None] + WEEK_DAYS)
-            kept[first:last] = ~inside[int((inside * weight).sum(axis=1).argmax())]
+            worst = int((inside * weight).sum(axis=1).argmax())
+            kept[first:last] = ~inside[worst]
+            kept[first + worst] = True
         return self.where(kept)
 
     def without_top_user(self) -> Episodes:
@@ -84,7 +86,7 @@ class Episodes:
     def _of_nodes(self) -> list[tuple[int, int]]:
         """First and last row of each node with several occasions."""
         begins = np.flatnonzero(np.diff(self.place, prepend=-1))
-        ends = np.append(begins[1:], len(self.place))
+        ends = np.append(begins[1:], len(self.place))[: len(begins)]
         return [(b, e) for b, e in zip(begins.tolist(), ends.tolist(), strict=True) if e - b > 1]
 
 

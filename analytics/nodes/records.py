@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 Signal = Literal["job_failure", "out", "ticket", "xid", "excluded"]
 SIGNALS: Final[tuple[Signal, ...]] = ("job_failure", "out", "ticket", "xid", "excluded")
@@ -52,3 +54,7 @@ class NodeRecords:
     nodes: pd.DataFrame
     events: pd.DataFrame
     collected: frozenset[Signal]
+
+    def without(self, rows: NDArray[np.bool_]) -> NodeRecords:
+        """The same without some of the events."""
+        return replace(self, events=self.events[~rows])

@@ -1,0 +1,254 @@
+"""Which nodes are lemons: they have more against them than chance and their exposure explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from analytics import validate
+from analytics.estimate import CONF_LEVEL
+from analytics.nodes.episodes import KINDS, episodes
+from analytics.nodes.expected import Expected, expected
+from analytics.nodes.front_ends import front_ends
+from analytics.nodes.rate_ratio import rate_ratios
+from analytics.nodes.records import EXPOSURES
+from analytics.nodes.shared_faults import bad_groups, struck_at_once
+from analytics.nodes.tail import discoveries, tail, weights
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.estimate import Estimate
+    from analytics.nodes.episodes import Episodes
+    from analytics.nodes.rate_ratio import Ratios
+    from analytics.nodes.records import NodeRecords, Signal
+    from analytics.nodes.shared_faults import BadGroup
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+Verdict = Literal["lemon", "watch", "fine", "front end", "unknown"]
+LEVEL: Final = 0.1
+"""Share of false ones that is expected on the list at most."""
+STILL: Final = 0.05
+"""Largest chance of what is left of a lemon without what one week or one user explains."""
+MOST_EXCLUDERS: Final = 2
+COUNTED: Final[tuple[Signal, ...]] = (*KINDS, "excluded")
+"""Columns of counts."""
+
+
+@dataclass(frozen=True)
+class JudgedNode:
+    """One node and what speaks against it."""
+
+    cluster: str
+    node: str
+    verdict: Verdict
+    score: float | None
+    """-log10 of the chance that a healthy node has so much against it; None where not judged."""
+    ratio: Estimate | None
+    """Rate of its occasions over that of a healthy node of its exposure; n = occasions."""
+    expected: float
+    """Occasions of a healthy node."""
+    occasions: dict[str, int]
+    """By the gravest kind of record of each; kinds without a source are left out."""
+    why: str
+    """What decided, beyond the counts."""
+    group: BadGroup | None = None
+
+
+@dataclass(frozen=True)
+class JudgedCluster:
+    """What the verdicts of one cluster rest on, node by node as in its records."""
+
+    records: NodeRecords
+    """Without what struck many nodes at once."""
+    found: Episodes
+    usual: Expected
+    """With the ratios of bad groups in the means."""
+    ratios: Ratios
+    """Of `all` occasions but exclusions."""
+    groups: tuple[BadGroup, ...]
+    n_at_once: int
+    nodes: tuple[JudgedNode, ...] = field(default=())
+
+    @property
+    def lemons(self) -> NDArray[np.bool_]:
+        """Which nodes are lemons."""
+        return np.array([each.verdict == "lemon" for each in self.nodes], dtype=bool)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Chances of one cluster, before they are held against those of all."""
+
+    cluster: JudgedCluster
+    counts: Ints
+    fronts: dict[int, str]
+    known: NDArray[np.bool_]
+    weight: Ints
+    p: Floats
+
+
+def lemons(
+    records: Sequence[NodeRecords], *, level: float = LEVEL, conf_level: float = CONF_LEVEL
+) -> list[JudgedCluster]:
+    """Verdicts on all nodes of some clusters.
+
+    Each node's weighted sum of occasions gets the chance p that a healthy node of the same exposure
+    has as much (`tail`); its score is -log10 p. All nodes of all clusters are held together against
+    the false-discovery rate `level`. One that stands out is a lemon where it still would (p <=
+    0.05) if its worst seven days were one occasion, without the jobs of the one user whom it cost
+    most, and without those who exclude it; else it is to be watched. A node without a record and
+    without a job is unknown.
+
+    Parameters
+    ----------
+    records
+        One a cluster.
+    level : float
+        In (0, 1).
+    conf_level : float
+        In (0, 1), of the intervals of ratios.
+
+    Raises
+    ------
+    OutOfRangeError
+        For a level outside (0, 1).
+
+    References
+    ----------
+    Kokolis, A. et al. (2024). Revisiting Reliability in Large-Scale Machine Learning Research
+    Clusters. arXiv 2410.21680: the signals and 28 days. Score and control are ours.
+    """
+    validate.conf_level(level)
+    validate.conf_level(conf_level)
+    evidence = [_evidence(each, level) for each in records if len(each.nodes)]
+    if not evidence:
+        return []
+    out = discoveries(np.concatenate([each.p[each.known] for each in evidence]), level)
+    judged, begin = [], 0
+    for each in evidence:
+        rejected = np.zeros(len(each.p), dtype=bool)
+        n = int(each.known.sum())
+        rejected[each.known] = out[begin : begin + n]
+        begin += n
+        judged.append(_judged(each, rejected, conf_level))
+    return judged
+
+
+def _evidence(records: NodeRecords, level: float) -> _Evidence:
+    """What one cluster shows by itself."""
+    struck = struck_at_once(records.events, records.days)
+    kept = records.without(struck)
+    found, n = episodes(kept), len(kept.nodes)
+    counts = np.column_stack([found.counts(n), _excluders(kept)])
+    exposure = kept.nodes[list(EXPOSURES)].to_numpy(dtype=np.float64)
+    total = counts.sum(axis=1)
+    known = (total > 0) | (exposure[:, 1:].sum(axis=1) > 0) & bool(kept.collected)
+    usual = expected(counts, exposure)
+    p = tail(counts, usual.mean, weights(usual, known), usual.variance)
+    fronts = front_ends(kept.nodes, _out_days(kept), p <= level)
+    known[list(fronts)] = False
+    usual = expected(np.where(known[:, None], counts, 0), exposure * known[:, None])
+    own = usual.mean[:, : len(KINDS)].sum(axis=1)
+    groups = bad_groups(kept.cluster, kept.nodes, found, own, level)
+    mean = usual.mean * _group_ratio(groups, kept)[:, None]
+    weight = weights(usual, known)
+    p = np.where(known, tail(counts, mean, weight, usual.variance), 1.0)
+    ratios = rate_ratios(
+        counts[:, : len(KINDS)].sum(axis=1), mean[:, : len(KINDS)].sum(axis=1), usual.variance
+    )
+    cluster = JudgedCluster(
+        kept, found, Expected(mean, usual.variance), ratios, tuple(groups), int(struck.sum())
+    )
+    return _Evidence(cluster, counts, fronts, known, weight, p)
+
+
+def _excluders(records: NodeRecords) -> Ints:
+    """Users who excluded each node, two at most: that many know of one another."""
+    rows = records.events[records.events["signal"] == "excluded"]
+    n = rows.groupby("place")["user"].nunique().reindex(records.nodes.index, fill_value=0)
+    found: Ints = np.minimum(n.to_numpy(dtype=np.int64), MOST_EXCLUDERS)
+    return found
+
+
+def _out_days(records: NodeRecords) -> Floats:
+    """Days of the window that each node was out."""
+    rows = records.events[records.events["signal"] == "out"]
+    days = np.clip(rows["until_day"].fillna(records.days), 0, records.days) - rows["day"].clip(0)
+    out: Floats = np.zeros(len(records.nodes))
+    np.add.at(out, rows["place"].to_numpy(dtype=np.int64), days.clip(0).to_numpy())
+    return out
+
+
+def _group_ratio(groups: Sequence[BadGroup], records: NodeRecords) -> Floats:
+    """Largest ratio of the bad groups of each node, 1 where it is in none."""
+    ratio = np.ones(len(records.nodes))
+    for group in groups:
+        inside = records.nodes["node"].isin(group.nodes).to_numpy()
+        ratio[inside] = np.maximum(ratio[inside], group.ratio)
+    return ratio
+
+
+def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> JudgedCluster:
+    """The cluster with a verdict for each node."""
+    cluster = each.cluster
+    doubts = _doubts(each, rejected)
+    nodes = cluster.records.nodes["node"].tolist()
+    in_group = {node: group for group in cluster.groups for node in group.nodes}
+    judged = []
+    for at, node in enumerate(nodes):
+        verdict: Verdict = "fine"
+        why = doubts.get(at, "")
+        if at in each.fronts:
+            verdict, why = "front end", each.fronts[at]
+        elif not each.known[at]:
+            verdict, why = "unknown", "no record and no job in the window"
+        elif rejected[at]:
+            verdict = "watch" if why else "lemon"
+        judged.append(
+            JudgedNode(
+                cluster.records.cluster,
+                node,
+                verdict,
+                float(-np.log10(each.p[at])) if each.known[at] else None,
+                cluster.ratios.estimate(at, conf_level) if each.known[at] else None,
+                float(cluster.usual.mean[at].sum()),
+                {
+                    kind: int(each.counts[at, k])
+                    for k, kind in enumerate(COUNTED)
+                    if kind in cluster.records.collected
+                },
+                why,
+                in_group.get(node),
+            )
+        )
+    return JudgedCluster(
+        cluster.records, cluster.found, cluster.usual, cluster.ratios, cluster.groups,
+        cluster.n_at_once, tuple(judged),
+    )  # fmt: skip
+
+
+def _doubts(each: _Evidence, rejected: NDArray[np.bool_]) -> dict[int, str]:
+    """Nodes that stand out by one thing alone, and by which."""
+    cluster, found = each.cluster, each.cluster.found
+    own, n = slice(0, len(KINDS)), len(each.p)
+    places = np.flatnonzero(rejected)
+    mean = cluster.usual.mean[places, own]
+    tests = (
+        (found, "stands out only by the users who exclude it"),
+        (found.without_top_user(), "stands out only by the jobs of one user"),
+        (found.worst_week_as_one(), "stands out only by one week"),
+    )
+    doubts: dict[int, str] = {}
+    for kept, why in tests:
+        counts = kept.counts(n)[places]
+        p = tail(counts, mean, each.weight[own], cluster.usual.variance)
+        for at in places[p > STILL].tolist():
+            doubts.setdefault(at, why)
+    return doubts
