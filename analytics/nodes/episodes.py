@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-KINDS: Final = ("job_failure", "out", "ticket", "xid")
+KINDS: Final = ("job_failure", "out", "ticket", "xid", "warning")
 """Kinds of an occasion, by the gravest of its records."""
 LASTS_DAYS: Final = 1.0
 """Records within a day of the first are of one occasion, and those while the node is out."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analytics.estimate import Estimate
     from analytics.nodes.episodes import Episodes
     from analytics.nodes.rate_ratio import Ratios
-    from analytics.nodes.records import NodeRecords, Signal
+    from analytics.nodes.records import NodeRecords
     from analytics.nodes.shared_faults import BadGroup
 
     Floats = NDArray[np.float64]
@@ -36,9 +36,6 @@ LEVEL: Final = 0.1
 """Share of false ones that is expected on the list at most."""
 STILL: Final = 0.05
 """Largest chance of what is left of a lemon without what one week or one user explains."""
-MOST_EXCLUDERS: Final = 2
-COUNTED: Final[tuple[Signal, ...]] = (*KINDS, "excluded")
-"""Columns of counts."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,6 @@ class JudgedCluster:
     usual: Expected
     """With the ratios of bad groups in the means."""
     ratios: Ratios
-    """Of `all` occasions but exclusions."""
     groups: tuple[BadGroup, ...]
     n_at_once: int
     nodes: tuple[JudgedNode, ...] = field(default=())
@@ -102,9 +98,9 @@ def lemons(
     Each node's weighted sum of occasions gets the chance p that a healthy node of the same exposure
     has as much (`tail`); its score is -log10 p. All nodes of all clusters are held together against
     the false-discovery rate `level`. One that stands out is a lemon where it still would (p <=
-    0.05) if its worst seven days were one occasion, without the jobs of the one user whom it cost
-    most, and without those who exclude it; else it is to be watched. A node without a record and
-    without a job is unknown.
+    0.05) if its worst seven days were one occasion, and without the jobs of the one user whom it
+    cost most; else it is to be watched. A node without a record and without a job is unknown. That
+    users exclude a node is told and does not count: they do so on hearsay, healthy nodes too.
 
     Parameters
     ----------
@@ -146,7 +142,7 @@ def _evidence(records: NodeRecords, level: float) -> _Evidence:
     struck = struck_at_once(records.events, records.days)
     kept = records.without(struck)
     found, n = episodes(kept), len(kept.nodes)
-    counts = np.column_stack([found.counts(n), _excluders(kept)])
+    counts = found.counts(n)
     exposure = kept.nodes[list(EXPOSURES)].to_numpy(dtype=np.float64)
     total = counts.sum(axis=1)
     known = (total > 0) | (exposure[:, 1:].sum(axis=1) > 0) & bool(kept.collected)
@@ -155,26 +151,15 @@ def _evidence(records: NodeRecords, level: float) -> _Evidence:
     fronts = front_ends(kept.nodes, _out_days(kept), p <= level)
     known[list(fronts)] = False
     usual = expected(np.where(known[:, None], counts, 0), exposure * known[:, None])
-    own = usual.mean[:, : len(KINDS)].sum(axis=1)
-    groups = bad_groups(kept.cluster, kept.nodes, found, own, level)
+    groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean.sum(axis=1), level)
     mean = usual.mean * _group_ratio(groups, kept)[:, None]
     weight = weights(usual, known)
     p = np.where(known, tail(counts, mean, weight, usual.variance), 1.0)
-    ratios = rate_ratios(
-        counts[:, : len(KINDS)].sum(axis=1), mean[:, : len(KINDS)].sum(axis=1), usual.variance
-    )
+    ratios = rate_ratios(total, mean.sum(axis=1), usual.variance)
     cluster = JudgedCluster(
         kept, found, Expected(mean, usual.variance), ratios, tuple(groups), int(struck.sum())
     )
     return _Evidence(cluster, counts, fronts, known, weight, p)
-
-
-def _excluders(records: NodeRecords) -> Ints:
-    """Users who excluded each node, two at most: that many know of one another."""
-    rows = records.events[records.events["signal"] == "excluded"]
-    n = rows.groupby("place")["user"].nunique().reindex(records.nodes.index, fill_value=0)
-    found: Ints = np.minimum(n.to_numpy(dtype=np.int64), MOST_EXCLUDERS)
-    return found
 
 
 def _out_days(records: NodeRecords) -> Floats:
@@ -216,12 +201,12 @@ def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> 
                 cluster.records.cluster,
                 node,
                 verdict,
-                float(-np.log10(each.p[at])) if each.known[at] else None,
+                abs(float(np.log10(each.p[at]))) if each.known[at] else None,
                 cluster.ratios.estimate(at, conf_level) if each.known[at] else None,
                 float(cluster.usual.mean[at].sum()),
                 {
                     kind: int(each.counts[at, k])
-                    for k, kind in enumerate(COUNTED)
+                    for k, kind in enumerate(KINDS)
                     if kind in cluster.records.collected
                 },
                 why,
@@ -237,18 +222,15 @@ def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> 
 def _doubts(each: _Evidence, rejected: NDArray[np.bool_]) -> dict[int, str]:
     """Nodes that stand out by one thing alone, and by which."""
     cluster, found = each.cluster, each.cluster.found
-    own, n = slice(0, len(KINDS)), len(each.p)
     places = np.flatnonzero(rejected)
-    mean = cluster.usual.mean[places, own]
     tests = (
-        (found, "stands out only by the users who exclude it"),
         (found.without_top_user(), "stands out only by the jobs of one user"),
         (found.worst_week_as_one(), "stands out only by one week"),
     )
     doubts: dict[int, str] = {}
     for kept, why in tests:
-        counts = kept.counts(n)[places]
-        p = tail(counts, mean, each.weight[own], cluster.usual.variance)
+        counts = kept.counts(len(each.p))[places]
+        p = tail(counts, cluster.usual.mean[places], each.weight, cluster.usual.variance)
         for at in places[p > STILL].tolist():
             doubts.setdefault(at, why)
     return doubts

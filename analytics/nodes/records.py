@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-Signal = Literal["job_failure", "out", "ticket", "xid", "excluded"]
-SIGNALS: Final[tuple[Signal, ...]] = ("job_failure", "out", "ticket", "xid", "excluded")
+Signal = Literal["job_failure", "out", "ticket", "xid", "warning", "excluded"]
+SIGNALS: Final[tuple[Signal, ...]] = (
+    "job_failure", "out", "ticket", "xid", "warning", "excluded",
+)  # fmt: skip
 """Kinds of records: a job that the node ended, a time out of service that nobody planned, a repair
-ticket, a day with an XID of hardware, a user who excluded the node."""
+ticket, a day with a critical event, a day with a lesser XID of hardware, a user who excluded it."""
 WINDOW_DAYS: Final = 28
 """Days of records that are judged (Kokolis et al., arXiv 2410.21680, section on lemon nodes)."""
 GROUPINGS: Final = ("rack", "pod", "switch", "pdu")
@@ -44,7 +46,8 @@ class NodeRecords:
         record lays on one node, one over the nodes of the job; 1 else), `user` (whose job, or who
         excluded it; None unknown), `evident` (a record of the node itself shows the failure, not
         only the state of a job), `n_nodes` (of the job; 0 else), `lost_gpu_hours` (of a failed
-        job; 0 else), `code` (XID or reason; None else).
+        job; 0 else), `reason` (XID, check, cause or reason; None
+        else), `n_records` (records that it stands for).
     collected
         Signals of which the cluster has a source in the window; the others are left out.
     """

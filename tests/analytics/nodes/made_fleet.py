@@ -28,7 +28,7 @@ LEAVES = {
 """Chances of a failed job, an outage, a ticket and a code at an occasion; one at least is left."""
 COLUMNS = (
     "place", "day", "until_day", "signal", "share", "user", "evident", "n_nodes",
-    "lost_gpu_hours", "code",
+    "lost_gpu_hours", "reason",
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _events(rng, busy, rate, lemons, more, days) -> pd.DataFrame:  # type: ignor
     for at in rng.choice(n, rng.poisson(n * 0.01)):  # people shun nodes on hearsay
         rows.append((int(at), rng.uniform(0, days), np.nan, "excluded", 1.0, f"u{rng.integers(40)}",
                      False, 0, 0.0, None))  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS)).assign(n_records=1)
 
 
 def _occasion(rng, at, kind, days, n) -> list[tuple[object, ...]]:  # type: ignore[no-untyped-def]
