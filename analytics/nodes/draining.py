@@ -9,6 +9,7 @@ import numpy as np
 
 from analytics import validate
 from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.nodes.episodes import KINDS
 from analytics.nodes.rate_ratio import GRID
 from analytics.reliability.failure_rate import poisson_rate
 
@@ -91,7 +92,7 @@ def savings(
     drawn = _by_occasion(judged)
     found = []
     for at in np.flatnonzero(chosen).tolist():
-        mean = float(judged.usual.mean[at].sum())
+        mean = float(judged.usual.mean[at, : len(KINDS)].sum())
         own = (OWN_WEIGHT * fleet + float(losses[at])) / (OWN_WEIGHT + int(n[at]))
         ratio = rng.choice(GRID, DRAWS, p=judged.ratios.posterior[at])
         sums = _sums(rng, rng.poisson(ratio * mean), drawn) * (own / fleet if fleet > 0 else 0.0)

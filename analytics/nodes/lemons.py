@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 Verdict = Literal["lemon", "watch", "fine", "front end", "unknown"]
-LEVEL: Final = 0.1
+MOST_EXCLUDERS: Final = 4
+LEVEL: Final = 0.08
 """Share of false ones that is expected on the list at most."""
-STILL: Final = 0.05
+STILL: Final = 0.1
 """Largest chance of what is left of a lemon without what one week or one user explains."""
 
 
@@ -86,7 +87,7 @@ class _Evidence:
     counts: Ints
     fronts: dict[int, str]
     known: NDArray[np.bool_]
-    weight: Ints
+    weight: list[Ints]
     p: Floats
 
 
@@ -95,12 +96,12 @@ def lemons(
 ) -> list[JudgedCluster]:
     """Verdicts on all nodes of some clusters.
 
-    Each node's weighted sum of occasions gets the chance p that a healthy node of the same exposure
-    has as much (`tail`); its score is -log10 p. All nodes of all clusters are held together against
-    the false-discovery rate `level`. One that stands out is a lemon where it still would (p <=
-    0.05) if its worst seven days were one occasion, and without the jobs of the one user whom it
-    cost most; else it is to be watched. A node without a record and without a job is unknown. That
-    users exclude a node is told and does not count: they do so on hearsay, healthy nodes too.
+    Each node gets the chance p that a healthy node of the same exposure has as much against it, by
+    the weights of its occasions (`tail`); its score is -log10 p. All nodes of all
+    clusters are held together against the false-discovery rate `level`. One that stands out is a
+    lemon where it still would (p <= 0.1) if its worst seven days were one occasion, without the
+    jobs of the one user whom it cost most, and always without those who exclude it, who may do so
+    on hearsay; else it is to be watched. A node without a record and without a job is unknown.
 
     Parameters
     ----------
@@ -142,24 +143,46 @@ def _evidence(records: NodeRecords, level: float) -> _Evidence:
     struck = struck_at_once(records.events, records.days)
     kept = records.without(struck)
     found, n = episodes(kept), len(kept.nodes)
-    counts = found.counts(n)
+    counts = np.column_stack([found.counts(n), _excluders(kept)])
     exposure = kept.nodes[list(EXPOSURES)].to_numpy(dtype=np.float64)
     total = counts.sum(axis=1)
     known = (total > 0) | (exposure[:, 1:].sum(axis=1) > 0) & bool(kept.collected)
-    usual = expected(counts, exposure)
-    p = tail(counts, usual.mean, weights(usual, known), usual.variance)
+    usual = _usual(counts, exposure)
+    p = tail(counts, usual.mean, _weights(usual, known), usual.variance)
     fronts = front_ends(kept.nodes, _out_days(kept), p <= level)
     known[list(fronts)] = False
-    usual = expected(np.where(known[:, None], counts, 0), exposure * known[:, None])
-    groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean.sum(axis=1), level)
+    if fronts:
+        usual = _usual(np.where(known[:, None], counts, 0), exposure * known[:, None])
+    own = slice(0, len(KINDS))
+    groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean[:, own].sum(axis=1), level)
     mean = usual.mean * _group_ratio(groups, kept)[:, None]
-    weight = weights(usual, known)
+    weight = _weights(usual, known)
     p = np.where(known, tail(counts, mean, weight, usual.variance), 1.0)
-    ratios = rate_ratios(total, mean.sum(axis=1), usual.variance)
+    ratios = rate_ratios(counts[:, own].sum(axis=1), mean[:, own].sum(axis=1), usual.variance)
     cluster = JudgedCluster(
         kept, found, Expected(mean, usual.variance), ratios, tuple(groups), int(struck.sum())
     )
     return _Evidence(cluster, counts, fronts, known, weight, p)
+
+
+def _weights(usual: Expected, known: NDArray[np.bool_]) -> list[Ints]:
+    """What occasions weigh on the nodes that are judged."""
+    judged = usual.mean[known] if known.any() else usual.mean
+    return weights(judged.mean(axis=0))
+
+
+def _usual(counts: Ints, exposure: Floats) -> Expected:
+    """What is usual of occasions, and of exclusions by themselves."""
+    own, excluded = (expected(each, exposure) for each in np.split(counts, [len(KINDS)], axis=1))
+    return Expected(np.hstack([own.mean, excluded.mean]), own.variance)
+
+
+def _excluders(records: NodeRecords) -> Ints:
+    """Users who excluded each node, four at most: that many know of one another."""
+    rows = records.events[records.events["signal"] == "excluded"]
+    n = rows.groupby("place")["user"].nunique().reindex(records.nodes.index, fill_value=0)
+    found: Ints = np.minimum(n.to_numpy(dtype=np.int64), MOST_EXCLUDERS)
+    return found
 
 
 def _out_days(records: NodeRecords) -> Floats:
@@ -203,7 +226,7 @@ def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> 
                 verdict,
                 abs(float(np.log10(each.p[at]))) if each.known[at] else None,
                 cluster.ratios.estimate(at, conf_level) if each.known[at] else None,
-                float(cluster.usual.mean[at].sum()),
+                float(cluster.usual.mean[at, : len(KINDS)].sum()),
                 {
                     kind: int(each.counts[at, k])
                     for k, kind in enumerate(KINDS)
@@ -223,14 +246,16 @@ def _doubts(each: _Evidence, rejected: NDArray[np.bool_]) -> dict[int, str]:
     """Nodes that stand out by one thing alone, and by which."""
     cluster, found = each.cluster, each.cluster.found
     places = np.flatnonzero(rejected)
+    own = slice(0, len(KINDS))
     tests = (
+        (found, "stands out only by the users who exclude it"),
         (found.without_top_user(), "stands out only by the jobs of one user"),
         (found.worst_week_as_one(), "stands out only by one week"),
     )
     doubts: dict[int, str] = {}
     for kept, why in tests:
         counts = kept.counts(len(each.p))[places]
-        p = tail(counts, cluster.usual.mean[places], each.weight, cluster.usual.variance)
+        p = tail(counts, cluster.usual.mean[places, own], each.weight[own], cluster.usual.variance)
         for at in places[p > STILL].tolist():
             doubts.setdefault(at, why)
     return doubts

@@ -8,70 +8,98 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-    from analytics.nodes.expected import Expected
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 GRAIN: Final = 4
 """Weights are whole numbers of quarters."""
-RAREST: Final = 0.2
+RAREST: Final = 0.1
 """Occasions of a healthy node below which rarer kinds say no more: else a healthy node with two
 records of rare kinds passes for worse than one that failed six jobs."""
+MOST_WEIGHT: Final = 160
+"""Sum of weights above which nodes are alike: their chance is below 1e-12."""
 POINTS: Final = 16
-BEYOND: Final = 120
-"""Sums above the one seen that still count; what lies beyond is a thousandth of the tail."""
 LEAST_OCCASIONS: Final = 2
 
 
-def weights(expected: Expected, healthy: NDArray[np.bool_]) -> Ints:
-    """Weight of one occasion of each kind: the rarer on the nodes judged, the more it says.
+def weights(mean: Floats) -> list[Ints]:
+    """Of each kind what 0, 1, 2, ... occasions weigh, up to the most that counts.
 
-    .. math:: w_k = \\mathrm{round}(4 \\log(1 + 1 / \\max(\\bar E_k, 0.2)))
+    .. math:: w_k(n) = \\mathrm{round}(4 (n \\log(n / E_k) - n + E_k))
+
+    for n above E, else 0: the log likelihood ratio of Poisson's law at its maximum. What is common
+    on healthy nodes weighs little once and much when it piles up, so that no kind drowns another.
+
+    Parameters
+    ----------
+    mean
+        Occasions of a healthy node by kind, the mean of the fleet.
     """
-    mean = expected.mean[healthy].mean(axis=0) if healthy.any() else expected.mean.sum(axis=0)
-    found: Ints = np.rint(GRAIN * np.log1p(1 / np.maximum(mean, RAREST))).astype(np.int64)
+    found = []
+    for each in np.maximum(mean, RAREST).tolist():
+        n = np.arange(int(MOST_WEIGHT + 4 * each) + 2, dtype=np.float64)
+        ratio = special.xlogy(n, n / each) - n + each
+        weight = np.rint(GRAIN * np.where(n > each, ratio, 0.0)).astype(np.int64)
+        found.append(weight[: int(np.argmax(weight >= MOST_WEIGHT)) + 1])
     return found
 
 
-def tail(counts: Ints, mean: Floats, weight: Ints, variance: float) -> Floats:
-    """P(T >= t) of each node, T the weighted sum of its occasions were it healthy.
+def tail(counts: Ints, mean: Floats, weight: Sequence[Ints], variance: float) -> Floats:
+    """P(T >= t) of each node, T the sum of the weights of its occasions were it healthy.
 
-    .. math:: T = \\sum_k w_k N_k, \\quad N_k \\sim Poisson(g E_k), \\quad
+    .. math:: T = \\sum_k w_k(N_k), \\quad N_k \\sim Poisson(g E_k), \\quad
         g \\sim \\Gamma(1 / v, 1 / v)
 
-    by Panjer's recursion at the 16 nodes of Gauss-Laguerre for g. It is 1 for nodes with fewer than
-    two occasions: a single one is chance, however rare its kind.
+    by convolution at the 16 nodes of Gauss-Laguerre for g. It is 1 for nodes with fewer than two
+    occasions: a single one is chance, however rare its kind.
 
-    References
+    Parameters
     ----------
-    Panjer, H. H. (1981). Recursive evaluation of a family of compound distributions. ASTIN
-    Bulletin 12, 22-26.
+    counts
+        Occasions by node and kind.
+    mean
+        Expected ones of a healthy node with the exposure of each.
+    weight
+        As `weights` gives them.
+    variance
+        v, of the rates of healthy nodes.
     """
     found = np.ones(len(counts))
     judged = np.flatnonzero(counts.sum(axis=1) >= LEAST_OCCASIONS)
-    if not len(judged) or not weight.any():
+    if not len(judged):
         return found
-    seen = counts[judged] @ weight
+    kinds = range(len(weight))
+    seen = sum(weight[k][np.minimum(counts[judged, k], len(weight[k]) - 1)] for k in kinds)
+    seen = np.minimum(np.asarray(seen), MOST_WEIGHT)
     shape = 1 / variance
     points, share = special.roots_genlaguerre(POINTS, shape - 1)
-    share = share / share.sum()
-    rate = mean[judged][:, None, :] * (points / shape)[:, None]  # node, frailty, kind
-    rate = rate[:, :, weight > 0]
-    steps = weight[weight > 0]
-    least, most = int(seen.min()), int(seen.max()) + BEYOND
-    density = np.zeros((most + 1, len(judged), POINTS))
-    density[0] = np.exp(-rate.sum(axis=2))
-    for t in range(1, most + 1):
-        for k, step in enumerate(steps.tolist()):
-            if step <= t:
-                density[t] += step / t * rate[:, :, k] * density[t - step]
-    by_sum = density[least:] @ share
-    beyond = by_sum[::-1].cumsum(axis=0)[::-1]
-    p = beyond[seen - least, np.arange(len(judged))]
-    found[judged] = np.clip(p, 1e-300, 1.0)
+    rates = mean[judged][:, None, :] * (points / shape)[:, None]
+    most = int(seen.max())
+    density = np.zeros((most + 1, len(judged), POINTS))  # the last: so much or more
+    density[0] = 1.0
+    for k in kinds:
+        density = _with_kind(density, rates[:, :, k], weight[k])
+    at_least = (density @ (share / share.sum()))[::-1].cumsum(axis=0)[::-1]
+    found[judged] = np.clip(at_least[seen, np.arange(len(judged))], 1e-300, 1.0)
+    return found
+
+
+def _with_kind(density: Floats, rate: Floats, weight: Ints) -> Floats:
+    """Density of the sum with one kind more; only positive terms are added, so tails are exact."""
+    most = len(density) - 1
+    last = int(np.argmax(weight >= most))
+    found = np.zeros_like(density)
+    for n in range(last):
+        step = int(weight[n])
+        chance = np.exp(special.xlogy(n, rate) - rate - special.gammaln(n + 1))
+        found[step:most] += chance * density[: most - step]
+        found[most] += chance * density[most - step :].sum(axis=0)
+    beyond = special.gammainc(last, rate) if last else np.ones_like(rate)  # P(N >= last)
+    found[most] += beyond * density.sum(axis=0)
     return found
 
 

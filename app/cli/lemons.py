@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+
 from app.cli import options
 from app.show import terminal
 

@@ -68,7 +68,8 @@ def windows(store: Store, selection: Selection, days: float) -> list[Window]:
     rows: list[Any] = store.rows(
         f"""WITH seen (cluster, seen_at) AS (
               SELECT cluster, max(coalesce(end_at, start_at, submit_at)) FROM jobs GROUP BY cluster
-              UNION ALL SELECT cluster, max(greatest(start_at, end_at)) FROM node_events GROUP BY ALL
+              UNION ALL SELECT cluster, max(greatest(start_at, end_at)) FROM node_events
+                GROUP BY cluster
               UNION ALL SELECT cluster, max(start_at) FROM node_failures GROUP BY cluster
               UNION ALL SELECT cluster, max(opened_at) FROM tickets GROUP BY cluster
               UNION ALL SELECT cluster, max(observed_at) FROM health_events GROUP BY cluster)
@@ -95,7 +96,8 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
     """
     found = store.frame(
         """WITH spell AS (
-             SELECT node, max(role) AS role, max(rack) AS rack, max(pod) AS pod, max(gpus) AS n_gpus,
+             SELECT node, max(role) AS role, max(rack) AS rack, max(pod) AS pod,
+               max(gpus) AS n_gpus,
                sum(epoch(least(CASE WHEN source = 'observed' THEN $to_at
                      ELSE coalesce(last_seen_at, $to_at) END, $to_at)
                    - greatest(first_seen_at, $from_at))) / 86400 AS present_days
@@ -167,7 +169,8 @@ failed AS (
           AND failed_at >= $from_at AND failed_at < $to_at) counted
   JOIN (SELECT * FROM jobs WHERE cluster = $cluster) jobs USING (attempt_key)),
 shared AS (
-  SELECT job_nodes.node, failed_at, "user", cause, lost, count(*) OVER (PARTITION BY attempt_key) AS n
+  SELECT job_nodes.node, failed_at, "user", cause, lost,
+    count(*) OVER (PARTITION BY attempt_key) AS n
   FROM job_nodes JOIN failed USING (attempt_key)
   WHERE failed.node IS NULL AND cluster = $cluster),
 out AS (

@@ -61,10 +61,9 @@ def node_records(store: Store, window: Window) -> NodeRecords:
     place = events["node"].str.lower().map(places)
     known = place.notna()
     events = events[known].assign(place=place[known].astype("int64"))
-    collected = frozenset(queries.collected(store, window)) & frozenset(SIGNALS)
-    return NodeRecords(
-        window.cluster, window.days, nodes, events.reset_index(drop=True), collected
-    )
+    recorded = queries.collected(store, window)
+    collected = frozenset(signal for signal in SIGNALS if signal in recorded)
+    return NodeRecords(window.cluster, window.days, nodes, events.reset_index(drop=True), collected)
 
 
 def verdicts(

@@ -45,18 +45,18 @@ class Told:
 def told(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
-    reasons = _reasons(node, rows, of)
+    reasons = _reasons(node, rows)
     action = _action(node, rows)
     return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
 
 
-def _reasons(node: JudgedNode, rows: pd.DataFrame, of: ClusterVerdicts) -> tuple[str, ...]:
+def _reasons(node: JudgedNode, rows: pd.DataFrame) -> tuple[str, ...]:
     """What speaks against it, the gravest first, each with what was seen most."""
     said = [_occasions(node)]
     for kind, (one, many) in SAID.items():
         found = rows[(rows["signal"] == kind) & (rows["share"] >= 1)]
         if len(found):
-            codes = found["reason"].dropna().map(_short).value_counts()
+            codes = found["reason"].dropna().map(_codes).explode().value_counts()
             named = ", ".join(codes.index[:MOST_CODES])
             told_by = f" ({named})" if named else ""
             said.append(f"{numbers.counted(len(found), one, many)}{told_by}")
@@ -119,6 +119,11 @@ def _command(node: JudgedNode, of: ClusterVerdicts) -> str:
         return f"kubectl cordon {name}"
     reason = shlex.quote(f"lemon: {_occasions(node)} in {of.window.days:.0f} days")
     return f"scontrol update NodeName={name} State=DRAIN Reason={reason}"
+
+
+def _codes(reason: str) -> list[str]:
+    """What a record names; events of a day name several."""
+    return reason.split(", ") if reason.startswith(("XID", "SXid")) else [_short(reason)]
 
 
 def _short(reason: str) -> str:

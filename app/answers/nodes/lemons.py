@@ -17,6 +17,7 @@ from app.words.terms import Term
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from analytics.nodes.draining import WithoutThem
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.answers.nodes.lemon_words import Told
     from app.ask import Ask
@@ -27,7 +28,7 @@ MOST_ROWS = 50
 LEMONS = Term(
     "Lemon nodes",
     "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
-    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
+    "healthy node of the same exposure would have by chance; of those listed at most a twelfth is "
     "expected to be there by chance. One that stands out by a single week or by the jobs of a "
     "single user is to be watched.",
 )
@@ -231,10 +232,11 @@ def _headlines(
 
 def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:
     """Sum over clusters; bounds add up, which is wide."""
-    parts = [
-        sum(getattr(each, part) or 0.0 for each in estimates) for part in ("value", "lower", "upper")
-    ]
-    return Estimate(*parts, conf_level, sum(each.n for each in estimates))
+    value, lower, upper = (
+        sum(getattr(each, part) or 0.0 for each in estimates)
+        for part in ("value", "lower", "upper")
+    )
+    return Estimate(value, lower, upper, conf_level, sum(each.n for each in estimates))
 
 
 def _estimated(term: Term, value: Estimate, unit: str, more: str = "") -> Number:
@@ -284,19 +286,17 @@ WHAT_IF = (
 
 def _what_if(found: Sequence[ClusterVerdicts]) -> Table:
     """The window as it was, and with healthy nodes in place of the lemons."""
-    rows = []
-    for of in found:
-        one = of.without
-        avoided, regained = one.avoided, one.regained_gpu_hours
-        rows += [
-            ("Failed jobs", numbers.number(one.failures), _left(one.failures, avoided)),
-            ("GPU-hours lost (30-minute rule)", numbers.number(one.lost_gpu_hours),
-             _left(one.lost_gpu_hours, regained)),
-            ("MTTF of jobs on more than 128 GPUs", _hours(one.large_mttf_hours),
-             _hours(one.large_mttf_hours_without)),
-        ]  # fmt: skip
-        rows = [(*row[:3], of.window.cluster) for row in rows]
+    rows = [(*row, of.window.cluster) for of in found for row in _as_it_was(of.without)]
     return Table("what_if", "The same days without these nodes", WHAT_IF, rows)
+
+
+def _as_it_was(one: WithoutThem) -> Iterator[tuple[str, str, str]]:
+    """Failures, losses and the MTTF of large jobs: as it was, and without the lemons."""
+    yield "Failed jobs", numbers.number(one.failures), _left(one.failures, one.avoided)
+    lost, regained = one.lost_gpu_hours, one.regained_gpu_hours
+    yield "GPU-hours lost (30-minute rule)", numbers.number(lost), _left(lost, regained)
+    was, without = one.large_mttf_hours, one.large_mttf_hours_without
+    yield "MTTF of jobs on more than 128 GPUs", _hours(was), _hours(without)
 
 
 def _left(whole: float, less: Estimate) -> str:
@@ -341,8 +341,8 @@ def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[s
             yield f"{of.window.cluster}: no {' and no '.join(lacking)} in these days; left out."
         if of.n_at_once:
             yield (
-                f"{of.window.cluster}: {numbers.counted(of.n_at_once, 'record')} left out, for they "
-                "struck many nodes within ten minutes."
+                f"{of.window.cluster}: {numbers.counted(of.n_at_once, 'record')} left out: many "
+                "nodes were struck within ten minutes."
             )
     if selection.partition or selection.account or selection.min_gpus:
         yield "A node is judged by all jobs: filters of partition, account and size do not apply."

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
@@ -13,11 +14,10 @@ days = st.number_input(
     "Days judged",
     min_value=1.0,
     max_value=36_600.0,
-    value=float(lemons.WINDOW_DAYS),
+    value=float(WINDOW_DAYS),
     key="days",
     bind="query-params",
     help="Before the end of the period.",
-    width=180,
 )
 answer = lemons.answer(ask, scope.selection, days=days)
 with head:
