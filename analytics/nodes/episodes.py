@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("job_failure", "out", "ticket", "xid", "warning")
 """Kinds of an occasion, by the gravest of its records."""
+TOLD_BY_ONE: Final = ("job_failure", "xid")
+"""Kinds of records that one user, or a check at fault, can bring about alone."""
 LASTS_DAYS: Final = 1.0
 """Records within a day of the first are of one occasion, and those while the node is out."""
 WEEK_DAYS: Final = 7.0
@@ -39,7 +41,8 @@ class Episodes:
     weight
         1; of job failures that no record lays on one node the sum of their shares, below 1.
     user
-        Number of the one user whose jobs failed where nothing but their state shows it; -1 else.
+        Number of the one user whose jobs failed where nothing but their state shows it, or of
+        health checks where they alone tell it; -1 else.
     """
 
     place: Ints
@@ -73,7 +76,7 @@ class Episodes:
         return self.where(kept)
 
     def without_top_user(self) -> Episodes:
-        """Those that do not rest on the jobs of the one user whom each node cost most."""
+        """Those that do not rest on the one user whom each node cost most, or on checks."""
         kept = np.ones(len(self.place), dtype=bool)
         for first, last in self._of_nodes():
             user, weight = self.user[first:last], self.weight[first:last]
@@ -133,9 +136,10 @@ class _Episode:
         """A record of it."""
         if until_day > self.reach_day:
             self.reach_day = until_day
+        if KINDS[kind] in TOLD_BY_ONE:
+            self.users = (self.users or set()) | {user}
         if KINDS[kind] == "job_failure":
             self.share += share
-            self.users = (self.users or set()) | {user}
         else:
             self.others = min(self.others, kind)
 
@@ -156,7 +160,7 @@ class _Episode:
 
     @property
     def user(self) -> int:
-        """The one user on whose jobs alone it rests; an outage after them shows nothing more."""
+        """The one user, or checks, on whom it rests; an outage after that shows nothing more."""
         users = self.users or set()
-        shown = self.others < len(KINDS) and KINDS[self.others] != "out"
+        shown = self.others < len(KINDS) and KINDS[self.others] not in ("out", "xid")
         return next(iter(users)) if len(users) == 1 and not shown else _NOBODY

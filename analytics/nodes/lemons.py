@@ -100,8 +100,9 @@ def lemons(
     the weights of its occasions (`tail`); its score is -log10 p. All nodes of all
     clusters are held together against the false-discovery rate `level`. One that stands out is a
     lemon where it still would (p <= 0.1) if its worst seven days were one occasion, without the
-    jobs of the one user whom it cost most, and always without those who exclude it, who may do so
-    on hearsay; else it is to be watched. A node without a record and without a job is unknown.
+    jobs of the one user whom it cost most or health checks that end nothing, and always without
+    those who exclude it, who may do so on hearsay; else it is to be watched. A node without a
+    record and without a job is unknown; it counts among those tested, for it could have had one.
 
     Parameters
     ----------
@@ -127,15 +128,12 @@ def lemons(
     evidence = [_evidence(each, level) for each in records if len(each.nodes)]
     if not evidence:
         return []
-    out = discoveries(np.concatenate([each.p[each.known] for each in evidence]), level)
-    judged, begin = [], 0
-    for each in evidence:
-        rejected = np.zeros(len(each.p), dtype=bool)
-        n = int(each.known.sum())
-        rejected[each.known] = out[begin : begin + n]
-        begin += n
-        judged.append(_judged(each, rejected, conf_level))
-    return judged
+    out = discoveries(np.concatenate([each.p for each in evidence]), level)
+    ends = np.cumsum([len(each.p) for each in evidence])
+    return [
+        _judged(each, rejected, conf_level)
+        for each, rejected in zip(evidence, np.split(out, ends[:-1]), strict=True)
+    ]
 
 
 def _evidence(records: NodeRecords, level: float) -> _Evidence:
@@ -152,7 +150,8 @@ def _evidence(records: NodeRecords, level: float) -> _Evidence:
     fronts = front_ends(kept.nodes, _out_days(kept), p <= level)
     known[list(fronts)] = False
     if fronts:
-        usual = _usual(np.where(known[:, None], counts, 0), exposure * known[:, None])
+        serves = np.isin(np.arange(n), list(fronts))[:, None]
+        usual = _usual(np.where(serves, 0, counts), np.where(serves, 0.0, exposure))
     own = slice(0, len(KINDS))
     groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean[:, own].sum(axis=1), level)
     mean = usual.mean * _group_ratio(groups, kept)[:, None]
@@ -249,7 +248,7 @@ def _doubts(each: _Evidence, rejected: NDArray[np.bool_]) -> dict[int, str]:
     own = slice(0, len(KINDS))
     tests = (
         (found, "stands out only by the users who exclude it"),
-        (found.without_top_user(), "stands out only by the jobs of one user"),
+        (found.without_top_user(), "stands out only by the jobs of one user, or by checks alone"),
         (found.worst_week_as_one(), "stands out only by one week"),
     )
     doubts: dict[int, str] = {}

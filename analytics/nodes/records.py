@@ -43,11 +43,12 @@ class NodeRecords:
     events
         A row for each record: `place` (index into nodes), `day` (days since the window began),
         `until_day` (of a time out of service; NaN else), `signal`, `share` (of a failure that no
-        record lays on one node, one over the nodes of the job; 1 else), `user` (whose job, or who
-        excluded it; None unknown), `evident` (a record of the node itself shows the failure, not
-        only the state of a job), `n_nodes` (of the job; 0 else), `lost_gpu_hours` (of a failed
-        job; 0 else), `reason` (XID, check, cause or reason; None
-        else), `n_records` (records that it stands for).
+        record lays on one node, one over the nodes of the job; 1 else), `user` (whose job, who
+        excluded it, or "checks" where health checks alone tell it; None unknown), `evident` (a
+        record of the node itself shows the failure, not only the state of a job or a check),
+        `n_nodes` (of the job; 0 else), `lost_gpu_hours` (of a failed job; 0 else),
+        `reason` (XID, check, cause or reason; None else), `n_records` (records that it stands
+        for).
     collected
         Signals of which the cluster has a source in the window; the others are left out.
     """

@@ -47,7 +47,10 @@ def signals(records: NodeRecords) -> pd.DataFrame:
         "single_node_node_fails": single,
     }
     found = pd.DataFrame(
-        {name: each.reindex(records.nodes.index).fillna(0.0) for name, each in counted.items()}
+        {
+            name: each.reindex(records.nodes.index, fill_value=0).astype(float)
+            for name, each in counted.items()
+        }
     )
     ran = records.nodes["n_single"].where(records.nodes["n_single"] > 0)
     found["single_node_node_failure_rate"] = found["single_node_node_fails"] / ran

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from data.store import Store
 
 _IN_CLUSTER = Filter(columns=("cluster",))
-PREVENTIVE: Final = (
-    r"\b(maintenance|upgrad\w*|updat\w*|patch\w*|burn-?in|validation|acceptance|"
-    r"prevent\w*|precaution\w*|planned|scheduled|reserv\w*|health ?check window)\b"
-)
-"""Reasons of outages that somebody chose: they are no failures."""
 _EXCLUDES = re.compile(r"(?:^|\s)(?:--exclude[=\s]+|-x\s*)([^\s-]\S*)")
 LARGE_GPUS: Final = 129
 """GPUs of a large job, as papers count them; 17 nodes where GPUs are not known."""
@@ -153,13 +148,13 @@ def events(store: Store, window: Window) -> pd.DataFrame:
         for name in ("user", "hardware")
     }
     found = store.frame(_EVENTS, window.selection.parameters | of_domain)
-    return pd.concat([found, _excluded(store, window)], ignore_index=True)
+    excluded = _excluded(store, window)
+    if excluded.empty:
+        return found
+    return pd.concat([found, excluded], ignore_index=True) if len(found) else excluded
 
 
 _DAY = "epoch({} - $from_at) / 86400"
-_PREVENTED = f"""(coalesce(planned, false)
-  OR planned IS NULL AND regexp_matches(lower(coalesce(reason, '')), '{PREVENTIVE}')
-  OR state NOT LIKE '%DOWN%' AND regexp_matches(lower(coalesce(reason, '')), '{PREVENTIVE}'))"""
 _EVENTS = f"""WITH {VERDICTS},
 failed AS (
   SELECT attempt_key, failed_at, node, "user", n_nodes, cause,
@@ -174,12 +169,14 @@ shared AS (
   FROM job_nodes JOIN failed USING (attempt_key)
   WHERE failed.node IS NULL AND cluster = $cluster),
 out AS (
-  SELECT node, start_at, end_at, coalesce(reason, state) AS code, {_PREVENTED} AS prevented
+  SELECT node, start_at, end_at, coalesce(reason, state) AS code,
+    coalesce(planned, false) AS planned
   FROM node_events
   WHERE cluster = $cluster AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at)),
 seen AS (
   SELECT node, severity IN ('critical', 'fatal') AS grave, min(observed_at) AS seen_at,
     count(*) AS n,
+    CASE WHEN count(coalesce(xid, sxid)) = 0 THEN 'checks' END AS only_checks,
     string_agg(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name), ', ') AS code
   FROM health_events
   WHERE cluster = $cluster AND node IS NOT NULL AND source IS DISTINCT FROM 'scheduler'
@@ -197,7 +194,7 @@ SELECT node, {_DAY.format("failed_at")}, NULL, 'job_failure', 1.0 / n, "user", f
 UNION ALL
 SELECT node, greatest({_DAY.format("start_at")}, 0), {_DAY.format("coalesce(end_at, $to_at)")},
   'out', 1.0, NULL, true, 0, 0.0, code, 1
-FROM out WHERE NOT prevented AND node IS NOT NULL
+FROM out WHERE NOT planned AND node IS NOT NULL
 UNION ALL
 SELECT node, {_DAY.format("start_at")}, {_DAY.format("end_at")}, 'out', 1.0, NULL, true, 0, 0.0,
   coalesce(subcause, cause), 1
@@ -208,11 +205,12 @@ SELECT node, {_DAY.format("opened_at")}, NULL, 'ticket', 1.0, NULL, true, 0, 0.0
   coalesce(component, action), 1
 FROM tickets
 WHERE cluster = $cluster AND opened_at >= $from_at AND opened_at < $to_at AND node IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM out WHERE prevented AND out.node = tickets.node
+  AND NOT EXISTS (SELECT 1 FROM out WHERE planned AND out.node = tickets.node
     AND opened_at >= out.start_at AND opened_at <= coalesce(out.end_at, $to_at))
 UNION ALL
 SELECT node, {_DAY.format("seen_at")}, NULL,
-  CASE WHEN grave THEN 'xid' ELSE 'warning' END, 1.0, NULL, true, 0, 0.0, code, n FROM seen
+  CASE WHEN grave THEN 'xid' ELSE 'warning' END, 1.0, only_checks, only_checks IS NULL, 0, 0.0,
+  code, n FROM seen
 ORDER BY ALL"""
 
 

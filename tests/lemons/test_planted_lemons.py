@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from app.answers.nodes import lemons
+from app.ask import of_store
+from data.filters import Selection
 from data.store import Store
 from tests.lemons.planted import GENERATORS, MONTH, Planted, score
 
@@ -34,6 +37,12 @@ def counted(store: Store, at: datetime) -> list[str]:
     return [str(node) for node in n.index[n >= 5]]
 
 
+def by_the_command(store: Store, at: datetime) -> list[str]:
+    """Nodes that `faultline lemons` says to drain."""
+    found = lemons.answer(of_store(store), Selection(to_at=at))
+    return [row["node"] for row in found.record if row["verdict"] == "lemon"]
+
+
 class Question(NamedTuple):
     """What names the lemons of a store at a time, and how well it must do."""
 
@@ -44,7 +53,10 @@ class Question(NamedTuple):
     """Share of GPU-hours by which what is saved may lie from what the truth would save."""
 
 
-QUESTIONS = {"a plain count": Question(counted, 0.5, 0.75, 0.15)}
+QUESTIONS = {
+    "a plain count": Question(counted, 0.5, 0.75, 0.15),
+    "faultline lemons": Question(by_the_command, 0.90, 0.85, 0.05),
+}
 
 
 @pytest.fixture(scope="module", params=GENERATORS)
