@@ -21,10 +21,10 @@ PRIOR_COUNT: Final = 0.5
 VARIANCES: Final = (0.1, 0.2, 0.35, 0.6, 1.0)
 """Of the rates of healthy nodes around their mean of 1; the least allows for what no exposure
 tells."""
-SCALES: Final = tuple(np.linspace(0.8, 2.0, 49).tolist())
+SCALES: Final = tuple(np.linspace(0.8, 2.0, 25).tolist())
 CLEAR: Final = 2.0
 """Log likelihood by which a larger variance must be the better one: few occasions say little."""
-BINS: Final = 24
+BINS: Final = 12
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,11 @@ def expected(counts: Ints, exposure: Floats) -> Expected:
     mean = _fitted(counts, exposure, kept)
     scale, variance = _scale(total, mean.sum(axis=1), kept)
     return Expected(mean * scale, variance)
+
+
+def mean_counts(counts: Ints, exposure: Floats) -> Floats:
+    """Counts that all nodes would have by their exposure alone, shape (nodes, kinds)."""
+    return _fitted(counts, exposure, np.ones(len(counts), dtype=bool))
 
 
 def _cut(mean: Floats) -> Floats:
@@ -134,5 +139,5 @@ def _truncated(mean: Floats, n: Ints, variance: float) -> Floats:
         + k * np.log(mean / (mean + shape))
         + shape * np.log(shape / (mean + shape))
     )
-    likely: Floats = n @ (log_p - special.logsumexp(log_p, axis=0))
+    likely: Floats = n @ (log_p - np.log(np.exp(log_p).sum(axis=0)))
     return likely

@@ -10,7 +10,7 @@ import numpy as np
 from analytics import validate
 from analytics.estimate import CONF_LEVEL
 from analytics.nodes.episodes import KINDS, episodes
-from analytics.nodes.expected import Expected, expected
+from analytics.nodes.expected import Expected, expected, mean_counts
 from analytics.nodes.front_ends import front_ends
 from analytics.nodes.rate_ratio import rate_ratios
 from analytics.nodes.records import EXPOSURES
@@ -156,7 +156,9 @@ def _evidence(records: NodeRecords, level: float) -> _Evidence:
     groups = bad_groups(kept.cluster, kept.nodes, found, usual.mean[:, own].sum(axis=1), level)
     mean = usual.mean * _group_ratio(groups, kept)[:, None]
     weight = _weights(usual, known)
-    p = np.where(known, tail(counts, mean, weight, usual.variance), 1.0)
+    if fronts or groups:
+        p = tail(counts, mean, weight, usual.variance)
+    p = np.where(known, p, 1.0)
     ratios = rate_ratios(counts[:, own].sum(axis=1), mean[:, own].sum(axis=1), usual.variance)
     cluster = JudgedCluster(
         kept, found, Expected(mean, usual.variance), ratios, tuple(groups), int(struck.sum())
@@ -172,8 +174,9 @@ def _weights(usual: Expected, known: NDArray[np.bool_]) -> list[Ints]:
 
 def _usual(counts: Ints, exposure: Floats) -> Expected:
     """What is usual of occasions, and of exclusions by themselves."""
-    own, excluded = (expected(each, exposure) for each in np.split(counts, [len(KINDS)], axis=1))
-    return Expected(np.hstack([own.mean, excluded.mean]), own.variance)
+    own, excluded = np.split(counts, [len(KINDS)], axis=1)
+    usual = expected(own, exposure)
+    return Expected(np.hstack([usual.mean, mean_counts(excluded, exposure)]), usual.variance)
 
 
 def _excluders(records: NodeRecords) -> Ints:
@@ -207,6 +210,7 @@ def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> 
     cluster = each.cluster
     doubts = _doubts(each, rejected)
     nodes = cluster.records.nodes["node"].tolist()
+    ratios = cluster.ratios.estimates(conf_level)
     in_group = {node: group for group in cluster.groups for node in group.nodes}
     judged = []
     for at, node in enumerate(nodes):
@@ -224,7 +228,7 @@ def _judged(each: _Evidence, rejected: NDArray[np.bool_], conf_level: float) -> 
                 node,
                 verdict,
                 abs(float(np.log10(each.p[at]))) if each.known[at] else None,
-                cluster.ratios.estimate(at, conf_level) if each.known[at] else None,
+                ratios[at] if each.known[at] else None,
                 float(cluster.usual.mean[at, : len(KINDS)].sum()),
                 {
                     kind: int(each.counts[at, k])

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LEAST_RATIO: Final = 2.0
 MOST_RATIO: Final = 200.0
 """Between these the rates of lemons are spread evenly in their logarithm."""
-GRID: Final = np.geomspace(0.02, MOST_RATIO, 400)
-STEPS: Final = 100
+GRID: Final = np.geomspace(0.02, MOST_RATIO, 200)
+STEPS: Final = 50
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,18 @@ class Ratios:
     lemon_share: float
     n: Ints
 
-    @property
-    def means(self) -> Floats:
-        """Mean of each."""
-        found: Floats = self.posterior @ GRID
-        return found
-
-    def estimate(self, at: int, conf_level: float) -> Estimate:
-        """Mean and interval of one node."""
-        below = self.posterior[at].cumsum()
-        places = np.searchsorted(below, [(1 - conf_level) / 2, (1 + conf_level) / 2])
-        lower, upper = GRID[np.minimum(places, len(GRID) - 1)].tolist()
-        mean = float(self.posterior[at] @ GRID)
-        return Estimate(mean, min(lower, mean), max(upper, mean), conf_level, int(self.n[at]))
+    def estimates(self, conf_level: float) -> list[Estimate]:
+        """Mean and interval of each node."""
+        below, means = self.posterior.cumsum(axis=1), self.posterior @ GRID
+        tails = ((1 - conf_level) / 2, (1 + conf_level) / 2)
+        lower, upper = (
+            GRID[np.minimum((below < tail).sum(axis=1), len(GRID) - 1)] for tail in tails
+        )
+        columns = (means, np.minimum(lower, means), np.maximum(upper, means), self.n)
+        return [
+            Estimate(mean, low, high, conf_level, n)
+            for mean, low, high, n in zip(*(each.tolist() for each in columns), strict=True)
+        ]
 
 
 def rate_ratios(n: Ints, mean: Floats, variance: float) -> Ratios:

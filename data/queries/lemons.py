@@ -113,10 +113,9 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
              WHERE cluster = $cluster AND start_at < $to_at
                AND (end_at IS NULL OR end_at >= $from_at) GROUP BY node),
            alone AS (
-             SELECT node, count(*) AS n_single FROM job_nodes
-             SEMI JOIN (SELECT attempt_key FROM jobs WHERE cluster = $cluster AND n_nodes = 1
-               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at)) USING (attempt_key)
-             WHERE cluster = $cluster GROUP BY node)
+             SELECT lower(node_list) AS written, count(*) AS n_single FROM jobs
+             WHERE cluster = $cluster AND n_nodes = 1
+               AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at) GROUP BY written)
            SELECT spell.node, greatest(present_days, 0) AS present_days, role, n_gpus,
              coalesce(n_attempts, 0) AS n_attempts, coalesce(n_single, 0) AS n_single,
              ran.node IS NOT NULL AS holds_jobs,
@@ -125,7 +124,8 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
              coalesce(max(value) FILTER (key = 'switch'), any_value(topology)) AS switch,
              max(value) FILTER (key = 'pdu') AS pdu
            FROM spell LEFT JOIN placed USING (node) LEFT JOIN hung USING (node)
-           LEFT JOIN ran USING (node) LEFT JOIN held USING (node) LEFT JOIN alone USING (node)
+           LEFT JOIN ran USING (node) LEFT JOIN held USING (node)
+           LEFT JOIN alone ON written = lower(spell.node)
            GROUP BY spell.node, present_days, role, n_gpus, n_attempts, n_single, ran.node
            ORDER BY spell.node""",
         window.selection.parameters,

@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
-from analytics.nodes.records import SIGNALS, WINDOW_DAYS, NodeRecords
+from analytics.nodes.records import SIGNALS, NodeRecords
 from analytics.nodes.signals import signals
 from data.queries import lemons as queries
 
@@ -49,8 +49,6 @@ class ClusterVerdicts:
     saved_by_all: Estimate
     """By draining all lemons."""
     without: WithoutThem
-    back_test: BackTest | None
-    """None where the days before were not recorded."""
     uses_slurm: bool
 
 
@@ -67,7 +65,7 @@ def node_records(store: Store, window: Window) -> NodeRecords:
 
 
 def verdicts(
-    store: Store, selection: Selection, *, days: float = WINDOW_DAYS, conf_level: float
+    store: Store, selection: Selection, *, days: float, conf_level: float
 ) -> tuple[ClusterVerdicts, ...]:
     """The nodes of the clusters of a selection, by what the last days of it hold."""
     windows = queries.windows(store, selection, days)
@@ -104,17 +102,24 @@ def _of_cluster(
             large_hours=queries.large_hours(store, window),
             conf_level=conf_level,
         ),
-        _tested(store, window, judged, conf_level),
         queries.uses_slurm(store, window.cluster),
     )
 
 
-def _tested(
-    store: Store, window: Window, judged: JudgedCluster, conf_level: float
-) -> BackTest | None:
-    """The list of the window before, judged by this one."""
-    before = node_records(store, window.before)
-    if not (before.nodes["n_attempts"].any() or len(before.events)):
-        return None
-    (former,) = lemons([before], conf_level=conf_level)
-    return back_test(former, judged.records, former.lemons, conf_level=conf_level)
+def tested(
+    store: Store, selection: Selection, *, days: float, conf_level: float
+) -> tuple[BackTest, ...]:
+    """The list of the days before, judged by the last ones, of each cluster that has such."""
+    windows = queries.windows(store, selection, days)
+    before = [node_records(store, window.before) for window in windows]
+    kept = [at for at, each in enumerate(before) if _recorded(each)]
+    former = lemons([before[at] for at in kept], conf_level=conf_level)
+    return tuple(
+        back_test(one, node_records(store, windows[at]), one.lemons, conf_level=conf_level)
+        for at, one in zip(kept, former, strict=True)
+    )
+
+
+def _recorded(records: NodeRecords) -> bool:
+    """Whether anything is known of these days."""
+    return bool(records.nodes["n_attempts"].any()) or len(records.events) > 0

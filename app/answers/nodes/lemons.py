@@ -9,7 +9,7 @@ from analytics.nodes.records import WINDOW_DAYS
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
 from app.answers.nodes import lemon_words
-from app.answers.nodes.judged_nodes import LISTED, verdicts
+from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
 from app.words import numbers
 from app.words.cells import Column
 from app.words.terms import Term
@@ -17,7 +17,7 @@ from app.words.terms import Term
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from analytics.nodes.draining import WithoutThem
+    from analytics.nodes.draining import BackTest, WithoutThem
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.answers.nodes.lemon_words import Told
     from app.ask import Ask
@@ -99,14 +99,15 @@ def answer(
 ) -> Answer:
     """Which nodes to drain, why, and what that saves."""
     found = ask(verdicts, selection, days=days, conf_level=conf_level)
+    tests = ask(tested, selection, days=days, conf_level=conf_level)
     rows = [row for of in found for row in _rows(of)]
     rows.sort(key=_rank)
     listed = [row for row in rows if row["verdict"] in LISTED]
     if not found:
         return Answer("No node is known in these days.", blocks=(NO_NODES,), record=[])
     return Answer(
-        _sentence(rows, days),
-        tuple(_headlines(found, rows, conf_level)),
+        _sentence(rows, max(of.window.days for of in found)),
+        tuple(_headlines(found, rows, tests, conf_level)),
         (*_tables(found, rows, listed), _map(found)),
         notes=tuple(_notes(found, selection)),
         record=rows,
@@ -127,12 +128,12 @@ def summary(
                 "to_at": of.window.to_at,
                 "saved_gpu_hours": of.saved_by_all,
                 "without_lemons": of.without,
-                "back_test": of.back_test,
                 "groups": list(of.groups),
                 "collected": sorted(of.collected),
             }
             for of in found
-        ]
+        ],
+        "back_tests": list(ask(tested, selection, days=days, conf_level=conf_level)),
     }
 
 
@@ -200,7 +201,7 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float) -> str:
         return "Nothing is recorded of any node in these days: no node can be judged."
     more = f" {numbers.counted(watched, 'node')} to be watched." if watched else ""
     more += f" Of {numbers.counted(unknown, 'node')} nothing is known." if unknown else ""
-    of = f"of {numbers.counted(known, 'node')} by {days:g} days"
+    of = f"of {numbers.counted(known, 'node')} by {numbers.counted(round(days), 'day')}"
     if not lemons:
         return f"No node stands out as a lemon, {of}.{more}"
     named = ", ".join(lemons[:MOST_NAMED])
@@ -210,7 +211,10 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float) -> str:
 
 
 def _headlines(
-    found: Sequence[ClusterVerdicts], rows: Sequence[dict[str, Any]], conf_level: float
+    found: Sequence[ClusterVerdicts],
+    rows: Sequence[dict[str, Any]],
+    tests: Sequence[BackTest],
+    conf_level: float,
 ) -> Iterator[Number]:
     n = sum(row["verdict"] == "lemon" for row in rows)
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
@@ -220,7 +224,6 @@ def _headlines(
     of_all = sum(of.without.failures for of in found)
     avoided = _total([of.without.avoided for of in found], conf_level)
     yield _estimated(AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
-    tests = [of.back_test for of in found if of.back_test is not None]
     lost = sum(each.lost_gpu_hours for each in tests)
     if lost:
         saved, listed = sum(e.saved_gpu_hours for e in tests), sum(e.n_listed for e in tests)

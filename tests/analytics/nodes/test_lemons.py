@@ -102,7 +102,10 @@ def test_jobs_of_one_user_pinned_to_a_node_do_not_make_it_a_lemon(calm: Made) ->
     at = quiet(calm)
     pinned = [failure(at, 1 + 2.2 * k, "pinned", evident=False) for k in range(12)]
     one = verdict(with_events(calm, *pinned), at)
-    assert (one.verdict, one.why) == ("watch", "stands out only by the jobs of one user, or by checks alone")
+    assert (one.verdict, one.why) == (
+        "watch",
+        "stands out only by the jobs of one user, or by checks alone",
+    )
 
 
 def test_checks_that_fire_daily_and_end_nothing_make_no_lemon(calm: Made) -> None:
