@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from analytics import validate
+from analytics.efficiency.ettr_forms import ettr_exact
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.nodes.episodes import KINDS
 from analytics.nodes.rate_ratio import GRID
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 OWN_WEIGHT: Final = 3.0
 """Occasions of a node whose losses weigh as much as what is usual in the fleet."""
+RESTART_MIN: Final = 5.0
+INTERVAL_MIN: Final = 60.0
 DRAWS: Final = 2000
 LARGE_NODES: Final = 17
 """Nodes of a large job: more than 128 GPUs at 8 a node, as papers count them."""
@@ -70,6 +73,9 @@ class WithoutThem:
     large_mttf_hours: Estimate
     """Mean running time to a failure of jobs on 17 nodes and more, as it was; n = failures."""
     large_mttf_hours_without: Estimate
+    large_ettr: Estimate
+    """Expected of these jobs with a checkpoint each hour and a restart of five minutes, assumed."""
+    large_ettr_without: Estimate
 
 
 def savings(
@@ -186,7 +192,21 @@ def without_them(
         avoided.scaled(per_failure),
         was,
         without,
+        _ettr(was),
+        _ettr(without),
     )
+
+
+def _ettr(mttf_hours: Estimate) -> Estimate:
+    """Expected ETTR of long runs at a mean time to failure, with its bounds."""
+
+    def at(hours: float | None) -> float | None:
+        if hours is None:
+            return None
+        return float(ettr_exact(1 / (60 * hours), RESTART_MIN, INTERVAL_MIN))
+
+    bounds = (at(mttf_hours.lower), at(mttf_hours.upper))
+    return Estimate(at(mttf_hours.value), *bounds, mttf_hours.conf_level, mttf_hours.n)
 
 
 def _avoided(on_them: float, usual: float, conf_level: float) -> Estimate:

@@ -46,7 +46,7 @@ def told(of: ClusterVerdicts, at: int) -> Told:
     """Reasons of one node that is a lemon or to be watched, and what to do."""
     node, rows = of.nodes[at], of.events[of.events["place"] == at]
     reasons = _reasons(node, rows)
-    action = _action(node, rows)
+    action = _action(node, rows, of.window.days)
     return Told(reasons, action, _ticket(node, rows, reasons, action, of), _command(node, of))
 
 
@@ -76,17 +76,19 @@ def _occasions(node: JudgedNode) -> str:
     return f"{numbers.counted(n, 'occasion')}, {numbers.number(node.expected)} usual"
 
 
-def _action(node: JudgedNode, rows: pd.DataFrame) -> str:
+def _action(node: JudgedNode, rows: pd.DataFrame, days: float) -> str:
     """What to do, by the records: the tests that show such a defect, or a return to the vendor."""
     if node.verdict == "watch":
         return "Keep in service; look again in a week"
+    is_out = (rows["until_day"] >= days).any()
+    first = "Keep it out of service" if is_out else "Drain"
     if (rows["signal"] == "ticket").sum() >= REPAIRED_OFTEN:
-        return "Drain; repairs did not hold, so hand it to the vendor"
+        return f"{first}; repairs did not hold, so hand it to the vendor"
     causes = set(rows["reason"].dropna())
     tests = [each.name for each in BENCHMARKS if causes & set(each.causes)]
     if tests:
-        return f"Drain; test with {', '.join(tests[:MOST_CODES])}"
-    return "Drain; run the full validation"
+        return f"{first}; test with {', '.join(tests[:MOST_CODES])}"
+    return f"{first}; run the full validation"
 
 
 def _ticket(

@@ -300,6 +300,8 @@ def _as_it_was(one: WithoutThem) -> Iterator[tuple[str, str, str]]:
     yield "GPU-hours lost (30-minute rule)", numbers.number(lost), _left(lost, regained)
     was, without = one.large_mttf_hours, one.large_mttf_hours_without
     yield "MTTF of jobs on more than 128 GPUs", _hours(was), _hours(without)
+    ettr = "Their expected ETTR (a checkpoint each hour, 5 min to restart: assumed)"
+    yield ettr, _ettr(one.large_ettr), _ettr(one.large_ettr_without)
 
 
 def _left(whole: float, less: Estimate) -> str:
@@ -313,6 +315,12 @@ def _left(whole: float, less: Estimate) -> str:
     )
     interval = f" ({numbers.interval(bounds)})" if bounds.has_width else ""
     return f"{numbers.number(bounds.value)}{interval}"
+
+
+def _ettr(value: Estimate) -> str:
+    if value.value is None:
+        return numbers.UNKNOWN
+    return f"{numbers.decimals(value.value)} ({numbers.decimals_interval(value)})"
 
 
 def _hours(value: Estimate) -> str:
