@@ -19,12 +19,10 @@ SEEDS = range(5)
 _OCCASIONS = """
 SELECT node, start_at AS at FROM node_events WHERE planned IS NOT true
 UNION ALL
-SELECT node, min(observed_at) FROM health_events WHERE xid IS NOT NULL
+SELECT node, min(observed_at) FROM health_events WHERE xid NOT IN (13, 31, 43)
 GROUP BY node, date_trunc('day', observed_at)
-UNION ALL
-SELECT excluded_nodes, min(submit_at) FROM jobs WHERE excluded_nodes IS NOT NULL
-GROUP BY excluded_nodes, "user"
 """
+"""Outages, and days with kernel lines of GPUs that no program of a user causes."""
 
 
 def counted(store: Store, at: datetime) -> list[str]:
@@ -44,7 +42,7 @@ class Question(NamedTuple):
     """Share of GPU-hours by which what is saved may lie from what the truth would save."""
 
 
-QUESTIONS = {"a plain count": Question(counted, 0.5, 0.75, 0.15)}
+QUESTIONS = {"a plain count": Question(counted, 0.75, 0.8, 0.1)}
 
 
 @pytest.fixture(scope="module", params=GENERATORS)
