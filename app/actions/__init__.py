@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.collecting import collect_sources
-from app.actions.ledger import READER_WAIT_S, build_ledger, names_ledger
+from app.actions.ledger import READER_WAIT_S, build_ledger
 from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
@@ -27,6 +27,7 @@ from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.publish import Plan, plan
+from data.queries.schema import names_ledger
 from data.state import Annotation
 
 __all__ = [

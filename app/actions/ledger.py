@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 from typing import TYPE_CHECKING
 
 from data.audit import noted
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 READER_WAIT_S = 600.0
 """How long a command that only reads waits for who writes."""
-_OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
-"""Tables that are built on demand."""
 
 
 def build_ledger(
@@ -44,15 +41,6 @@ def build_ledger(
     if missed is not None:
         logging.getLogger(__name__).warning("%s", missed)
     return True
-
-
-def names_ledger(sql: str) -> bool:
-    """Whether a query names what the ledger fills; one that only seems to costs a build.
-
-    >>> names_ledger('SELECT sum(gpu_seconds) FROM "GPU_TIME"'), names_ledger("FROM jobs")
-    (True, False)
-    """
-    return _OF_LEDGER.search(sql) is not None
 
 
 def _without_ledger(root: Path) -> int | None:

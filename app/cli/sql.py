@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _result(root: Path, sql: str, bound: dict[str, Any]) -> tuple[Current, QueryResult]:
     """The snapshot that was asked, and its rows; the next one where this one is replaced before."""
-    from app.actions import names_ledger
+    from data.queries.schema import names_ledger
     from data.sandbox import run_query
     from data.store import require_current
 

@@ -119,3 +119,16 @@ def parameters(selection: Selection) -> tuple[Parameter, ...]:
 def values(selection: Selection) -> dict[str, Any]:
     """Value of each parameter, by its name."""
     return {parameter.name: parameter.value for parameter in parameters(selection)}
+
+
+_OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)
+"""Tables that are built on demand."""
+
+
+def names_ledger(sql: str) -> bool:
+    """Whether a query names what the ledger fills; one that only seems to costs a build.
+
+    >>> names_ledger('SELECT sum(gpu_seconds) FROM "GPU_TIME"'), names_ledger("FROM jobs")
+    (True, False)
+    """
+    return _OF_LEDGER.search(sql) is not None

@@ -91,10 +91,11 @@ SELECT cluster,
   CASE WHEN max(gpus_per_node) IS NOT NULL THEN 'site.toml'
     WHEN max(listed_gpus) IS NOT NULL THEN 'inventory'
     WHEN max(gpus) IS NOT NULL THEN 'jobs' END AS gpus_per_node_source,
-  coalesce(max(gpu_model), max(old_gpu_model), CASE WHEN count(DISTINCT lower(shown_model)) = 1
-    AND NOT contains(max(shown_model), '+') THEN min(shown_model) END) AS gpu_model,
+  coalesce(max(gpu_model), max(old_gpu_model), CASE
+    WHEN min(lower(shown_model)) = max(lower(shown_model))
+      AND NOT contains(max(shown_model), '+') THEN min(shown_model) END) AS gpu_model,
   coalesce(max(timezone), max(old_timezone), 'UTC') AS timezone,
-  coalesce(max(scheduler), max(old_scheduler), CASE WHEN count(DISTINCT shown_scheduler) = 1
+  coalesce(max(scheduler), max(old_scheduler), CASE WHEN min(shown_scheduler) = max(shown_scheduler)
     THEN max(shown_scheduler) END) AS scheduler,
   max(gpu_hour_price) AS gpu_hour_price, max(currency) AS currency,
   coalesce(bool_or(synthetic), false) AS synthetic,

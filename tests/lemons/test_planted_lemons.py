@@ -22,12 +22,10 @@ SEEDS = range(5)
 _OCCASIONS = """
 SELECT node, start_at AS at FROM node_events WHERE planned IS NOT true
 UNION ALL
-SELECT node, min(observed_at) FROM health_events WHERE xid IS NOT NULL
+SELECT node, min(observed_at) FROM health_events WHERE xid NOT IN (13, 31, 43)
 GROUP BY node, date_trunc('day', observed_at)
-UNION ALL
-SELECT excluded_nodes, min(submit_at) FROM jobs WHERE excluded_nodes IS NOT NULL
-GROUP BY excluded_nodes, "user"
 """
+"""Outages, and days with kernel lines of GPUs that no program of a user causes."""
 
 
 def counted(store: Store, at: datetime) -> list[str]:
@@ -54,7 +52,7 @@ class Question(NamedTuple):
 
 
 QUESTIONS = {
-    "a plain count": Question(counted, 0.5, 0.75, 0.15),
+    "a plain count": Question(counted, 0.75, 0.8, 0.1),
     "faultline lemons": Question(by_the_command, 0.90, 0.85, 0.05),
 }
 
