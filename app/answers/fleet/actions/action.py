@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["node", "incident", "mass_failure", "cause", "source", "straggler"]
 TITLES: Mapping[Kind, str] = {
-    "node": "Drain",
+    "node": "Lemon node",
     "incident": "Incident",
     "mass_failure": "Mass failure",
     "cause": "Risen cause",

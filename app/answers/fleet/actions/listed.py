@@ -11,6 +11,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import TITLES, Action, rank
 from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_failures
+from app.answers.fleet.actions.nodes import of_lemons
 from app.answers.fleet.actions.running import of_sources, of_stragglers
 from app.words import numbers
 from app.words.cells import Column
@@ -73,6 +74,7 @@ def listed(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UT
     """Rows of every kind, by what is at stake; a snooze that has passed holds nothing back."""
     rows = sorted(
         (
+            *of_lemons(ask, selection),
             *of_incidents(ask, selection),
             *of_mass_failures(ask, selection, timezone),
             *of_causes(ask, selection, timezone),
