@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Verdict = Literal["well", "watch", "act", "unknown"]
 FEWEST = 5
 """Failures below which a rate says little."""
+WATCH_RATIO = 1.1
+"""Rate over reference from which on it is watched."""
 USUAL_RATIO = 0.95
 """Share of GPU-time that jobs up to the largest usual size hold."""
 
@@ -24,17 +26,18 @@ def fleet_verdict(now: Estimate, reference: Estimate) -> Verdict:
     """What to make of a failure rate beside a reference.
 
     `act` where the whole interval of the rate lies above that of the reference; `watch` where the
-    rate is higher but the intervals overlap; `well` where it is no higher. Fewer than 5 failures
-    say neither of the last two, unless the whole interval lies below: then it is `unknown`, as
-    where the rate or the reference is. A published rate has no interval: its bounds are its value.
-    Where failures could not all be seen the rate has bounds alone, of which one can decide.
+    rate is higher by a tenth or more, but the intervals overlap; else `well`. Fewer than 5
+    failures say neither of the last two, unless the whole interval lies below: then it is
+    `unknown`, as where the rate or the reference is. A published rate has no interval: its bounds
+    are its value. Where failures could not all be seen the rate has bounds alone, of which one can
+    decide.
 
     Examples
     --------
     >>> from analytics.estimate import Estimate
     >>> published = Estimate(6.5, 6.5, 6.5, 0.9, 0)
     >>> [fleet_verdict(Estimate(rate, 0.8 * rate, 1.2 * rate, 0.9, 40), published)
-    ...  for rate in (6.0, 7.0, 9.0)]
+    ...  for rate in (6.6, 7.2, 9.0)]
     ['well', 'watch', 'act']
     >>> fleet_verdict(Estimate(None, 2.0, None, 0.9, 3), published)
     'unknown'
@@ -48,7 +51,7 @@ def fleet_verdict(now: Estimate, reference: Estimate) -> Verdict:
         return "well"
     if now.value is None or now.n < FEWEST:
         return "unknown"
-    return "watch" if now.value > reference.value else "well"
+    return "watch" if now.value >= WATCH_RATIO * reference.value else "well"
 
 
 def largest_usual_size(n_gpus: ArrayLike, running_days: ArrayLike) -> int | None:

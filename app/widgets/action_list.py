@@ -36,7 +36,7 @@ def show(scope: Scope) -> None:
     if not found.due:
         st.markdown(listed.NOTHING)
     with st.container(gap="xxsmall"):
-        for action in found.due[:SHOWN]:
+        for action in listed.first(found.due, SHOWN):
             _line(action)
     _rest(found, scope)
 

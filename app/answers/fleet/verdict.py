@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from data.store import Store
 
 QUARTER = timedelta(days=91)
-OWN = "quarter"
-PUBLISHED = {"rsc-1": RSC1_RATE, "rsc-2": RSC2_RATE}
-TITLES = {OWN: "own last quarter", "rsc-1": "RSC-1", "rsc-2": "RSC-2"}
-"""References by their names in the address."""
+OWN = "own last quarter"
+PUBLISHED = {"RSC-1": RSC1_RATE, "RSC-2": RSC2_RATE}
+"""Published fleets with their failures per 1,000 node-days."""
+REFERENCES = (OWN, *PUBLISHED)
 HOW: dict[Verdict, str] = {
-    "well": "not above {than}",
-    "watch": "above {than}, but chance can make that",
+    "well": "not clearly above {than}",
+    "watch": "above {than}, though chance can make that",
     "act": "clearly above {than}",
     "unknown": "too little to say whether that is above {than}",
 }
@@ -78,7 +78,7 @@ def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judg
     Where failures could not all be seen, nothing is said beside a published rate.
     """
     report, quarter = ask(mttf.measured, selection), ask(last_quarter, selection)
-    name = reference or (OWN if quarter is not None else "rsc-1")
+    name = reference or (OWN if quarter is not None else "RSC-1")
     than = unknown(CONF_LEVEL, 0)
     if name == OWN and quarter is not None:
         than = quarter.rate.rate_per_1000_node_days
@@ -113,7 +113,7 @@ def sentence(shown: Judged) -> str:
 
 def _of(reference: str) -> str:
     """The reference in a sentence."""
-    return "the quarter before" if reference == OWN else f"{TITLES[reference]}, by its definition"
+    return "the quarter before" if reference == OWN else f"{reference}, by its definition"
 
 
 def mttf_of_size(ask: Ask, selection: Selection, gpus: int | None = None) -> Number:

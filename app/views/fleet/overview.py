@@ -12,8 +12,7 @@ head = st.container(gap="xsmall")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     reference = st.segmented_control(
         "Beside",
-        list(verdict.TITLES),
-        format_func=lambda name: verdict.TITLES[name],
+        verdict.REFERENCES,
         key="reference",
         bind="query-params",
         help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "

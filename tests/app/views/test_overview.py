@@ -43,6 +43,27 @@ def test_the_first_sentence_answers_and_the_numbers_follow(
     assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h"]
 
 
+def test_what_to_do_stands_on_the_page_each_row_with_its_link(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, period="all")
+    rows = [text.value for text in page.markdown if "-badge[" in text.value]
+    assert 1 < len(rows) <= 6
+    assert any("](incident?period=all&incident=" in row for row in rows)
+    assert any("](stragglers?period=all&trace=" in row for row in rows)
+
+
+def test_the_reference_and_the_size_of_the_address_are_those_of_the_answer(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, period="all", reference="RSC-2", job_gpus="4096")
+    assert "2.34 of RSC-2" in page.title[0].value
+    assert page.metric[1].label == "MTTF, 4,096 GPUs"
+    own = open_page(demo_store, period="all", reference="own last quarter")
+    assert own.title[0].value.startswith("Unknown: ")
+    assert own.title[0].value.endswith("nothing is recorded of the quarter before.")
+
+
 def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:

@@ -32,17 +32,15 @@ AROUND = timedelta(minutes=WINDOW_MINUTES)
 
 def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
     """Incidents that nobody has resolved."""
-    titles = ask(cause_titles)
     rows = ask(incidents.rows, selection, incidents.Kind(), first="largest", limit=FEW)
     for row in rows[rows["status"] != "resolved"].to_dict("records"):
         jobs = numbers.counted(int(row["n_jobs"] or 0), "job")
-        cause = titles.get(row["cause"], row["cause"])
         hours = row["lost_gpu_hours"]
         yield Action(
             "incident",
             f"incident:{row['incident_id']}",
             what=str(row["summary"]).partition(";")[0],
-            why=f"{cause}, {jobs} hit, from {row['start_at']:%Y-%m-%d %H:%M}; not resolved",
+            why=f"{jobs} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC; {row['status']}",
             stake=None if pd.isna(hours) else recorded(float(hours), int(row["n_jobs"] or 0)),
             stake_basis=BY_RULE,
             page="incident",
@@ -79,7 +77,7 @@ def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[
             target("mass_failure", row["key"]),
             what=f"{row['failures']:,} failures of {who} within {minutes}",
             why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
-            f"{row['first_at']:%Y-%m-%d %H:%M}, in no incident",
+            f"{row['first_at']:%Y-%m-%d %H:%M} UTC, in no incident",
             stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
             stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
             page="failures",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from app.words.cells import Column
 from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
@@ -58,6 +61,20 @@ class Listed:
     due: tuple[Action, ...]
     """What nobody has put off, the largest stake first."""
     put_off: tuple[PutOff, ...]
+
+
+def first(rows: Sequence[Action], most: int, *, of_kind: int = 2) -> tuple[Action, ...]:
+    """The first rows, of each kind only a few while there are others: a hundred open incidents
+    hide no node to drain.
+    """
+    seen: Counter[str] = Counter()
+    places: list[int] = []
+    for place, row in enumerate(rows):
+        seen[row.kind] += 1
+        if seen[row.kind] <= of_kind:
+            places.append(place)
+    rest = [place for place in range(len(rows)) if place not in set(places)]
+    return tuple(rows[place] for place in sorted([*places, *rest][:most]))
 
 
 def decisions(store: Store) -> list[Annotation]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
 
+REASONS = 2
+"""Reasons told here; the node's page has all."""
 SAVED = "that draining it saves in as many days as were looked at"
 
 
@@ -26,7 +28,7 @@ def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
                 "node",
                 target("node", row["cluster"], row["node"]),
                 what=f"Drain {row['node']}",
-                why="; ".join(row["reasons"]),
+                why="; ".join(row["reasons"][:REASONS]),
                 stake=saved if known else None,
                 stake_basis=SAVED if known else "no GPU-hours of its failures are known",
                 page="node",
