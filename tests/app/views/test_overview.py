@@ -189,14 +189,16 @@ def test_a_change_is_a_number_only_where_it_is_clear(
         assert text.endswith("before: no clear change") or text.startswith((":red[", ":green["))
 
 
-def test_the_ettr_is_that_of_the_size_asked_for(
+def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     open_page: Callable[..., AppTest], tmp_path: Path, demo_store: Path
 ) -> None:
     store = Path(shutil.copytree(demo_store, tmp_path / "store"))
+    priced = '[cluster.demo]\ngpu_hour_price = 2.5\ncurrency = "EUR"\n'
+    (store / "site.toml").write_text(priced, encoding="utf-8")
     build_ledger(store)
-    shown = {
-        metric.label: metric.value
-        for metric in open_page(store, period="all", min_gpus="64").metric
-    }
+    first = open_page(store, period="all", min_gpus="64")
+    shown = {metric.label: metric.value for metric in first.metric}
+    lost = first.button(key="rows_Lost: failures, GPU-h").label
+    assert " EUR; most by " in lost
     alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
     assert shown["ETTR, 64+ GPUs"] == alone.metric[0].value
