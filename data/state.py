@@ -259,6 +259,18 @@ class State:
         )
         return "-".join(str(part) for part in rows[0]) if rows else ""
 
+    def version_of_answers(self) -> str:
+        """The same without what only puts a row of the list of what to do off: that changes no
+        other answer, and nobody should wait for all of them anew.
+        """
+        counts = f"target NOT LIKE 'action:%' AND field <> '{SNOOZED_UNTIL}'"
+        rows = self._read(
+            f"SELECT annotation_id, (SELECT count(undone_at) FROM annotations WHERE {counts}) "
+            f"FROM annotations WHERE {counts} ORDER BY rowid DESC LIMIT 1",
+            {},
+        )
+        return "-".join(str(part) for part in rows[0]) if rows else ""
+
     def _refuse_damaged(self, connection: sqlite3.Connection) -> None:
         """Refuses a file whose pages contradict one another."""
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -11,7 +11,7 @@ from app import actions
 from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.action import TITLES
 from app.ask import reader
-from app.ask.cached import ask, store_root
+from app.ask.cached import ask, fresh, store_root
 from app.show import links, page
 from app.widgets import notice
 from app.words import escaping, numbers
@@ -31,7 +31,8 @@ WIDTHS = (9, 10, 4, 1)
 def show(scope: Scope) -> None:
     """The list, the largest stake first."""
     now = datetime.now(UTC)
-    found = listed.listed(ask, scope.selection, now, timezone=scope.timezone)
+    said = fresh(listed.decisions)  # they change no other answer, so that no cache knows of them
+    found = listed.listed(ask, scope.selection, now, timezone=scope.timezone, said=said)
     st.header("Do this now", anchor=False)
     if not found.due:
         st.markdown(listed.NOTHING)

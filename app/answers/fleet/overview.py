@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import verdict
+from app.answers.fleet import nodes, verdict
 from app.answers.reliability import mttf, rate_by_group
 from app.words import numbers
 
@@ -34,7 +34,10 @@ def answer(
             *ettr.large_runs(ask, selection),
             _lost(ask, selection),
         ),
-        (rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),),
+        (
+            rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
+            nodes.unplanned(ask(nodes.nodes, selection)),
+        ),
         mttf.notes(shown.report, selection),
     )
 

@@ -34,4 +34,4 @@ with head:
     page.headlines(answer.numbers, scope)
 action_list.show(scope)
 page.notes(answer.notes)
-page.blocks(answer.blocks, scope)
+page.beside(answer.blocks, [1, 1], scope)

@@ -18,6 +18,7 @@ from app.answers.fleet.actions.action import Action, rank, recorded, target
 from app.ask import of_store
 from app.cli import main
 from data.filters import Selection
+from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -87,7 +88,11 @@ def test_a_snooze_ends_by_itself_and_its_row_is_known_when_all_is_derived_again(
     store: Path,
 ) -> None:
     source = next(each for each in _listed(store).due if each.kind == "source")
+    before = State(store).version_of_answers(), State(store).version()
     made = actions.put_off(store, source.target, days=7, author="bob")
+    after = State(store).version_of_answers(), State(store).version()
+    assert after[0] == before[0], "a snooze changes no other answer"
+    assert after[1] != before[1]
     until = datetime.fromisoformat(made.value)
     assert until > datetime.fromisoformat(made.made_at) + timedelta(days=6.9)
     (held,) = _listed(store, until - timedelta(hours=1)).put_off

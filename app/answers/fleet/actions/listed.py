@@ -87,8 +87,18 @@ def decisions(store: Store) -> list[Annotation]:
     ]
 
 
-def listed(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UTC") -> Listed:
-    """Rows of every kind, by what is at stake; a snooze that has passed holds nothing back."""
+def listed(
+    ask: Ask,
+    selection: Selection,
+    now: datetime,
+    *,
+    timezone: str = "UTC",
+    said: Sequence[Annotation] | None = None,
+) -> Listed:
+    """Rows of every kind, by what is at stake; a snooze that has passed holds nothing back.
+
+    `said` is what `decisions` says, where it was asked before.
+    """
     rows = sorted(
         (
             *of_lemons(ask, selection),
@@ -101,9 +111,9 @@ def listed(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UT
         key=rank,
     )
     held: dict[str, Annotation] = {}
-    for said in ask(decisions):
-        if said.field != SNOOZED_UNTIL or datetime.fromisoformat(said.value) > now:
-            held.setdefault(said.target, said)
+    for each in ask(decisions) if said is None else said:
+        if each.field != SNOOZED_UNTIL or datetime.fromisoformat(each.value) > now:
+            held.setdefault(each.target, each)
     return Listed(
         tuple(row for row in rows if row.target not in held),
         tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
