@@ -28,7 +28,7 @@ MOST_ROWS = 50
 LEMONS = Term(
     "Lemon nodes",
     "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
-    "healthy node of the same exposure would have by chance; of those listed at most a twelfth is "
+    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
     "expected to be there by chance. One that stands out by a single week or by the jobs of a "
     "single user is to be watched.",
 )
