@@ -34,7 +34,9 @@ page = st.navigation(
         ],
         "Nodes": [
             st.Page("views/nodes/lemons.py", title="Lemons", icon=":material/nutrition:"),
+            st.Page("views/nodes/machines.py", title="Machines", icon=":material/memory:"),
             st.Page("views/nodes/links.py", title="Links", icon=":material/lan:"),
+            st.Page("views/nodes/repairs.py", title="Repairs", icon=":material/build:"),
             st.Page("views/nodes/validation.py", title="Validation", icon=":material/checklist:"),
         ],
         "Training": [

@@ -6,10 +6,11 @@ import streamlit as st
 
 from analytics.frames import DEFINITION, FAILURE_DEFINITIONS, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
-from app.answers.reliability import mttf, projection, rate_by_group, sensitivity
+from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
+from app.words import escaping
 from app.words.terms import DEFINITIONS
 from data.filters import MTTF_MIN_GPUS
 
@@ -32,16 +33,23 @@ with head:
     page.notes(answer.notes)
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
+facts = ask(rate_ratios.choices, scope.selection)
 by = st.segmented_control(
     "Failure rate by",
-    rate_by_group.GROUPINGS,
+    (*rate_by_group.GROUPINGS, *(f for f in facts if f not in rate_by_group.GROUPINGS)),
     default="week",
     required=True,
     key="by",
     bind="query-params",
 )
-groups = rate_by_group.answer(ask, scope.selection, by)
-page.blocks([groups.chart(f"rate_by_{by}")], scope)
+if by in rate_by_group.GROUPINGS:
+    groups = rate_by_group.answer(ask, scope.selection, by)
+    page.blocks([groups.chart(f"rate_by_{by}")], scope)
+if by in facts:
+    ratios = rate_ratios.answer(ask, scope.selection.by_size, by)
+    st.markdown(escaping.escaped(ratios.sentence))
+    page.notes(ratios.notes)
+    page.blocks(ratios.blocks, scope)
 st.header("Projection from a given rate", anchor=False)
 columns = st.columns(4, vertical_alignment="bottom")
 rate = columns[0].number_input(
@@ -54,6 +62,6 @@ per_node = columns[2].number_input(
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric("Projected MTTF", projected.printed[0][1])
 figures = projection.published(ask(sensitivity.measured, scope.selection))
-with page.method(answer.terms):
+with page.method((*answer.terms, rate_ratios.RATIO)):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

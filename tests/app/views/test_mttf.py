@@ -75,7 +75,7 @@ def test_the_rate_by_every_grouping(
 ) -> None:
     page = open_page(demo_store, PAGE, period="all", min_gpus="1", by=by)
     assert not page.exception
-    assert len(page.get("plotly_chart")) == 2
+    assert len(page.get("plotly_chart")) == (3 if by == "rack" else 2)  # with its rate ratios
 
 
 def test_a_selection_without_such_jobs_has_no_rate_and_says_why(
@@ -144,3 +144,13 @@ def test_the_definition_lives_in_the_address_and_changes_the_rate(
         (table,) = (one.value for one in page.dataframe if "definition" in one.value.columns)
         assert len(table) == 5
     assert any("by definition scheduler" in caption.value for caption in page.caption)
+
+
+def test_the_rate_by_driver_is_a_ratio_with_what_it_rests_on(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", min_gpus="1", by="driver")
+    assert not page.exception
+    assert any("535.161.08" in text.value for text in page.markdown)
+    (ratios,) = (frame.value for frame in page.dataframe if "crude_ratio" in frame.value.columns)
+    assert sorted(ratios["level"]) == ["535.161.08", "550.127.05"]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 BASE = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 TABLES = (
     "jobs", "job_nodes", "nodes", "node_failures", "health_events", "node_events",
-    "collected_windows",
+    "collected_windows", "node_facts", "node_inventory", "tickets",
 )  # fmt: skip
 TIMES = (
     "submit_at", "start_at", "end_at", "observed_at", "first_seen_at", "from_at", "until_at",
-    "collected_at",
+    "collected_at", "to_at", "opened_at", "closed_at",
 )  # fmt: skip
 WHOLE = ("n_gpus", "n_nodes", "attempt", "restarts")
 
@@ -45,6 +45,9 @@ class Rows:
     health_events: list[dict[str, Any]] = field(default_factory=list)
     node_events: list[dict[str, Any]] = field(default_factory=list)
     collected_windows: list[dict[str, Any]] = field(default_factory=list)
+    node_facts: list[dict[str, Any]] = field(default_factory=list)
+    node_inventory: list[dict[str, Any]] = field(default_factory=list)
+    tickets: list[dict[str, Any]] = field(default_factory=list)
 
     def job(self, key: str, hosts: tuple[str, ...] = (), **values: Any) -> None:
         """Adds an attempt and its nodes, which share its GPUs as the merge does."""

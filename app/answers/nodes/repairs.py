@@ -1,0 +1,355 @@
+"""Which repairs hold: do nodes fail again, by what was done, and which are for their vendor?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL
+from analytics.nodes.repair_outcomes import RepairOutcomes, outcomes
+from analytics.nodes.repairs import DAY_S, HORIZON_DAYS, Failure, Stay, repairs, windows, zones
+from app.answers.columns import columns
+from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+from data.queries import repairs as records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from analytics.nodes.repair_outcomes import ActionOutcome, Returned
+    from analytics.nodes.repairs import Key, Repair
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+MOST_ROWS = 50
+MOST_TOLD = 5
+"""Repairs of a node that its evidence tells, the latest."""
+AGAIN = Term(
+    "Fail again",
+    "Share of returns to service after which the node fails within the horizon (Kaplan and Meier). "
+    "A failure: what counts in the rate and names the node; of one incident the first. What was "
+    "not watched so long is censored, also by the next drain.",
+)
+BESIDE = Term(
+    "Beside other nodes",
+    "Failures per node-day in jobs after a return to service, over those of nodes that were not "
+    "just repaired. It lies above 1 even where repairs are good: nodes that fail often are "
+    "repaired often.",
+)
+BESIDE_REPAIRS = Term(
+    "Beside other repairs",
+    "The same over all other actions, adjusted for how often the node was repaired in the 90 days "
+    "before and for whether it had failed or was drained without a failure. An action does not "
+    "hold where it lies above 1 by more than chance, all actions tested together (Holm, 5 %).",
+)
+VENDOR = Term(
+    "Nodes for the vendor",
+    "Nodes on which two repairs or more were followed by a failure of hardware within the horizon.",
+)
+ACTIONS = (
+    Column("action", "Action"),
+    Column("repairs", "Returns", "count"),
+    Column("nodes", "Nodes", "count"),
+    Column("failed_again", "Failed again", "count", help="Within the horizon."),
+    Column("fails_again_ratio", "Fail again", "share"),
+    Column("exposure_node_days", "Node-days after", "number"),
+    Column("beside_repairs", "Beside other repairs", "rate", help=BESIDE_REPAIRS.definition),
+    Column("beside_nodes", "Beside other nodes", "rate", help=BESIDE.definition),
+    Column("verdict", "Verdict"),
+)
+LIST = (
+    *columns("node"),
+    Column("did_not_hold", "Did not hold", "count", help="Repairs after which it failed again."),
+    Column("repairs", "Of returns", "count"),
+    Column("by_hardware", "By hardware", "count"),
+    Column("for_vendor", "For the vendor", "flag"),
+    Column("p_value", "By chance", "decimal", help="At the rate of all repaired nodes."),
+    Column("serials", "Serials", none="not stated by any source"),
+    Column("vendors", "Vendor", none="not stated"),
+    Column("evidence", "Evidence"),
+    Column("observations", "Critical events", none="none recorded"),
+)
+NO_REPAIRS = Missing(
+    "actions",
+    "No return to service is known.",
+    "Ingest repair tickets and times out of service:",
+    (
+        "faultline ingest tickets tickets.csv   # ticket_id,node,opened_at,closed_at,action,serial",
+        "sacctmgr -P show event start=now-90days > events.txt",
+        "faultline ingest sacctmgr-events events.txt",
+    ),
+)
+NO_FAILURES = Missing(
+    "actions",
+    "No failure of the period names a node, so that nobody knows which node failed again.",
+    "Ingest jobs with their nodes, and kernel or health events:",
+    ("faultline ingest sacct sacct.txt", "faultline ingest kernel-log dmesg.txt"),
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Repairs of the period, what came after them, and what is known of nodes that failed again."""
+
+    found: RepairOutcomes
+    n_repairs: int
+    n_open: int
+    n_failures: int
+    n_ticketed: int
+    """Repairs with a ticket."""
+    serials: Mapping[Key, list[str]]
+    observations: Mapping[Key, list[str]]
+
+
+def held(
+    store: Store,
+    selection: Selection,
+    *,
+    horizon_days: float = HORIZON_DAYS,
+    conf_level: float = CONF_LEVEL,
+) -> Held:
+    """Which repairs of the period held."""
+    failures = [Failure(*row) for row in records.failures(store, selection)]
+    until_s = records.until(store, selection)
+    stays = [Stay(*row) for row in records.stays(store, selection)]
+    told = repairs(stays, failures, until_s)
+    if selection.from_at is not None:
+        begin_s = selection.from_at.timestamp()
+        told_found = tuple(each for each in told.found if each.returned_s >= begin_s)
+    else:
+        told_found = told.found
+    around = zones(told.found, horizon_days)
+    after = list(
+        zip((each.of for each in told_found), windows(told_found, horizon_days), strict=True)
+    )
+    away = [(of, span) for of, spans in around.items() for span in spans]
+    days = records.exposure(store, selection, [*after, *away])
+    found = outcomes(
+        told_found,
+        days[: len(after)],
+        _others(records.in_service(store, selection), failures, away, days[len(after) :]),
+        horizon_days=horizon_days,
+        conf_level=conf_level,
+    )
+    nodes = [each.of for each in found.returned]
+    return Held(
+        found,
+        len(told_found),
+        told.n_open,
+        len(failures),
+        sum(bool(each.tickets) for each in told_found),
+        records.serials(store, nodes),
+        records.observations(store, nodes),
+    )
+
+
+def answer(
+    ask: Ask,
+    selection: Selection,
+    *,
+    horizon_days: float = HORIZON_DAYS,
+    conf_level: float = CONF_LEVEL,
+) -> Answer:
+    """Do repairs hold, which do not, and which nodes are for their vendor?"""
+    one = ask(held, selection, horizon_days=horizon_days, conf_level=conf_level)
+    empty = NO_REPAIRS if not one.n_repairs else NO_FAILURES if not one.n_failures else None
+    listed = [_listed(each, one) for each in one.found.returned]
+    actions = Table(
+        "actions",
+        "Did it hold, by what was done",
+        ACTIONS,
+        [tuple(_action(each).values()) for each in one.found.actions],
+    )
+    several = len({cluster for cluster, _ in (each.of for each in one.found.returned)}) > 1
+    of_cluster = columns("cluster") if several else columns(hidden=("cluster",))
+    nodes = Table(
+        "failed_again",
+        "Nodes that failed again after a repair",
+        (*LIST, *of_cluster),
+        [tuple(each.values()) for each in listed],
+        empty="No node failed again within the horizon.",
+        wrapped=True,
+    )
+    return Answer(
+        sentence(one),
+        () if empty else tuple(_headlines(one)),
+        (empty,) if empty else (actions.first(MOST_ROWS), nodes.first(MOST_ROWS)),
+        notes=() if empty else tuple(_notes(one)),
+        terms=(BESIDE_REPAIRS,),
+        record=_record(one, listed),
+        sheet=_sheet(one.found),
+    )
+
+
+def sentence(one: Held) -> str:
+    """What manager and vendor want to know."""
+    found, horizon = one.found, f"{one.found.horizon_days:g} days"
+    if not one.n_repairs:
+        return "No return to service is known in this period: ingest tickets or node events."
+    if not one.n_failures:
+        return f"{numbers.counted(one.n_repairs, 'return')} to service; no failure names a node."
+    share = found.fails_again
+    again = (
+        f"After {numbers.percent(share.value)} of repairs the node fails again within {horizon}"
+        if share.value is not None
+        else f"No repair was watched for {horizon}"
+    )
+    if not found.failing:
+        return f"{again}; no action is shown to hold less well than others."
+    named = ", ".join(each.action for each in found.failing[:3])
+    return f"{again}; what does not hold: {named}."
+
+
+def _others(
+    in_service: Mapping[Key, float],
+    failures: list[Failure],
+    away: list[tuple[Key, tuple[float, float]]],
+    away_days: list[float],
+) -> dict[Key, tuple[int, float]]:
+    """Failures and node-days of each node outside its repairs and the horizons after them."""
+    spans: dict[Key, list[tuple[float, float]]] = {}
+    days = dict(in_service)
+    for (of, span), held_days in zip(away, away_days, strict=True):
+        spans.setdefault(of, []).append(span)
+        days[of] = max(0.0, days.get(of, 0.0) - held_days)
+    counts: Counter[Key] = Counter()
+    for each in failures:
+        of = (each.cluster, each.node)
+        counts[of] += not any(begin < each.at_s <= end for begin, end in spans.get(of, ()))
+    return {of: (counts[of], held_days) for of, held_days in days.items()}
+
+
+def _action(each: ActionOutcome) -> dict[str, Any]:
+    return {
+        "action": each.action,
+        "repairs": each.n_repairs,
+        "nodes": each.n_nodes,
+        "failed_again": each.n_failed,
+        "fails_again_ratio": each.fails_again,
+        "exposure_node_days": each.exposure_node_days,
+        "beside_repairs": each.beside_repairs,
+        "beside_nodes": each.beside_nodes,
+        "verdict": each.verdict,
+    }
+
+
+def _listed(each: Returned, one: Held) -> dict[str, Any]:
+    """A row of the list, as all surfaces show it."""
+    tickets = [ticket for repair in each.repairs for ticket in repair.tickets]
+    parts = [f"{t.component or 'part'} {t.serial}" for t in tickets if t.serial]
+    vendors = dict.fromkeys(t.vendor for t in tickets if t.vendor)
+    serials = list(dict.fromkeys([*parts, *one.serials.get(each.of, [])]))
+    told = each.repairs[-MOST_TOLD:]
+    more = len(each.repairs) - len(told)
+    evidence = "; ".join(_told(repair) for repair in told)
+    return {
+        "node": each.of[1],
+        "did_not_hold": len(each.repairs),
+        "repairs": each.n_repairs,
+        "by_hardware": each.n_hardware,
+        "for_vendor": each.for_vendor,
+        "p_value": each.p_value,
+        "serials": ", ".join(serials) or None,
+        "vendors": ", ".join(vendors) or None,
+        "evidence": f"{more:,} earlier; {evidence}" if more else evidence,
+        "observations": ", ".join(one.observations.get(each.of, [])) or None,
+        "cluster": each.of[0],
+    }
+
+
+def _told(repair: Repair) -> str:
+    """One repair that did not hold."""
+    back = datetime.fromtimestamp(repair.returned_s, UTC)
+    numbered = ", ".join(ticket.key for ticket in repair.tickets)
+    done = f"{repair.action} ({numbered})" if numbered else repair.action
+    cause = (repair.failure and repair.failure.cause) or "cause unknown"
+    return f"{back:%Y-%m-%d} back after {done}, failed {repair.days:.1f} d later: {cause}"
+
+
+def _headlines(one: Held) -> Iterator[Number]:
+    found = one.found
+    tested = sum(each.verdict != "too little data" for each in found.actions)
+    yield estimated(AGAIN, "share", found.fails_again, more=f", within {found.horizon_days:g} days")
+    yield estimated(BESIDE, "ettr", found.beside_nodes)
+    yield composed(
+        Term("Actions that do not hold", BESIDE_REPAIRS.definition),
+        f"{len(found.failing):,} of {tested:,}",
+        "compared with others",
+        exact=len(found.failing),
+    )
+    vendor = sum(each.for_vendor for each in found.returned)
+    several = numbers.counted(len(found.returned), "node")
+    yield composed(VENDOR, numbers.count(vendor), f"of {several} that failed again", exact=vendor)
+
+
+def _notes(one: Held) -> Iterator[str]:
+    """What the comparison rests on."""
+    yield (
+        "How nodes did before their repair is no comparison, since they were repaired because "
+        "they failed. Actions for different troubles differ by these, too."
+    )
+    if not one.n_ticketed:
+        yield (
+            "No ticket says what was done: ingest them with `faultline ingest tickets` to compare "
+            "actions."
+        )
+    elif one.n_ticketed < one.n_repairs:
+        without = numbers.counted(one.n_repairs - one.n_ticketed, "return")
+        yield f"{without} to service without a ticket: what was done there is not known."
+    if one.n_open:
+        yield (
+            f"{numbers.counted(one.n_open, 'outage or ticket', 'outages and tickets')} without an "
+            "end: no return, so not judged."
+        )
+
+
+def _record(one: Held, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """What JSON prints."""
+    nodes = [
+        row | {"returns": [_return(repair) for repair in each.repairs]}
+        for row, each in zip(listed, one.found.returned, strict=True)
+    ]
+    return {
+        "horizon_days": one.found.horizon_days,
+        "repairs": one.n_repairs,
+        "without_end": one.n_open,
+        "fails_again_ratio": one.found.fails_again,
+        "beside_nodes": one.found.beside_nodes,
+        "actions": [_action(each) for each in one.found.actions],
+        "failed_again": nodes,
+    }
+
+
+def _return(repair: Repair) -> dict[str, Any]:
+    """A repair that did not hold, in JSON."""
+    failure = repair.failure
+    return {
+        "began_at": datetime.fromtimestamp(repair.began_s, UTC),
+        "returned_at": datetime.fromtimestamp(repair.returned_s, UTC),
+        "action": repair.action,
+        "tickets": [ticket.key for ticket in repair.tickets],
+        "failed_at": failure and datetime.fromtimestamp(failure.at_s, UTC),
+        "days": (repair.until_s - repair.returned_s) / DAY_S,
+        "cause": failure and failure.cause,
+        "attempt_key": failure and failure.key,
+    }
+
+
+def _sheet(found: RepairOutcomes) -> Sheet:
+    """Actions, estimates to the last digit."""
+    estimates = ("fails_again_ratio", "beside_repairs", "beside_nodes")
+    keys, rows = list[str](), list[list[Any]]()
+    for each in found.actions:
+        row = dict[str, Any]()
+        for key, value in _action(each).items():
+            row[key] = value.value if key in estimates else value
+            if key in estimates:
+                row |= {f"{key}_lower": value.lower, f"{key}_upper": value.upper}
+        keys = list(row)
+        rows.append(list(row.values()))
+    return Sheet(tuple(keys or [column.key for column in ACTIONS]), rows)
