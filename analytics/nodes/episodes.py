@@ -20,8 +20,8 @@ KINDS: Final = ("job_failure", "out", "ticket", "xid", "warning")
 """Kinds of an occasion, by the gravest of its records."""
 TOLD_BY_ONE: Final = ("job_failure", "xid")
 """Kinds of records that one user, or a check at fault, can bring about alone."""
-LASTS_DAYS: Final = 1.0
-"""Records within a day of the first are of one occasion, and those while the node is out."""
+LASTS_DAYS: Final = 0.5
+"""Records within half a day of the first are of one occasion, and those while the node is out."""
 WEEK_DAYS: Final = 7.0
 _NOBODY: Final = -1
 
@@ -96,10 +96,10 @@ class Episodes:
 def episodes(records: NodeRecords) -> Episodes:
     """Occasions of all nodes.
 
-    Records of a node belong to one occasion where they lie within a day of its first record, or
+    Records of a node belong to one occasion where they lie within half a day of its first, or
     before the end of an outage that it holds. So a failure,
     the outage that follows, the XID that shows it and its ticket count once, as the gravest of
-    them; and a node can have one occasion a day at most.
+    them.
     """
     rows = records.events[records.events["signal"].isin(KINDS)]
     rows = rows.sort_values(["place", "day"], kind="stable")

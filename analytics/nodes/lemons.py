@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["lemon", "watch", "fine", "front end", "unknown"]
 MOST_EXCLUDERS: Final = 4
-LEVEL: Final = 0.08
+LEVEL: Final = 0.1
 """Share of false ones that is expected on the list at most."""
 STILL: Final = 0.1
 """Largest chance of what is left of a lemon without what one week or one user explains."""

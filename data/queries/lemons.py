@@ -77,9 +77,9 @@ def windows(store: Store, selection: Selection, days: float) -> list[Window]:
     for cluster, last_at in rows:
         to_at = min(last_at, selection.to_at) if selection.to_at else last_at
         from_at = to_at - timedelta(days=days)
-        if selection.from_at and selection.from_at < to_at:
-            from_at = max(from_at, selection.from_at)
-        found.append(Window(cluster, from_at, to_at))
+        from_at = max(from_at, selection.from_at) if selection.from_at else from_at
+        if from_at < to_at:
+            found.append(Window(cluster, from_at, to_at))
     return found
 
 

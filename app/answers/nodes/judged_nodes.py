@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analytics.estimate import unknown
 from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords
@@ -45,7 +46,8 @@ class ClusterVerdicts:
     groups: tuple[BadGroup, ...]
     n_at_once: int
     saved: dict[int, Estimate]
-    """GPU-hours that draining a node saves in as many days; by place."""
+    """GPU-hours that draining a node saves in as many days; by place. Empty where no loss of a
+    failed job is known."""
     saved_by_all: Estimate
     """By draining all lemons."""
     without: WithoutThem
@@ -83,8 +85,10 @@ def _of_cluster(
 ) -> ClusterVerdicts:
     """One cluster with its savings."""
     listed = np.array([each.verdict in LISTED for each in judged.nodes], dtype=bool)
-    found = savings(judged, listed, conf_level=conf_level)
     events = judged.records.events
+    measured = bool((events["lost_gpu_hours"] > 0).any())
+    found = savings(judged, listed, conf_level=conf_level) if measured else []
+    drained = [each for each in found if judged.lemons[each.at]]
     return ClusterVerdicts(
         window,
         judged.nodes,
@@ -95,7 +99,7 @@ def _of_cluster(
         judged.groups,
         judged.n_at_once,
         {each.at: each.gpu_hours for each in found},
-        summed([each for each in found if judged.lemons[each.at]], conf_level),
+        summed(drained, conf_level) if measured else unknown(conf_level, 0),
         without_them(
             judged,
             judged.lemons,

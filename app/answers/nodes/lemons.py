@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.records import WINDOW_DAYS
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
@@ -28,7 +28,7 @@ MOST_ROWS = 50
 LEMONS = Term(
     "Lemon nodes",
     "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
-    "healthy node of the same exposure would have by chance; of those listed at most a twelfth is "
+    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
     "expected to be there by chance. One that stands out by a single week or by the jobs of a "
     "single user is to be watched.",
 )
@@ -178,7 +178,7 @@ def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
         "expected": node.expected,
         "reasons": list(reasons),
         "signals": {key: None if value != value else value for key, value in known.items()},
-        "saved_gpu_hours": of.saved.get(at),
+        "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
         "action": told.action if told else None,
         "command": told.command if told and node.verdict == "lemon" else None,
         "ticket": told.ticket if told and node.verdict == "lemon" else None,
@@ -220,21 +220,29 @@ def _headlines(
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
     watched = f"{sum(row['verdict'] == 'watch' for row in rows):,} to be watched"
     yield composed(LEMONS, f"{n:,} of {known:,}", watched, exact=n)
-    yield _estimated(SAVED, _total([of.saved_by_all for of in found], conf_level), "GPU-hours")
-    of_all = sum(of.without.failures for of in found)
-    avoided = _total([of.without.avoided for of in found], conf_level)
-    yield _estimated(AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
+    with_jobs = [of for of in found if "job_failure" in of.collected]
+    if with_jobs:
+        saved = _total([of.saved_by_all for of in with_jobs], conf_level)
+        yield _estimated(SAVED, saved, "GPU-hours")
+        of_all = sum(of.without.failures for of in with_jobs)
+        avoided = _total([of.without.avoided for of in with_jobs], conf_level)
+        yield _estimated(AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
+    else:
+        yield composed(SAVED, numbers.UNKNOWN, "no jobs are known")
+        yield composed(AVOIDED, numbers.UNKNOWN, "no jobs are known")
     lost = sum(each.lost_gpu_hours for each in tests)
     if lost:
-        saved, listed = sum(e.saved_gpu_hours for e in tests), sum(e.n_listed for e in tests)
+        ratio, listed = sum(e.saved_gpu_hours for e in tests) / lost, sum(e.n_listed for e in tests)
         basis = f"{numbers.counted(listed, 'node')}, {numbers.number(lost)} GPU-hours lost since"
-        yield composed(TESTED, numbers.percent(saved / lost), basis, exact=saved / lost)
+        yield composed(TESTED, numbers.percent(ratio), basis, exact=ratio)
     else:
-        yield composed(TESTED, numbers.UNKNOWN, "nothing is recorded of the days before")
+        yield composed(TESTED, numbers.UNKNOWN, "no loss is known, or no day before")
 
 
 def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:
-    """Sum over clusters; bounds add up, which is wide."""
+    """Sum over clusters; bounds add up, which is wide. Unknown where none is known."""
+    if all(each.value is None for each in estimates):
+        return unknown(conf_level, 0)
     value, lower, upper = (
         sum(getattr(each, part) or 0.0 for each in estimates)
         for part in ("value", "lower", "upper")
@@ -244,6 +252,8 @@ def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:
 
 def _estimated(term: Term, value: Estimate, unit: str, more: str = "") -> Number:
     """An estimate of an amount."""
+    if value.value is None:
+        return composed(term, numbers.UNKNOWN, "no loss of a failed job is known")
     interval = numbers.interval(value)
     basis = f"{interval} ({numbers.level(value)}), n = {value.n:,}"
     printed = f"{numbers.number(value.value)}{more}"
@@ -289,8 +299,14 @@ WHAT_IF = (
 
 def _what_if(found: Sequence[ClusterVerdicts]) -> Table:
     """The window as it was, and with healthy nodes in place of the lemons."""
-    rows = [(*row, of.window.cluster) for of in found for row in _as_it_was(of.without)]
-    return Table("what_if", "The same days without these nodes", WHAT_IF, rows)
+    rows = [
+        (*row, of.window.cluster)
+        for of in found
+        if "job_failure" in of.collected
+        for row in _as_it_was(of.without)
+    ]
+    empty = "No jobs are known in these days."
+    return Table("what_if", "The same days without these nodes", WHAT_IF, rows, empty)
 
 
 def _as_it_was(one: WithoutThem) -> Iterator[tuple[str, str, str]]:
@@ -346,10 +362,15 @@ def _window(of: ClusterVerdicts) -> str:
 
 def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[str]:
     """What the verdicts rest on."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for of in found:
-        lacking = [said for kind, said in SOURCES.items() if kind not in of.collected]
-        if lacking:
-            yield f"{of.window.cluster}: no {' and no '.join(lacking)} in these days; left out."
+        sources = tuple(said for kind, said in SOURCES.items() if kind not in of.collected)
+        lacking.setdefault(sources, []).append(of.window.cluster)
+    for sources, clusters in lacking.items():
+        where = clusters[0] if len(clusters) == 1 else numbers.counted(len(clusters), "cluster")
+        if sources:
+            yield f"{where}: no {' and no '.join(sources)} in these days; left out."
+    for of in found:
         if of.n_at_once:
             yield (
                 f"{of.window.cluster}: {numbers.counted(of.n_at_once, 'record')} left out: many "

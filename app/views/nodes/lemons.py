@@ -10,7 +10,7 @@ from app.widgets import copy_button, filter_bar, page_head
 
 scope = filter_bar.of_store()
 head = st.container()
-days = st.number_input(
+days = st.columns([1, 3])[0].number_input(
     "Days judged",
     min_value=1.0,
     max_value=36_600.0,
