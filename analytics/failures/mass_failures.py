@@ -21,6 +21,8 @@ LEAST = 20
 """Failures in one window from which on they can be a mass failure."""
 TIMES = 10.0
 """How many times as many as the group has in such a window on average."""
+NAMELESS = ("unknown", "requeued")
+"""Causes that say nothing that failures could have in common."""
 By = Literal["user", "node", "cause"]
 BY: tuple[By, ...] = ("user", "node", "cause")
 """What failures can have in common; a failure counts in the first that holds."""
@@ -62,7 +64,7 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
 
     of them: N failures of the user in the time T that all records given span, w = 10 min; where T
     is less than 10 w, at least 20. Windows that share a failure are one. What is left is looked
-    at likewise by node, then by cause. The rule needs no exposure, which nobody
+    at likewise by node, then by cause where one is known. The rule needs no exposure, which nobody
     has of a user; it is a rule and not a test, and says nothing of chance.
 
     Parameters
@@ -90,7 +92,8 @@ def mass_failures(failures: pd.DataFrame) -> tuple[MassFailure, ...]:
     found: list[MassFailure] = []
     for by in BY:
         taken: list[pd.Index] = []
-        for (cluster, name), rows in left.groupby(["cluster", by], sort=True):
+        named = left if by != "cause" else left[~left["cause"].isin(NAMELESS)]
+        for (cluster, name), rows in named.groupby(["cluster", by], sort=True):
             for members in _crowds(rows["failed_at"], span):
                 chosen = rows.iloc[members]
                 taken.append(chosen.index)

@@ -105,7 +105,10 @@ def sentence(shown: Judged) -> str:
     if shown.than.value is not None:
         width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
         than = f"{numbers.number(shown.than.value)}{width} of {_of(shown.reference)}"
-        return f"{said}; {HOW[shown.verdict].format(than=than)}."
+        how = HOW[shown.verdict].format(than=than)
+        if shown.verdict == "well" and (shown.rate.value or 0.0) <= shown.than.value:
+            how = f"not above {than}"
+        return f"{said}; {how}."
     if shown.reference == OWN:
         return f"{said}; nothing is recorded of the quarter before."
     return f"{said}."

@@ -62,6 +62,11 @@ def test_what_users_do_not_share_a_node_or_a_cause_does_and_nothing_counts_twice
     ]
 
 
+def test_failures_of_many_users_without_a_cause_have_nothing_in_common() -> None:
+    crowd = pd.concat([_rows([700 + n / 10], user=f"a{n}") for n in range(30)], ignore_index=True)
+    assert mass_failures(crowd) == ()
+
+
 def test_windows_that_share_failures_are_one_and_others_are_two() -> None:
     long = _rows(np.linspace(100, 140, 200))
     later = _rows(np.linspace(300, 304, 50))
