@@ -68,6 +68,16 @@ def store(incident_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return root
 
 
+def _with_a_crowd(store: Path) -> None:
+    """Thirty failures of one user within half a minute."""
+    lines = ["JobID|Cluster|User|State|Start|End|NNodes|AllocTRES|NodeList"]
+    lines += [f"{5000 + n}|c|evelyn|FAILED|2026-01-06T02:00:{n:02d}|2026-01-06T02:01:{n:02d}|1|"
+              f"gres/gpu=8|n{n}" for n in range(30)]  # fmt: skip
+    path = store.parent / "crowd.txt"
+    path.write_text("\n".join(lines) + "\n")
+    actions.ingest_files(store, "sacct", [str(path)], actions.Options(cluster="c", timezone="UTC"))
+
+
 def test_an_incident_is_acknowledged_here_and_on_its_page_until_undone(store: Path) -> None:
     first, *others = _listed(store).due
     assert (first.kind, first.page) == ("incident", "incident")
@@ -98,12 +108,7 @@ def test_a_snooze_ends_by_itself_and_its_row_is_known_when_all_is_derived_again(
     (held,) = _listed(store, until - timedelta(hours=1)).put_off
     assert held.in_words == f"snoozed until {until:%Y-%m-%d} by bob"
     assert _listed(store, until + timedelta(hours=1)).put_off == ()
-    path = store.parent / "more.txt"
-    path.write_text(
-        "JobID|Cluster|State|Start|End|NNodes|AllocTRES|NodeList\n"
-        "88|c|COMPLETED|2026-01-06T00:00:00|2026-01-06T01:00:00|1|gres/gpu=8|n3\n"
-    )
-    actions.ingest_files(store, "sacct", [str(path)], actions.Options(cluster="c", timezone="UTC"))
+    _with_a_crowd(store)
     (again,) = _listed(store, until - timedelta(hours=1)).put_off
     assert again.action.target == source.target
     actions.undo(store, made.annotation_id)
@@ -138,13 +143,7 @@ def test_the_command_prints_the_same_and_puts_off(
 
 
 def test_a_redacted_list_names_no_user(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = store.parent / "crowd.txt"
-    lines = ["JobID|Cluster|User|State|Start|End|NNodes|AllocTRES|NodeList"]
-    lines += [f"{5000 + n}|c|evelyn|FAILED|2026-01-06T02:00:{n:02d}|2026-01-06T02:01:{n:02d}|1|"
-              f"gres/gpu=8|n{n}" for n in range(30)]  # fmt: skip
-    path.write_text("\n".join(lines) + "\n")
-    actions.ingest_files(store, "sacct", [str(path)], actions.Options(cluster="c", timezone="UTC"))
-    said = {}
+    said = {}  # of the crowd that the test before has read
     for option in ([], ["--redact"]):
         main(["actions", "--store", str(store), "--format", "json", *option])
         said[bool(option)] = capsys.readouterr().out
