@@ -167,7 +167,7 @@ def _not_alike(store: Store, earlier: Selection, later: Selection) -> tuple[str,
 
 def _shares(days: pd.DataFrame) -> Mapping[str, float]:
     """Of the days with jobs, the share with records of each table."""
-    table = days["source"].str.partition(".")[0]
+    table = days["source"].map(lambda source: str(source).partition(".")[0])
     per_table = days.assign(table=table).groupby("table")["day"].nunique()
     of_jobs = int(per_table.get("jobs", 0)) or 1
     return {str(name): int(n) / of_jobs for name, n in per_table.items()}

@@ -76,3 +76,19 @@ def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
     assert row.what == "60 failures of user eve within 2 minutes"
     assert row.gpu_hours == pytest.approx(8.0)
     assert row.named["from"] == "2026-01-25T11:51"
+
+
+def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(
+    rows_of: Callable[..., Any], store_of: Callable[[Any], Store]
+) -> None:
+    rows = rows_of(gpus_per_node={"gpu": 8})
+    rows.job("1", ("n1",), start_at=BASE, end_at=BASE + BASE_DAY)
+    rows.job("2", ("n1",), state="NODE_FAIL", start_at=BASE + BASE_DAY, end_at=BASE + 2 * BASE_DAY)
+    store = store_of(rows)
+    end = BASE + 2 * BASE_DAY + timedelta(hours=1)
+    for selection in (Selection(), Selection(from_at=end - 28 * BASE_DAY, to_at=end)):
+        found = risen.compared(store, selection)
+        assert found.halves
+        assert found.risen == ()
+    before = Selection(from_at=BASE - 28 * BASE_DAY, to_at=BASE)
+    assert risen.compared(store, before) == risen.NOTHING
