@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analytics.failures.mass_failures import mass_failures
-from app.answers.fleet import risen
+from app.answers.fleet import overview, risen
+from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.failures import of_mass_failures
 from app.ask import of_store
 from data.filters import Selection
@@ -92,3 +93,26 @@ def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(
         assert found.risen == ()
     before = Selection(from_at=BASE - 28 * BASE_DAY, to_at=BASE)
     assert risen.compared(store, before) == risen.NOTHING
+
+
+@pytest.mark.parametrize("kept", ["all of jobs", "jobs alone", "failures of nodes alone"])
+def test_any_records_have_a_verdict_and_a_list(
+    kept: str,
+    random_rows: Callable[[int], Any],
+    rows_of: Callable[..., Any],
+    store_of: Callable[[Any], Store],
+) -> None:
+    rows = random_rows(5)
+    if kept == "all of jobs":
+        rows.node_failures = []
+    if kept == "jobs alone":
+        rows = rows_of(gpus_per_node=rows.gpus_per_node, jobs=rows.jobs, job_nodes=rows.job_nodes)
+    elif kept == "failures of nodes alone":
+        rows = rows_of(node_failures=rows.node_failures)
+    ask = of_store(store_of(rows))
+    for selection in (Selection(), Selection(to_at=BASE + 900 * BASE_DAY, from_at=BASE + BASE_DAY)):
+        said = overview.answer(ask, selection).sentence
+        assert said.partition(":")[0] in ("Well", "Watch", "Act", "Unknown") or "unknown" in said
+        found = listed.answer(ask, selection, BASE + 40 * BASE_DAY)
+        kinds = {row["kind"] for row in found.record["actions"]}
+        assert ("source" in kinds) == (kept != "failures of nodes alone")

@@ -43,8 +43,6 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
     """Sources that stopped, cannot be collected, or were never read."""
     whole = Selection(selection.cluster)
     known = ask(coverage.held, whole)
-    counts = ask(verdicts.summarised, selection)
-    unknown = counts.n_failed * (counts.unknown_ratio.value or 0.0)
     yield from _not_collected(ask, whole, now)
     for row in silent_sources(known).to_dict("records"):
         name, hides = HIDDEN.get(row["source"], (row["source"], "all that it would show since"))
@@ -57,6 +55,8 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
         )
     if "jobs" not in known.with_records:
         return
+    counts = ask(verdicts.summarised, selection)
+    unknown = counts.n_failed * (counts.unknown_ratio.value or 0.0)
     for source, (name, hides) in HIDDEN.items():
         if source not in (*known.with_records, *known.silent):
             failures = f" ({unknown:,.0f} failures have no cause)" if source in EXPLAINS else ""
