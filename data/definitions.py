@@ -61,3 +61,13 @@ FAILED: Final = """CASE state WHEN 'FAILED' THEN true WHEN 'NODE_FAIL' THEN true
 ENDED_BY_USER: Final = """coalesce(state = 'CANCELLED'
   AND state_raw IS DISTINCT FROM 'CANCELLED by 0', false)"""
 """Condition of an attempt that its user ended: cancelled, and not by root (user id 0)."""
+
+TOLD_TWICE = """health_events.rowid IN (
+  SELECT shown.rowid FROM health_events AS shown JOIN health_events AS line
+    ON line.cluster = shown.cluster AND line.node = shown.node AND line.xid = shown.xid
+    AND line.observed_at BETWEEN shown.observed_at - INTERVAL 10 MINUTE
+      AND shown.observed_at + INTERVAL 1 MINUTE
+  WHERE shown.source <> 'kernel' AND line.source = 'kernel')"""
+"""Condition of an XID that another source shows after the kernel's log told it: one error, of which
+the kernel knows the time. DCGM's gauge shows it with the next sample, so up to ten minutes later; a
+minute is left for clocks. GPUs are not compared: one source counts them, one has addresses."""

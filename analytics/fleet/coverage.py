@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 DAY = pd.Timedelta(days=1)
+NEVER = pd.Timestamp(0, tz="UTC")
+"""Before any record."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class Coverage:
     """Columns cluster, source, n_rows: rows without a time."""
     quiet: pd.DataFrame = field(default_factory=_no_days)
     """Columns cluster, source, day (UTC): days on which a source was collected and has no row."""
+    forgotten: Mapping[str, datetime] = field(default_factory=dict)
+    """Table -> the time before which its rows were removed: what has none there is forgotten."""
+
+    def forgotten_before(self, source: str) -> pd.Timestamp:
+        """The time before which rows of a source were removed; NEVER of one that keeps all."""
+        return _forgotten_before(self.forgotten, source)
 
     @property
     def n_gaps(self) -> int:
@@ -78,14 +86,24 @@ class Coverage:
         return sorted(found, key=lambda each: each.source != "jobs")
 
 
+def _forgotten_before(forgotten: Mapping[str, datetime], source: str) -> pd.Timestamp:
+    before_at = forgotten.get(source.partition(".")[0])
+    if before_at is None:
+        return NEVER
+    return pd.Timestamp(before_at).tz_convert("UTC")
+
+
 def coverage(
     days: pd.DataFrame,
     undated: pd.DataFrame,
     *,
     expected: Sequence[str],
     collected: pd.DataFrame | None = None,
+    forgotten: Mapping[str, datetime] | None = None,
 ) -> Coverage:
     """First and last day, rows, days with and without rows of each source of each cluster.
+
+    A day without rows whose rows may have been removed is neither quiet nor without rows.
 
     Parameters
     ----------
@@ -98,6 +116,8 @@ def coverage(
     collected : DataFrame, optional
         Columns cluster, source, day (UTC midnight): days on which it is known that a source was
         collected, with rows or without. None where that is known of no day.
+    forgotten : mapping, optional
+        Table -> the time (UTC midnight) before which retention removed its rows.
 
     Examples
     --------
@@ -112,9 +132,16 @@ def coverage(
     asked = (_no_days() if collected is None else collected)[key].drop_duplicates()
     marked = asked.merge(days[key], on=key, how="left", indicator=True)
     quiet = marked.loc[marked["_merge"] == "left_only", key].reset_index(drop=True)
+    removed = {} if forgotten is None else forgotten
+    before = {
+        name: _forgotten_before(removed, name) for name in {*days["source"], *quiet["source"]}
+    }
+    quiet = quiet[quiet["day"] >= quiet["source"].map(before)].reset_index(drop=True)
     known = pd.concat([days[[*key, "n_rows"]], quiet.assign(n_rows=0)], ignore_index=True)
     sources = (
-        known.assign(with_rows=known["n_rows"] > 0)
+        known.assign(
+            with_rows=known["n_rows"] > 0, early=known["day"] < known["source"].map(before)
+        )
         .groupby(["cluster", "source"], sort=True)
         .agg(
             first_at=("day", "min"),
@@ -122,12 +149,15 @@ def coverage(
             n_rows=("n_rows", "sum"),
             days_with_rows=("with_rows", "sum"),
             n_known=("day", "nunique"),
+            n_early=("early", "sum"),
         )
         .reset_index()
     )
     length = (sources["last_at"] - sources["first_at"]).dt.days + 1
     sources["days_quiet"] = sources["n_known"] - sources["days_with_rows"]
-    sources["days_without_rows"] = length - sources.pop("n_known")
+    early = (sources["source"].map(before) - sources["first_at"]).dt.days.clip(0, length)
+    n_forgotten = early - sources.pop("n_early")
+    sources["days_without_rows"] = length - sources.pop("n_known") - n_forgotten
     present = set(sources["source"])
     missing = tuple(name for name in expected if name not in present)
-    return Coverage(days, sources, missing, undated, quiet)
+    return Coverage(days, sources, missing, undated, quiet, removed)

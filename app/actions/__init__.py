@@ -2,6 +2,7 @@
 
 from app.actions.collecting import collect_sources
 from app.actions.ledger import READER_WAIT_S, build_ledger
+from app.actions.machines import examine_machines
 from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
@@ -52,6 +53,7 @@ __all__ = [
     "build_ledger",
     "checked_zone",
     "collect_sources",
+    "examine_machines",
     "forget",
     "ingest_files",
     "kept_queries",

@@ -1,43 +1,37 @@
-"""Making a column mapping for a CSV file: what it can name, and what would be read by it."""
+"""Making a column mapping for a table: what it can name, and what would be read by it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from data.ingest.mapping_sample import (
-    SAMPLE_BYTES,
+    Chosen,
     MappedField,
     Preview,
     Sample,
     fields,
+    foreign_states,
     guessed,
     mapped_sources,
     preview,
     sample,
+    takes_states,
     written,
 )
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
-    from data.ingest import Options
+from data.ingest.time_formats import EPOCH
+from data.tables.jobs import FINAL_STATES
 
 __all__ = [
+    "EPOCH",
+    "FINAL_STATES",
+    "Chosen",
     "MappedField",
     "Preview",
     "Sample",
-    "begun",
     "fields",
+    "foreign_states",
     "guessed",
     "mapped_sources",
     "preview",
+    "sample",
+    "takes_states",
     "written",
 ]
-
-
-def begun(name: str, file: BinaryIO, options: Options) -> Sample:
-    """The first records of a file, which stands at its beginning again."""
-    file.seek(0)
-    content = file.read(SAMPLE_BYTES)
-    file.seek(0)
-    return sample(name, content, options)

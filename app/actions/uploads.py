@@ -32,7 +32,7 @@ STOPPED_WITHIN_S = 1.0
 """Time to take back what was written; after it the process is killed."""
 _STATED = (
     *("cluster", "timezone", "own_zone", "columns", "delimiter", "node", "at", "mapping"),
-    *("job_id", "run_id", "partial"),
+    *("job_id", "run_id", "partial", "boot_at", "year", "pattern", "first_lines", "last_lines"),
 )
 """What a page lets a person say about a file."""
 MOST_SAID = 100 * MB

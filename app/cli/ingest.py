@@ -25,6 +25,42 @@ STATED = (
     "last_lines", "job_id", "run_id", "meta", "partial",
 )  # fmt: skip
 """What readers are told as it was given."""
+_TEXTS = {
+    "cluster": ("NAME", "cluster that the records belong to"),
+    "timezone": (
+        "TZ",
+        "zone of local times (default the cluster's, else UTC), not of times that name one",
+    ),
+    "file-timezone": (
+        "TZ",
+        "zone of local times in these files alone, whatever the cluster's is",
+    ),
+    "columns": ("LIST", "names of the fields, comma-separated"),
+    "preset": (
+        "NAME",
+        "columns: xdmod (sacct), acme, helios, alibaba-pai (job-table), lanl, pnnl (failure-log)",
+    ),
+    "delimiter": ("D", "between fields (default the format's own)"),
+    "mapping": ("NAME", "columns of a CSV: a TOML file; of a failure log also lanl or pnnl"),
+    "node": ("NAME", "host of a log whose lines name none"),
+    "pattern": ("NAME", "name of a job's log in the words of sbatch, e.g. slurm-%%j.out"),
+    "run-id": ("NAME", "run of training metrics that name neither run nor job"),
+    "job-id": ("ID", "job of training metrics or a straggler trace"),
+    "meta": ("FILE", "meta YAML of a straggler trace"),
+}
+"""Option -> what stands for its value, and what it says."""
+_TYPED = {
+    "boot-at": (options.moment, "TIME", "boot time, for times since boot"),
+    "at": (
+        options.moment,
+        "TIME",
+        "when an inventory of nodes was made (default what it says, else the file's time)",
+    ),
+    "year": (options.whole, "Y", "year of times without one"),
+    "first-lines": (options.whole, "N", "first lines of a job's log that are kept"),
+    "last-lines": (options.whole, "N", "last lines of a job's log that are kept"),
+}
+"""The same of what is more than a text, with what reads it."""
 COUNTS = ("rows_read", "rows_kept", "rows_skipped", "rows_rejected")
 
 
@@ -34,62 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="one of --list, or auto")
     parser.add_argument("files", nargs="*", metavar="FILE", help="files; - is standard input")
     parser.add_argument("--list", action="store_true", help="list the sources and end")
-    parser.add_argument("--cluster", metavar="NAME", help="cluster that the records belong to")
-    parser.add_argument(
-        "--timezone",
-        metavar="TZ",
-        help="zone of local times (default the cluster's, else UTC), not of times that name one",
-    )
-    parser.add_argument(
-        "--file-timezone",
-        metavar="TZ",
-        help="zone of local times in these files alone, whatever the cluster's is",
-    )
-    parser.add_argument("--columns", metavar="LIST", help="names of the fields, comma-separated")
-    parser.add_argument(
-        "--preset",
-        metavar="NAME",
-        help="columns of sacct: xdmod; of job-table: acme, helios, alibaba-pai; of failure-log: "
-        "lanl, pnnl",
-    )
-    parser.add_argument(
-        "--delimiter", metavar="D", help="between fields (default the format's own)"
-    )
-    parser.add_argument("--node", metavar="NAME", help="host of a log whose lines name none")
-    parser.add_argument(
-        "--boot-at", type=options.moment, metavar="TIME", help="boot time, for times since boot"
-    )
-    parser.add_argument(
-        "--at",
-        type=options.moment,
-        metavar="TIME",
-        help="when an inventory of nodes was made (default what it says, else the file's time)",
-    )
-    parser.add_argument("--year", type=options.whole, metavar="Y", help="year of times without one")
-    parser.add_argument(
-        "--mapping",
-        metavar="NAME",
-        help="columns of a CSV: a TOML file; of a failure log also lanl or pnnl",
-    )
-    parser.add_argument(
-        "--pattern",
-        metavar="NAME",
-        help="name of a job's log in the words of sbatch, e.g. slurm-%%j.out",
-    )
-    parser.add_argument(
-        "--run-id", metavar="NAME", help="run of training metrics that name neither run nor job"
-    )
-    for end in ("first", "last"):
-        parser.add_argument(
-            f"--{end}-lines",
-            type=options.whole,
-            metavar="N",
-            help=f"{end} lines of a job's log that are kept",
-        )
-    parser.add_argument(
-        "--job-id", metavar="ID", help="job of training metrics or a straggler trace"
-    )
-    parser.add_argument("--meta", metavar="FILE", help="meta YAML of a straggler trace")
+    for name, (metavar, told) in _TEXTS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=told)
+    for name, (read, metavar, told) in _TYPED.items():
+        parser.add_argument(f"--{name}", type=read, metavar=metavar, help=told)
     options.add_partial(parser)
     options.add_wait(parser)
     options.add_format(parser)

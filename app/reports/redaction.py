@@ -1,4 +1,4 @@
-"""Pseudonyms for users, accounts and names of jobs.
+"""Pseudonyms for users, accounts and names of jobs, also where an id is made of them.
 
 A pseudonym is a keyed hash: the same name has the same one in every report of a store, and without
 the store's key nobody can test a guess.
@@ -34,6 +34,8 @@ _HOME = re.compile(
 )
 """Owners of home folders, known or not."""
 _PIECE = re.compile(r"[^\W_]+")
+_IDS = ("job_id", "run_id")
+"""Fields of results that hold an id."""
 _STATE_COLUMNS: dict[str, People] = {"undone_by": "user", "note": "text"}
 """What columns that state.sqlite adds to the store's frames hold that names people."""
 
@@ -60,6 +62,10 @@ class Names:
     def job(self, name: str) -> str:
         """What a job is called."""
         return name
+
+    def id(self, text: str) -> str:
+        """Which job or run it is."""
+        return text
 
     def text(self, text: str) -> str:
         """What a record says."""
@@ -90,6 +96,9 @@ class Names:
         if is_dataclass(value) and not isinstance(value, type):
             before = {field.name: getattr(value, field.name) for field in fields(value)}
             after = {name: self.result(each) for name, each in before.items()}
+            after |= {
+                name: self.id(before[name]) for name in _IDS if isinstance(before.get(name), str)
+            }
             return replace(value, **{n: v for n, v in after.items() if v is not before[n]})
         return value
 
@@ -115,8 +124,8 @@ class Names:
     def _writers(self, columns: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
         """The columns there are that name people, and what writes their values."""
         writers: dict[str, Callable[[Any], Any]] = {
-            "user": self.user, "account": self.account, "job": self.job, "text": self.text,
-            "nested": self.nested,
+            "user": self.user, "account": self.account, "job": self.job, "id": self.id,
+            "text": self.text, "nested": self.nested,
         }  # fmt: skip
         for column, kind in (people() | _STATE_COLUMNS).items():
             if column in columns:
@@ -152,6 +161,14 @@ class Pseudonyms(Names):
     def job(self, name: str) -> str:
         """What a job is called."""
         return self._of("job", name)
+
+    def id(self, text: str) -> str:
+        """Namespace and name of a job of Kubernetes, each as elsewhere; other ids as they are."""
+        namespace, slash, name = text.partition("/")
+        if not slash:
+            return self.text(text)
+        name, *again = name.rsplit("#", 1)  # of a run whose id came again
+        return "#".join([f"{self.account(namespace)}/{self.job(name)}", *again])
 
     def text(self, text: str) -> str:
         """A record without the names of the store, and without the owners of home folders."""

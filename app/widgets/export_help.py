@@ -181,6 +181,13 @@ EXPORTS = {
         "mongoexport -d HealthEventsDatabase -c HealthEvents -o nvsentinel.json",
         "faultline ingest nvsentinel nvsentinel.json --cluster {cluster}",
     ),
+    "gpud": Export(
+        "Health events (gpud)",
+        "What gpud's components found on a node: XIDs, links, memory, disks. `/v1/states` (what is "
+        "not well now) and `/v1/info` are read, too.",
+        "curl -ks 'https://NODE:15132/v1/events?startTime={start}T00:00:00Z' > gpud-NODE.json",
+        "faultline ingest gpud gpud-NODE.json --node NODE --cluster {cluster}",
+    ),
     "job-log": Export(
         "Logs of jobs",
         "The first cause of a failure as the job itself tells it. Files are named by job id "
@@ -195,6 +202,14 @@ EXPORTS = {
         "gone are in no export: export every hour, or `--output-watch-events`.",
         "kubectl get pods -A -o json > pods.json",
         "faultline ingest k8s-pods pods.json --cluster {cluster}",
+    ),
+    "k8s-workloads": Export(
+        "Queues (Kueue, Volcano)",
+        "When jobs waited, were admitted, evicted and why. Attempts and nodes are those of the "
+        "pods where those are read; a job without pods has its attempts from here. Likewise "
+        "jobs.batch.volcano.sh and podgroups.scheduling.volcano.sh.",
+        "kubectl get workloads.kueue.x-k8s.io -A -o json > workloads.json",
+        "faultline ingest k8s-workloads workloads.json --cluster {cluster}",
     ),
     "k8s-nodes": Export(
         "Nodes (Kubernetes)",
@@ -232,6 +247,13 @@ EXPORTS = {
         "`faultline collect` asks for them again and again.",
         "curl -s http://NODE:9400/metrics > metrics.prom",
         "faultline ingest dcgm metrics.prom --node NODE --cluster {cluster}",
+    ),
+    "infiniband": Export(
+        "Counters of InfiniBand ports",
+        "Errors, recoveries and data of each port by the hour: from sysfs, or what `perfquery -x` "
+        "or `ibqueryerrors` prints.",
+        "grep . /sys/class/infiniband/*/ports/*/counters/* > infiniband-NODE.txt",
+        "faultline ingest infiniband infiniband-NODE.txt --node NODE --cluster {cluster}",
     ),
     "prometheus-json": Export(
         "Metrics kept in Prometheus",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import shutil
 from contextlib import closing
@@ -22,11 +23,14 @@ from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from data.current import Current
 
+UNFINISHED = ".unfinished"
+"""File in a folder from before a backup writes to it until its manifest is there; who writes holds
+a lock on it, so that a killed backup is told from one that runs."""
 TRIES = 20
 """How often a backup begins again because snapshots were published and removed while it ran."""
 
@@ -38,34 +42,65 @@ def backup(
 
     Nobody has to wait: others may read, ingest and annotate meanwhile. It holds one published
     snapshot and what people had said when it was copied. The manifest is written last, so that a
-    folder without one is no backup. Where it fails, what it wrote is removed.
+    folder without one is no backup. Where it fails, what it wrote is removed; what a backup wrote
+    that was killed is removed by the next one into that folder.
 
     Raises
     ------
     StoreError
-        Where there is no store, it is damaged, or the folder holds something.
+        Where there is no store, it is damaged, or the folder holds something or is being written.
     OSError
         Where the folder cannot be written.
     """
     if folder.resolve().is_relative_to(root.resolve()):
         raise StoreError(f"{folder}: lies in the store, and would be lost with it: name another")
-    if folder.exists() and any(folder.iterdir()):
+    begun = (folder / UNFINISHED).exists() and not (folder / manifest.NAME).exists()
+    if folder.exists() and any(folder.iterdir()) and not begun:
         raise StoreError(f"{folder}: is not empty: a backup needs a folder of its own")
     landed(root)
-    made = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _writing(folder):
+        if begun:
+            told("removing what a backup left that was killed")
+            _empty(folder)
         current = _copied(root, folder, told)
         told("writing the manifest")
         done = _described(folder, current)
         replace_file(folder / manifest.NAME, done.to_json())
+        (folder / UNFINISHED).unlink()
+    return done
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """The right to write a backup into a folder, which the system takes back from who is killed.
+
+    Where it fails, folders and files that were made are removed.
+
+    Raises
+    ------
+    StoreError
+        Where another backup is being written there.
+    """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / UNFINISHED).open("w") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                told = "another backup is being written there: wait for it"
+                raise StoreError(f"{folder}: {told}") from None
+            try:
+                yield
+            except BaseException:
+                _empty(folder)
+                (folder / UNFINISHED).unlink(missing_ok=True)
+                raise
     except BaseException:
-        _empty(folder)
         for one in made:
             with contextlib.suppress(OSError):
                 one.rmdir()
         raise
-    return done
 
 
 def _copied(root: Path, folder: Path, told: Callable[[str], None]) -> Current:
@@ -105,6 +140,8 @@ def _described(folder: Path, current: Current) -> Manifest:
     """The manifest of what lies in a folder, read back from there."""
     files = {}
     for path in sorted(folder.rglob("*")):
+        if path.name == UNFINISHED:
+            continue
         if path.is_file():
             with path.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -116,9 +153,11 @@ def _described(folder: Path, current: Current) -> Manifest:
 
 
 def _empty(folder: Path) -> None:
-    """Removes all that lies in a folder that was empty."""
+    """Removes all that a backup wrote into a folder that was empty, but for the sign that it is
+    being written.
+    """
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir():
             shutil.rmtree(path)
-        else:
+        elif path.name != UNFINISHED:
             path.unlink(missing_ok=True)

@@ -145,12 +145,14 @@ class Prometheus(Address):
         return self.settings.timing.windows(asking.known, asking.now, asking.since)
 
     def _urls(self, window: Window) -> list[str]:
-        """The address of each query."""
+        """The address of each query; its steps are whole ones since 1970, so that windows which
+        overlap give the same samples.
+        """
         if window.from_at is None:
             raise ValueError("Prometheus is asked from a time on")
         place = f"{self._url.rstrip('/')}/api/v1/query_range"
         period = {
-            "start": _seconds(window.from_at),
+            "start": str(int(window.from_at.timestamp()) // self._step_s * self._step_s),
             "end": _seconds(window.until_at),
             "step": str(self._step_s),
         }

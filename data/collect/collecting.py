@@ -135,6 +135,8 @@ class _Piece:
     source: Source
     outcome: Outcome
     fetched: Fetched | None = None
+    error: str = ""
+    """Why it gave nothing; what it gave before is read."""
 
     def is_news(self, known: Known) -> bool:
         """Whether anything is to be written down of it."""
@@ -224,8 +226,7 @@ class _Collector:
                 told = fetched.inputs[0].called if fetched.inputs else fetched.asked
                 self._options.progress(f"{source.settings.name}: {told}")
         except (DataError, OSError) as error:
-            outcome.fail(str(error))
-            self._pieces.append(_Piece(source, outcome))
+            self._pieces.append(_Piece(source, outcome, error=str(error)))
 
     def _refuse_unknown_cluster(self, source: Source, known: Known) -> None:
         """Refuses records that name no cluster where Slurm does not say its own just now."""
@@ -254,7 +255,11 @@ class _Collector:
     def _publish(self, *, last: bool = False) -> None:
         """Reads what was fetched and publishes it; a new store needs something that was had."""
         pieces, self._pieces = self._pieces, []
-        if not pieces or (self._is_new and not any(piece.fetched for piece in pieces)):
+        if not pieces:
+            return
+        if self._is_new and not any(piece.fetched for piece in pieces):
+            for piece in pieces:
+                piece.outcome.fail(piece.error)
             return
         with writer(self._root, wait_s=self._wait_s) as building:
             for piece in pieces:
@@ -274,6 +279,7 @@ class _Collector:
         """Reads what one source gave at once, and writes down its stretch of time."""
         outcome, fetched = piece.outcome, piece.fetched
         if fetched is None:
+            outcome.fail(piece.error)
             self._write_failure(building, piece)
             return
         if outcome.error is not None and fetched.window is not None:

@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from data.errors import DataError, SourceError
-from data.ingest import masking, option_use, repeating, zone_memory
+from data.ingest import lacking, masking, option_use, repeating, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
 from data.ingest.unsupported import told_text
@@ -106,6 +106,7 @@ def ingest(
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
         batch.notices += option_use.ignored(reader, options)
+        batch.notices += lacking.notices(batch)
         masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         tables = _merged(writer, shown, batch)

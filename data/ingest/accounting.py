@@ -18,7 +18,7 @@ from data.ingest.sacct_fields import missing
 from data.ingest.sacct_sql import Fields, broken, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     import duckdb
 
@@ -67,6 +67,7 @@ def accounting_batch(
     *,
     connection: duckdb.DuckDBPyConnection,
     any_id: bool = False,
+    lacks: Callable[[Collection[str]], list[str]] = missing,
 ) -> Batch:
     """Attempts of jobs from any records.
 
@@ -79,6 +80,8 @@ def accounting_batch(
         it cannot be read.
     any_id : bool
         Whether job ids are any texts, not those of Slurm.
+    lacks : callable
+        What to tell of records that state these columns alone.
     """
     gathered = _Gathered(flat)
     for n_read, found in enumerate(records, 1):
@@ -101,7 +104,7 @@ def accounting_batch(
         batch.rejected.by_reason += found_broken.further
         batch.rejected = batch.rejected.ordered()
     if gathered.n_rows:
-        batch.notices += missing(tuple(gathered.stated))
+        batch.notices += lacks(gathered.stated)
     return batch
 
 

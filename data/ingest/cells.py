@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
+from data.ingest import time_formats
 from data.ingest.failure_mapping import MAX_BYTES
 from data.ingest.node_observation import known, whole
 from data.ingest.reader import RecordError
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from data.ingest.rows import LocalClock
 
 
+_MAY_LACK = ("[columns]", "[facts]")
+"""Sections in which `false` says that the file does not hold it."""
+
+
 class ColumnMapping(NamedTuple):
     """What a TOML file says of a table."""
 
@@ -28,6 +33,10 @@ class ColumnMapping(NamedTuple):
     """What holds for all records: cluster, timezone, delimiter."""
     further: Mapping[str, str]
     """A section of its own: of node-facts its facts, of job-table its states."""
+    absent: frozenset[str] = frozenset()
+    """Our names of what the file does not hold, even where a column of it is called so."""
+    time_format: tuple[str, ...] = ()
+    """How times are written, tried in order; ISO or seconds since 1970 where nothing is said."""
 
     def of_file(
         self,
@@ -38,14 +47,19 @@ class ColumnMapping(NamedTuple):
         needed: Sequence[str],
         beside: Iterable[str] = (),
     ) -> dict[str, str]:
-        """Our name of each column -> the file's; `beside` are further columns of the file.
+        """Our name -> the file's column, for those that it has; `beside` are further ones of it.
 
         Raises
         ------
         SourceError
             Where the file lacks a needed column, or one that the mapping names.
         """
-        columns = {name: self.columns.get(name, name) for name in names}
+        if gone := [name for name in needed if name in self.absent]:
+            raise SourceError(
+                f"{source.name}: the mapping says that it has no {gone[0]}, which is needed: "
+                "name its column"
+            )
+        columns = {name: self.columns.get(name, name) for name in names if name not in self.absent}
         stated = [columns[name] for name in (*needed, *self.columns)]
         missing = [name for name in (*stated, *beside) if name not in header]
         if missing:
@@ -54,7 +68,23 @@ class ColumnMapping(NamedTuple):
                 f"name them {', '.join(needed)}, ... or pass --mapping with a TOML file that says "
                 "which is which"
             )
-        return columns
+        return {name: column for name, column in columns.items() if column in header}
+
+    def time(self, value: object, cluster: str, clock: LocalClock) -> datetime | None:
+        """A time, as `time_of` reads it, or in the format that the mapping states.
+
+        Raises
+        ------
+        RecordError
+            Where it is none.
+        """
+        text = text_of(value)
+        if not self.time_format or text is None or isinstance(value, date):
+            return time_of(value, cluster, clock)
+        try:
+            return clock.utc(time_formats.read(text.strip(), self.time_format), cluster)
+        except OverflowError:
+            raise RecordError("impossible time") from None
 
 
 def column_mapping(
@@ -79,6 +109,7 @@ def column_mapping(
         raise SourceError(f"{name}: is nested too deeply: a mapping names columns") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{name}: is no TOML file that can be read ({error})") from None
+    formats = _formats(name, document.pop("time_format", []))
     named = document.pop("columns", {})
     beyond = document.pop(further, {}) if further else {}
     sections = [("[columns]", named, columns), ("the top", document, general)]
@@ -90,9 +121,30 @@ def column_mapping(
             if names is not None and key not in names:
                 known_are = ", ".join(names)
                 raise SourceError(f"{name}: unknown key {key!r} at {place}, known: {known_are}")
+            if value is False and place in _MAY_LACK:
+                continue
             if not isinstance(value, str) or not value:
                 raise SourceError(f"{name}: {key} at {place} must be text, found {value!r}")
-    return ColumnMapping(named, document, beyond)
+    return ColumnMapping(
+        _held(named),
+        document,
+        _held(beyond),
+        absent=frozenset(key for key, value in (named | beyond).items() if value is False),
+        time_format=formats,
+    )
+
+
+def _formats(name: str, written: object) -> tuple[str, ...]:
+    """How times are written, one text or a list of them."""
+    formats = [written] if isinstance(written, str) else written
+    if not isinstance(formats, list) or not all(isinstance(one, str) and one for one in formats):
+        raise SourceError(f"{name}: time_format at the top must be text, found {written!r}")
+    return time_formats.checked(name, formats)
+
+
+def _held(section: Mapping[str, str]) -> dict[str, str]:
+    """What a section names."""
+    return {key: value for key, value in section.items() if value}
 
 
 def _content(wanted: str | MappingFile) -> bytes:

@@ -26,6 +26,7 @@ _TYPE = re.compile(
     r"^# TYPE [A-Za-z_:][\w:]* (?:gauge|counter|histogram|summary|untyped)\s*$", re.M
 )
 _OF_NODES = ("DCGM_", "node_")
+_XIDS = "DCGM_FI_DEV_XID_ERRORS"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -72,6 +73,9 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
             f"{n_undated:,} samples without a time: taken as of the file's modification time "
             f"{scraped_at:%Y-%m-%d %H:%M:%S} UTC (pass --at)"
         )
+    of_gpus = {metric for metric in log.metrics if metric.startswith("DCGM_")}
+    if of_gpus and _XIDS not in of_gpus:
+        log.notices.append(f"no {_XIDS}: XIDs that the exporter saw stay unknown")
     batch = log.batch()
     if not batch.rows_kept and not batch.rejected:
         raise SourceError(f"{source.name}: holds no sample: give what the exporter prints")

@@ -7,13 +7,13 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from datetime import UTC, date, datetime, time
-from functools import lru_cache
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from data.hostlist import MAX_HOSTS
+from data.ingest import time_formats
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
@@ -190,7 +190,7 @@ class _Log:
         text = _text(value)
         if text is None:
             return None
-        return self._clock.utc(_time(text, self._mapping.time_format), cluster)
+        return self._clock.utc(time_formats.read(text, self._mapping.time_format), cluster)
 
     def _spell(self, values: dict[str, Any], cluster: str) -> Spell:
         """When the node of a record was in service."""
@@ -225,21 +225,6 @@ def _text(value: object) -> str | None:
             return None
         value = int(value) if value.is_integer() else value
     return " ".join(str(value).split()) or None
-
-
-@lru_cache(maxsize=65536)
-def _time(text: str, formats: tuple[str, ...]) -> datetime:
-    """A time in the first format that fits."""
-    for time_format in formats:
-        try:
-            if time_format == "iso":
-                return datetime.fromisoformat(text)
-            if time_format == "epoch":
-                return datetime.fromtimestamp(float(text), UTC)
-            return datetime.strptime(text, time_format)  # noqa: DTZ007 - local, see LocalClock
-        except (ValueError, OverflowError, OSError):
-            continue
-    raise RecordError("impossible time")
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

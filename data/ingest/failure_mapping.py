@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from data.errors import SourceError
+from data.ingest import time_formats
 from data.ingest.reader import MappingFile
 
 _SHIPPED = ("lanl", "pnnl")
@@ -64,7 +64,7 @@ class Mapping:
     cluster: str | None = None
     """Name of the one cluster of the log."""
     timezone: str | None = None
-    time_format: tuple[str, ...] = ("iso",)
+    time_format: tuple[str, ...] = (time_formats.ISO,)
     delimiter: str = ","
     key: tuple[str, ...] = ()
     """Columns that identify a failure; without them true duplicates are kept and counted."""
@@ -196,8 +196,7 @@ def parsed(text: str, name: str, origin: str) -> Mapping:
             raise SourceError(f"{origin}: [columns] lacks {key}: name the column that holds it")
     if "cluster" in general and "cluster" in columns:
         raise SourceError(f"{origin}: cluster is both a name and a column: keep one of them")
-    for time_format in general.get("time_format", ()):
-        _check_time_format(origin, time_format)
+    time_formats.checked(origin, general.get("time_format", ()))
     if "count" in nodes:
         nodes["node_count"] = nodes.pop("count")
     if "cluster" in columns:
@@ -223,12 +222,3 @@ def _section(origin: str, section: str, values: object) -> dict[str, Any]:
             raise SourceError(f"{origin}: {key} at {place} takes one text, found a list")
         checked[key] = tuple(items) if key in lists else value
     return checked
-
-
-def _check_time_format(origin: str, time_format: str) -> None:
-    """Refuses a format that strptime does not know."""
-    try:
-        datetime.strptime("", time_format)  # noqa: DTZ007 - only the format is of interest
-    except ValueError as error:
-        if "bad directive" in str(error) or "stray %" in str(error):
-            raise SourceError(f"{origin}: time_format {time_format!r}: {error}") from None

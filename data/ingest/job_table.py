@@ -19,21 +19,23 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.ingest import time_formats
 from data.ingest.accounting import accounting_batch
 from data.ingest.cells import ColumnMapping, column_mapping, is_blank, text_of
 from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
+from data.ingest.sacct_fields import FIGURES
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     import duckdb
 
@@ -69,8 +71,9 @@ def sniff(head: str) -> bool:
 def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection) -> Batch:
     """Attempts of jobs.
 
-    Times are ISO, or seconds since 1970. GPUs are those of all nodes of a job. A state that the
-    mapping does not translate stands in Slurm's words, in letters of any case.
+    Times are ISO, or seconds since 1970, where the mapping states no `time_format`. GPUs are those
+    of all nodes of a job. A state that the mapping does not translate stands in Slurm's words, in
+    letters of any case.
 
     Raises
     ------
@@ -84,7 +87,9 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     cluster = options.cluster or mapping.general.get("cluster") or options.default_cluster
     by_mapping = zone if options.timezone is None and cluster not in options.timezones else None
     stated = replace(options, timezone=by_mapping) if by_mapping else options
-    batch = accounting_batch(source, table, table.flat, stated, connection=connection, any_id=True)
+    batch = accounting_batch(
+        source, table, table.flat, stated, connection=connection, any_id=True, lacks=_lacking
+    )
     if by_mapping:
         batch.local = frozenset()
     return replace(batch, notices=[*batch.notices, *table.notices()])
@@ -109,8 +114,9 @@ class _Table:
         if named and self._header is None and not _fields(named) & _fields(self.first):
             self._header = tuple(named.split(","))
         header, _ = self._opened()
-        columns = self.mapping.of_file(self.source, header, COLUMNS, needed=("job_id", "state"))
-        self._columns = {name: column for name, column in columns.items() if column in header}
+        self._columns = self.mapping.of_file(
+            self.source, header, COLUMNS, needed=("job_id", "state")
+        )
         self._percent = general.get("counts") == "percent"
 
     def _opened(self) -> tuple[list[str], Iterator[Any]]:
@@ -128,7 +134,7 @@ class _Table:
             return "blank"
         found = {name: values[column] for name, column in self._columns.items()}
         row = {name: text_of(found[ours]) or "" for ours, name in _TEXTS.items() if ours in found}
-        row |= {name: _time(found[ours]) for ours, name in _TIMES.items() if ours in found}
+        row |= {name: self._time(found[ours]) for ours, name in _TIMES.items() if ours in found}
         row |= {_COUNTS[name]: count for name, count in self._counted(found).items()}
         parts = [text_of(found[name]) for name in ("job_id", "task") if name in found]
         row["jobid"] = "/".join(filter(None, parts)) if parts[0] else ""
@@ -140,6 +146,13 @@ class _Table:
         if of_file := self.mapping.general.get("cluster"):
             row["cluster"] = row.get("cluster") or of_file
         return row
+
+    def _time(self, value: object) -> str:
+        """A time as sacct's readers take it, in the format that the mapping states."""
+        text = text_of(value)
+        if not self.mapping.time_format or text is None or isinstance(value, date):
+            return _time(value)
+        return time_formats.read(text.strip(), self.mapping.time_format).isoformat()
 
     def _counted(self, found: Mapping[str, Any]) -> dict[str, str]:
         """Nodes, CPUs, GPUs and seconds as texts; nothing for what is unknown."""
@@ -168,6 +181,16 @@ class _Table:
         return [note, *notices] if note else notices
 
 
+def _lacking(columns: Collection[str]) -> list[str]:
+    """What a table with these columns of sacct lacks, by our names: a sentence a column."""
+    own = {name: ours for ours, name in (_TEXTS | _TIMES | _COUNTS).items()}
+    return [
+        f"no {own[name.lower()]}: {figures}"
+        for name, figures in FIGURES.items()
+        if name.lower() in own and name.lower() not in columns
+    ]
+
+
 def _number(value: object, name: str) -> float | None:
     """A number that is not negative; None where the cell is empty."""
     if text_of(value) is None:
@@ -193,7 +216,10 @@ def _time(value: object) -> str:
             return datetime.fromtimestamp(float(text), UTC).isoformat()
         except (ValueError, OverflowError, OSError):
             raise RecordError("impossible time") from None
-    return text.replace(" ", "T", 1)
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError:  # what sacct says of a time that is none, or no time at all
+        return text
 
 
 def _fields(line: str) -> set[str]:

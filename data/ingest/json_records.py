@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.ingest.json_text import depth, end_of_value, members
+from data.ingest.json_text import depth, end_of_value, members, without_lone_surrogates
 from data.ingest.reader import RAW_LIMIT, RecordError
 
 if TYPE_CHECKING:
@@ -46,19 +46,24 @@ class JsonRecords:
     ----------
     keys : collection of str
         Keys of the list of records in an object around them; the object of such a key is gone into.
+    grouped : bool
+        Whether the objects of a list may stand around records, too.
     """
 
-    def __init__(self, source: Source, keys: Collection[str], limits: Limits) -> None:
-        self._path, self._keys, self._limits = source.path, keys, limits
+    def __init__(
+        self, source: Source, keys: Collection[str], limits: Limits, *, grouped: bool = False
+    ) -> None:
+        self._path, self._keys, self._limits, self._grouped = source.path, keys, limits, grouped
+        self._n_around = 0
         self.around: dict[str, object] = {}
-        """What else stands in the objects around the records."""
+        """What else stands in the objects around the records, as far as it was read."""
         self.is_cut = False
         """Whether the file ends before its lists and objects do, or cannot be read further."""
 
     def __iter__(self) -> Iterator[Found]:
         """Every record; nothing behind one that has no end."""
         self._text, self._at, self._line_no = "", 0, 1
-        self.is_cut = False
+        self.is_cut, self._n_around = False, 0
         with self._path.open(encoding="utf-8-sig", errors="replace", newline="") as self._stream:
             while not self.is_cut and (sign := self._sign()):
                 if sign == "[":
@@ -75,19 +80,25 @@ class JsonRecords:
     def _list(self) -> Iterator[Found]:
         """The records of a list."""
         self._pass(1)
+        around = self.around
         while not self.is_cut and (sign := self._sign()) != "]":
             if not sign:
                 self.is_cut = True
                 return
-            yield self._value()
+            if self._grouped and sign == "{":
+                self.around = dict(around)
+                yield from self._object()
+            else:
+                yield self._value()
         if not self.is_cut:
             self._pass(1)
 
     def _object(self) -> Iterator[Found]:
         """The records of an object, which is one itself where it has none of the keys."""
-        if not self._is_around():
+        if self._n_around >= self._limits.json_depth or not self._is_around():
             yield self._value()
             return
+        self._n_around += 1
         self._pass(1)
         while (sign := self._sign()) != "}":
             key = self._value() if sign == '"' else None
@@ -112,6 +123,7 @@ class JsonRecords:
             if self.is_cut:
                 return
         self._pass(1)
+        self._n_around -= 1
 
     def _is_around(self) -> bool:
         """Whether the object here holds a list of records, or is too long to be one of them."""
@@ -161,6 +173,8 @@ class JsonRecords:
             text = self._text[self._at : end]
             if depth(text, self._limits.json_depth) > self._limits.json_depth:
                 value = RecordError(self._limits.depth_reason)
+            elif (whole := without_lone_surrogates(text)) is not text:
+                value, _ = _DECODE(whole)
             return self._taken(end, value)
 
     def _taken(self, end: int, value: object) -> Found:

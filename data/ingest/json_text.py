@@ -20,7 +20,26 @@ _MARKS = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
 _PLAIN = re.compile(rf"{_STRING.pattern}|[^,\]\s]+", re.DOTALL)
 _SPACE = re.compile(r"[\s,]*+")
 _SCALAR = re.compile(rf"{_STRING.pattern}|[^,\]}}\s]+", re.DOTALL)
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 _OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
+
+
+def without_lone_surrogates(text: str) -> str:
+    r"""The JSON with U+FFFD for each half of a character, which no text can hold.
+
+    Examples
+    --------
+    >>> without_lone_surrogates(r'["\ud83d\ude00 \ud800", "\\ud800"]')
+    '["\\ud83d\\ude00 \\ufffd", "\\\\ud800"]'
+    """
+    if _HALF.search(text) is None:
+        return text
+    return _ESCAPE.sub(lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def json_value(text: str, limits: Limits) -> object:
@@ -35,7 +54,7 @@ def json_value(text: str, limits: Limits) -> object:
     """
     if depth(text, limits.json_depth) > limits.json_depth:
         raise RecordError(limits.depth_reason)
-    return json.loads(text)
+    return json.loads(without_lone_surrogates(text))
 
 
 def end_of_value(text: str, at: int) -> int | None:

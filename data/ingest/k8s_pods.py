@@ -88,7 +88,7 @@ def _made(pod: dict[str, Any], log: Gathered) -> list[_Row] | str:
     phase = k8s.text(status.get("phase"))
     if phase not in _PHASES:
         raise RecordError("no phase" if phase is None else "unknown phase")
-    n_gpus, job = _gpus(spec), job_of(pod)
+    n_gpus, job = gpus_of(spec), job_of(pod)
     if job.is_service and n_gpus == 0:
         return _SERVICE
     created_at, host = k8s.instant(meta.get("creationTimestamp")), k8s.text(spec.get("nodeName"))
@@ -103,7 +103,7 @@ def _made(pod: dict[str, Any], log: Gathered) -> list[_Row] | str:
         created_at=created_at, start_at=_bound_at(pod, host), end_at=None, is_over=False,
         state="PENDING", state_raw=phase, reason=None, exit_code=None, exit_signal=None,
         timelimit_s=k8s.count(spec.get("activeDeadlineSeconds")),
-        version=_version(pod, latest_at),
+        version=2 * k8s.version(pod, latest_at) + (pod.get("deleted") is True),
     )  # fmt: skip
     rows = _runs(pod, base, phase, latest_at)
     log.saw(cluster, created_at, *(at for row in rows for at in (row.start_at, row.end_at)))
@@ -185,7 +185,7 @@ def _limits(container: dict[str, Any]) -> int:
     return k8s.gpus(k8s.within(resources, "limits") or k8s.within(resources, "requests"))
 
 
-def _gpus(spec: dict[str, Any]) -> int | None:
+def gpus_of(spec: dict[str, Any]) -> int | None:
     """GPUs of a pod: of its containers together, or of one that runs before them if that is more.
 
     None where devices are claimed by name (DynamicResourceAllocation) and nothing counts them.
@@ -222,13 +222,3 @@ def _times(pod: dict[str, Any]) -> list[datetime]:
                 state = k8s.within(container, part, told)
                 stated += [state.get("startedAt"), state.get("finishedAt")]
     return [at for value in stated if (at := k8s.instant(value))]
-
-
-def _version(pod: dict[str, Any], latest_at: datetime | None) -> int:
-    """What orders the versions of a pod: a later one counts."""
-    stated = k8s.text(k8s.within(pod, "metadata").get("resourceVersion")) or ""
-    if stated.isdecimal() and len(stated) <= 15:
-        number = int(stated)
-    else:
-        number = int(latest_at.timestamp() * 1e6) if latest_at else 0
-    return 2 * number + (pod.get("deleted") is True)

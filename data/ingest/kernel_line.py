@@ -309,3 +309,36 @@ def _journal_message(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(type(value))
     return value
+
+
+_SWITCH_ERROR = re.compile(
+    r"(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
+    r"(?P<message>detected NVSwitch (?:non-)?fatal error (?P<code>\d{1,6}) on .*?"
+    r"pci bus id (?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?).*)"
+)
+
+
+def switch_error(text: str) -> tuple[Fault, Prefix] | None:
+    """The switch error (SXid) that a fabric manager reports on a line, and what stands before it.
+
+    None where there is none.
+
+    Raises
+    ------
+    RecordError
+        Where what stands before the message is none of the known forms.
+
+    Examples
+    --------
+    >>> line = "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on "
+    >>> line += "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3"
+    >>> fault, prefix = switch_error(line)
+    >>> fault.code, fault.address
+    (12028, '0000:86:00')
+    """
+    match = _SWITCH_ERROR.match(text)
+    prefix = prefix_of(match["before"]) if match else None
+    if match is None or prefix is None:
+        return None
+    address, message = pci_address(match["address"]), match["message"].strip()
+    return Fault("sxid", message, address, int(match["code"])), prefix

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -21,15 +18,17 @@ from data.ingest.kernel_line import (
     fault_of,
     is_logged,
     journal_record,
-    pci_address,
     prefix_of,
     split_line,
+    switch_error,
 )
-from data.ingest.reader import Batch, Options, RecordError, Rejected, Source
-from data.ingest.rows import Gathered, HealthRow, LocalClock, health_frame
-from data.ingest.source import opened, without_long_lines
+from data.ingest.kernel_times import KernelTimes
+from data.ingest.reader import Batch, Options, RecordError, Source
+from data.ingest.rows import Gathered, HealthRow, health_frame
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import duckdb
 
     from data.ingest.reader import Options
@@ -57,7 +56,6 @@ _DRIVERS_TEXTS = (
     '"MESSAGE" : [',
 )
 _MATTERS = "|".join(map(re.escape, (*_DRIVERS_TEXTS, *MARKERS, "detected NVSwitch")))
-_AHEAD = timedelta(hours=14)  # a log's clock may be that far east of the clock of the file
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")  # dmesg --color=always
 _KERNEL_TEXT = re.compile(
@@ -131,80 +129,6 @@ def of_the_driver(line: str) -> bool:
     return any(text in line for text in _DRIVERS_TEXTS)
 
 
-class _Times(LocalClock):
-    """Turns what a line says of its time into UTC and counts what it lacked."""
-
-    def __init__(self, source: Source, options: Options, cluster: str) -> None:
-        super().__init__(options)
-        self._source, self._cluster = source, cluster
-        self._n_yearless = self._n_uptime = self._n_timeless = 0
-        self._years: set[int] = set()
-
-    def instant(self, prefix: Prefix) -> datetime | None:
-        """When the line was written; None where it does not say. RecordError: impossible."""
-        try:
-            if prefix.time is None:
-                return self._since_boot(prefix.uptime_s)
-            time = prefix.time if prefix.has_year else self._with_year(prefix.time)
-        except (ValueError, OverflowError):  # 29 February of a common year, a boot too long ago
-            raise RecordError("impossible date") from None
-        if prefix.zone is None:
-            return self.utc(time, self._cluster)
-        try:
-            return self.utc_of_named_zone(time, self._cluster, prefix.zone)
-        except ValueError as error:
-            raise RecordError(str(error)) from None
-
-    def notices(self) -> list[str]:
-        """What had to be assumed or stays unknown."""
-        notices = super().notices()
-        if self._n_yearless:
-            years = " and ".join(map(str, sorted(self._years)))
-            origin = (
-                "as --year says"
-                if self._options.year is not None
-                else f"by the file's modification time {self._source.modified_at:%Y-%m-%d} (pass "
-                "--year to say otherwise)"
-            )
-            notices.append(f"times without a year, read as {years} {origin}: {self._n_yearless:,}")
-        if self._n_uptime:
-            notices.append(
-                "events with seconds since boot only, their time stays unknown (pass --boot-at "
-                f"with the time of the boot): {self._n_uptime:,}"
-            )
-        if self._n_timeless:
-            notices.append(f"events without any time: {self._n_timeless:,}")
-        return notices
-
-    def _since_boot(self, uptime_s: float | None) -> datetime | None:
-        boot_at = self._options.boot_at
-        if uptime_s is not None and boot_at is not None:
-            return boot_at + timedelta(seconds=uptime_s)
-        self._n_uptime += uptime_s is not None
-        self._n_timeless += uptime_s is None
-        return None
-
-    def _with_year(self, time: datetime) -> datetime:
-        """A time without a year, put in `--year` or the last year before the file's own time."""
-        if self._options.year is not None:
-            dated = time.replace(year=self._options.year)
-        else:
-            latest = self._source.modified_at.replace(tzinfo=None) + _AHEAD
-            dated = _latest_before(time, latest)
-        self._n_yearless += 1
-        self._years.add(dated.year)
-        return dated
-
-
-def _latest_before(time: datetime, latest: datetime) -> datetime:
-    """`time` in the year of `latest`, or the year before where that lies after it."""
-    try:
-        dated = time.replace(year=latest.year)
-    except ValueError:  # 29 February
-        dated = None
-    return dated if dated and dated <= latest else time.replace(year=latest.year - 1)
-
-
 class _Announced(NamedTuple):
     """A GPU named on one line, of which a following line says that it is lost."""
 
@@ -219,7 +143,7 @@ class KernelLog:
     def __init__(self, source: Source, options: Options) -> None:
         self.source, self.options = source, options
         self.cluster = options.cluster or options.default_cluster
-        self.times = _Times(source, options, self.cluster)
+        self.times = KernelTimes(source, options, self.cluster)
         self.gathered = Gathered(options, self.times, self._event)
         self.is_log = False
         """Whether any line has a form of such a log."""
@@ -374,187 +298,3 @@ def _is_later(first: Prefix, second: Prefix) -> bool:
     times = first.time, second.time
     stated = [time for time in times if time is not None and time.tzinfo is not None]
     return len(stated) == len(times) and stated[0] > stated[1]
-
-
-_OF_THE_DRIVER = frozenset({"xid", "sxid", "gpu_lost"})
-_PID = re.compile(
-    r"\): \d+(?:, pid='?(?P<pid>\d+|<unknown>|unknown)'?(?P<rest>, .*)?|(?P<named>, name=.*))$"
-)
-_PROCESS_NAME = re.compile(r", name='?(?P<rest>.*)$")
-_LONGEST_PROCESS_NAME = 15
-"""The kernel cuts the name of a process to so many bytes."""
-_DRIVERS_WORDS = re.compile(
-    r"Ch(?:annel|ID)? |channel 0x|GPU has fallen|Timeout after|Graphics |MMU Fault|Shader|intr |"
-    r"Engine |GPC |ESR 0x|errorString|SKED|CE\d|Contained|Uncontained|"
-    r"[A-Z][A-Z0-9_/]+ (?:Nonf|F)atal"
-)
-_NO_PROCESS = frozenset({"", "<unknown>", "unknown"})
-_SWITCH_ERROR = re.compile(
-    r"(?P<before>.*?\]\s+)\[[A-Z]+\]\s+\[tid \d+\]\s+"
-    r"(?P<message>detected NVSwitch (?:non-)?fatal error (?P<code>\d{1,6}) on .*?"
-    r"pci bus id (?P<address>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?).*)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelEvent:
-    """A fault that the driver reports on one line; None for what it does not say."""
-
-    line: int
-    """From 1."""
-    check_name: str
-    """``xid``, ``sxid`` or ``gpu_lost``."""
-    xid: int | None
-    sxid: int | None
-    pci_bus_id: str | None
-    """As ``0000:9b:00``."""
-    pid: int | None
-    process: str | None
-    observed_at: datetime | None
-    node: str | None
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class KernelEvents:
-    """The faults of a log and what could not be read of it."""
-
-    events: tuple[KernelEvent, ...]
-    rejected: tuple[Rejected, ...]
-    notices: tuple[str, ...]
-
-
-def kernel_events(name: str, options: Options) -> KernelEvents:
-    """The faults in a file, or in standard input for `-`, as ``ingest kernel-log`` reads them.
-
-    Switch errors of a fabric manager's log are read as well.
-
-    Raises
-    ------
-    SourceError
-        Where the input is absent, unreadable, empty or binary, or a time zone is unknown.
-    """
-    with (
-        tempfile.TemporaryDirectory() as workdir,
-        opened(name, Path(workdir), partial=options.partial, limits=options.limits) as whole_file,
-        without_long_lines(whole_file, options.limits, Path(workdir)) as log_file,
-    ):
-        log = KernelLog(log_file, options)
-        rows, rejected = log.gathered.rows, log.gathered.rejected
-        events: list[KernelEvent] = []
-        n_taken = 0
-        with log_file.path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for line_no, line in enumerate(lines, 1):
-                if of_the_driver(line):
-                    log.take(line_no, line)
-                    events.extend(
-                        _event(line_no, row)
-                        for row in rows[n_taken:]
-                        if row.check_name in _OF_THE_DRIVER
-                    )
-                    n_taken = len(rows)
-                elif "NVSwitch" in line and (event := _of_fabric(line_no, line.strip(), log)):
-                    events.append(event)
-    notices = (*log.times.notices(), *log_file.notices())
-    rejected.extend(log_file.too_long)
-    return KernelEvents(tuple(events), tuple(rejected), notices)
-
-
-def _event(line_no: int, row: HealthRow) -> KernelEvent:
-    """A fault of the kernel's log."""
-    process = process_of(row.message or "")
-    return KernelEvent(
-        line=line_no,
-        check_name=row.check_name,
-        xid=row.xid,
-        sxid=row.sxid,
-        pci_bus_id=row.gpu,
-        pid=process.pid,
-        process=process.name,
-        observed_at=row.observed_at,
-        node=row.node or None,
-        message=row.message or "",
-    )
-
-
-def _of_fabric(line_no: int, text: str, log: KernelLog) -> KernelEvent | None:
-    """A switch error of a fabric manager's log; None where the line holds none."""
-    try:
-        found = switch_error(text)
-        if found is None:
-            return None
-        fault, prefix = found
-        node = prefix.host or log.options.node or ""
-        row = HealthRow(log.cluster, node, log.times.instant(prefix), "sxid", fault.message)
-        return _event(line_no, row._replace(gpu=fault.address, sxid=fault.code))
-    except RecordError as error:
-        log.gathered.rejected.reject(line_no, str(error), text)
-        return None
-
-
-class Process(NamedTuple):
-    """A process as the driver names it; None for what it does not know."""
-
-    pid: int | None = None
-    name: str | None = None
-
-
-def process_of(message: str) -> Process:
-    """The process in an XID line such as ``NVRM: Xid (...): 31, pid=77, name=python3, Ch 0``.
-
-    A name may hold blanks and commas. It ends before the comma behind which the driver's own
-    words begin, where that leaves it no longer than a name can be, else before the first comma.
-
-    Examples
-    --------
-    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 119, pid=202, name=nvidia-smi, Timeout after 6s")
-    Process(pid=202, name='nvidia-smi')
-    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU")
-    Process(pid=None, name=None)
-    >>> process_of("NVRM: Xid (PCI:0000:9b:00): 31, pid=7, name=a, b c, Ch 00000008").name
-    'a, b c'
-    """
-    match = _PID.search(message)
-    if match is None:
-        return Process()
-    pid = int(match["pid"]) if match["pid"] and match["pid"].isdigit() else None
-    named = _PROCESS_NAME.match(match["rest"] or match["named"] or "")
-    return Process(pid, _process_name(named["rest"]) if named else None)
-
-
-def _process_name(text: str) -> str | None:
-    """The name at the beginning of what follows `name=`."""
-    parts = text.split(", ")
-    ends = range(1, len(parts))
-    end = next((end for end in ends if _DRIVERS_WORDS.match(", ".join(parts[end:]))), 1)
-    name = ", ".join(parts[:end])
-    if len(name.encode()) > _LONGEST_PROCESS_NAME:  # not the driver's words
-        name = parts[0]
-    name = name.strip().removesuffix("'").removesuffix(",")
-    return None if name in _NO_PROCESS else name
-
-
-def switch_error(text: str) -> tuple[Fault, Prefix] | None:
-    """The switch error (SXid) that a fabric manager reports on a line, and what stands before it.
-
-    None where there is none.
-
-    Raises
-    ------
-    RecordError
-        Where what stands before the message is none of the known forms.
-
-    Examples
-    --------
-    >>> line = "[Feb 27 2025 15:10:02] [ERROR] [tid 1] detected NVSwitch non-fatal error 12028 on "
-    >>> line += "fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3"
-    >>> fault, prefix = switch_error(line)
-    >>> fault.code, fault.address
-    (12028, '0000:86:00')
-    """
-    match = _SWITCH_ERROR.match(text)
-    prefix = prefix_of(match["before"]) if match else None
-    if match is None or prefix is None:
-        return None
-    address, message = pci_address(match["address"]), match["message"].strip()
-    return Fault("sxid", message, address, int(match["code"])), prefix

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RESOURCE = {
     "Pod": "pods", "Node": "nodes", "Event": "events", "Workload": "workloads.kueue.x-k8s.io",
-    "PodGroup": "podgroups.scheduling.volcano.sh",
+    "Job": "jobs.batch.volcano.sh", "PodGroup": "podgroups.scheduling.volcano.sh",
 }  # fmt: skip
 """Kind of object -> what kubectl calls it."""
 _YAML = re.compile(r"^(?:- )?(?: {2})?kind: ['\"]?(\w+)", re.MULTILINE)
@@ -247,8 +247,19 @@ def instant(value: object) -> datetime | None:
         raise RecordError("impossible time") from None
     if at.tzinfo is None:
         raise RecordError("a time without zone")
-    at = at.astimezone(UTC)
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        raise RecordError("impossible time") from None
     return None if at < _PLACEHOLDER_BEFORE else at
+
+
+def version(record: dict[str, Any], latest_at: datetime | None) -> int:
+    """What orders the versions of an object: its resourceVersion, else its latest time."""
+    stated = text(within(record, "metadata").get("resourceVersion")) or ""
+    if stated.isdecimal() and len(stated) <= 15:
+        return int(stated)
+    return int(latest_at.timestamp() * 1e6) if latest_at else 0
 
 
 def gpus(resources: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""How the beginning of a CSV file would be read by a mapping: for whoever is making one."""
+"""How the beginning of a table would be read by a mapping: for whoever is making one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import csv
 import io
 import json
 import tempfile
-from dataclasses import dataclass, replace
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
 from data.ingest import (
+    cells,
     failure_log,
     job_table,
+    lacking,
     masking,
     node_facts,
     node_inventory,
@@ -22,21 +26,32 @@ from data.ingest import (
     tickets,
 )
 from data.ingest.reader import MappingFile
-from data.ingest.source import is_packed, is_parquet, opened, without_long_lines
+from data.ingest.source import (
+    PARQUET,
+    broken_parquet,
+    is_packed,
+    opened,
+    refuse_parquet_bomb,
+    without_long_lines,
+)
 from data.ingest.tabular import opened_table
 from data.tables import records
+from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import BinaryIO
 
     import pandas as pd
 
-    from data.ingest.reader import Options, Rejected
+    from data.ingest.reader import Options, Rejected, Source
 
 SAMPLE_BYTES = 1_000_000
-"""Read of a file at most."""
+"""Read of a CSV file at most."""
 SAMPLE_RECORDS = 1_000
 SHOWN_ROWS = 10
+MOST_STATES = 20
+"""Words for states that are asked about at most."""
 
 
 class _Kind(NamedTuple):
@@ -109,12 +124,12 @@ class MappedField:
 
 @dataclass(frozen=True)
 class Sample:
-    """The beginning of a CSV file."""
+    """The beginning of a CSV or Parquet file."""
 
     name: str
     header: tuple[str, ...]
     content: bytes
-    """Its first SAMPLE_RECORDS records, with the header."""
+    """Its first SAMPLE_RECORDS records, with the header; Parquet stays Parquet."""
 
 
 @dataclass(frozen=True)
@@ -151,21 +166,49 @@ def fields(source: str) -> list[MappedField]:
     return [MappedField(name, meaning(name), name in kind.needed) for name in names]
 
 
-def sample(name: str, content: bytes, options: Options) -> Sample:
-    """The first records of a CSV file of which `content` is the beginning.
+def sample(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of a file, which stands at its beginning before and after.
 
     Raises
     ------
     SourceError
-        Where it is packed, Parquet, or no text of columns.
+        Where it is packed, broken Parquet, or no text of columns.
     """
+    begin = file.read(len(PARQUET))
+    file.seek(0)
+    try:
+        return (_of_parquet if begin == PARQUET else _of_csv)(name, file, options)
+    finally:
+        file.seek(0)
+
+
+def _of_parquet(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of Parquet, as such."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content = pa.BufferOutputStream()
+    try:
+        whole = pq.ParquetFile(file)
+        refuse_parquet_bomb(name, file.seek(0, io.SEEK_END), whole.metadata, options.limits)
+        batches = whole.iter_batches(batch_size=SAMPLE_RECORDS)
+        first = pa.Table.from_batches(islice(batches, 1), whole.schema_arrow)
+        pq.write_table(first, content)
+    except (pa.ArrowException, OSError) as error:
+        raise broken_parquet(name, error) from None
+    return Sample(name, tuple(whole.schema_arrow.names), content.getvalue().to_pybytes())
+
+
+def _of_csv(name: str, file: BinaryIO, options: Options) -> Sample:
+    """The first records of a text."""
+    content = file.read(SAMPLE_BYTES)
     whole = len(content) < SAMPLE_BYTES
     kept = content if whole else content[:SAMPLE_BYTES].rpartition(b"\n")[0] + b"\n"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sample"
         path.write_bytes(kept)
-        if is_packed(path) or is_parquet(path):
-            raise SourceError(f"{name}: columns are matched for plain CSV: unpack it for that")
+        if is_packed(path):
+            raise SourceError(f"{name}: columns are matched in what is not packed: unpack it")
         with opened(str(path), Path(folder), called=name, limits=options.limits) as source:
             header, found = opened_table(
                 source, options.delimiter or ",", options.columns, options.limits
@@ -200,20 +243,78 @@ def _plain(name: str) -> str:
     return "".join(each for each in name.casefold() if each.isalnum())
 
 
-def written(source: str, chosen: Mapping[str, str], delimiter: str | None = None) -> str:
-    """The mapping as TOML: our name -> the file's column."""
-    facts = _KINDS[source].facts
-    lines = [f"delimiter = {_quoted(delimiter)}"] if delimiter else []
-    for section, own in (("columns", False), ("facts", True)):
-        held = {name: column for name, column in chosen.items() if (name in facts) is own}
+def takes_states(source: str) -> bool:
+    """Whether a mapping of the source translates words for states."""
+    return source == job_table.NAME
+
+
+def foreign_states(taken: Sample, column: str, options: Options) -> list[str]:
+    """Words of a column of the sample that are no state of Slurm, the most frequent first.
+
+    Raises
+    ------
+    SourceError
+        Where the sample cannot be read with these options.
+    """
+    with _as_file(taken, options) as source:
+        _, found = opened_table(source, options.delimiter or ",", options.columns, options.limits)
+        words = Counter(cells.text_of(each.values[column]) for each in found if each.values)
+    foreign = [word for word, _ in words.most_common() if word and word.upper() not in STATES]
+    return foreign[:MOST_STATES]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What somebody said of a table."""
+
+    columns: Mapping[str, str]
+    """Our name -> the file's column."""
+    time_format: str | None = None
+    """`epoch` or a pattern of strptime; None as the reader finds out."""
+    states: Mapping[str, str] = field(default_factory=dict)
+    """The file's word -> Slurm's."""
+
+
+def written(
+    source: str, chosen: Chosen, header: Sequence[str] = (), delimiter: str | None = None
+) -> str:
+    """The mapping as TOML; a column of our name that was not chosen is said to be none."""
+    kind = _KINDS[source]
+    top = {"time_format": chosen.time_format, "delimiter": delimiter}
+    lines = [f"{name} = {_quoted(text)}" for name, text in top.items() if text]
+    read_by_name = () if source == failure_log.NAME else (*kind.columns, *kind.facts)
+    unmeant = [name for name in read_by_name if name in header and name not in chosen.columns]
+    said = {name: _quoted(column) for name, column in chosen.columns.items()}
+    said |= dict.fromkeys(unmeant, "false")
+    sections = {
+        "columns": {name: text for name, text in said.items() if name not in kind.facts},
+        "facts": {name: text for name, text in said.items() if name in kind.facts},
+        "states": {_quoted(word): _quoted(state) for word, state in chosen.states.items()},
+    }
+    for section, held in sections.items():
         if held:
-            lines += [f"[{section}]", *(f"{name} = {_quoted(c)}" for name, c in held.items())]
+            lines += [f"[{section}]", *(f"{name} = {text}" for name, text in held.items())]
     return "\n".join(lines) + "\n"
 
 
 def _quoted(text: str) -> str:
     """A text of TOML, whose escapes are those of JSON, but DEL stands bare in JSON alone."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@contextmanager
+def _as_file(taken: Sample, options: Options) -> Iterator[Source]:
+    """The sample as readers take it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sample").write_bytes(taken.content)
+        with (
+            opened(
+                str(folder / "sample"), folder, called=taken.name, limits=options.limits
+            ) as whole,
+            without_long_lines(whole, options.limits, folder) as source,
+        ):
+            yield source
 
 
 def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
@@ -229,24 +330,17 @@ def preview(source: str, taken: Sample, toml: str, options: Options) -> Preview:
 
     own = MappingFile(f"{Path(taken.name).stem}.toml", toml.encode())
     stated = replace(options, mapping=own)
-    with tempfile.TemporaryDirectory() as name, duckdb.connect() as connection:
-        folder = Path(name)
-        (folder / "sample").write_bytes(taken.content)
-        with (
-            opened(
-                str(folder / "sample"), folder, called=taken.name, limits=options.limits
-            ) as all_,
-            without_long_lines(all_, options.limits, folder) as source_file,
-        ):
-            batch = readers()[source].read(source_file, stated, connection)
-            batch.rejected.extend(source_file.too_long)
-            masking.mask(batch, connection)
-            rows = batch.tables[_KINDS[source].table]
-            if isinstance(rows, duckdb.DuckDBPyRelation):
-                rows = rows.limit(SHOWN_ROWS).df()
-            elif isinstance(rows, pa.Table):
-                rows = rows.slice(0, SHOWN_ROWS).to_pandas()
-            first = rows.head(SHOWN_ROWS)
+    with _as_file(taken, options) as source_file, duckdb.connect() as connection:
+        batch = readers()[source].read(source_file, stated, connection)
+        batch.rejected.extend(source_file.too_long)
+        batch.notices += lacking.notices(batch)
+        masking.mask(batch, connection)
+        rows = batch.tables[_KINDS[source].table]
+        if isinstance(rows, duckdb.DuckDBPyRelation):
+            rows = rows.limit(SHOWN_ROWS).df()
+        elif isinstance(rows, pa.Table):
+            rows = rows.slice(0, SHOWN_ROWS).to_pandas()
+        first = rows.head(SHOWN_ROWS)
     n_skipped = sum(batch.skipped_by_reason.values())
     return Preview(
         first.dropna(axis="columns", how="all"),

@@ -78,6 +78,11 @@ class MetricSamples:
         if len(self._values) >= _PIECE:
             self._put_away()
 
+    @property
+    def metrics(self) -> set[str]:
+        """Names of what was read."""
+        return {series.metric for series in self._series}
+
     def batch(self) -> Batch:
         """All of the input."""
         import pyarrow as pa

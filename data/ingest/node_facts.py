@@ -6,7 +6,7 @@ import csv
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.hostlist import expand
-from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of, time_of
+from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, typed_frame
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import duckdb
+
+    from data.ingest.cells import ColumnMapping
 
 NAME = "node-facts"
 HELP = (
@@ -65,7 +67,8 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     mapping = column_mapping(options.mapping, (*PLACES, *PAIR), GENERAL, "facts")
     delimiter = options.delimiter or mapping.general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
-    facts = {name: name for name in FACTS if name in header} | dict(mapping.further)
+    facts = {name: name for name in FACTS if name in header and name not in mapping.absent}
+    facts |= mapping.further
     places = mapping.of_file(
         source,
         header,
@@ -74,7 +77,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
         beside=mapping.further.values(),
     )
     clock = LocalClock(options, mapping.general.get("timezone"))
-    made = _made_by(places, facts, mapping.general.get("cluster"))
+    made = _made_by(places, facts, mapping)
     log = Gathered(options, clock, made)
     for record in records:
         log.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
@@ -96,7 +99,7 @@ def _notices(header: list[str], taken: set[str], log: Gathered) -> list[str]:
 
 
 def _made_by(
-    places: Mapping[str, str], facts: Mapping[str, str], of_cluster: str | None
+    places: Mapping[str, str], facts: Mapping[str, str], mapping: ColumnMapping
 ) -> Callable[[dict[str, Any] | None, Gathered], list[_Fact] | str]:
     """What makes the rows of a record."""
 
@@ -105,13 +108,13 @@ def _made_by(
             raise RecordError("number of fields differs from the header")
         if is_blank(values):
             return "blank"
-        found = {name: values.get(column) for name, column in places.items()}
+        found = dict.fromkeys((*PLACES, *PAIR)) | {n: values[c] for n, c in places.items()}
         nodes = expand(text_of(found["node"]) or "")
         if not nodes:
             raise RecordError("no node")
-        cluster = cluster_of(found["cluster"], log.options, of_cluster)
-        from_at = time_of(found["from_at"], cluster, log.clock) or log.options.at
-        to_at = time_of(found["to_at"], cluster, log.clock)
+        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
+        from_at = mapping.time(found["from_at"], cluster, log.clock) or log.options.at
+        to_at = mapping.time(found["to_at"], cluster, log.clock)
         if from_at is not None and to_at is not None and to_at < from_at:
             raise RecordError("ends before it begins")
         stated = {key: text_of(values[column]) for key, column in facts.items()}

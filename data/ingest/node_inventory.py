@@ -6,7 +6,7 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from data.hostlist import expand
-from data.ingest.cells import cluster_of, column_mapping, count_of, is_blank, text_of, time_of
+from data.ingest.cells import cluster_of, column_mapping, count_of, is_blank, text_of
 from data.ingest.node_observation import Observation, Observations, state_words
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.tabular import opened_table
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import duckdb
+
+    from data.ingest.cells import ColumnMapping
 
 NAME = "node-inventory"
 HELP = (
@@ -51,30 +53,28 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     delimiter = options.delimiter or general.get("delimiter", ",")
     header, records = opened_table(source, delimiter, options.columns, options.limits)
     columns = mapping.of_file(source, header, COLUMNS, needed=("node",))
-    log = Observations(
-        source, options, NAME, _made_by(columns, general.get("cluster")), general.get("timezone")
-    )
+    log = Observations(source, options, NAME, _made_by(columns, mapping), general.get("timezone"))
     for record in records:
         log.gathered.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
     return log.batch()
 
 
 def _made_by(
-    columns: Mapping[str, str], of_cluster: str | None
+    columns: Mapping[str, str], mapping: ColumnMapping
 ) -> Callable[[dict[str, Any] | None, Observations], Sequence[Observation] | str]:
     """What makes the nodes of a record."""
 
     def made(values: dict[str, Any] | None, log: Observations) -> Sequence[Observation] | str:
         if values is None:
             raise RecordError("number of fields differs from the header")
-        found = {name: values.get(column) for name, column in columns.items()}
+        found = dict.fromkeys(COLUMNS) | {ours: values[column] for ours, column in columns.items()}
         if is_blank(values):
             return "blank"
         nodes = expand(str(found["node"] or ""))
         if not nodes:
             raise RecordError("no node")
-        cluster = cluster_of(found["cluster"], log.options, of_cluster)
-        observed_at = time_of(found["observed_at"], cluster, log.clock)
+        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
+        observed_at = mapping.time(found["observed_at"], cluster, log.clock)
         row = Observation(
             cluster=cluster,
             node="",
@@ -83,7 +83,7 @@ def _made_by(
             state=state_words([text_of(found["state"]) or ""]),
             cpus=count_of(found["cpus"], "cpus"),
             memory_mb=count_of(found["memory_mb"], "memory_mb"),
-            boot_at=time_of(found["boot_at"], cluster, log.clock),
+            boot_at=mapping.time(found["boot_at"], cluster, log.clock),
         )
         texts: dict[str, Any] = {name: text_of(found[name]) for name in _TEXTS}
         row = row._replace(**texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.ingest.reader import Batch, RecordError
@@ -12,7 +13,6 @@ from data.ingest.rows import Gathered, LocalClock, typed_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import datetime
 
     from data.ingest.reader import Options, Source
 
@@ -97,6 +97,13 @@ class Observations:
     def cluster(self, stated: str | None) -> str:
         """The cluster of a record that may name one."""
         return self.options.cluster or known(stated) or self.options.default_cluster
+
+    def time(self, text: str | None, cluster: str) -> datetime | None:
+        """An instant of a local time; None where the text is none."""
+        try:
+            return self.clock.utc(datetime.fromisoformat(text or ""), cluster)
+        except (ValueError, OverflowError):
+            return None
 
     def _made(self, record: Any) -> Iterable[Observation] | str:
         made = self.make(record, self)

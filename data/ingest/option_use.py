@@ -17,14 +17,32 @@ _TABLES = ("failure-log", "job-table", "node-facts", "node-inventory", "tickets"
 _HEADED = ("sacct", "sacctmgr-events", "sinfo", "training-metrics")
 _STORED = ("elasticsearch", "loki")
 _BMC = ("ipmi-sel", "redfish")
-_METRICS = ("dcgm", "prometheus-json")
+_METRICS = ("dcgm", "infiniband", "prometheus-json")
 KNOWN_BY = {
     "columns": (*_TABLES, *_HEADED),
     "delimiter": (*_TABLES, *_HEADED, "straggler-trace"),
-    "node": (*_METRICS, "gcm-health", "job-log", "kernel-log", "nvsentinel", *_BMC, *_STORED),
+    "node": (
+        *_METRICS,
+        "gcm-health",
+        "gpud",
+        "job-log",
+        "kernel-log",
+        "nvsentinel",
+        *_BMC,
+        *_STORED,
+    ),
     "boot_at": ("kernel-log", *_STORED),
     "year": ("kernel-log", *_STORED),
-    "at": ("dcgm", "k8s-nodes", "node-facts", "node-inventory", "scontrol-nodes", "sinfo"),
+    "at": (
+        "dcgm",
+        "gpud",
+        "infiniband",
+        "k8s-nodes",
+        "node-facts",
+        "node-inventory",
+        "scontrol-nodes",
+        "sinfo",
+    ),
     "mapping": _TABLES,
     "pattern": ("job-log", *_STORED),
     "first_lines": ("job-log", *_STORED),

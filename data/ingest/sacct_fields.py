@@ -12,7 +12,7 @@ from data.limits import DEFAULTS, Limits
 from data.tables.jobs import STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 NO_TIME = ("", "Unknown", "None", "N/A", "NONE", "unknown")
 NO_TEXT = ("", "None", "(null)", "Unknown", "N/A")
@@ -142,12 +142,12 @@ _EMPTY_COST = 3
 """Cost of an empty value where there is mostly one."""
 
 
-def missing(columns: Sequence[str]) -> list[str]:
+def missing(columns: Collection[str]) -> list[str]:
     """What an export with these columns, in lower case, lacks: a sentence a column."""
     return [
         f"no column {name}: {figures}"
         for name, figures in FIGURES.items()
-        if not {name.lower(), _SAME.get(name.lower())} & set(columns)
+        if not {name.lower(), _SAME.get(name.lower())}.intersection(columns)
     ]
 
 

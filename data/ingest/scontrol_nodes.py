@@ -121,7 +121,7 @@ def _made(text: str, log: Observations) -> list[Observation] | str:
     cluster = log.cluster(None)
 
     def time(key: str) -> datetime | None:
-        return _time(fields.get(key), cluster, log)
+        return log.time(fields.get(key), cluster)
 
     gpus = gpus_of(fields.get("Gres"), fields.get("CfgTRES"))
     reason, user, reason_at = _reason(fields.get("Reason"), cluster, log)
@@ -168,14 +168,5 @@ def _reason(
     given = _GIVEN_BY.search(text or "")
     if given is None:
         return known(text), None, None
-    user, at = given[1], _time(given[2], cluster, log)
+    user, at = given[1], log.time(given[2], cluster)
     return known((text or "")[: given.start()]), known(user), at
-
-
-def _time(text: str | None, cluster: str, log: Observations) -> datetime | None:
-    """A local time; None where it is none."""
-    try:
-        local = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return log.clock.utc(local, cluster)

@@ -187,21 +187,13 @@ def _made(record: Mapping[str, str], log: Observations) -> list[Observation] | s
         state=state_words([record.get("state", "")]),
         reason=reason,
         reason_user=known(re.sub(r"(?<=.)\(\d+\)$", "", record.get("user", ""))),
-        reason_at=_time(record.get("timestamp", ""), cluster, log) if reason else None,
+        reason_at=log.time(record.get("timestamp"), cluster) if reason else None,
         partitions=known(record.get("partition", "").rstrip("*")),
         features=known(record.get("features")),
         cpus=whole(record.get("cpus")),
         memory_mb=whole(record.get("memory")),
     )
     return [row._replace(node=node) for node in nodes]
-
-
-def _time(text: str, cluster: str, log: Observations) -> datetime | None:
-    """A local time; None where it is none."""
-    try:
-        return log.clock.utc(datetime.fromisoformat(text), cluster)
-    except ValueError:
-        return None
 
 
 def _date(line: str) -> datetime | None:

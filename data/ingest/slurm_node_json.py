@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from data.errors import SourceError
 from data.hostlist import expand
+from data.ingest.json_records import Found, JsonRecords
 from data.ingest.json_text import json_value
 from data.ingest.node_observation import Observation, gpus_of, known, state_words, whole
 from data.ingest.reader import RecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from data.ingest.node_observation import Observations
     from data.ingest.reader import Source
+    from data.limits import Limits
 
 NODES, GROUPS = "nodes", "sinfo"
 """Keys that hold the records: one a node, and one a group of alike nodes."""
@@ -35,67 +38,82 @@ def has_groups(head: str) -> bool:
 def take_json(source: Source, log: Observations, flat: Callable[..., Any]) -> None:
     """Takes every record of a file; `flat` makes one of an object that is no node of Slurm's.
 
+    A document is read twice, a record at a time, for it says behind its nodes when it was made.
+
     Raises
     ------
     SourceError
         Where the file is no whole JSON, holds no nodes, or is an error that Slurm answered.
     """
-    text = source.path.read_text(encoding="utf-8-sig", errors="replace")
-    log.make = lambda record, found: _made(record, found, flat)
-    first = source.first_line()[1]
-    try:
-        document = json_value(text, log.options.limits)
-    except RecordError as error:
-        raise SourceError(f"{source.name}: {error}") from None
-    except ValueError as error:
-        if not _is_object(first, log):
-            raise SourceError(
-                f"{source.name}: is no whole JSON ({error}): export it again"
-            ) from None
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                log.gathered.take(number, line, line)
-        return
-    found = document if isinstance(document, list) else _records(document, source, log)
-    for place, record in enumerate(found, 1):
-        log.gathered.take(place, str(record), record)
+    limits = log.options.limits
+    named = None
+    if _is_one_a_line(source, limits):
+        found = _lines(source)
+    else:
+        records = JsonRecords(source, (NODES, GROUPS), limits)
+        _refuse_foreign(source, records)
+        slurm = _slurm(records.around)
+        log.stated_at = _epoch(records.around.get("last_update"))
+        named, found = known(slurm.get("cluster")), iter(records)
+
+    def made(record: object, log: Observations) -> Iterable[Observation] | str:
+        if isinstance(record, dict) and named:
+            record = {"cluster_name": named, **record}
+        return _made(record, log, flat)
+
+    log.make = made
+    for each in found:
+        log.gathered.take(each.line_no, each.raw, each.value)
 
 
-def _is_object(line: str, log: Observations) -> bool:
-    """Whether a line is a JSON object of its own."""
+def _is_one_a_line(source: Source, limits: Limits) -> bool:
+    """Whether the first line is an object of its own, and there are more lines."""
+    begun, first = source.first_line()
     try:
-        return isinstance(json_value(line, log.options.limits), dict)
+        alone = isinstance(json_value(first, limits), dict)
     except ValueError:
         return False
+    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+        return alone and any(line.strip() for line in islice(stream, begun + 1, None))
 
 
-def _records(document: object, source: Source, log: Observations) -> list[Any]:
-    """The records of a document, which may say when and of which cluster it is."""
-    if not isinstance(document, dict):
-        raise SourceError(f"{source.name}: holds no nodes: give what scontrol or sinfo wrote")
-    slurm = _slurm(document)
-    log.stated_at = _epoch(document.get("last_update"))
-    for key in (NODES, GROUPS):
-        records = document.get(key)
-        if isinstance(records, list):
-            errors = document.get("errors")
-            if not records and isinstance(errors, list) and errors:
-                raise SourceError(f"{source.name}: is an error of Slurm: {str(errors[0])[:200]}")
-            named = known(slurm.get("cluster"))
-            return [
-                {"cluster_name": named, **record} if isinstance(record, dict) and named else record
-                for record in records
-            ]
-    if "name" not in document and not {"node", "n"} & document.keys():
-        there = ", ".join(map(str, document))[:200]
+def _lines(source: Source) -> Iterator[Found]:
+    """The lines of a file that are not blank."""
+    with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+        for number, line in enumerate(stream, 1):
+            if text := line.rstrip("\r\n"):
+                yield Found(number, text, text)
+
+
+def _refuse_foreign(source: Source, records: JsonRecords) -> None:
+    """Reads a document through, and refuses one that is no list of nodes.
+
+    Raises
+    ------
+    SourceError
+        Where it is none, or not whole.
+    """
+    begun, line = source.first_line()
+    found = iter(records)
+    first = next(found, None)
+    n_more = sum(1 for _ in found)
+    if records.is_cut:
+        raise SourceError(f"{source.name}: is no whole JSON (it ends early): export it again")
+    errors = records.around.get("errors")
+    if first is None and isinstance(errors, list) and errors:
+        raise SourceError(f"{source.name}: is an error of Slurm: {str(errors[0])[:200]}")
+    if first is None or n_more or not isinstance(first.value, dict):
+        return
+    is_whole = first.line_no == begun + 1 and first.raw.startswith(line.strip())
+    if is_whole and not {"name", "node", "n"} & first.value.keys():
+        there = ", ".join(map(str, first.value))[:200]
         raise SourceError(
             f"{source.name}: holds no nodes, there are: {there}: give what scontrol show nodes "
             "--json or sinfo --json wrote"
         )
-    return [document]
 
 
-def _slurm(document: dict[str, Any]) -> dict[str, Any]:
+def _slurm(document: Mapping[str, object]) -> dict[str, Any]:
     """What the document says of the Slurm that wrote it."""
     meta = document.get("meta")
     found = (meta.get("slurm") or meta.get("Slurm")) if isinstance(meta, dict) else None
@@ -104,6 +122,8 @@ def _slurm(document: dict[str, Any]) -> dict[str, Any]:
 
 def _made(record: Any, log: Observations, flat: Callable[..., Any]) -> Iterable[Observation] | str:
     """The nodes of a record of any form."""
+    if isinstance(record, RecordError):
+        raise record
     if isinstance(record, str):
         try:
             record = json_value(record, log.options.limits)

@@ -44,7 +44,7 @@ BINARY_RATIO = 0.05
 """Ratio of control characters at which a file counts as binary; in random bytes it is 0.1."""
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _TAR, _TAR_AT = b"ustar", 257
-_PARQUET = b"PAR1"
+PARQUET = b"PAR1"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NULS = re.compile("\0+")
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1b"))
@@ -54,7 +54,7 @@ _BREAKS = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does."""
     with path.open("rb") as stream:
-        return stream.read(len(_PARQUET)) == _PARQUET
+        return stream.read(len(PARQUET)) == PARQUET
 
 
 def is_packed(path: Path) -> bool:
@@ -63,7 +63,7 @@ def is_packed(path: Path) -> bool:
         return _kind(stream.read(max(map(len, _MAGIC)))) is not None
 
 
-def refuse_parquet_bomb(name: str, path: Path, metadata: FileMetaData, limits: Limits) -> None:
+def refuse_parquet_bomb(name: str, n_packed: int, metadata: FileMetaData, limits: Limits) -> None:
     """Refuses Parquet that unfolds to more than an archive may; a number counts as eight bytes.
 
     Raises
@@ -73,7 +73,7 @@ def refuse_parquet_bomb(name: str, path: Path, metadata: FileMetaData, limits: L
     """
     encoded = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
     numbers = 8 * metadata.num_rows * metadata.num_columns
-    _refuse_bomb(name, max(encoded, numbers), path.stat().st_size, limits)
+    _refuse_bomb(name, max(encoded, numbers), n_packed, limits)
 
 
 def broken_parquet(name: str, error: Exception) -> SourceError:
@@ -322,7 +322,7 @@ class _TextCheck:
     def feed(self, block: bytes) -> None:
         """Takes the next bytes; refuses a binary file at its first block."""
         if self.n_bytes == 0:
-            self._parquet = block.startswith(_PARQUET)
+            self._parquet = block.startswith(PARQUET)
             if not self._parquet:
                 _refuse_binary(self.name, block[:SAMPLED])
         if self._plain and not self._parquet:

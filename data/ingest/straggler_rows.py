@@ -97,7 +97,9 @@ class _Parquet:
 
         try:
             with pq.ParquetFile(self.path) as file:
-                refuse_parquet_bomb(self.name, self.path, file.metadata, self._limits)
+                refuse_parquet_bomb(
+                    self.name, self.path.stat().st_size, file.metadata, self._limits
+                )
                 wanted = _wanted(self.name, file.schema_arrow.names)
                 kind = file.schema_arrow.field("optype").type
             encoded = [] if pa.types.is_nested(kind) else ["optype"]

@@ -160,7 +160,7 @@ def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record
         file = pq.ParquetFile(source.path)
     except (pa.ArrowException, OSError) as error:
         raise broken_parquet(source.name, error) from None
-    refuse_parquet_bomb(source.name, source.path, file.metadata, limits)
+    refuse_parquet_bomb(source.name, source.path.stat().st_size, file.metadata, limits)
 
     def records() -> Iterator[Record]:
         row_no = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from data.hostlist import expand
-from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of, time_of
+from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import duckdb
+
+    from data.ingest.cells import ColumnMapping
 
 NAME = "tickets"
 HELP = (
@@ -67,7 +69,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
     header, records = opened_table(source, delimiter, options.columns, options.limits)
     columns = mapping.of_file(source, header, COLUMNS, needed=("opened_at",))
     clock = LocalClock(options, mapping.general.get("timezone"))
-    log = Gathered(options, clock, _made_by(columns, mapping.general.get("cluster")))
+    log = Gathered(options, clock, _made_by(columns, mapping))
     for record in records:
         log.take(record.line_no, record.raw.rstrip("\r\n"), record.values)
     frame = typed_frame("tickets", log.rows, _Ticket._fields)
@@ -85,7 +87,7 @@ def read(source: Source, options: Options, _: duckdb.DuckDBPyConnection) -> Batc
 
 
 def _made_by(
-    columns: Mapping[str, str], of_cluster: str | None
+    columns: Mapping[str, str], mapping: ColumnMapping
 ) -> Callable[[dict[str, Any] | None, Gathered], list[_Ticket] | str]:
     """What makes the rows of a record."""
 
@@ -94,10 +96,10 @@ def _made_by(
             raise RecordError("number of fields differs from the header")
         if is_blank(values):
             return "blank"
-        found = {name: values.get(column) for name, column in columns.items()}
-        cluster = cluster_of(found["cluster"], log.options, of_cluster)
-        opened_at = time_of(found["opened_at"], cluster, log.clock)
-        closed_at = time_of(found["closed_at"], cluster, log.clock)
+        found = dict.fromkeys(COLUMNS) | {ours: values[column] for ours, column in columns.items()}
+        cluster = cluster_of(found["cluster"], log.options, mapping.general.get("cluster"))
+        opened_at = mapping.time(found["opened_at"], cluster, log.clock)
+        closed_at = mapping.time(found["closed_at"], cluster, log.clock)
         if opened_at is None:
             raise RecordError("no opened_at")
         if closed_at is not None and closed_at < opened_at:

@@ -1,4 +1,5 @@
-"""Rows that follow from pods and nodes of Kubernetes and from samples of XIDs, made as they merge.
+"""Rows that follow from pods, queues and nodes of Kubernetes and from samples of XIDs, made as they
+merge.
 
 Of each job, or node, that a merge concerned, all that follows is made anew from all of its records:
 so attempts of jobs, intervals out of service and XIDs depend on the set of records alone.
@@ -8,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from analytics.fleet.outages import Seen, outages
 from analytics.fleet.pod_attempts import PodRun, attempts
+from analytics.fleet.queue_attempts import QueueChange, end_of, queue_attempts
 from data.tables import records, tables
 from data.tables.node_events import CONDITIONS as SOURCE
 from data.tables.table import NODE_AS_WRITTEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
     import duckdb
 
@@ -63,24 +66,28 @@ def follow(
 
 
 def _jobs(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dict[str, int]:
-    """Attempts of the jobs concerned, with their nodes."""
+    """Attempts of the jobs concerned, with their nodes: of their pods, else as their queue says."""
     rows = connection.execute(
         f"""SELECT cluster, job_id, {", ".join(_RUN_COLUMNS)}
             FROM pod_runs SEMI JOIN concerned USING (cluster, job_id) ORDER BY cluster, job_id"""
     ).fetchall()
+    queued = _queued(connection)
     found: list[tuple[Any, ...]] = []
     nodes: list[tuple[Any, ...]] = []
     n_fields = len(PodRun._fields)
     for (cluster, job_id), of_job in groupby(rows, key=lambda row: row[:2]):
-        runs = {row[2:4]: row[2:] for row in of_job}
-        for one in attempts(PodRun(*row[:n_fields]) for row in runs.values()):
-            told = dict(zip(_RUN_COLUMNS, runs[one.telling[:2]], strict=True))
+        changes = queued.pop((cluster, job_id), [])
+        runs = {row[2:4]: _as_queue_says(row[2:], changes) for row in of_job}
+        for one in attempts(PodRun(*list(run.values())[:n_fields]) for run in runs.values()):
+            told = runs[one.telling[:2]]
             values = _job(cluster, job_id, one, told)
             found.append((cluster, job_id, *values))
             nodes += [
                 (cluster, values[0], host, n_gpus, one.start_at, one.end_at)
                 for host, n_gpus in one.gpus.items()
             ]
+    for (cluster, job_id), changes in queued.items():
+        found += [(cluster, job_id, *values) for values in _jobs_of_queue(cluster, job_id, changes)]
     columns = ("cluster", "job_id", *_JOB_COLUMNS)
     _register(connection, "jobs", columns, found, run_id="job_id")
     of_jobs = "(cluster, job_id) IN (SELECT cluster, job_id FROM concerned)"
@@ -95,6 +102,81 @@ def _jobs(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
            SELECT * FROM followed SEMI JOIN came USING (cluster, attempt_key)"""
     ).fetchall()
     return {"jobs": n_jobs, "job_nodes": n_nodes}
+
+
+class _Told(NamedTuple):
+    """What a queue did with a job; columns of `queue_changes`."""
+
+    change: str
+    changed_at: datetime
+    state: str | None
+    reason: str | None
+    namespace: str | None
+    name: str | None
+    queue: str | None
+    priority_class: str | None
+    n_gpus: int | None
+    timelimit_s: int | None
+
+    def as_change(self) -> QueueChange:
+        """What attempts follow from."""
+        return QueueChange(self.change, self.changed_at, self.state, self.reason)
+
+
+def _queued(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], list[_Told]]:
+    """What queues did with the jobs concerned, the latest version of each object last."""
+    rows = connection.execute(
+        f"""SELECT cluster, job_id, {", ".join(_Told._fields)}
+            FROM queue_changes SEMI JOIN concerned USING (cluster, job_id)
+            ORDER BY cluster, job_id, version, object_uid, changed_at, change"""
+    ).fetchall()
+    return {
+        key: [_Told(*row[2:]) for row in of_job]
+        for key, of_job in groupby(rows, key=lambda row: row[:2])
+    }
+
+
+def _latest(told: list[_Told], name: str) -> Any:
+    """What the latest version that states it says."""
+    stated = (getattr(one, name) for one in reversed(told))
+    return next((value for value in stated if value is not None), None)
+
+
+def _as_queue_says(row: tuple[Any, ...], told: list[_Told]) -> dict[str, Any]:
+    """A run of a pod, with what its job's queue says of it: queue, priority and why it ended."""
+    run = dict(zip(_RUN_COLUMNS, row, strict=True))
+    if not told:
+        return run
+    for name in ("queue", "priority_class"):
+        run[name] = run[name] or _latest(told, name)
+    end = end_of(PodRun(*row[: len(PodRun._fields)]), map(_Told.as_change, told))
+    if end is not None:
+        run |= {"is_over": True, "end_at": run["end_at"] or end.changed_at, "state": end.state,
+                "state_raw": f"{run['state_raw']}/{end.change}", "reason": end.reason}  # fmt: skip
+    return run
+
+
+def _jobs_of_queue(cluster: str, job_id: str, told: list[_Told]) -> Iterator[tuple[Any, ...]]:
+    """Attempts of a job without pods as rows of `jobs`, from their key on; of nodes unknown."""
+    for one in queue_attempts(map(_Told.as_change, told)):
+        key = f"queue|{cluster}|{job_id}|{one.submit_at}|{one.start_at}"
+        yield (
+            hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()[:20],
+            *(_latest(told, name) for name in ("namespace", "queue", "priority_class", "name")),
+            one.state,
+            one.state,
+            None,
+            None,
+            one.reason,
+            None,
+            one.submit_at,
+            one.start_at,
+            one.end_at,
+            _latest(told, "timelimit_s"),
+            None,
+            _latest(told, "n_gpus"),
+            None,
+        )
 
 
 def _job(cluster: str, job_id: str, one: Attempt, told: dict[str, Any]) -> tuple[Any, ...]:
@@ -153,17 +235,32 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     """XIDs of the nodes concerned: an event where the gauge of the last XID changes.
 
     The gauge repeats its value until the next XID, so an XID that comes twice running shows once.
-    One that stood there at the first sample happened at an unknown time.
+    One that stood there at the first sample happened at an unknown time. Events older than the
+    first sample stay, for retention removed the samples that they follow from; where the gauge
+    still shows the last of them, nothing new happened.
     """
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE gauge AS
+            SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
+            FROM node_metrics WHERE metric = '{_XID_GAUGE}'
+              AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
+            GROUP BY ALL"""
+    )
+    connection.execute(
+        """CREATE OR REPLACE TEMP TABLE first_sample AS
+           SELECT cluster, host, gpu, min(observed_at) AS first_at FROM gauge GROUP BY ALL"""
+    )
     rows = connection.execute(
-        f"""WITH sample AS (
-              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
-              FROM node_metrics WHERE metric = '{_XID_GAUGE}'
-                AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
-              GROUP BY ALL),
+        f"""WITH kept AS (
+              SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, max_by(xid, observed_at) AS xid
+              FROM health_events WHERE {_SHOWN_BY_GAUGE} AND NOT {_OF_SAMPLES} GROUP BY ALL),
             followed AS (
-              SELECT *, lag(xid) OVER of_gpu AS before, lag(observed_at) OVER of_gpu AS before_at
-              FROM sample WINDOW of_gpu AS (PARTITION BY cluster, host, gpu ORDER BY observed_at))
+              SELECT gauge.*, lag(observed_at) OVER of_gpu AS before_at,
+                coalesce(lag(gauge.xid) OVER of_gpu, kept.xid) AS before
+              FROM gauge LEFT JOIN kept ON kept.cluster = gauge.cluster AND kept.host = gauge.host
+                AND kept.gpu IS NOT DISTINCT FROM gauge.gpu
+              WINDOW of_gpu AS (
+                PARTITION BY gauge.cluster, gauge.host, gauge.gpu ORDER BY observed_at))
             SELECT cluster, host, gpu, observed_at, xid, before_at FROM followed
             WHERE xid BETWEEN 1 AND 9999 AND xid = floor(xid) AND xid IS DISTINCT FROM before
             ORDER BY ALL"""
@@ -186,8 +283,14 @@ _XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
 _XID_COLUMNS = (
     "cluster", "event_id", "node", "gpu", "observed_at", "source", "check_name", "xid", "message",
 )  # fmt: skip
-_OF_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
+_SHOWN_BY_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
   AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)"""
+_OF_SAMPLES = f"""coalesce(observed_at >= (
+    SELECT first_at FROM first_sample WHERE first_sample.cluster = health_events.cluster
+      AND first_sample.host = {NODE_AS_WRITTEN}
+      AND first_sample.gpu IS NOT DISTINCT FROM health_events.gpu), observed_at IS NULL)"""
+"""Condition of an event that follows from samples which are there."""
+_OF_GAUGE = f"{_SHOWN_BY_GAUGE} AND {_OF_SAMPLES}"
 
 
 def _register(
@@ -246,6 +349,7 @@ def _replace(
 _Make: TypeAlias = "Callable[[duckdb.DuckDBPyConnection, Touched | None], dict[str, int]]"
 _FOLLOWS: dict[str, tuple[str, str, str, _Make]] = {
     "pod_runs": ("jobs", "job_id", "true", _jobs),
+    "queue_changes": ("jobs", "job_id", "true", _jobs),
     "node_conditions": ("node_events", "host", "true", _node_events),
     "node_metrics": ("health_events", "node", f"metric = '{_XID_GAUGE}'", _xids),
 }

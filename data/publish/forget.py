@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FOLLOWS = {
     "job_nodes": "(cluster, attempt_key) IN (SELECT cluster, attempt_key FROM jobs)",
     "pod_runs": "(cluster, job_id) IN (SELECT cluster, job_id FROM jobs)",
+    "queue_changes": "(cluster, job_id) IN (SELECT cluster, job_id FROM jobs)",
 }
 """Table without a time of its own -> which of its rows stay."""
 

@@ -72,8 +72,11 @@ def people(store: Store) -> People:
                UNION SELECT reason_user FROM node_inventory
                UNION SELECT author FROM annotations""",
         ),
-        accounts=_names(store, "SELECT DISTINCT account FROM jobs"),
-        jobs=_names(store, "SELECT DISTINCT name FROM jobs"),
+        accounts=_names(store, "SELECT account FROM jobs UNION SELECT namespace FROM pod_runs"),
+        jobs=_names(
+            store,
+            "SELECT name FROM jobs UNION SELECT unnest([name, pod_name]) FROM pod_runs",
+        ),
     )
 
 

@@ -63,7 +63,7 @@ _FACTS = {
       UNION ALL BY NAME
       SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster, CASE
         WHEN source IN ('sacct', 'sacct-json', 'jobcomp') THEN 'slurm'
-        WHEN source = 'k8s-pods' THEN 'kubernetes'
+        WHEN source IN ('k8s-pods', 'k8s-workloads') THEN 'kubernetes'
         WHEN source IN ('pbs', 'lsf', 'sge') THEN source END AS shown_scheduler
       FROM ingests""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,

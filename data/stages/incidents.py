@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from data.columns import columns_of, frame_of, registered
-from data.definitions import INFRASTRUCTURE
+from data.definitions import INFRASTRUCTURE, TOLD_TWICE
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,9 +108,9 @@ _ATTEMPT_NODES = """
 SELECT cluster, attempt_key, node FROM job_nodes
 SEMI JOIN chosen_failures USING (cluster, attempt_key)
 """
-_EVENTS = """
+_EVENTS = f"""
 SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message
-FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL AND NOT {TOLD_TWICE}
 """
 
 

@@ -22,7 +22,7 @@ HEALTH_EVENTS = Records(
         "xid": integer("NVIDIA XID"),
         "sxid": integer("NVSwitch SXid"),
         "message": varchar("the line or message", people="text"),
-        "job_id": varchar("job the observer names"),
+        "job_id": varchar("job the observer names", people="id"),
         "node_written": NODE_WRITTEN,
     },
     key=("cluster", "event_id"),

@@ -8,7 +8,7 @@ JOB_LOGS = Records(
     {
         "cluster": varchar("name of the cluster"),
         "job_id": varchar(
-            "job that the file's name states; NULL where the source states the attempt"
+            "job that the file's name states; NULL where the source states the attempt", people="id"
         ),
         "attempt_key": varchar(
             "the attempt; found anew at every publish from job_id and the lines' times",

@@ -8,7 +8,8 @@ JOB_RUNS = Table(
     {
         "cluster": varchar("name of the cluster"),
         "run_id": varchar(
-            "the run: job id of its first job, with #2 and so on where that id came again"
+            "the run: job id of its first job, with #2 and so on where that id came again",
+            people="id",
         ),
         "joined_by": varchar(
             "why its attempts are one run: single, requeue, lineage, array, name; the weakest "
@@ -66,7 +67,7 @@ RUN_LINKS = Table(
     "A logical run of more than one job. Derived with the ledger.",
     {
         "cluster": varchar("name of the cluster"),
-        "run_id": varchar("the run"),
+        "run_id": varchar("the run", people="id"),
         "joined_by": varchar(
             "weakest rule that joined any of its jobs: lineage, requeue, array, name"
         ),

@@ -36,7 +36,8 @@ JOBS = Records(
             "SLUID where the source has it, else a hash of cluster, job_id, submit_at, start_at"
         ),
         "job_id": varchar(
-            "job id as users see it: 4711, array task 4711_3, heterogeneous component 4711+0"
+            "job id as users see it: 4711, array task 4711_3, heterogeneous component 4711+0",
+            people="id",
         ),
         "job_id_raw": varchar("numeric job id of this array task (sacct JobIDRaw)"),
         "attempt": integer(
@@ -48,7 +49,7 @@ JOBS = Records(
         "array_job_id": varchar("id of the job array"),
         "array_task_id": integer("task within the array"),
         "het_offset": integer("component of a heterogeneous job"),
-        "run_id": varchar("logical run the attempt belongs to", derived=True),
+        "run_id": varchar("logical run the attempt belongs to", derived=True, people="id"),
         "user": varchar("user name", people="user"),
         "account": varchar("account charged", people="account"),
         "partition": varchar("partition"),

@@ -8,8 +8,10 @@ POD_RUNS = Records(
     "when they are merged.",
     {
         "cluster": varchar("name of the cluster"),
-        "job_id": varchar("namespace/name of the job, else of the pod's owner or the pod itself"),
-        "pod_uid": varchar("uid of the pod, else namespace/name and creation"),
+        "job_id": varchar(
+            "namespace/name of the job, else of the pod's owner or the pod itself", people="id"
+        ),
+        "pod_uid": varchar("uid of the pod, else namespace/name and creation", people="id"),
         "run": integer("restarts of its main container before this run"),
         "namespace": varchar("namespace", people="account"),
         "name": varchar("name of the job", people="job"),

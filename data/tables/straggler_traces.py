@@ -8,8 +8,8 @@ STRAGGLER_TRACES = Records(
     {
         "trace_id": varchar("hash of the trace"),
         "cluster": varchar("name of the cluster; NULL where no job is stated"),
-        "job_id": varchar("job that was traced; NULL where none is stated"),
-        "run_id": varchar("the run; NULL where no job is stated", derived=True),
+        "job_id": varchar("job that was traced; NULL where none is stated", people="id"),
+        "run_id": varchar("the run; NULL where no job is stated", derived=True, people="id"),
         "name": varchar("name of the trial, else of the file", people="job"),
         "path": varchar("Parquet file below metrics/", people="text"),
         "traced_at": timestamptz(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-People = Literal["user", "account", "job", "text", "nested"]
-"""Whom a column names: a user, an account, a job by the name its owner gave it; or a text, or JSON
-of texts, in which any of them may stand."""
+People = Literal["user", "account", "job", "id", "text", "nested"]
+"""Whom a column names: a user, an account, a job by the name its owner gave it; an id, which in
+Kubernetes is made of such names; or a text, or JSON of texts, in which any of them may stand."""
 
 
 class Column(NamedTuple):

@@ -9,9 +9,10 @@ TRAINING_METRICS = Records(
         "cluster": varchar("name of the cluster"),
         "run_id": varchar(
             "the run as the source names it; of a source that names a job only, found at every "
-            "publish"
+            "publish",
+            people="id",
         ),
-        "job_id": varchar("job that the source states; NULL where it states none"),
+        "job_id": varchar("job that the source states; NULL where it states none", people="id"),
         "attempt_key": varchar(
             "the attempt; found anew at every publish from job_id, run_id and the time",
             derived=True,

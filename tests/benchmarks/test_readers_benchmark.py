@@ -166,6 +166,25 @@ SAMPLES = {
             "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": _at(n) + "Z",
                            "finishedAt": _at(n + 500) + "Z"}}}]}}),
         '{"apiVersion": "v1", "kind": "PodList", "items": [\n', "]}\n"),
+    "k8s-workloads": Sample("workloads.json", _listed(lambda n: {
+        "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"name": f"job-j{n}", "namespace": "ml", "uid": str(n), "resourceVersion": "1",
+                     "creationTimestamp": _at(n) + "Z",
+                     "ownerReferences": [{"kind": "Job", "name": f"j{n}", "controller": True}]},
+        "spec": {"queueName": "research"},
+        "status": {"admission": {"podSetAssignments": [
+            {"name": "main", "resourceUsage": {"nvidia.com/gpu": "8"}}]},
+            "conditions": [
+                {"type": "Admitted", "status": "True", "lastTransitionTime": _at(n + 10) + "Z"},
+                {"type": "Finished", "status": "True", "reason": "Succeeded",
+                 "lastTransitionTime": _at(n + 500) + "Z"}]}}),
+        '{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadList", "items": [\n', "]}\n"),
+    "gpud": Sample("gpud.json", _listed(lambda n: {
+        "component": "accelerator-nvidia-error-xid", "time": _at(n) + "Z", "name": "error_xid",
+        "type": "Fatal", "message": "XID 79 (GPU has fallen off the bus) detected on GPU PCI:0000:3b:00"}),
+        '[{"component": "accelerator-nvidia-error-xid", "events": [\n', "]}]\n", ("--node", "n1")),
+    "infiniband": Sample("ib.txt", lambda n: (
+        f"n{n // 8}: /sys/class/infiniband/mlx5_{n % 8}/ports/1/counters/symbol_error:{n}\n")),
     "k8s-nodes": Sample("k8s-nodes.json", _listed(lambda n: {
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{n}"},
         "status": {"allocatable": {"nvidia.com/gpu": "8"}, "conditions": [

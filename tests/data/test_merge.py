@@ -48,7 +48,8 @@ def _forget(connection: duckdb.DuckDBPyConnection, name: str) -> None:
 
 
 FOLLOWING = {
-    "jobs": ("job_nodes",), "pod_runs": ("jobs", "job_nodes"), "node_conditions": ("node_events",)
+    "jobs": ("job_nodes",), "pod_runs": ("jobs", "job_nodes", "queue_changes"),
+    "queue_changes": ("jobs", "job_nodes", "pod_runs"), "node_conditions": ("node_events",),
 }  # fmt: skip
 """Tables whose rows are made as others are merged."""
 
@@ -187,6 +188,14 @@ OTHERS: dict[str, list[Row]] = {
          "host": "n1", "n_gpus": 8, "decides": False, "version": version}
         for uid in ("x", "y") for run in (0, 1)
         for state, end, version in (("RUNNING", None, 2), ("FAILED", at(2), 4))
+    ],
+    "queue_changes": [
+        {"cluster": "a", "job_id": "ns/j", "object_uid": uid, "change": change, "state": state,
+         "changed_at": at(when), "queue": queue, "version": version}
+        for uid in ("x", "y") for when in (0, 2)
+        for change, state in (("submitted", "PENDING"), ("started", "RUNNING"),
+                              ("evicted", "PREEMPTED"))
+        for queue, version in (("q", 1), ("r", 2))
     ],
     "node_conditions": [
         {"cluster": "a", "host": host, "condition": "Ready", "since_at": at(when), "holds": holds}

@@ -54,7 +54,13 @@ def held(store: Store, selection: Selection) -> Coverage:
     """Which source covers which days of the selection's clusters and period."""
     days, undated = fleet.coverage_days(store, selection), fleet.undated(store, selection)
     asked = collected.collected_days(store, selection)
-    return coverage(days, undated, expected=fleet.SOURCES, collected=asked)
+    return coverage(
+        days,
+        undated,
+        expected=fleet.SOURCES,
+        collected=asked,
+        forgotten=fleet.forgotten(store),
+    )
 
 
 def answer(ask: Ask, selection: Selection) -> Answer:
@@ -149,11 +155,12 @@ def chart(shown: Coverage, selection: Selection) -> Chart | Missing:
         finding = "No source has a record in this selection."
         return Missing("coverage", finding, "Choose a longer period.")
     n_sources = len(shown.sources) + len(shown.missing)
+    forgotten = ", outlined where retention removed them" if shown.forgotten else ""
     return Chart(
         "fleet.coverage",
         "Which days does each source cover?",
         f"Days with records of {numbers.counted(n_sources, 'source')}; hatched where there are "
-        "none. The table says how many.",
+        f"none{forgotten}. The table says how many.",
         (shown, *shown.span(selection.from_at, selection.to_at)),
     )
 

@@ -28,13 +28,13 @@ STEPS = {1: "days", 7: "weeks", 28: "spans of 28 days", 364: "spans of 364 days"
 MAX_MARKS = 190
 BAR_WIDTH = 0.4
 PALE = 0.35
-COVERED, QUIET, GAP = "covered", "collected, no record", "no record"
-STATED = {QUIET: QUIET, GAP: GAP}
+COVERED, QUIET, GAP, FORGOTTEN = "covered", "collected, no record", "no record", "forgotten"
+STATED = {QUIET: QUIET, GAP: GAP, FORGOTTEN: "removed by retention"}
 
 
 @dataclass(frozen=True)
 class Spell:
-    """Days in a row on which a source has records, was quiet, or has none."""
+    """Days in a row on which a source has records, was quiet, has none, or is forgotten."""
 
     row: str
     from_at: pd.Timestamp
@@ -57,7 +57,7 @@ def figure(
     span = pd.date_range(first, last, freq=step * DAY, inclusive="left")
     spells = [
         *_spells(shown, span, step * DAY),
-        *_without_records(shown.missing, span, step),
+        *_without_records(shown, span, step),
     ]
     chart = template.figure(
         title=f"Which {STEPS[step]} does each source cover?",
@@ -80,13 +80,15 @@ def figure(
 
 def _add_spells(chart: go.Figure, spells: Sequence[Spell], mode: Mode) -> None:
     """Filled bars where there are records, pale ones where a source was collected and quiet,
-    hatched ones where nobody knows.
+    hatched ones where nobody knows, outlined ones where retention removed the records.
     """
     color = {"color": template.PALETTES[mode].series, "line": {"width": 0}}
     markers = {COVERED: color, QUIET: color | {"opacity": PALE}, GAP: template.hatched(mode)}
+    outline = {"width": 1, "color": template.PALETTES[mode].muted}
+    markers[FORGOTTEN] = {"color": "rgba(0,0,0,0)", "line": outline}
     for state, marker in markers.items():
         drawn = [spell for spell in spells if spell.state == state]
-        if not drawn and state == QUIET:
+        if not drawn and state in (QUIET, FORGOTTEN):
             continue
         chart.add_bar(
             orientation="h",
@@ -109,19 +111,24 @@ def _spells(shown: Coverage, span: pd.DatetimeIndex, step: pd.Timedelta) -> Iter
     for (cluster, source), held in marks.groupby(["cluster", "source"], sort=True):
         rows = held.groupby("mark")["n_rows"].sum().reindex(span)
         row = f"{cluster} · {source}" if several else str(source)
-        for state, spell in groupby(
-            zip(span, rows.tolist(), strict=True), key=lambda mark: _state(mark[1])
-        ):
+        before_at = shown.forgotten_before(str(source))
+        states = (_state(n, at < before_at) for at, n in zip(span, rows.tolist(), strict=True))
+        marks_of_row = zip(span, rows.tolist(), states, strict=True)
+        for state, spell in groupby(marks_of_row, key=lambda mark: mark[2]):
             stretch = list(spell)
             n_days = len(stretch) * (step // DAY)
-            what = STATED.get(state) or numbers.counted(int(sum(n for _, n in stretch)), "record")
+            what = STATED.get(state) or numbers.counted(
+                int(sum(n for _, n, _ in stretch)), "record"
+            )
             yield _spell(row, stretch[0][0], n_days, (state, what))
 
 
-def _state(n_rows: float) -> str:
+def _state(n_rows: float, forgotten: bool) -> str:
     """What a mark with so many rows stands for; NaN where nothing is known of it."""
     if n_rows > 0:
         return COVERED
+    if forgotten:
+        return FORGOTTEN
     return QUIET if n_rows == 0 else GAP
 
 
@@ -132,8 +139,13 @@ def _spell(row: str, from_at: pd.Timestamp, n_days: int, state: tuple[str, str])
     return Spell(row, from_at, n_days, state[0], f"{state[1]}, {dates}")
 
 
-def _without_records(missing: Sequence[str], span: pd.DatetimeIndex, step: int) -> Iterator[Spell]:
-    """One hatched row a source without any record."""
-    for source in missing:
+def _without_records(shown: Coverage, span: pd.DatetimeIndex, step: int) -> Iterator[Spell]:
+    """One row a source without any record: hatched, but outlined where it is forgotten."""
+    for source in shown.missing:
         name = f"{source} (no record)"
-        yield Spell(name, span[0], len(span) * step, GAP, "no record at all")
+        n_early = int((span < shown.forgotten_before(source)).sum())
+        if n_early:
+            yield Spell(name, span[0], n_early * step, FORGOTTEN, STATED[FORGOTTEN])
+        if n_early < len(span):
+            n_days = (len(span) - n_early) * step
+            yield Spell(name, span[n_early], n_days, GAP, "no record at all")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analytics.fleet.coverage import Coverage
 
 DAY = pd.Timedelta(days=1)
+_NO_RECORD = " (no record)"
 
 
 def height(coverage: Coverage, *_: datetime) -> float:
@@ -27,15 +28,18 @@ def height(coverage: Coverage, *_: datetime) -> float:
 
 def draw(figure: Figure, coverage: Coverage, from_at: datetime, to_at: datetime) -> None:
     """Filled bars where there are records, pale ones where a source was collected and quiet, on a
-    hatched ground.
+    hatched ground, which is outlined and blank where retention removed the records.
     """
     held, quiet = _held(coverage), _by_row(coverage, coverage.quiet)
     first: Any = pd.Timestamp(from_at)  # matplotlib's stubs know no times
     last: Any = pd.Timestamp(to_at)
     axes = style.axes(figure, grid="none")
     for place, (row, days) in enumerate(held.items()):
-        axes.barh(place, (last - first) / DAY, left=first, height=0.42, color="none",
+        kept: Any = min(max(coverage.forgotten_before(_source(row)), first), last)
+        axes.barh(place, (last - kept) / DAY, left=kept, height=0.42, color="none",
                   edgecolor=PALETTE.unknown, linewidth=0, hatch=style.GAP)  # fmt: skip
+        axes.barh(place, (kept - first) / DAY, left=first, height=0.42, color="none",
+                  edgecolor=PALETTE.unknown, linewidth=0.5)  # fmt: skip
         for of_state, color in ((quiet.get(row, ()), PALETTE.grid), (days, PALETTE.series)):
             spells: list[tuple[Any, Any]] = [(begin, n * DAY) for begin, n in _spells(of_state)]
             axes.barh([place] * len(spells), [length for _, length in spells],
@@ -54,7 +58,12 @@ def _held(coverage: Coverage) -> dict[str, tuple[pd.Timestamp, ...]]:
     """Days with records by source, and by cluster where there are several."""
     silent = dict.fromkeys(_by_row(coverage, coverage.quiet), ())
     held = silent | _by_row(coverage, coverage.days.dropna(subset=["day"]))
-    return dict(sorted(held.items())) | {f"{source} (no record)": () for source in coverage.missing}
+    return dict(sorted(held.items())) | {f"{source}{_NO_RECORD}": () for source in coverage.missing}
+
+
+def _source(row: str) -> str:
+    """The source that a row is of."""
+    return row.removesuffix(_NO_RECORD).rpartition(": ")[2]
 
 
 def _by_row(coverage: Coverage, days: pd.DataFrame) -> dict[str, tuple[pd.Timestamp, ...]]:

@@ -12,6 +12,7 @@ import streamlit as st
 
 from app import actions
 from app.actions import mapping
+from app.views.fleet import mapping_choices
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -24,16 +25,21 @@ def show(source: str, file: UploadedFile, options: actions.Options) -> actions.U
     Raises
     ------
     DataError
-        Where the file is no plain CSV.
+        Where the file is packed, or no table.
     """
     options = replace(options, mapping=None)
-    taken = mapping.begun(file.name, file, options)
+    taken = mapping.sample(file.name, file, options)
     st.subheader("Which column means what", anchor=False)
-    chosen = _chosen(source, taken)
-    toml = mapping.written(source, chosen, options.delimiter)
+    columns = mapping_choices.columns(source, taken)
+    chosen = mapping.Chosen(
+        columns,
+        mapping_choices.time_format(source),
+        mapping_choices.states(source, taken, columns.get("state"), options),
+    )
+    toml = mapping.written(source, chosen, taken.header, options.delimiter)
     name = f"{Path(file.name).stem}.toml"
     missing = [each.name for each in mapping.fields(source) if each.needed]
-    missing = [each for each in missing if each not in chosen]
+    missing = [each for each in missing if each not in columns]
     if missing:
         st.caption(f"Name the column of {' and '.join(missing)} to see what would be read.")
         return None
@@ -50,24 +56,6 @@ def show(source: str, file: UploadedFile, options: actions.Options) -> actions.U
         sent = io.BytesIO(toml.encode())
         return actions.Upload(file.name, file, mapping=sent, mapping_name=name)
     return None
-
-
-def _chosen(source: str, taken: mapping.Sample) -> dict[str, str]:
-    """Our name -> the file's column, for those that it has."""
-    guesses = mapping.guessed(source, taken.header)
-    columns: dict[str, str] = {}
-    for field in mapping.fields(source):
-        options = [None, *taken.header]
-        column = st.selectbox(
-            f"{field.name}{' (needed)' if field.needed else ''}: {field.meaning}",
-            options,
-            index=options.index(guesses.get(field.name)),
-            format_func=lambda name: "not in the file" if name is None else name,
-            key=f"wizard_{source}_{field.name}_{taken.header}",
-        )
-        if column is not None:
-            columns[field.name] = column
-    return columns
 
 
 def _preview(found: mapping.Preview) -> None:

@@ -9,7 +9,7 @@ from analytics.failures.calibration import not_by_chance
 from analytics.failures.evidence import evidence_frame, of_events, of_reason
 from analytics.failures.precedence import Weights, weights
 from data.columns import frame_of, registered
-from data.definitions import ENDED_BY_USER, FAILED
+from data.definitions import ENDED_BY_USER, FAILED, TOLD_TWICE
 from data.stages.failures.calibration import calibrate
 
 if TYPE_CHECKING:
@@ -161,12 +161,12 @@ def _evidence(
     return evidence_frame([shaped(rows, table) for rows, shaped in found if len(rows)])
 
 
-_OBSERVATIONS = """
+_OBSERVATIONS = f"""
 CREATE OR REPLACE TEMP TABLE observation AS
 SELECT 'health_event' AS kind, rowid AS id, cluster, node, epoch_us(observed_at) AS at_us,
   severity, source, CASE WHEN xid IS NOT NULL THEN 'xid ' || xid
     WHEN sxid IS NOT NULL THEN 'sxid ' || sxid ELSE coalesce(check_name, source) END AS signal
-FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL
+FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL AND NOT {TOLD_TWICE}
 UNION ALL
 SELECT 'node_event', rowid, cluster, node, epoch_us(start_at), NULL, 'node_event',
   'node ' || coalesce(state, 'event')

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import signal
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from app import actions
 from app.cli import main
+from data import backup as backups
 from data.backup import manifest
 from data.current import read_current, replace_file
 from data.errors import DataError, StoreError
@@ -113,6 +116,35 @@ def test_a_restored_store_answers_the_same(
     assert [row[2:] for row in State(restored).audit(1)] == [
         ("restore", json.dumps({"path": str(backup), "made_at": told["made_at"]}))
     ]
+
+
+def test_what_a_killed_backup_left_is_cleared_and_one_that_runs_is_left_alone(
+    store: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+
+    def killed(text: str) -> None:
+        if text.startswith("writing"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def meanwhile(text: str) -> None:
+        if text.startswith("writing"):
+            with pytest.raises(StoreError, match="another backup is being written there"):
+                backups.backup(store, folder)
+
+    pid = os.fork()
+    if pid == 0:
+        backups.backup(store, folder, killed)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    assert (folder / "warehouse-1.duckdb").exists()
+    (folder / "metrics" / "stale").write_text("of the killed one")
+    told: list[str] = []
+    backups.backup(store, folder, lambda text: (told.append(text), meanwhile(text))[0])
+    assert told[0] == "removing what a backup left that was killed"
+    found = {path.name for path in folder.rglob("*")}
+    assert not found & {"stale", ".unfinished"}
+    assert backups.checked(folder).n_bytes > 0
 
 
 def test_a_backup_is_a_store_that_can_be_read(

@@ -49,6 +49,26 @@ def test_a_source_without_any_record_has_a_hatched_row() -> None:
     assert ("node_events (no record)", "2026-01-01", 10) in _bars(figure, "no record")
 
 
+def test_what_retention_removed_is_forgotten_and_neither_quiet_nor_unknown() -> None:
+    days = pd.concat([_days("jobs", [1, 5, 6, 9]), _days("node_events", [2])])
+    before = {name: datetime(2026, 1, 5, tzinfo=UTC) for name in ("jobs", "health_events")}
+    asked = _days("jobs", [2, 7])[["cluster", "source", "day"]]
+    expected = ["jobs", "health_events.kernel"]
+    held = coverage(days, days.head(0), expected=expected, collected=asked, forgotten=before)
+    figure = drawn(held, FROM, TO).to_dict()
+    jobs = {name: _bars(figure, name) for name in ("forgotten", "no record")}
+    assert jobs["forgotten"] == [
+        ("jobs", "2026-01-01", 1),
+        ("jobs", "2026-01-03", 2),
+        ("health_events.kernel (no record)", "2026-01-01", 4),
+    ]
+    assert ("jobs", "2026-01-05", 1) in jobs["no record"]
+    assert ("health_events.kernel (no record)", "2026-01-05", 6) in jobs["no record"]
+    assert ("node_events", "2026-01-01", 2) in jobs["no record"]  # it keeps everything
+    assert held.quiet["day"].dt.day.tolist() == [8]
+    assert held.n_gaps == 2  # the 5th and the 9th
+
+
 def test_the_axis_says_its_zone() -> None:
     figure = _figure(_days("jobs", [0]))
     assert figure["layout"]["xaxis"]["title"]["text"] == "Day (UTC)"

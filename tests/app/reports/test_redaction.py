@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.actions import Options, ingest_files
 from app.ask import of_store
 from app.reports import kinds, redaction
 from app.reports.redaction import Hidden, Pseudonyms, redacting
@@ -50,6 +52,45 @@ def plain_and_redacted(awkward_store: Path) -> Iterator[Callable[[str], list[Rep
                 for redact in (False, True)
             ]
         )
+
+
+def test_an_id_of_kubernetes_names_nobody_and_is_alike_everywhere(tmp_path: Path) -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "llama-ann-0", "namespace": "vision", "uid": "u1",
+                     "labels": {"training.kubeflow.org/job-name": "llama-ann"},
+                     "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "5"},
+        "spec": {"nodeName": "n1", "containers": [
+            {"name": "pytorch", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+        "status": {"phase": "Failed", "startTime": "2026-01-01T00:00:00Z"},
+    }  # fmt: skip
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "List", "items": [pod]}))
+    root = tmp_path / "store"
+    ingest_files(root, "k8s-pods", [str(tmp_path / "pods.json")], Options())
+    with closing(Store.open(root)) as store:
+        names = redaction.names(store, redact=True)
+        rows = names.frame(store.frame("SELECT job_id, run_id, account, name FROM jobs"))
+        pods = names.frame(store.frame("SELECT job_id, namespace, name, pod_name FROM pod_runs"))
+        told = names.text("Evicted vision/llama-ann-0 of vision/llama-ann")
+    ((job_id, _, account, name),) = rows.to_numpy().tolist()
+    assert job_id == f"{account}/{name}"
+    assert pods[["job_id", "namespace", "name"]].to_numpy().tolist() == [[job_id, account, name]]
+    shown = f"{rows.to_csv()} {pods.to_csv()} {told}"
+    assert not {"vision", "llama", "ann-0"} & {*re.findall(r"vision|llama|ann-0", shown)}
+    assert told.endswith(f" of {job_id}")
+
+
+def test_ids_of_slurm_stay_and_a_run_that_came_again_is_told_apart() -> None:
+    names = _names()
+    assert [names.id(each) for each in ("4711", "4711_3", "4711+0")] == ["4711", "4711_3", "4711+0"]
+    assert names.id("vision/llama#2") == f"{names.id('vision/llama')}#2"
+
+    @dataclass(frozen=True)
+    class Found:
+        job_id: str
+        run_id: str | None = None
+
+    assert names.result(Found("vision/llama")) == Found(names.id("vision/llama"))
 
 
 @pytest.mark.parametrize("kind", kinds.kinds())

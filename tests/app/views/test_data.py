@@ -11,6 +11,8 @@ import streamlit as st
 
 from app.actions import Options, ingest_files, noted
 from app.ask import reader
+from app.views.fleet import stated_fields
+from data.ingest.option_use import KNOWN_BY
 from data.state import State
 from data.store import Store
 
@@ -207,6 +209,32 @@ def test_only_what_the_source_knows_is_asked_and_it_is_read_with_it(
     store.close()
 
 
+@pytest.mark.slow
+def test_a_kernel_log_is_read_with_the_boot_time_that_was_typed(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    page = open_page(tmp_path / "store", PAGE)
+    page.selectbox(key="upload_source").select("kernel-log").run()
+    asked = {each.key.removeprefix("upload_") for each in page.text_input}
+    assert asked == {"cluster", "timezone", "node", "boot_at", "year"}
+    line = b"[   60.5] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus\n"
+    page.file_uploader(key="upload_file").set_value(("dmesg", line, "text/plain"))
+    page.text_input(key="upload_node").set_value("n1")
+    page.text_input(key="upload_boot_at").set_value("someday").run()
+    assert "'someday' is no time" in page.warning[0].value
+    page.text_input(key="upload_boot_at").set_value("2026-01-31 12:00").run()
+    next(button for button in page.button if button.label == "Ingest").click().run()
+    assert not page.exception
+    store = Store.open(tmp_path / "store")
+    found = store.rows("SELECT node, epoch_us(observed_at) FROM health_events")
+    assert found == [("n1", 1769860860500000)]
+    store.close()
+
+
+def test_the_upload_asks_for_every_option_that_a_source_knows() -> None:
+    assert {*KNOWN_BY} == {*stated_fields._TEXTS, "mapping", "meta"} - {"cluster", "timezone"}
+
+
 def test_columns_are_matched_tried_and_read(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
@@ -219,6 +247,8 @@ def test_columns_are_matched_tried_and_read(
     fields = {each.label.partition(":")[0]: each for each in page.selectbox}
     assert fields["node"].value == "Host"
     fields["opened_at (needed)"].select("Begun").run()
+    fields["How its times are written"].select("by a pattern").run()
+    page.text_input(key="wizard_pattern_tickets").set_value("%Y-%m-%d").run()
     said = "Of the first 2 records 1 would be kept, 0 skipped, 1 rejected."
     assert said in [each.value for each in page.markdown]
     page.button(key="wizard_read").click().run()

@@ -193,3 +193,62 @@ def test_prometheus_is_asked_for_no_more_points_than_it_answers(
     assert outcome.collected_until == NOW
     server.says("<html>login</html>")
     assert "is no answer of Prometheus" in str(from_server(source, now=NOW + DAY)[0].error)
+
+
+XIDS = "DCGM_FI_DEV_XID_ERRORS"
+OUTAGE = NOW - timedelta(hours=30)
+
+
+def matrix(request: Any) -> None:
+    """Answers query_range as Prometheus does: a sample a step, an XID from OUTAGE on."""
+    asked = {name: text[0] for name, text in parse_qs(urlsplit(request.path).query).items()}
+    start, end, step = (int(asked[name]) for name in ("start", "end", "step"))
+    values = [[at, "79" if at >= OUTAGE.timestamp() else "0"] for at in range(start, end + 1, step)]
+    labels = {"__name__": XIDS, "Hostname": "n1", "gpu": "0"}
+    result = [{"metric": labels, "values": values}]
+    body = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body.encode())
+
+
+def test_what_prometheus_answers_is_caught_up_in_slices_and_lies_in_the_table_once(
+    server: Server, from_server: Any
+) -> None:
+    source = (
+        f'kind = "prometheus"\nurl = "{server.url}"\nquery = ["{XIDS}"]\nreader = "prometheus-json"\n'
+        "step_s = 600\nfirst_days = 3\nmargin_s = 0\noverlap_minutes = 60\n"
+    )
+
+    def answers_until(at: datetime) -> None:
+        def answer(request: Any) -> None:
+            end = int(parse_qs(urlsplit(request.path).query)["end"][0])
+            if end > at.timestamp():
+                request.send_error(503)
+            else:
+                matrix(request)
+
+        server.answer = answer
+
+    there = datetime(2026, 3, 1, tzinfo=UTC)
+    answers_until(there)
+    outcome, host = from_server(source)
+    assert "answers 503" in str(outcome.error)
+    assert outcome.collected_until == there  # what came before the failure is in the store
+    held = "SELECT count(*), count(DISTINCT observed_at) FROM node_metrics"
+    until = "SELECT max(until_at) FROM collected_windows WHERE result <> 'failed'"
+    assert host.rows(held) == [(36 * 6 + 1,) * 2]
+    assert host.rows(until) == [(there,)]
+    server.answer = matrix
+    begun, later = len(server.asked), NOW + timedelta(minutes=7, seconds=11)
+    outcome, host = from_server(source, now=later)
+    assert (outcome.error, outcome.collected_until) == (None, later)
+    spans = [parse_qs(urlsplit(path).query) for path, _ in server.asked[begun:]]
+    assert int(spans[0]["start"][0]) == int(there.timestamp()) - 3600
+    outcome, host = from_server(source, now=later + timedelta(hours=1))
+    n_samples = 73 * 6 + 1
+    assert host.rows(held) == [(n_samples,) * 2]
+    assert host.rows("SELECT node, gpu, xid, observed_at FROM health_events") == [
+        ("n1", "0", 79, OUTAGE)
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from data.errors import SourceError
-from data.ingest.kernel_log import kernel_events
+from data.ingest.kernel_events import kernel_events
 from data.ingest.reader import Options
 
 if TYPE_CHECKING:

@@ -119,6 +119,14 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         "", '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p{n}","uid":"{n}",'
         '"creationTimestamp":"2026-01-05T00:00:{s:02}Z"}},"spec":{{"nodeName":"n1"}},'
         '"status":{{"phase":"Running"}}}},\n', 220)[:-2] + b"\n]}\n"),
+    "k8s workloads": ("k8s-workloads", "f.json", many(
+        "", '{{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"Workload","metadata":{{"name":"w{n}",'
+        '"uid":"{n}","creationTimestamp":"2026-01-05T00:00:{s:02}Z"}},"spec":{{"queueName":"q"}},'
+        '"status":{{"conditions":[{{"type":"Admitted","status":"True",'
+        '"lastTransitionTime":"2026-01-05T01:00:{s:02}Z"}}]}}}}\n', 220)),
+    "gpud": ("gpud", "f.json", b'[{"component":"xid","events":[\n' + many(
+        "", '{{"time":"2026-01-05T00:00:{s:02}Z","name":"error_xid","type":"Fatal","message":'
+        '"XID 79 (x{n}) detected on GPU PCI:0000:05:00"}},\n', 220)[:-2] + b"\n]}]\n"),
     "k8s nodes": ("k8s-nodes", "f.json", many(
         "", '{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"n{n}"}},"status":{{"allocatable":'
         '{{"nvidia.com/gpu":"8"}},"conditions":[{{"type":"Ready","status":"True",'
@@ -135,6 +143,8 @@ SAMPLES: dict[str, tuple[str, str, bytes]] = {
         'pid={n}, x","@timestamp":"2026-01-05T00:00:{s:02}Z"}}}}\n', 220)),
     "metrics": ("dcgm", "f.prom", many(
         "", 'DCGM_FI_DEV_GPU_TEMP{{gpu="0",Hostname="n{n}"}} 4{s:02} 17000000{s:02}000\n', 250)),
+    "infiniband": ("infiniband", "f.txt", many(
+        "", "n{n}: /sys/class/infiniband/mlx5_{s}/ports/1/counters/link_downed:{s}\n", 250)),
     "prometheus": ("prometheus-json", "f.json", many(
         "", '{{"metric":{{"__name__":"DCGM_FI_DEV_GPU_TEMP","gpu":"0","instance":"n{n}:9400"}},'
         '"values":[[17000000{s:02}.5,"41"]]}}\n', 220)),
@@ -177,7 +187,7 @@ def read(folder: Path, name: str, content: bytes, **stated: Any) -> IngestResult
             name
             for name in SAMPLES
             if not name.startswith(
-                ("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s", "prom")
+                ("trace", "jobcomp", "loki", "elastic", "philly", "pods", "k8s", "prom", "gpud")
             )
         ],
         one_in=3,
@@ -434,6 +444,9 @@ HEADS = {
     "philly": b'{"jobid":"a_1","vc":"v","status":"Pass","attempts":[]}\n',
     "redfish": b'{"Members": [\n',
     "nvsentinel": b'{"events": [\n',
+    "gpud": b'[{"component":"xid","events":[\n',
+    "infiniband": b'# Port extended counters: Lid 4 port 1\nErrors for "n1 mlx5_0"\n',
+    "k8s-workloads": b'{"apiVersion":"kueue.x-k8s.io/v1beta1","kind":"WorkloadList","items": [\n',
     "sacctmgr-events": b"Cluster|NodeName|TimeStart|TimeEnd|State|Reason\n",
     "kernel-log": b"[    1.0] NVRM: Xid (PCI:0000:3b:00): 79, lost\n",
     "gcm-health": many("", CHECK + "\n", 1),

@@ -15,6 +15,7 @@ from data.collect.config import load_sources
 from data.errors import DataError
 from data.ingest import dcgm, prometheus_json
 from data.ingest.reader import Options
+from data.publish.forget import forget
 from data.queries import metrics
 from data.store import Store
 
@@ -99,6 +100,49 @@ def test_an_xid_is_an_event_where_the_gauge_changes_and_not_at_every_scrape(whol
         ("n1", "0", xid, minute, "dcgm", "xid", True)
         for xid, minute in ((79, 20), (31, 80), (48, 180))
     ]
+
+
+SHARED = """\
+JobID|State|Submit|Start|End|NNodes|AllocTRES|NodeList|ExitCode
+1|FAILED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T12:00:05|1|gres/gpu=4|n1|1:0
+2|FAILED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T12:01:10|1|gres/gpu=4|n1|1:0
+"""
+FAULT = (
+    "2024-03-01T12:00:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 31, pid=77, name=python, "
+    "Ch 00000008, intr 00000000. MMU Fault\n"
+)
+
+
+def test_an_xid_told_thrice_counts_once_and_outlives_its_samples(tmp_path: Path) -> None:
+    def gauge(*samples: tuple[int, int]) -> str:
+        lines = (f'{XID}{{gpu="0",Hostname="n1"}} {xid} {at_s(at)}000' for at, xid in samples)
+        return "\n".join(lines)
+
+    month = 31 * 24 * 60
+    shown = gauge((-60, 0), (1, 31), (5, 31), (60, 43), (month, 43))
+    event = {
+        "time": "2024-03-01T12:00:30Z",
+        "name": "error_xid",
+        "message": "XID 31 (x) detected on GPU PCI:0000:3B:00",
+    }
+    gpud = {"component": "accelerator-nvidia-error-xid", "node": "n1", "events": [event]}
+    store = ingested(tmp_path, SHARED, FAULT, shown, json.dumps([gpud]), timezone="UTC")
+    told = "SELECT source, xid, observed_at FROM health_events ORDER BY observed_at, source"
+    seen = store.rows(told)
+    assert [row[:2] for row in seen] == [
+        ("kernel", 31), ("health_check", 31), ("dcgm", 31), ("dcgm", 43),
+    ]  # fmt: skip
+    causes = "SELECT job_id, cause FROM failures JOIN jobs USING (cluster, attempt_key) ORDER BY 1"
+    verdicts = [("1", "illegal_memory_access"), ("2", "unknown")]
+    assert store.rows(causes) == verdicts  # one fault of one process, of one of both jobs
+    store.close()
+    forget(tmp_path / "store", {"node_metrics": 20}, BEGIN + timedelta(days=31))
+    store = ingested(tmp_path, gauge((month + 1, 43), (month + 2, 79)))
+    ((n_samples,),) = store.rows("SELECT count(*) FROM node_metrics")
+    new = ("dcgm", 79, BEGIN + timedelta(minutes=month + 2))
+    assert (n_samples, store.rows(told)) == (3, [*seen, new])
+    assert store.rows(causes) == verdicts
+    store.close()
 
 
 def test_an_xid_of_before_the_first_sample_has_no_time(tmp_path: Path) -> None:

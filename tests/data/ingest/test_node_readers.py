@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,21 @@ def test_json_says_when_and_of_which_cluster_it_is(read: Read) -> None:
         ("alps", 0, "IDLE+CLOUD", when)
     ]
     assert dict(batch.rejected.by_reason) == {"no object": 1}
+
+
+def test_a_document_of_many_nodes_is_never_held_whole(tmp_path: Path) -> None:
+    node = {"real_memory": 5, "gres": "gpu:8", "comment": "x" * 20_000}
+    nodes = [node | {"name": f"n{n}"} for n in range(500)]
+    document = {"nodes": nodes, "last_update": 1709280000}
+    (tmp_path / "nodes").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    with duckdb.cursor() as connection, opened(str(tmp_path / "nodes"), tmp_path) as source:
+        tracemalloc.start()
+        batch = readers()["scontrol-nodes"].read(source, Options(), connection)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert (batch.rows_kept, source.n_bytes > 10_000_000) == (500, True)
+    assert peak < 3_000_000
+    assert batch.first_at == datetime(2024, 3, 1, 8, tzinfo=UTC)  # it stands behind the nodes
 
 
 def test_one_object_a_line_may_break_in_one_line(read: Read) -> None:
