@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -82,6 +83,33 @@ class TimeChart:
             showgrid=True,
             tickformat=tick_format(last - first),
         )
+
+
+def part_weeks(exposures: Sequence[float | None]) -> set[int]:
+    """Places of the first and the last of some weeks where they are parts of one.
+
+    A week counts as a part where it has less than half the exposure of the usual one: its rate
+    rests on little, and its interval would set the scale of all others.
+
+    >>> part_weeks([3.0, 100.0, 110.0, None, 90.0]), part_weeks([3.0, 4.0])
+    ({0}, set())
+    """
+    known = [exposure for exposure in exposures if exposure]
+    if len(known) < 3:
+        return set()
+    usual = median(known)
+    ends = {place for place, exposure in enumerate(exposures) if exposure}
+    return {place for place in (min(ends), max(ends)) if (exposures[place] or 0.0) < usual / 2}
+
+
+def part_note(weeks: Sequence[pd.Timestamp], parts: set[int]) -> str:
+    """Which weeks are parts of one, for the line below a title; empty where none is.
+
+    >>> part_note([pd.Timestamp("2026-10-05"), pd.Timestamp("2026-10-12")], {0})
+    'week of 5 Oct: a part of it, outside the scale'
+    """
+    named = " and ".join(f"{weeks[place]:%-d %b}" for place in sorted(parts))
+    return f"week of {named}: a part of it, outside the scale" if parts else ""
 
 
 def tick_format(span: pd.Timedelta) -> str:

@@ -22,6 +22,7 @@ from streamlit import config
 
 from analytics.errors import OutOfRangeError
 from app.server import log, tokens
+from app.server.assets import Assets
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.connections import BACKLOG, Connection
 from app.server.failed_logins import FailedLogins, after
@@ -79,7 +80,8 @@ def _resolve(host: str) -> tuple[int, str]:
 
 
 def _bind(family: int, address: str, port: int) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named TCP: else asyncio leaves Nagle's algorithm on, and answers wait 40 ms for a receipt.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # A server that has just stopped leaves its port waiting for a minute.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -144,7 +146,7 @@ def serve(
             told=lambda person, action: told(person, action, {}),
             failed=failed.add,
         )
-        before_it = [Middleware(Front, store=store), gate]
+        before_it = [Middleware(Front, store=store), gate, Middleware(Assets)]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
         sys.setswitchinterval(SWITCH_S)

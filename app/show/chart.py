@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import streamlit as st
 
 from app.answers.content import Part
+from app.ask import FEW
 from app.ask.cached import kept
 from app.show import export, links
+from app.words import escaping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from app.show.scope import Scope
 
 CONFIG = {"displayModeBar": False}
-"""Dragging zooms and a double click resets; the downloads have a menu of their own."""
+"""Dragging along time sets the period, else it zooms; the downloads have a menu of their own."""
 HTML = """<button type="button" data-format="svg">SVG</button>
 <button type="button" data-format="png">PNG</button>"""
 CSS = """
@@ -56,11 +60,11 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     """
     drawing = import_module(f"app.figures.{chart.kind}")
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
-    note = scope.origin if chart.whole else scope.note
-    figure = kept(drawing.figure, *chart.data, **options, mode=scope.mode, note=note)
+    options |= {"mode": scope.mode, "note": scope.origin if chart.whole else scope.note}
+    figure = kept(_drawn, chart.kind, chart.data, options, zooms="period" in scope.uses)
     key = f"figure_{chart.key}"
     with st.container(gap=None, key=f"block_{chart.key}"):
-        picked = _draw(figure, key=key, pickable=chart.opens is not None)
+        picked = _draw(figure, key, scope, zone=scope.timezone if chart.zoned else "UTC")
         with (
             st.container(horizontal=True, horizontal_alignment="right", key=f"menu_{chart.key}"),
             st.popover("Download", type="tertiary", icon=":material/download:"),
@@ -79,28 +83,70 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
                 on_click="ignore",
                 type="tertiary",
             )
-    if chart.opens is not None:
-        seen = f"opened_{key}"
-        fresh = picked is not None and picked != st.session_state.get(seen)
-        st.session_state[seen] = picked  # a selection outlives the run that made it
-        if fresh and picked is not None:
-            if isinstance(chart.opens, Part):
-                opens(chart.opens.behind({"mark": picked}))
-            else:
-                links.go_to_mark(chart.opens, picked)
+    seen = f"opened_{key}"
+    fresh = picked is not None and picked != st.session_state.get(seen)
+    st.session_state[seen] = picked  # a selection outlives the run that made it
+    if not fresh or picked is None:
+        return
+    if isinstance(picked, dict):
+        links.stay(picked)
+        return
+    if isinstance(chart.opens, Part):
+        opens(chart.opens.behind({"mark": picked[0]}))
+    elif chart.opens is not None:
+        links.go_to_mark(chart.opens, picked[0], scope)
+    else:
+        st.dialog(escaping.escaped(chart.title), width="large")(_behind)(
+            picked[-1], drawing.frame(*chart.data, **chart.options)
+        )
 
 
-def _draw(figure: go.Figure, *, key: str, pickable: bool) -> str | None:
-    """Places the figure; the first of the custom data of the mark that the reader picked."""
+def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:
+    """Filters of the period that was drawn along an axis in `zone`.
+
+    >>> zoomed("2026-10-02 00:30:10.5", "2026-10-01", "UTC", "Europe/Berlin")
+    {'period': 'custom', 'from': '2026-10-01T02:00', 'to': '2026-10-02T02:30'}
+    """
+    ends = [pd.Timestamp(at).tz_localize(zone).tz_convert(timezone) for at in (begin, end)]
+    first, last = (f"{at:%Y-%m-%dT%H:%M}" for at in sorted(ends))
+    return {"period": "custom", "from": first, "to": last}
+
+
+def _drawn(kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool) -> go.Figure:
+    """The figure; where it runs along time, dragging across it marks a period."""
+    figure = import_module(f"app.figures.{kind}").figure(*data, **options)
+    along_time = re.search("%-?[A-Za-z]", figure.layout.xaxis.tickformat or "") is not None
+    if zooms and along_time:
+        figure.update_layout(dragmode="select", selectdirection="h")
+    return figure
+
+
+def _behind(says: str, rows: pd.DataFrame) -> None:
+    """What a mark says, and what its chart is drawn from."""
+    st.markdown(escaping.escaped(re.sub("<[^>]*>", "", says.replace("<br>", ", "))))
+    st.dataframe(rows.head(FEW), hide_index=True)
+
+
+def _draw(
+    figure: go.Figure, key: str, scope: Scope, *, zone: str
+) -> tuple[str, ...] | dict[str, str] | None:
+    """Places the figure; the custom data of the mark that the reader picked, or the period."""
+    zooms = figure.layout.dragmode == "select"
     state: Any = st.plotly_chart(
         figure,
         theme=None,
         key=key,
         config=CONFIG,
         alt=figure.layout.title.text,
-        on_select="rerun" if pickable else "ignore",
-        selection_mode="points",
+        on_select="rerun",
+        selection_mode=("points", "box") if zooms else "points",
     )
-    points = state["selection"]["points"] if pickable else []
+    boxes = state["selection"]["box"]
+    if boxes:
+        begin, end = boxes[0]["x"][:2]
+        return zoomed(begin, end, zone, scope.timezone)
+    points = state["selection"]["points"]
     data = points[0].get("customdata") if points else None
-    return str(data[0]) if data and data[0] else None
+    if not data:
+        return None
+    return (data,) if isinstance(data, str) else tuple(str(each) for each in data)

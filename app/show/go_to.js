@@ -1,10 +1,9 @@
-// Goes to another page of this dashboard. A full load: the address is then all that the page needs,
-// and "back" returns to the rows.
-let gone = "";
+// Goes to another page of this dashboard in the same tab; "back" returns to the rows.
+let gone = 0;
 
 export default function ({ data }) {
-  if (data.href && data.href !== gone) {
-    gone = data.href;
-    window.location.assign(data.href);
-  }
+  if (!data.href || data.count === gone) return;
+  gone = data.count;
+  if (window.faultline) window.faultline.go(data.href);
+  else window.location.assign(data.href); // served by something else than `faultline serve`
 }

@@ -1,4 +1,4 @@
-"""Going to the page of one job or node; the filters come along."""
+"""Going to the page of one job or node; the filters come along, and the time it is about."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from app.words import escaping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from app.show.scope import Scope
     from app.words.cells import Link
 
 SCRIPT = Path(__file__).with_name("go_to.js")
+MARGIN = pd.Timedelta(days=7)
+"""Either side of the time that a link is about."""
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
@@ -31,15 +34,48 @@ NAMES: dict[Link, str] = {
 _go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
 
 
-def go(kind: Link, row: Mapping[str, Any]) -> None:
-    """Opens the page of what a row names, in the same tab."""
-    _go(key="go_to", data={"href": _address(PAGES[kind], _named(kind, row))})
+def go(kind: Link, row: Mapping[str, Any], scope: Scope) -> None:
+    """Opens the page of what a row names, in the same tab, at the time of the row."""
+    named = _named(kind, row)
+    if kind == "node" and "period" not in scope.uses:
+        named |= around(row.get("start_at"), row.get("end_at"), scope.timezone)
+    _goto(_address(PAGES[kind], named))
 
 
-def go_to_mark(kind: Link, mark: str) -> None:
+def go_to_mark(kind: Link, mark: str, scope: Scope) -> None:
     """Opens what a mark of a chart names: `cluster/run_id`, or an id alone."""
     cluster, _, name = mark.rpartition("/")
-    go(kind, {"cluster": cluster, NAMES[kind]: name})
+    go(kind, {"cluster": cluster, NAMES[kind]: name}, scope)
+
+
+def around(start: Any, end: Any, timezone: str) -> dict[str, str]:
+    """The period of a link, a week before to a week after; none where no time is known.
+
+    >>> around(pd.Timestamp("2026-12-24T12:00Z"), None, "UTC")
+    {'period': 'custom', 'from': '2026-12-17T12:00', 'to': '2026-12-31T12:00'}
+    >>> around(None, pd.NaT, "UTC")
+    {}
+    """
+    known = [pd.Timestamp(at).tz_convert(timezone) for at in (start, end) if not pd.isna(at)]
+    if not known:
+        return {}
+    return {
+        "period": "custom",
+        "from": f"{min(known) - MARGIN:%Y-%m-%dT%H:%M}",
+        "to": f"{max(known) + MARGIN:%Y-%m-%dT%H:%M}",
+    }
+
+
+def stay(changed: Mapping[str, str]) -> None:
+    """Opens the present page with other filters; the browser's Back undoes it."""
+    _goto(f"?{urlencode(st.query_params.to_dict() | dict(changed))}")
+
+
+def _goto(address: str) -> None:
+    """Opens an address; the count tells the browser that it is asked anew, if for the same."""
+    count = st.session_state.get("n_gone", 0) + 1
+    st.session_state["n_gone"] = count
+    _go(key="go_to", data={"href": address, "count": count})
 
 
 def _named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
@@ -57,14 +93,21 @@ def job(job_id: str, cluster: str) -> str:
     return to("job", job_id, cluster, said=f"Job {job_id}")
 
 
-def node(name: str, cluster: str) -> str:
-    """A link to a node's page, as markdown."""
-    return to("node", name, cluster)
+def node(name: str, cluster: str, during: Mapping[str, str]) -> str:
+    """A link to a node's page, as markdown; `during` is its period, as `around` says it."""
+    return to("node", name, cluster, during=during)
 
 
-def to(kind: Link, name: str, cluster: str = "", *, said: str = "") -> str:
+def to(
+    kind: Link,
+    name: str,
+    cluster: str = "",
+    *,
+    said: str = "",
+    during: Mapping[str, str] | None = None,
+) -> str:
     """A link to the page of one thing, as markdown; it reads `said`, else its name."""
-    named = {kind: name} | ({"cluster": cluster} if cluster else {})
+    named = {kind: name} | ({"cluster": cluster} if cluster else {}) | dict(during or {})
     return f"[{escaping.escaped(said or name)}]({_address(PAGES[kind], named)})"
 
 

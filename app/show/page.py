@@ -84,9 +84,13 @@ def beside(shown: Sequence[Block], widths: Sequence[int], scope: Scope) -> None:
             blocks([block], scope)
 
 
-def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str = "tab") -> None:
-    """Tabs by their titles; only the open one is drawn. The address names that of key `tab`."""
-    bind: Any = "query-params" if key == "tab" else None
+def tabs(drawn: Mapping[str, Callable[[], object]], *, key: str) -> None:
+    """Tabs by their titles; only the open one is drawn.
+
+    The address names the open one where the key ends in `_tab`. Each page has a key of its own:
+    else the tab of one page would open that of another, and be lost on the way back.
+    """
+    bind: Any = "query-params" if key.endswith("_tab") else None
     shown = st.tabs([*drawn], key=key, on_change="rerun", bind=bind)
     for tab, draw in zip(shown, drawn.values(), strict=True):
         if tab.open:

@@ -41,14 +41,16 @@ class Scope:
     """Whether the reader's theme is light or dark."""
     empty: bool
     """The store holds no data yet."""
+    uses: frozenset[str] = frozenset(FILTERS)
+    """Filters that the page goes by; others are not named."""
 
     @property
     def filters(self) -> str:
         """Everything that was filtered by, in one line."""
         chosen = self.selection
         parts = [
-            chosen.cluster or "all clusters",
-            numbers.period(chosen.from_at, chosen.to_at, self.timezone),
+            "cluster" in self.uses and (chosen.cluster or "all clusters"),
+            "period" in self.uses and numbers.period(chosen.from_at, chosen.to_at, self.timezone),
             chosen.partition and f"partition {chosen.partition}",
             chosen.account and f"account {chosen.account}",
             chosen.definition != DEFINITION and f"failures by definition {chosen.definition}",

@@ -77,7 +77,7 @@ def show(
         shown = matches.head(FEW)
         picked = _grid(table, shown, scope)
     if picked is not None:
-        _open(table, shown, picked, opens)
+        _open(table, shown, picked, opens, scope)
 
 
 def matching(frame: pd.DataFrame, wanted: str) -> pd.DataFrame:
@@ -137,13 +137,14 @@ def _open(
     shown: pd.DataFrame,
     picked: tuple[int, str],
     opens: Callable[[Part], None] | None,
+    scope: Scope,
 ) -> None:
     """The page that a cell names, else the part behind its row, else the row itself."""
     place, name = picked
     row = {str(key): value for key, value in shown.iloc[place].items()}
     column = next((column for column in table.columns if column.key == name), None)
     if column is not None and column.link is not None and not pd.isna(row[name]):
-        links.go(column.link, row)
+        links.go(column.link, row, scope)
     elif table.opens is not None and opens is not None:
         opens(table.opens.behind(row))
     else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
@@ -16,6 +19,9 @@ from app.words import escaping, numbers
 from data.filters import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+    from contextlib import AbstractContextManager
+
     from app.answers.fleet.choices import Choices
 
 PRESETS = {
@@ -29,49 +35,84 @@ EARLIEST, LATEST = datetime(1970, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - 
 """Streamlit's own limits are ten years either way: failure logs are older than that."""
 
 
-def show(*, min_gpus: int = 0) -> Scope:
+USES = ("period", "cluster", "partition", "min_gpus", "account")
+"""Filters that a page may use."""
+
+
+def show(*, min_gpus: int = 0, uses: Collection[str] = USES) -> Scope:
     """Draws the filters and returns what they select.
 
     Parameters
     ----------
     min_gpus
         Smallest job that this page counts unless the reader says otherwise.
+    uses
+        Filters that the page goes by. The others are neither shown nor part of what is selected;
+        they stay in the address, for the next page.
     """
     published = snapshot()
     choices = ask(offered) if published else None
     if choices is None or choices.first_at is None:
         return _scope(Selection(min_gpus=min_gpus), "UTC", choices)
-    with st.sidebar:
-        cluster = _one_of("cluster", choices.clusters, "all clusters")
+    with st.sidebar, _of_every_page():
+        shown, unused = st.container(), st.container(key="unused_filters")
+        place = {name: shown if name in uses else unused for name in USES}
+        with place["cluster"]:
+            cluster = _one_of("cluster", choices.clusters, "all clusters")
         timezone = _timezone(choices, cluster)
-        from_at, to_at = _period(choices, timezone)
-        partition = _one_of("partition", choices.partitions, "all partitions")
-        smallest = _min_gpus(min_gpus)
-        selection = Selection(
-            cluster=cluster,
-            from_at=from_at,
-            to_at=to_at,
-            partition=partition,
-            min_gpus=min_gpus if smallest is None else smallest,
-            by_size_min_gpus=smallest or 0,
-            account=_one_of("account", choices.accounts, "all accounts"),
-        )
+        with place["period"]:
+            from_at, to_at = _period(choices, timezone)
+        with place["partition"]:
+            partition = _one_of("partition", choices.partitions, "all partitions")
+        with place["min_gpus"]:
+            smallest = _min_gpus(min_gpus)
+        with place["account"]:
+            account = _one_of("account", choices.accounts, "all accounts")
         with st.container(horizontal=True):
-            st.button("Reset", on_click=_reset, width="stretch")
+            if uses:
+                st.button("Reset", on_click=_reset, width="stretch")
             copy_button.link()
-    return _scope(selection, timezone, choices)
+    in_use: dict[str, dict[str, Any]] = {
+        "cluster": {"cluster": cluster},
+        "period": {"from_at": from_at, "to_at": to_at},
+        "partition": {"partition": partition},
+        "min_gpus": {}
+        if smallest is None
+        else {"min_gpus": smallest, "by_size_min_gpus": smallest},
+        "account": {"account": account},
+    }
+    chosen = {field: value for name in uses for field, value in in_use[name].items()}
+    selection = replace(Selection(min_gpus=min_gpus), **chosen)
+    return _scope(selection, timezone, choices, uses)
 
 
-def of_store(*, min_gpus: int = 0) -> Scope:
+def of_store(*, min_gpus: int = 0, uses: Collection[str] = USES) -> Scope:
     """The same on a page that is about records: where the store holds none, it says so and ends."""
-    scope = show(min_gpus=min_gpus)
+    scope = show(min_gpus=min_gpus, uses=uses)
     if scope.empty:
         empty_state.no_store()
         st.stop()
     return scope
 
 
-def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scope:
+def _of_every_page() -> AbstractContextManager[None]:
+    """What is drawn within belongs to main.py and not to the page that draws it.
+
+    Streamlit drops from the address what belongs to another page: what a browser's Back names of
+    the filters would be lost, and each step would add entries to its history.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return nullcontext()
+    return context.run_with_active_hash(context.pages_manager.main_script_hash)
+
+
+def _scope(
+    selection: Selection,
+    timezone: str,
+    choices: Choices | None,
+    uses: Collection[str] = USES,
+) -> Scope:
     """The selection with what is needed to say it."""
     return Scope(
         selection,
@@ -80,6 +121,7 @@ def _scope(selection: Selection, timezone: str, choices: Choices | None) -> Scop
         snapshot=snapshot(),
         mode=follow.mode(),
         empty=choices is None or choices.first_at is None,
+        uses=frozenset(uses),
     )
 
 

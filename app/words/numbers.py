@@ -198,6 +198,16 @@ def moment(at: datetime | None, timezone: str) -> str:
     return f"{local.day} {local:%b %Y %H:%M} {local.tzname()}"
 
 
+def day(at: datetime) -> str:
+    """A day.
+
+    >>> from datetime import datetime
+    >>> day(datetime(2026, 11, 2))
+    '2 Nov 2026'
+    """
+    return f"{at.day} {at:%b %Y}"
+
+
 def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> str:
     """A period by its days; the end is exclusive, None on either side is open.
 

@@ -262,10 +262,10 @@ RUN_WAIT = Term(
     "costs in the long run. The interval is by the sampling of runs.",
 )
 SLOWDOWN = Term(
-    "Slowdown S",
-    "Mean time of a step as it ran, without launch delays, over that of the same step with every "
-    "operation at its ideal cost: the mean of its type for computes, the median for transfers. "
-    "Above 1.1 the run straggles. The interval resamples the traced steps.",
+    "Slowdown",
+    "S of the paper: mean time of a step as it ran, without launch delays, over that of the same "
+    "step with every operation at its ideal cost: the mean of its type for computes, the median "
+    "for transfers. Above 1.1 the run straggles. The interval resamples the traced steps.",
 )
 WASTED_SHARE = Term(
     "GPU-time wasted",
@@ -277,15 +277,16 @@ WASTED_HOURS = Term(
     "the meta file of the trace states.",
 )
 SLOWEST_WORKERS = Term(
-    "M_W, slowest workers",
-    "Share of T - T_ideal that fixing the slowest 3 % of workers recovers. Above 0.5 few workers "
-    "are the problem. It can exceed 1 or fall below 0: the ideal is a mean that the slow workers "
-    "raise.",
+    "Due to slowest workers",
+    "M_W of the paper: share of T - T_ideal that fixing the slowest 3 % of workers recovers. "
+    "Above 0.5 few workers are the problem. It can exceed 1 or fall below 0: the ideal is a mean "
+    "that the slow workers raise.",
 )
 LAST_STAGE = Term(
-    "M_S, last stage",
-    "Share of T - T_ideal that fixing the last pipeline stage recovers. From 0.5 on the stages are "
-    "uneven, often by the loss layer. It can exceed 1 or fall below 0, as M_W can.",
+    "Due to last stage",
+    "M_S of the paper: share of T - T_ideal that fixing the last pipeline stage recovers. From "
+    "0.5 on the stages are uneven, often by the loss layer. It can exceed 1 or fall below 0, as "
+    "that of the slowest workers can.",
 )
 LAUNCH_SLOWDOWN = Term(
     "Launch slowdown",
@@ -293,9 +294,10 @@ LAUNCH_SLOWDOWN = Term(
     "and the simulation's own error. Above 5 % the paper leaves a trace out.",
 )
 WORKER_SLOWDOWN = Term(
-    "S_w, slowdown by one worker",
-    "Step time if this worker alone kept its own costs, over the ideal one. `exact` simulates each "
-    "worker; `min` is the paper's approximation, the smaller of its rank's and its stage's.",
+    "Slowdown by one worker",
+    "S_w of the paper: step time if this worker alone kept its own costs, over the ideal one. "
+    "`exact` simulates each worker; `min` is the paper's approximation, the smaller of its rank's "
+    "and its stage's.",
 )
 GIVEN_BACK = Term(
     "Given back",

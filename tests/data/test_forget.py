@@ -110,7 +110,7 @@ def test_it_is_remembered_what_was_forgotten_and_by_whom(forgotten: Path) -> Non
     with closing(Store.open(forgotten)) as opened:
         answer = coverage.answer(of_store(opened), Selection())
         assert any(
-            "jobs before 2026-01-02 (UTC) were removed by the site's" in note
+            "jobs before 2 Jan 2026 (UTC) were removed by the site's" in note
             for note in answer.notes
         )
         assert (

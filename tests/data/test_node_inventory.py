@@ -157,7 +157,7 @@ def test_gpu_hours_of_a_mixed_cluster_are_those_of_jobs_and_of_the_inventorys_id
     clusters: Clusters,
 ) -> None:
     assert clusters.hours("mixed") == {"held": 13.0, "idle": 6 * 24 - 13.0, "all": 6 * 24.0}
-    assert "inventory of 2024-03-02 is taken to hold from the first record on for 2 nodes" in (
+    assert "inventory of 2 Mar 2024 is taken to hold from the first record on for 2 nodes" in (
         clusters.notes("mixed")
     )
 

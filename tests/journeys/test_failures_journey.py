@@ -20,7 +20,7 @@ FIRST_ROW = {"x": 15, "y": 50}
 @pytest.mark.slow
 def test_a_row_leads_to_its_job_and_back(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
-    page.goto(link.replace("/?", "/failures?period=all&tab=Attempts&"))
+    page.goto(link.replace("/?", "/failures?period=all&failures_tab=Attempts&"))
     expect(page.locator("h1")).to_contain_text("attempts failed")
     grid = page.get_by_test_id("stDataFrame").locator("canvas").first
     grid.scroll_into_view_if_needed()

@@ -32,9 +32,9 @@ def test_a_link_builds_the_ledger_and_leads_to_the_job(
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
     link = serve(tmp_path / "store")
     page = browser.new_page()
-    page.goto(f"{link.replace('/?', '/ledger?')}&period=all&account=b&tab=Lost+work")
+    page.goto(f"{link.replace('/?', '/ledger?')}&period=all&account=b&ledger_tab=Lost+work")
     expect(page.locator("h1")).to_contain_text("of 192 GPU-hours that jobs held were productive")
-    for name in ("period=all", "account=b", "tab=Lost+work"):
+    for name in ("period=all", "account=b", "ledger_tab=Lost+work"):
         assert name in page.url
     expect(page.get_by_text("Lost work by cause")).to_be_visible()
 

@@ -104,14 +104,14 @@ def test_a_runaway_is_cancelled(link: str, browser: BrowserContext) -> None:
 
 
 @pytest.mark.slow
-def test_a_shared_link_fills_the_editor_and_runs_nothing(
-    link: str, browser: BrowserContext
-) -> None:
+def test_a_shared_link_shows_what_was_seen_at_once(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link)
     _write(page, QUERY)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_text(re.compile(r"^\d+ rows in "))).to_be_visible()
+    page.get_by_role("tab", name="Chart").click()
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -120,7 +120,7 @@ def test_a_shared_link_fills_the_editor_and_runs_nothing(
     other = browser.new_page()
     other.goto(copied)
     expect(other.get_by_label("SQL query")).to_have_value(QUERY)
-    expect(other.get_by_text("No query was run yet.")).to_be_visible()
+    expect(other.locator(".js-plotly-plot")).to_be_visible()
 
 
 @pytest.mark.slow

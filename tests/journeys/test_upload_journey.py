@@ -48,7 +48,7 @@ def test_cancel_ends_the_reading(
         "buffer": (HEADER + JOB.replace("1|", "2|", 1) + "x\n" * 10_000_000).encode(),
     }
     page = browser.new_page()
-    page.goto(serve(store).replace("/?", "/data?tab=Add+data&"))
+    page.goto(serve(store).replace("/?", "/data?data_tab=Add+data&"))
     page.locator(".st-key-upload_file input").set_input_files([torn])
     expect(page.get_by_text("torn.txt")).to_be_visible()
     page.get_by_role("button", name="Ingest").click()

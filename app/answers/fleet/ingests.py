@@ -176,7 +176,7 @@ def forgotten_notes(found: Mapping[str, datetime]) -> Iterator[str]:
     """Which days have no record because a site keeps them no longer."""
     for table, before_at in found.items():
         yield (
-            f"Rows of {table} before {before_at:%Y-%m-%d} (UTC) were removed by the site's "
+            f"Rows of {table} before {numbers.day(before_at)} (UTC) were removed by the site's "
             "retention: days before that are forgotten, which is not the same as not collected."
         )
 

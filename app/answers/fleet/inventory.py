@@ -109,7 +109,7 @@ def _listed(row: Mapping[Any, Any], of: str) -> Iterator[str]:
         )
     if row["n_back"]:
         yield (
-            f"The inventory{of} of {row['first_listed_at']:%Y-%m-%d} is taken to hold from the "
+            f"The inventory{of} of {numbers.day(row['first_listed_at'])} is taken to hold from the "
             f"first record on for {numbers.counted(row['n_back'], 'node')} with GPUs: nobody "
             "looked before."
         )

@@ -82,8 +82,8 @@ def changed(ask: Ask, selection: Selection, found: Sensitivity) -> str:
         return ""
     now, before = (numbers.count(found.of(name).failures) for name in (DEFINITION, FORMER))
     return (
-        f"Until {since:%Y-%m-%d} the failure rate counted by definition {FORMER}, since then by "
-        f"{DEFINITION}, as ledger, ETTR and incidents do. This period has {now} failures by "
+        f"Until {numbers.day(since)} the failure rate counted by definition {FORMER}, since then "
+        f"by {DEFINITION}, as ledger, ETTR and incidents do. This period has {now} failures by "
         f"{DEFINITION} and {before} by {FORMER}; the period before is counted anew by the same "
         "definition as this one."
     )

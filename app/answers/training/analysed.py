@@ -30,7 +30,7 @@ COLUMNS = (
     Column("dropped_steps", "Left out", "count"),
     Column("dp", "dp", "count"),
     Column("pp", "pp", "count"),
-    Column("strongest_types", "Strongest types (S_t)"),
+    Column("strongest_types", "Strongest types"),
     Column("causes", "Causes (gain)"),
     Column("seconds", "Seconds", "number", none=""),
 )

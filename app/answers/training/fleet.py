@@ -65,7 +65,7 @@ _NO_META = "unknown: no meta file states it"
 TRACES = (
     *columns("trace"),
     Column("strongest_cause", "Strongest cause"),
-    Column("slowdown", "Slowdown S", "decimal", help=terms.SLOWDOWN.definition),
+    Column("slowdown", "Slowdown", "decimal", help=terms.SLOWDOWN.definition),
     Column("wasted_ratio", "Wasted share", "ratio", help=terms.WASTED_SHARE.definition),
     Column("n_gpus", "GPUs", "count", none=_NO_META),
     Column("gpu_hours", "GPU-hours", "number", none=f"unknown: {_NO_JOB}",

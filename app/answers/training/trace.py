@@ -40,15 +40,22 @@ PARTS_NOTE = (
 GPUS_UNKNOWN = "the job's GPUs are unknown"
 STEPS = (
     Column("step", "Step", "count"),
-    Column("slowdown", "Slowdown S", "decimal"),
+    Column("slowdown", "Slowdown", "decimal"),
     Column("traced_seconds", "Traced (s)", "number"),
 )
 WORKERS = (
     Column("dp_rank", "Data-parallel rank", "count"),
     Column("stage", "Pipeline stage", "count"),
     *columns("node"),
-    Column("slowdown_exact", "S_w, exact", "decimal", help=terms.WORKER_SLOWDOWN.definition),
-    Column("slowdown_min", "S_w, min", "decimal", help=terms.WORKER_SLOWDOWN.definition),
+    Column(
+        "slowdown_exact", "By one worker, exact", "decimal", help=terms.WORKER_SLOWDOWN.definition
+    ),
+    Column(
+        "slowdown_min",
+        "By one worker, approximate",
+        "decimal",
+        help=terms.WORKER_SLOWDOWN.definition,
+    ),
     *columns(hidden=("cluster",)),
 )
 RECOVERED = (

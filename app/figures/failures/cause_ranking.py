@@ -105,7 +105,7 @@ def _add_cause(
     else:
         look = domains.fill(cause.domain, mode)
         chart.add_bar(orientation="h", width=0.62, marker=look, **common)
-    said = f"{cause.n_attempts:,} · {numbers.count(cause.gpu_hours)} GPU-hours"
+    said = f"{cause.n_attempts:,} · {numbers.number(cause.gpu_hours)} GPU-hours"
     template.beside(chart, said, place, colour=palette.muted, xshift=10)
 
 

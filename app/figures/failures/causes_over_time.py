@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from app.figures import template
+from app.figures import template, times
 from app.figures.failures import domains
 from app.words import numbers
 from app.words.domains import title
@@ -52,9 +52,13 @@ def figure(
         Whether rates can be drawn; else attempts are.
     """
     unit = "Failed attempts per 1,000 node-days" if exposure_known else "Failed attempts per week"
+    parts = times.part_weeks([week.exposure_node_days for week in causes.total])
+    told = times.part_note([week.week for week in causes.total], parts)
+    unknown = "" if exposure_known else "node-days unknown: attempts are counted"
+    top = _top([w for n, w in enumerate(causes.total) if n not in parts], rates=exposure_known)
     chart = template.figure(
         title="What fails how often, week by week?",
-        note=note if exposure_known else f"{note} · node-days unknown: attempts are counted",
+        note=" · ".join(text for text in (note, told, unknown) if text),
         mode=mode,
         height=HEIGHT,
     )
@@ -65,7 +69,7 @@ def figure(
     _add_names(chart, causes, titles=titles, mode=mode)
     chart.update_layout(barmode="stack", margin={"r": NAMES_PX})
     chart.update_xaxes(title="Week beginning (Monday)", tickangle=0, **_ticks(causes))
-    chart.update_yaxes(title=unit, range=[0, 1.06 * _top(causes.total, rates=exposure_known)])
+    chart.update_yaxes(title=unit, range=[0, 1.06 * top])
     return chart
 
 

@@ -94,6 +94,6 @@ def _says_count(state: StateCount) -> str:
 def _says_time(state: StateCount) -> str:
     """What the bar of GPU-time says."""
     return (
-        f"<b>{state.state}</b>: {numbers.count(state.gpu_hours)} GPU-hours<br>"
+        f"<b>{state.state}</b>: {numbers.number(state.gpu_hours)} GPU-hours<br>"
         f"{numbers.percent(state.gpu_time_share)} of the GPU-time of attempts that ended"
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from analytics.reliability.weekly_rates import WEEK, weekly_rates
-from app.figures import template
+from app.figures import template, times
 from app.words import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     import plotly.graph_objects as go
 
     from analytics.estimate import Estimate
@@ -32,10 +33,16 @@ def figure(
 ) -> go.Figure:
     """Is it getting better?"""
     palette = template.PALETTES[mode]
-    chart = template.figure(
-        title="Failure rate by week: is it getting better?", note=note, mode=mode, height=HEIGHT
-    )
     rates = weekly_rates(weeks)
+    held = {pd.Timestamp(week.group): week.estimate.exposure for week in weeks}
+    parts = times.part_weeks([held.get(week) for week in rates.by_week])
+    told = times.part_note(list(rates.by_week), parts)
+    chart = template.figure(
+        title="Failure rate by week: is it getting better?",
+        note=" · ".join(text for text in (note, told) if text),
+        mode=mode,
+        height=HEIGHT,
+    )
     for run in rates.runs:
         _add_run(chart, run, palette)
     _add_gaps(chart, rates, mode)
@@ -43,6 +50,12 @@ def figure(
         _add_overall(chart, overall.rate_per_1000_node_days, palette)
     chart.update_xaxes(title="Week beginning (Monday)", tickangle=0, **_ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
+    if parts:
+        whole = [rate for n, rate in enumerate(rates.by_week.values()) if n not in parts and rate]
+        tops = [
+            rate.upper or rate.value or 0.0 for rate in (*whole, overall.rate_per_1000_node_days)
+        ]
+        chart.update_yaxes(range=[0, 1.06 * max(tops)])
     chart.update_layout(margin={"r": 80})
     return chart
 

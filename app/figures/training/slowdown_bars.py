@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from app.figures.template import Mode
 
-TITLES = {"type": "By type, S_t", "stage": "By stage, S_pp", "dp_rank": "By dp rank, S_dp"}
+TITLES = {"type": "By type", "stage": "By stage", "dp_rank": "By dp rank"}
 """Kind of part -> title."""
 MOST_BARS = 24
 """Bars of one figure; the download holds all."""
@@ -60,7 +60,7 @@ def figure(
     low, high = min([1.0, *values]), max([1.0 + LEAST_SPAN, *values])
     room = ROOM * (high - low)
     chart.update_xaxes(
-        title="slowdown S (ratio)",
+        title="slowdown (ratio)",
         range=[low, high + room],
     )
     chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)

@@ -42,7 +42,7 @@ def figure(slow: Slowdowns, *, mode: Mode = "light", note: str = "") -> go.Figur
     low, high = min([1.0, *slowdown]), max([STRAGGLING, job, *slowdown])
     room = 0.08 * (high - low)
     chart.update_xaxes(title="training step", tickformat=",d")
-    chart.update_yaxes(title="slowdown S (ratio)", range=[low - room, high + room])
+    chart.update_yaxes(title="slowdown (ratio)", range=[low - room, high + room])
     return chart
 
 

@@ -42,7 +42,7 @@ def figure(slowest: SlowestWorkers, *, mode: Mode = "light", note: str = "") -> 
         chart.add_hline(y=share, line={"color": palette.grid, "width": 1})
     if n_slowest in known:
         template.label(
-            chart, f"M_W (3 % of workers): {known[n_slowest]:.2f}", x=_log(n_slowest),
+            chart, f"3 % of workers: {known[n_slowest]:.2f}", x=_log(n_slowest),
             y=100 * known[n_slowest], colour=palette.series, xshift=10, yshift=-16,
         )  # fmt: skip
     values = [0.0, 100.0, *(100 * value for value in known.values())]

@@ -54,7 +54,7 @@ def figure(
     most = next((each for each in MOST if slowest <= each), MOST[-1])
     gap = 1 if n_dp <= MOST_WRITTEN else 0
     chart = template.figure(
-        title="Slowdown by each worker alone, S_w",
+        title="Slowdown by each worker alone",
         note=f"{name} · {note}" if note else name,
         mode=mode,
         height=min(FRAME_PX + ROW_PX * n_stages, MOST_PX),
@@ -156,4 +156,4 @@ def _axes(chart: go.Figure, *, n_dp: int, n_stages: int) -> None:
 def _says(dp: int, stage: int, value: float, node_of: Mapping[tuple[int, int], str]) -> str:
     """What a cell says on hover."""
     node = node_of.get((dp, stage), "node unknown")
-    return f"dp {dp}, stage {stage}<br>{template.plain(node)}<br>S_w = {value:.3f}"
+    return f"dp {dp}, stage {stage}<br>{template.plain(node)}<br>slowdown by it alone {value:.3f}"

@@ -38,7 +38,7 @@ def draw(figure: Figure, causes: Sequence[CauseCount], *, exposure_known: bool) 
             rate = cause.rate_per_1000_node_days
             edge = domains.colour(cause.domain, "light") if log else PALETTE.text
             axes.hlines(place, rate.lower or value, rate.upper or value, color=edge, linewidth=1)
-        said = f"{cause.n_attempts:,} · {numbers.count(cause.gpu_hours)} GPU-hours"
+        said = f"{cause.n_attempts:,} · {numbers.number(cause.gpu_hours)} GPU-hours"
         axes.annotate(said, (1, place), xycoords=("axes fraction", "data"), xytext=(6, 0),
                       textcoords="offset points", va="center", color=PALETTE.muted,
                       annotation_clip=False)  # fmt: skip

@@ -10,9 +10,12 @@ from app.widgets import filter_bar, ledger_build, notice, page_head
 from app.words import escaping
 from data.filters import MTTF_MIN_GPUS
 
-scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
+run_id = run_choice.named()
+scope = filter_bar.of_store(
+    min_gpus=MTTF_MIN_GPUS, uses=("cluster",) if run_id else filter_bar.USES
+)
 ledger_build.ensure()
-if run_id := run_choice.named():
+if run_id:
     head = st.container()
     run_choice.back()
     of_run = None

@@ -40,7 +40,8 @@ page.tabs(
         "By group": by_group,
         "Lost work": lambda: page.blocks([answer.table("lost_work")], scope),
         "All buckets": buckets,
-    }
+    },
+    key="ledger_tab",
 )
 page.notes(answer.notes)
 page.method(answer.terms)

@@ -8,7 +8,8 @@ from app.widgets import filter_bar, page_head
 
 scope = filter_bar.of_store()
 actions.prepare_queries()
-editor.follow_link()
+if editor.follow_link():
+    run.start(scope)  # it can only read, and within bounds: a link is as good as a click
 run.settle()
 page_head.of_one("Ask the store in SQL", shelf.basis(scope), scope)
 left, right = st.columns([7, 3], gap="medium")

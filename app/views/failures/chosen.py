@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+def named(what: str) -> str | None:
+    """What a page will be about; None where nothing is named yet."""
+    key = what.lower()
+    name = st.session_state[key] if key in st.session_state else st.query_params.get(key)
+    return name.strip() if name and name.strip() else None
+
+
 def one(
     what: str, question: Callable[..., R], *, example: str, width: int = 420, **asked: Any
 ) -> R | None:

@@ -67,5 +67,6 @@ page.tabs(
         ),
         "Checks": lambda: page.answered(trust.of_checks(ask, scope.selection), scope),
         "Right and wrong": right_and_wrong,
-    }
+    },
+    key="failures_tab",
 )

@@ -10,7 +10,7 @@ from app.views.failures import attempt_choice, attempt_log, chosen, incident_fil
 from app.widgets import filter_bar, page_head, said
 from app.words import domains, escaping
 
-scope = filter_bar.of_store()
+scope = filter_bar.of_store(uses=() if chosen.named("Incident") else filter_bar.USES)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
     one = chosen.one("Incident", incident.incident, example="40a6bbf68339", width=360)

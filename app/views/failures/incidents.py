@@ -49,5 +49,6 @@ page.tabs(
         "Signals that come together": lambda: page.answered(
             incidents.of_signals(ask, scope.selection, kind), scope
         ),
-    }
+    },
+    key="incidents_tab",
 )

@@ -10,7 +10,7 @@ from app.views.failures import attempt_choice, attempt_log, chosen, part_of
 from app.widgets import filter_bar, page_head, said
 from app.words import escaping, terms
 
-scope = filter_bar.of_store()
+scope = filter_bar.of_store(uses=("cluster",) if chosen.named("Job") else filter_bar.USES)
 head = st.container()
 one = chosen.one(
     "Job", job.job, example="4711, array task 4711_3 or a whole array",
@@ -32,7 +32,10 @@ known = ask(taxonomy.taxonomy)
 judged = isinstance(attempt["cause"], str)
 if judged:
     node = attempt["node"] if isinstance(attempt["node"], str) else attempt["failed_node"]
-    where = f" · {links.node(node, attempt['cluster'])}" if isinstance(node, str) and node else ""
+    where = ""
+    if isinstance(node, str) and node:
+        then = links.around(attempt["start_at"], attempt["end_at"], scope.timezone)
+        where = f" · {links.node(node, attempt['cluster'], then)}"
     st.markdown(f"{job.named_cause(attempt, known)}{where}")
     st.caption(escaping.escaped(job.rests_on(attempt, known)), help=terms.CONFIDENCE.definition)
     cause = known.causes.get(attempt["cause"])

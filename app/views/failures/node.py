@@ -13,7 +13,7 @@ from app.views.failures import chosen, part_of
 from app.widgets import filter_bar, page_head, said
 from app.words import escaping
 
-scope = filter_bar.of_store()
+scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 one = chosen.one("Node", node.node, example="gpu0012", selection=scope.selection)
 if one is None:
@@ -31,7 +31,7 @@ page.notes(answer.notes)
 page.blocks([answer.chart("node_history")], scope)
 if answer.chart("node_history") != node.NO_HISTORY:
     st.caption(node.MARKS)
-part_of.node(one.cluster, one.node)
+part_of.node(one.cluster, one.node, scope.timezone)
 verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
 if verdict is not None:
     page.blocks([verdict], scope)
@@ -57,4 +57,5 @@ drawn = {
     title: partial(lambda table: page.blocks([table(one)], scope, titled=False), table)
     for title, table in tables.items()
 }
-page.tabs(drawn | {"What people say": partial(people, f"node:{one.cluster}/{one.node}")})
+drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
+page.tabs(drawn, key="node_tab")

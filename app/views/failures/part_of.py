@@ -39,7 +39,7 @@ def attempt(row: Mapping[Any, Any]) -> None:
         st.markdown(f"{link}: slowdown {slowdown}, {cause}.")
 
 
-def node(cluster: str, name: str) -> None:
+def node(cluster: str, name: str, timezone: str) -> None:
     """The latest incidents in which a node is named, whatever the period."""
     named = ask(node_answer.named_in, cluster, name)
     if named.empty:
@@ -50,8 +50,8 @@ def node(cluster: str, name: str) -> None:
         + (f", the latest {SHOWN}:" if len(named) > SHOWN else ":")
     )
     lines = (
-        f"- {row['start_at']:%Y-%m-%d %H:%M} {links.to('incident', row['incident_id'])}: "
-        f"{escaping.escaped(row['summary'])}"
+        f"- {numbers.moment(row['start_at'], timezone)} "
+        f"{links.to('incident', row['incident_id'])}: {escaping.escaped(row['summary'])}"
         for _, row in named.head(SHOWN).iterrows()
     )
     st.markdown("\n".join(lines))

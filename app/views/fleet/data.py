@@ -10,7 +10,7 @@ from app.show import page
 from app.views.fleet import add_data, audit, rejected, undo
 from app.widgets import empty_state, filter_bar, page_head
 
-scope = filter_bar.show()
+scope = filter_bar.show(uses=("period", "cluster"))
 if scope.empty:
     empty_state.no_store()
     add_data.answer()
@@ -38,5 +38,6 @@ page.tabs(
         "Rejected rows": lambda: rejected.show(scope),
         "Audit": lambda: audit.show(scope),
         "Add data": lambda: add_data.show(scope),
-    }
+    },
+    key="data_tab",
 )

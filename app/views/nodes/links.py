@@ -8,7 +8,7 @@ from app.ask.cached import kept
 from app.show import page
 from app.widgets import filter_bar, notice, page_head
 
-scope = filter_bar.show()
+scope = filter_bar.show(uses=())
 head = st.container()
 columns = st.columns([2, 2, 1], vertical_alignment="bottom")
 sent = columns[0].file_uploader("Delays (CSV or Parquet)", key="delays")

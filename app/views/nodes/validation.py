@@ -8,7 +8,7 @@ from app.ask.cached import ask, kept
 from app.show import page
 from app.widgets import filter_bar, notice, page_head
 
-scope = filter_bar.of_store()
+scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 columns = st.columns([2, 1, 1], vertical_alignment="bottom")
 sent = columns[0].file_uploader("Results of SuperBench (results-summary.jsonl)", key="results")

@@ -35,10 +35,10 @@ left, right = st.columns([3, 2], gap="large")
 with left:
     workers.heat_map(found, scope)
 with right:
-    workers.gains(found)
+    workers.gains(found, scope)
 of_parts, of_steps, of_fixes, of_fleet, of_upload = st.tabs(
     ["Causes and parts", "Steps and workers", "Fix and timelines", "All traces", "Add a trace"],
-    key="tab",
+    key="stragglers_tab",
     on_change="rerun",
     bind="query-params",
 )

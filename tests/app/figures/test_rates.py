@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.figures.reliability import rate_by_group, rate_over_time
@@ -65,3 +66,15 @@ def test_axes_of_the_rate_over_time_carry_units(
 def test_a_week_alone_shows_its_interval(weeks: tuple[GroupRate, ...], report: MttfReport) -> None:
     alone = _named(rate_over_time.figure(weeks, overall=report.rate).to_dict(), "failure rate")[1]
     assert alone["error_y"]["array"][0] > 0
+
+
+def test_a_first_week_of_a_few_hours_is_said_and_does_not_set_the_scale(
+    weeks: tuple[GroupRate, ...], report: MttfReport
+) -> None:
+    first = weeks[0]
+    tiny = replace(first.estimate.rate, value=0.2, lower=0.01, upper=4.0)
+    part = replace(first, estimate=replace(first.estimate, exposure=2.0, rate=tiny))
+    figure = rate_over_time.figure((part, *weeks[1:]), overall=report.rate, note="demo").to_dict()
+    told = figure["layout"]["title"]["subtitle"]["text"]
+    assert "week of 5 Jan: a part of it, outside the scale" in told
+    assert figure["layout"]["yaxis"]["range"][1] < 1000 * 4.0

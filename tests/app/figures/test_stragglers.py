@@ -67,7 +67,7 @@ def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(slow: Slowdowns, m
     cells = drawn["data"][0]
     assert cells["z"] == [[1.0, 1.6, 1.02], [1.1, 0.98, 1.0]]
     assert (cells["zmin"], cells["zmax"]) == (1.0, 1.5)
-    assert cells["customdata"][0][1] == "dp 1, stage 0<br>gpu&lt;7><br>S_w = 1.600"
+    assert cells["customdata"][0][1] == "dp 1, stage 0<br>gpu&lt;7><br>slowdown by it alone 1.600"
     assert "node unknown" in cells["customdata"][1][1]
     written = {
         (x, y): text

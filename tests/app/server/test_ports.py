@@ -17,6 +17,11 @@ def test_a_free_port_is_taken_silently(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr() == ("", "")
 
 
+def test_answers_wait_for_no_receipt() -> None:
+    with closing(listen("127.0.0.1", 0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP  # what asyncio asks before it sets TCP_NODELAY
+
+
 INTERFACES = Path("/proc/net/if_inet6")
 NEEDS_IPV6 = pytest.mark.skipif(
     not INTERFACES.exists() or not INTERFACES.read_text(), reason="no IPv6 here"

@@ -66,17 +66,17 @@ def test_the_page_says_what_is_there_and_what_is_missing(
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    page = open_page(demo_store, PAGE, period="all", data_tab=tab)
     assert not page.exception
 
 
 def test_ingests_and_rejected_records_are_listed(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    ingests = open_page(own_store, PAGE, period="all", tab="Ingests").dataframe[0].value
+    ingests = open_page(own_store, PAGE, period="all", data_tab="Ingests").dataframe[0].value
     assert list(ingests["rows_read"]) == [3]
     assert list(ingests["rows_rejected"]) == [1]
-    rejected = open_page(own_store, PAGE, period="all", tab="Rejected rows").dataframe[0].value
+    rejected = open_page(own_store, PAGE, period="all", data_tab="Rejected rows").dataframe[0].value
     assert list(rejected["line_no"]) == [4]
 
 
@@ -87,7 +87,7 @@ def test_rejected_records_are_found_by_reason_and_text_page_by_page(
     later = broken.replace("2026-01-02T", "2026-13-02T").replace("yesterday", "2026-01-01T00:00:00")
     (tmp_path / "sacct.txt").write_text(SACCT + broken * 1_001 + later)
     ingest_files(tmp_path / "store", "sacct", [str(tmp_path / "sacct.txt")], Options())
-    page = open_page(tmp_path / "store", PAGE, period="all", tab="Rejected rows")
+    page = open_page(tmp_path / "store", PAGE, period="all", data_tab="Rejected rows")
     assert len(page.dataframe[0].value) == 1_000
     page.number_input(key="rejected_page").set_value(2).run()
     assert list(page.dataframe[0].value["line_no"]) == [1_004, 1_005, 1_006]
@@ -105,7 +105,7 @@ def test_an_ingest_is_taken_back_once_what_must_be_repeated_was_shown(
     store = shutil.copytree(own_store, tmp_path / "store")
     (tmp_path / "more.txt").write_text(SACCT.replace("2026-01", "2026-02"))
     ingest_files(store, "sacct", [str(tmp_path / "more.txt")], Options())
-    page = open_page(store, PAGE, period="all", tab="Ingests")
+    page = open_page(store, PAGE, period="all", data_tab="Ingests")
     page.selectbox(key="undo_ingest").select("1.1").run()
     assert "1 ingest that came with it or later goes too" in page.warning[0].value
     again = f"faultline ingest sacct {tmp_path / 'more.txt'} --store {store}"
@@ -127,7 +127,7 @@ def test_real_data_carry_no_badge(open_page: Callable[..., AppTest], own_store: 
 def test_commands_are_shown_for_the_period_and_cluster(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = open_page(own_store, PAGE, period="7d", cluster="c", tab="Add data")
+    page = open_page(own_store, PAGE, period="7d", cluster="c", data_tab="Add data")
     assert not page.exception
     export, ingest = (block.value for block in page.code)
     assert "-S 2025-12-27 -E 2026-01-03" in export
@@ -270,7 +270,7 @@ def test_a_file_of_no_known_format_is_a_notice(
 
 
 def test_a_demo_store_takes_no_uploads(open_page: Callable[..., AppTest], demo_store: Path) -> None:
-    page = open_page(demo_store, PAGE, tab="Add data")
+    page = open_page(demo_store, PAGE, data_tab="Add data")
     assert not page.get("file_uploader")
     assert any("never mixes with real data" in text.value for text in page.markdown)
 
@@ -290,7 +290,7 @@ def test_the_audit_is_chosen_by_person_and_action(
     shutil.copytree(own_store, store)
     for person in ("ann", "bob"):
         noted(store, "query", {"sql": f"SELECT '{person}'"}, person=person)
-    page = open_page(store, PAGE, period="all", tab="Audit")
+    page = open_page(store, PAGE, period="all", data_tab="Audit")
     assert list(page.dataframe[0].value["action"]) == ["query", "query", "ingest"]
     page.selectbox(key="audit_action").select("query")
     page.selectbox(key="audit_person").select("ann").run()
@@ -311,3 +311,12 @@ def test_the_person_of_a_link_is_who_acts_and_can_log_out(
     assert out(page) == ['ann@ops · <a href="./logout">Log out</a>']
     assert reader.author() == "ann@ops"
     assert "author" not in {each.key for each in page.text_input}
+
+
+def test_filters_that_the_page_does_not_go_by_are_not_named_and_change_nothing(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    plain = open_page(demo_store, PAGE, period="7d")
+    page = open_page(demo_store, PAGE, period="7d", partition="learn", min_gpus="9")
+    assert [caption.value for caption in page.caption] == [c.value for c in plain.caption]
+    assert page.selectbox(key="partition").value == "learn"  # for the next page

@@ -81,7 +81,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    page = open_page(demo_store, PAGE, period="all", failures_tab=tab)
     assert not page.exception
     assert page.dataframe
 
@@ -133,7 +133,7 @@ def test_the_table_of_causes_says_who_acts(
 def test_attempts_are_listed_with_what_speaks_for_their_verdict(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    table = open_page(demo_store, PAGE, period="all", tab="Attempts").dataframe[0].value
+    table = open_page(demo_store, PAGE, period="all", failures_tab="Attempts").dataframe[0].value
     by_events = table[table["method"].eq("health_event")]
     assert len(by_events)
     assert by_events["evidence"].str.len().gt(0).all()
@@ -142,7 +142,7 @@ def test_attempts_are_listed_with_what_speaks_for_their_verdict(
 def test_checks_that_fire_around_success_are_marked(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab="Checks")
+    page = open_page(demo_store, PAGE, period="all", failures_tab="Checks")
     table = page.dataframe[0].value
     over = table["over_1_percent"].astype(bool)
     percent = table["percent_of_completed_attempts"]  # to one decimal place
@@ -153,7 +153,7 @@ def test_checks_that_fire_around_success_are_marked(
 def test_the_confusion_matrix_of_the_demo_is_the_planted_one(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab="Right and wrong")
+    page = open_page(demo_store, PAGE, period="all", failures_tab="Right and wrong")
     table = page.dataframe[0].value
     assert table["actual"].sum() == table["found"].sum() > 0
     assert any("causes that a health event shows are found" in t.value for t in page.markdown)
@@ -162,7 +162,7 @@ def test_the_confusion_matrix_of_the_demo_is_the_planted_one(
 def test_a_real_store_says_how_to_confirm_a_cause(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = open_page(own_store, PAGE, period="all", tab="Right and wrong")
+    page = open_page(own_store, PAGE, period="all", failures_tab="Right and wrong")
     assert not page.exception
     assert page.code[0].value.startswith("faultline annotate attempt:")
     assert "synthetic" not in page.caption[0].value
@@ -171,7 +171,7 @@ def test_a_real_store_says_how_to_confirm_a_cause(
 def test_a_store_without_events_says_which_would_help(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = open_page(own_store, PAGE, period="all", tab="Checks")
+    page = open_page(own_store, PAGE, period="all", failures_tab="Checks")
     assert "faultline ingest kernel-log" in page.code[0].value
 
 

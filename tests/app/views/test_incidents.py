@@ -44,7 +44,7 @@ def test_the_answer_stands_first_with_the_numbers_of_the_command(
 def test_every_tab_opens_from_a_link(
     open_page: Callable[..., AppTest], incident_store: Path, tab: str
 ) -> None:
-    page = open_page(incident_store, PAGE, period="all", tab=tab)
+    page = open_page(incident_store, PAGE, period="all", incidents_tab=tab)
     assert not page.exception
     columns = {"Causes": "lost_gpu_hours", "Signals that come together": "lift"}
     assert columns[tab] in page.dataframe[0].value.columns

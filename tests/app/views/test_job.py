@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
@@ -57,7 +58,7 @@ def test_a_link_shows_cause_who_acts_evidence_and_node(
     assert not page.exception
     assert page.title[0].value.startswith(f"Job {job}")
     verdict, action = page.markdown[0].value, page.markdown[1].value
-    assert "](node?" in verdict
+    assert re.search(r"\]\(node\?\S*period=custom&from=\d\S*&to=\d", verdict)
     assert action.startswith("**")
     evidence = next(f.value for f in page.dataframe if "role" in f.value.columns)
     assert "cause" in set(evidence["role"])

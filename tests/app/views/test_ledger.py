@@ -95,7 +95,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    page = open_page(demo_store, PAGE, period="all", ledger_tab=tab)
     assert not page.exception
     assert page.dataframe if tab in TABS[2:] else len(page.get("plotly_chart")) == 2
 
@@ -104,7 +104,7 @@ def test_every_tab_of_a_link_opens(
 def test_the_group_of_a_link_is_followed(
     open_page: Callable[..., AppTest], demo_store: Path, group: str
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab="By group", group=group)
+    page = open_page(demo_store, PAGE, period="all", ledger_tab="By group", group=group)
     assert not page.exception
     assert page.session_state["group"] == group
 
@@ -147,7 +147,7 @@ def test_whole_days_are_said_where_the_period_cuts_one(
 def test_lost_work_stands_by_cause_with_the_rule_of_the_paper(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab="Lost work")
+    page = open_page(demo_store, PAGE, period="all", ledger_tab="Lost work")
     table = page.dataframe[0].value
     assert {"cause", "attempts", "gpu_hours", "gpu_hours_lower", "rule_gpu_hours"} <= set(table)
     assert len(table) == len(_ledger(demo_store).losses)
@@ -155,7 +155,7 @@ def test_lost_work_stands_by_cause_with_the_rule_of_the_paper(
 
 
 def test_the_first_reader_has_it_built(open_page: Callable[..., AppTest], own_store: Path) -> None:
-    page = open_page(own_store, PAGE, period="all", tab="Lost work", account="b")
+    page = open_page(own_store, PAGE, period="all", ledger_tab="Lost work", account="b")
     assert not page.exception
     assert not page.warning
     assert page.session_state["account"] == "b"
@@ -165,7 +165,7 @@ def test_the_first_reader_has_it_built(open_page: Callable[..., AppTest], own_st
 def test_without_a_price_the_setting_is_named(
     open_page: Callable[..., AppTest], built_store: Path
 ) -> None:
-    page = open_page(built_store, PAGE, period="all", tab="All buckets")
+    page = open_page(built_store, PAGE, period="all", ledger_tab="All buckets")
     assert "Cost of the losses" not in [metric.label for metric in page.metric]
     assert _says(page, "gpu_hour_price")
 
@@ -174,7 +174,7 @@ def test_a_price_shows_what_the_losses_cost(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
     (own_store / "site.toml").write_text('[cluster.c]\ngpu_hour_price = 2.0\ncurrency = "EUR"\n')
-    page = open_page(own_store, PAGE, period="all", tab="All buckets")
+    page = open_page(own_store, PAGE, period="all", ledger_tab="All buckets")
     assert page.metric[-1].label == "Cost of the losses"
     assert page.metric[-1].value.endswith(" EUR")
     table = page.dataframe[0].value.set_index("name")
@@ -277,7 +277,7 @@ def test_of_several_clusters_only_those_without_a_record_of_nodes_states_are_bou
 
 
 def test_lost_work_opens_its_attempts(open_page: Callable[..., AppTest], built_store: Path) -> None:
-    page = open_page(built_store, PAGE, period="all", tab="Lost work")
+    page = open_page(built_store, PAGE, period="all", ledger_tab="Lost work")
     assert list(page.dataframe[0].value["cause_name"]) == ["node_lost"]
 
 

@@ -78,7 +78,7 @@ def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
     name = _busy_node(demo_store)
-    assert not open_page(demo_store, PAGE, period="all", node=name, tab=tab).exception
+    assert not open_page(demo_store, PAGE, period="all", node=name, node_tab=tab).exception
 
 
 @pytest.mark.parametrize("period", ["24h", "7d", "28d", "custom"])
@@ -124,7 +124,7 @@ def test_what_people_say_of_a_node_stands_on_its_page(
     open_page: Callable[..., AppTest], demo_store: Path, tmp_path: Path
 ) -> None:
     store, name = shutil.copytree(demo_store, tmp_path / "store"), _busy_node(demo_store)
-    page = open_page(store, PAGE, period="all", node=name, tab="What people say")
+    page = open_page(store, PAGE, period="all", node=name, node_tab="What people say")
     page.selectbox(key="said_status").set_value("acknowledged")
     next(button for button in page.button if button.label == "Save").click().run()
     assert not page.exception

@@ -52,12 +52,10 @@ def own_store(_ingested: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
-    """Opens the page with a query in the link, presses Run and waits for the answer."""
+    """Opens the page with a query in the link, which runs, and waits for the answer."""
 
     def ask(store: Path, sql: str, **filters: str) -> AppTest:
-        page = open_page(store, PAGE, sql=sql, **filters)
-        page.button(key="sql_run").click().run()
-        return answered(page)
+        return answered(open_page(store, PAGE, sql=sql, **filters))
 
     return ask
 
@@ -82,16 +80,37 @@ def says(page: AppTest, words: str) -> bool:
     return any(words in each.value for each in [*page.markdown, *page.caption, *page.error])
 
 
-def test_a_link_fills_the_editor_and_runs_nothing(
-    open_page: Callable[..., AppTest], demo_store: Path
+def test_a_link_fills_the_editor_and_runs_its_query_once(
+    asked: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, sql="SELECT 42 AS answer")
-    assert not page.exception
+    page = asked(demo_store, "SELECT 42 AS answer")
     assert page.title[0].value == "Ask the store in SQL"
     assert page.session_state["sql_text"] == "SELECT 42 AS answer"
-    assert "sql_job" not in page.session_state
-    assert "sql_answer" not in page.session_state
-    assert says(page, "No query was run yet")
+    assert rows_of(page)["answer"].to_list() == [42]
+    of_link = page.session_state["sql_answer"]
+    assert page.run().session_state["sql_answer"] is of_link
+
+
+DRAWN = "SELECT 1 AS a, 2 AS b, 3 AS c UNION SELECT 2, 3, 5"
+
+
+@pytest.mark.parametrize(
+    ("linked", "kind", "up"),
+    [
+        ('["scatter", "a", "b", null]', "scatter", "b"),
+        ('["bar", "a", "gone", null]', "bar", "c"),
+        ('["pie", "a", "b", null]', "bar", "c"),
+        ("[1, 2]", "bar", "c"),
+        ("{", "bar", "c"),
+    ],
+)
+def test_a_link_draws_its_chart_or_else_the_usual_one(
+    asked: Callable[..., AppTest], demo_store: Path, linked: str, kind: str, up: str
+) -> None:
+    page = asked(demo_store, DRAWN, sql_tab="Chart", sql_chart=linked)
+    boxes = {box.label: box.value for box in page.selectbox}
+    assert (boxes["Kind"], boxes["Up"]) == (kind, up)
+    assert len(page.get("plotly_chart")) == 1
 
 
 def test_the_page_says_what_a_query_rests_on(
@@ -124,9 +143,8 @@ def test_tables_of_the_ledger_are_built_before_they_are_asked(
 def test_where_the_ledger_cannot_be_built_no_query_runs(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = open_page(own_store, PAGE, sql="SELECT * FROM job_runs")
     with writer(own_store):
-        page.button(key="sql_run").click().run()
+        page = open_page(own_store, PAGE, sql="SELECT * FROM job_runs")
     assert not page.exception
     assert "could not be built" in page.warning[0].value
     assert "sql_job" not in page.session_state
@@ -185,7 +203,6 @@ def test_every_kind_of_value_is_shown(asked: Callable[..., AppTest], demo_store:
 
 def test_a_runaway_is_cancelled(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, PAGE, sql="SELECT count(*) FROM range(100000000000000)")
-    page.button(key="sql_run").click().run()
     assert page.button(key="sql_run").disabled
     assert "sql_job" in page.session_state
     page.button(key="sql_cancel").click().run()

@@ -79,11 +79,11 @@ def test_the_answer_names_worker_and_node(
     assert "times slower: fixing it gives back" in page.title[0].value
     assert "synthetic data" in page.caption[0].value
     assert [metric.label for metric in page.metric] == [
-        "Slowdown S",
+        "Slowdown",
         "GPU-time wasted",
         "Wasted, GPU-h a day",
-        "M_W, slowest workers",
-        "M_S, last stage",
+        "Due to slowest workers",
+        "Due to last stage",
         "Launch slowdown",
     ]
     named = page.title[0].value.split("(")[1].split(")")[0]
@@ -105,7 +105,7 @@ def test_every_cause_has_its_sentence(
 def test_commands_never_put_a_trace_into_the_demo(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab=TABS[4])
+    page = open_page(demo_store, PAGE, period="all", stragglers_tab=TABS[4])
     ingest, serve, _, alone = page.code[0].value.split("\n")
     assert ingest.startswith("faultline ingest straggler-trace ")
     assert ingest.endswith(" --store ./store")
@@ -117,7 +117,7 @@ def test_commands_never_put_a_trace_into_the_demo(
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab=tab)
+    page = open_page(demo_store, PAGE, period="all", stragglers_tab=tab)
     assert not page.exception
     assert len(page.get("plotly_chart")) == {TABS[0]: 4, TABS[1]: 3, TABS[4]: 1}.get(tab, 2)
 
@@ -137,7 +137,7 @@ def test_every_choice_of_a_link_is_followed(
 def test_all_traces_stand_beside_what_was_published(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
-    page = open_page(demo_store, PAGE, period="all", tab="All traces")
+    page = open_page(demo_store, PAGE, period="all", stragglers_tab="All traces")
     shares = page.dataframe[0].value
     assert list(shares["published"]) == pytest.approx([0.425, 0.104, 0.078, 0.213, 0.45])
     assert shares["here"][0] == 1.0
@@ -150,7 +150,7 @@ def test_when_and_where_a_run_straggles_is_said(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
     name = _named(open_page(demo_store, PAGE, period="all"), "slow worker")
-    page = open_page(demo_store, PAGE, period="all", trace=name, tab=TABS[1])
+    page = open_page(demo_store, PAGE, period="all", trace=name, stragglers_tab=TABS[1])
     assert _says(page, "**When:** 100 % of ")
     where = next(each.value for each in page.markdown if each.value.startswith("**Where:**"))
     assert where.count("Gini") == 4
@@ -161,7 +161,7 @@ def test_when_and_where_a_run_straggles_is_said(
 def test_a_fix_of_a_link_says_what_it_gives_back(
     open_page: Callable[..., AppTest], own_store: Path, part: str
 ) -> None:
-    page = open_page(own_store, PAGE, tab="Fix and timelines", fix=part)
+    page = open_page(own_store, PAGE, stragglers_tab="Fix and timelines", fix=part)
     assert not page.exception
     assert page.session_state["fix"] == part
     assert _says(page, "of the step time")
@@ -228,7 +228,7 @@ def test_traces_outside_the_selection_are_counted(
     assert _says(page, "holds 3 outside of it")
 
 
-@pytest.mark.parametrize("metric", ["Slowdown S", "M_W, slowest workers", "M_S, last stage"])
+@pytest.mark.parametrize("metric", ["Slowdown", "Due to slowest workers", "Due to last stage"])
 def test_every_headline_opens_its_rows(
     open_page: Callable[..., AppTest], own_store: Path, metric: str
 ) -> None:
@@ -245,7 +245,7 @@ def test_a_trace_that_the_address_names_is_shown_whatever_the_selection(
     name = _named(open_page(demo_store, PAGE, period="all"), "slow worker")
     within = open_page(demo_store, PAGE, period="all", trace=name)
     period = {"period": "custom", "from": "1990-01-01T00:00", "to": "1990-01-02T00:00"}
-    page = open_page(demo_store, PAGE, trace=name, tab=tab, **period)
+    page = open_page(demo_store, PAGE, trace=name, stragglers_tab=tab, **period)
     assert not page.exception
     assert page.title[0].value == within.title[0].value
     assert _says(page, "outside the selection")

@@ -19,7 +19,7 @@ KEY = "sql_editor"
 TEXT = "sql_text"
 """In the session: the query as last written, whatever page was open since."""
 LINKED = "sql"
-"""In the address: the query, for links that restore the view. Nothing runs before a person says."""
+"""In the address: the query, for links that restore the view."""
 LONGEST_LINK = 6_000
 """Characters of a query that an address holds safely."""
 PLACEHOLDER = "SELECT ... or pick an example on the right. Ctrl+Enter runs it."
@@ -57,13 +57,15 @@ def insert(name: str) -> None:
     st.session_state["sql_insert"] = {"text": name, "count": count}
 
 
-def follow_link() -> None:
-    """The query of a link, once: it fills the editor and never runs."""
+def follow_link() -> bool:
+    """The query of a link, once: it fills the editor; whether it did."""
     linked = st.query_params.get(LINKED)
-    if linked is not None and linked != st.session_state.get("sql_linked"):
-        if linked != text():
-            put(linked)
-        st.session_state["sql_linked"] = linked
+    if linked is None or linked == st.session_state.get("sql_linked"):
+        return False
+    if linked != text():
+        put(linked)
+    st.session_state["sql_linked"] = linked
+    return True
 
 
 def show(scope: Scope, *, run: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ ROWS_SHOWN = 1_000
 """Rows sent to the browser; the files hold all."""
 HEIGHT = 420
 UNSCROLLED = 12
+LINKED = "sql_chart"
+"""In the address: what the reader picked for the chart."""
 EXPLAINED = ("explain_key", "explain_value")
 NO_QUERY = Missing(
     "no_query",
@@ -131,7 +134,8 @@ def _grid(frame: pd.DataFrame) -> None:
 
 def _chart(frame: pd.DataFrame, scope: Scope) -> None:
     """Kind, axes and colour to pick, and the picture."""
-    first = result_chart.suggested(frame)
+    suggested = result_chart.suggested(frame)
+    first = _linked(frame) or suggested
     if first is None:
         page.missing(NOTHING_TO_DRAW)
         return
@@ -154,8 +158,25 @@ def _chart(frame: pd.DataFrame, scope: Scope) -> None:
         ),
     )
     says = f"{axes.y} across {axes.x}, in {numbers.counted(len(frame), 'row')}."
+    if axes == suggested:
+        st.query_params.pop(LINKED, None)
+    else:
+        st.query_params[LINKED] = json.dumps([axes.kind, axes.x, axes.y, axes.colour])
     chart.show(
         Chart("explore.result_chart", "Chart of the rows", says, (frame, axes), "sql_chart"),
         scope,
         opens=partial(page.opened, scope=scope),
     )
+
+
+def _linked(frame: pd.DataFrame) -> result_chart.Chart | None:
+    """The chart of a link; None where these rows cannot be drawn so."""
+    try:
+        kind, x, y, colour = json.loads(st.query_params.get(LINKED, "null"))
+    except (TypeError, ValueError):
+        return None
+    names = [*frame.columns]
+    fits = kind in result_chart.KINDS and x in names and y in result_chart.numeric(frame)
+    if not fits or colour not in (None, *names):
+        return None
+    return result_chart.Chart(kind=kind, x=x, y=y, colour=colour)

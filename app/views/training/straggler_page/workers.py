@@ -21,7 +21,7 @@ MOST_LISTED = 5
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
     way = st.segmented_control(
-        "S_w",
+        "How each worker is judged",
         ["exact", "min"],
         default="exact",
         required=True,
@@ -32,7 +32,7 @@ def heat_map(found: StragglerTrace, scope: Scope) -> None:
     page.blocks([trace.workers_chart(found, way)], scope)
 
 
-def gains(found: StragglerTrace) -> None:
+def gains(found: StragglerTrace, scope: Scope) -> None:
     """Causes, strongest first, and what their nodes rest on."""
     st.subheader("Fixing this alone gives back", anchor=False)
     named, node_of = found.analysis.found_causes, found.nodes.node_of
@@ -46,18 +46,19 @@ def gains(found: StragglerTrace) -> None:
     if found.analysis.causes is None:
         lines = [causes.NOT_STORED.format("Causes")]
     st.markdown("\n".join(lines) or "No cause gives back 1 % of the step time or more.")
-    _links(found)
+    _links(found, scope)
 
 
-def _links(found: StragglerTrace) -> None:
+def _links(found: StragglerTrace, scope: Scope) -> None:
     """The job and the nodes of the causes, and what the nodes rest on."""
     facts, most, parts = found.facts, causes.MOST_NAMED, []
     if facts["job_id"] is not None and facts["cluster"] is not None:
         parts.append(links.job(facts["job_id"], facts["cluster"]))
+    then = links.around(facts["traced_at"], None, scope.timezone)
     slow = [worker for each in found.analysis.causes or () for worker in each.workers[:most]]
     for dp, stage in dict.fromkeys(slow):
         name = found.nodes.node_of.get((dp, stage))
         if name is not None:
-            parts.append(f"{links.node(name, facts['cluster'])} (dp {dp}, stage {stage})")
+            parts.append(f"{links.node(name, facts['cluster'], then)} (dp {dp}, stage {stage})")
     basis = escaping.escaped(found.nodes.basis)
     st.caption(" · ".join([*parts[: 1 + most], f"{basis[0].upper()}{basis[1:]}."]))
