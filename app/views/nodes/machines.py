@@ -7,7 +7,7 @@ from app.answers.nodes import machines
 from app.show import page
 from app.widgets import filter_bar, notice, page_head
 
-scope = filter_bar.show()
+scope = filter_bar.show(uses=())
 head = st.container()
 sent = st.file_uploader(
     "Metrics of a job's machines, sampled every second (Parquet, CSV, Prometheus JSON)",
