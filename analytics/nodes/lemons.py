@@ -35,7 +35,7 @@ Verdict = Literal["lemon", "watch", "fine", "front end", "unknown"]
 MOST_EXCLUDERS: Final = 4
 LEVEL: Final = 0.1
 """Share of false ones that is expected on the list at most."""
-STILL: Final = 0.1
+STILL: Final = 0.03
 """Largest chance of what is left of a lemon without what one week or one user explains."""
 
 
@@ -99,7 +99,7 @@ def lemons(
     Each node gets the chance p that a healthy node of the same exposure has as much against it, by
     the weights of its occasions (`tail`); its score is -log10 p. All nodes of all
     clusters are held together against the false-discovery rate `level`. One that stands out is a
-    lemon where it still would (p <= 0.1) if its worst seven days were one occasion, without the
+    lemon where it still would (p <= 0.03) if its worst seven days were one occasion, without the
     jobs of the one user whom it cost most or health checks that end nothing, and always without
     those who exclude it, who may do so on hearsay; else it is to be watched. A node without a
     record and without a job is unknown; it counts among those tested, for it could have had one.

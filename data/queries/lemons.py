@@ -84,7 +84,7 @@ def windows(store: Store, selection: Selection, days: float) -> list[Window]:
 
 
 def nodes(store: Store, window: Window) -> pd.DataFrame:
-    """Nodes of the window, as `analytics.nodes.records` wants them, and their GPUs (`n_gpus`).
+    """Nodes of the window, as `analytics.nodes.records` wants them.
 
     A node that no inventory lists is there from its first record to the end, if the window names
     it. Hosts that only logs name are left out where other nodes are known.
@@ -92,7 +92,6 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
     found = store.frame(
         """WITH spell AS (
              SELECT node, max(role) AS role, max(rack) AS rack, max(pod) AS pod,
-               max(gpus) AS n_gpus,
                sum(epoch(least(CASE WHEN source = 'observed' THEN $to_at
                      ELSE coalesce(last_seen_at, $to_at) END, $to_at)
                    - greatest(first_seen_at, $from_at))) / 86400 AS present_days
@@ -116,7 +115,7 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
              SELECT lower(node_list) AS written, count(*) AS n_single FROM jobs
              WHERE cluster = $cluster AND n_nodes = 1
                AND start_at < $to_at AND (end_at IS NULL OR end_at >= $from_at) GROUP BY written)
-           SELECT spell.node, greatest(present_days, 0) AS present_days, role, n_gpus,
+           SELECT spell.node, greatest(present_days, 0) AS present_days, role,
              coalesce(n_attempts, 0) AS n_attempts, coalesce(n_single, 0) AS n_single,
              ran.node IS NOT NULL AS holds_jobs,
              coalesce(any_value(rack), max(value) FILTER (key = 'rack')) AS rack,
@@ -126,7 +125,7 @@ def nodes(store: Store, window: Window) -> pd.DataFrame:
            FROM spell LEFT JOIN placed USING (node) LEFT JOIN hung USING (node)
            LEFT JOIN ran USING (node) LEFT JOIN held USING (node)
            LEFT JOIN alone ON written = lower(spell.node)
-           GROUP BY spell.node, present_days, role, n_gpus, n_attempts, n_single, ran.node
+           GROUP BY spell.node, present_days, role, n_attempts, n_single, ran.node
            ORDER BY spell.node""",
         window.selection.parameters,
     )

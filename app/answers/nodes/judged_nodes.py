@@ -37,7 +37,7 @@ class ClusterVerdicts:
     window: Window
     nodes: tuple[JudgedNode, ...]
     places: pd.DataFrame
-    """As `NodeRecords.nodes`, with n_gpus; in the order of nodes."""
+    """As `NodeRecords.nodes`; in the order of nodes."""
     signals: pd.DataFrame
     """Signals of each, in the same order."""
     events: pd.DataFrame

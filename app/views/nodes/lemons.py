@@ -12,9 +12,9 @@ scope = filter_bar.of_store()
 head = st.container()
 days = st.columns([1, 3])[0].number_input(
     "Days judged",
-    min_value=1.0,
-    max_value=36_600.0,
-    value=float(WINDOW_DAYS),
+    min_value=1,
+    max_value=36_600,
+    value=WINDOW_DAYS,
     key="days",
     bind="query-params",
     help="Before the end of the period.",

@@ -37,7 +37,8 @@ def job(number: int, node: str, day: float, state: str = "COMPLETED", line: str 
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty nodes with a job a day for 30 days; n07, now and then N07, fails every fourth day.
 
-    n05 is planned out of service every other day; login1 has outages alone; n39 holds no job.
+    n05 is planned out of service every other day; login1 has outages alone; n40 and n41 are listed and hold no
+    job.
     """
     folder = tmp_path_factory.mktemp("lemons")
     jobs, n = [HEADER], 0
@@ -56,8 +57,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]  # fmt: skip
     (folder / "sacct.txt").write_text("\n".join(jobs) + "\n")
     (folder / "events.txt").write_text("\n".join(events) + "\n")
-    for source, name in (("sacct", "sacct.txt"), ("sacctmgr-events", "events.txt")):
-        _, errors = ingest_files(folder / "store", source, [str(folder / name)], Options())
+    listed = "".join(
+        f"NodeName=n{node} Arch=x86_64 CPUTot=96 Gres=gpu:8 State=IDLE Partitions=gpu\n\n"
+        for node in (40, 41)
+    )
+    (folder / "nodes.txt").write_text(listed)
+    for source, name, options in (
+        ("sacct", "sacct.txt", Options()),
+        ("sacctmgr-events", "events.txt", Options()),
+        ("scontrol-nodes", "nodes.txt", Options(cluster="c", at=BEGIN)),
+    ):
+        _, errors = ingest_files(folder / "store", source, [str(folder / name)], options)
         assert not errors
     return folder / "store"
 
@@ -89,6 +99,7 @@ def test_maintenance_is_no_failure_a_front_end_no_lemon_and_silence_not_fine(
     assert (rows["n05"]["verdict"], rows["n05"]["signals"]["out_count"]) == ("fine", 0)
     assert rows["login1"]["verdict"] == "front end"
     assert "n39" not in rows or rows["n39"]["verdict"] == "unknown"
+    assert (rows["n40"]["verdict"], rows["n40"]["score"]) == ("unknown", None)
     assert rows["n01"]["verdict"] == "fine"
 
 
