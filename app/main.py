@@ -34,6 +34,7 @@ page = st.navigation(
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
         ],
         "Nodes": [
+            st.Page("views/nodes/lemons.py", title="Lemons", icon=":material/nutrition:"),
             st.Page("views/nodes/machines.py", title="Machines", icon=":material/memory:"),
             st.Page("views/nodes/links.py", title="Links", icon=":material/lan:"),
             st.Page("views/nodes/repairs.py", title="Repairs", icon=":material/build:"),

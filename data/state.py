@@ -28,6 +28,10 @@ _REMEDY = (
     "put it back from a backup, or `faultline annotate --restore` makes it anew with the "
     "annotations that the snapshot holds"
 )
+ACKNOWLEDGED = ("status", "acknowledged")
+"""Field and value by which somebody has taken something on."""
+SNOOZED_UNTIL = "snoozed_until"
+"""Field whose value, an ISO time in UTC, says until when somebody wants to hear no more of it."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS annotations (
   annotation_id TEXT PRIMARY KEY, target TEXT NOT NULL, author TEXT NOT NULL,
@@ -68,12 +72,13 @@ class Annotation:
 
     annotation_id: str
     target: str
-    """`attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`."""
+    """`attempt:<cluster>/<attempt_key>`, `incident:<incident_id>`, `node:<cluster>/<node>`, or
+    `action:<kind>-<hash>` of the list of what to do."""
     author: str
     made_at: str
     """ISO time in UTC."""
     field: str
-    """cause, note or status."""
+    """cause, note, status or snoozed_until."""
     value: str
     undone_at: str | None = None
     """ISO time in UTC; None while it was not undone."""
@@ -250,6 +255,18 @@ class State:
         rows = self._read(
             "SELECT annotation_id, (SELECT count(undone_at) FROM annotations) FROM annotations "
             "ORDER BY rowid DESC LIMIT 1",
+            {},
+        )
+        return "-".join(str(part) for part in rows[0]) if rows else ""
+
+    def version_of_answers(self) -> str:
+        """The same without what only puts a row of the list of what to do off: that changes no
+        other answer, and nobody should wait for all of them anew.
+        """
+        counts = f"target NOT LIKE 'action:%' AND field <> '{SNOOZED_UNTIL}'"
+        rows = self._read(
+            f"SELECT annotation_id, (SELECT count(undone_at) FROM annotations WHERE {counts}) "
+            f"FROM annotations WHERE {counts} ORDER BY rowid DESC LIMIT 1",
             {},
         )
         return "-".join(str(part) for part in rows[0]) if rows else ""

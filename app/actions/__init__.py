@@ -3,7 +3,7 @@
 from app.actions.collecting import collect_sources
 from app.actions.ledger import READER_WAIT_S, build_ledger
 from app.actions.machines import examine_machines
-from app.actions.people import FIELDS, STATUSES, annotate, restore_said, undo
+from app.actions.people import FIELDS, STATUSES, annotate, put_off, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -64,6 +64,7 @@ __all__ = [
     "plan",
     "prepare_queries",
     "presets",
+    "put_off",
     "rename_query",
     "restore_said",
     "roll_back",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from analytics.failures.taxonomy import taxonomy
@@ -11,7 +13,7 @@ from data.audit import login
 from data.errors import DataError
 from data.queries import targets
 from data.site import load_site
-from data.state import Annotation, State
+from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 from data.store import Store, require_current
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ FIELDS = ("cause", "note", "status")
 STATUSES = ("open", "acknowledged", "resolved")
 LONGEST_NOTE = 10_000
 """Characters: every page of the target carries them."""
+_ACTION = re.compile(r"action:[a-z_]+-[0-9a-f]{12}")
+LONGEST_SNOOZE = 366
+"""Days."""
 _SHOWN_BY = {
     "attempt": "`faultline failures --list` shows attempts",
     "incident": "`faultline incidents` shows them",
@@ -56,6 +61,36 @@ def annotate(
     with contextlib.closing(Store.open(root)) as store:
         target = _known(store, target)
     return State(root).annotate(target, field, checked, author=author or login())
+
+
+def put_off(
+    root: Path, target: str, *, days: int | None = None, author: str | None = None
+) -> Annotation:
+    """Acknowledges a row of the list of what to do, or snoozes it for some days; `undo` ends both.
+
+    Parameters
+    ----------
+    target : str
+        `incident:<incident_id>` or `action:<kind>-<hash>`, as `faultline actions` prints it.
+    days : int, optional
+        How long to hear no more of it; for good where it is not given.
+
+    Raises
+    ------
+    DataError
+        Where it is no such target, or the days are not 1 to 366.
+    """
+    if days is not None and not 1 <= days <= LONGEST_SNOOZE:
+        raise DataError(f"--days must be 1 to {LONGEST_SNOOZE}, got {days}: acknowledge it instead")
+    require_current(root)
+    if not _ACTION.fullmatch(target):
+        with contextlib.closing(Store.open(root)) as store:
+            target = _known(store, target)
+    field, value = ACKNOWLEDGED
+    if days is not None:
+        until = datetime.now(UTC) + timedelta(days=days)
+        field, value = SNOOZED_UNTIL, until.isoformat(timespec="seconds")
+    return State(root).annotate(target, field, value, author=author or login())
 
 
 def undo(root: Path, annotation_id: str, *, author: str | None = None) -> Annotation:

@@ -86,8 +86,8 @@ def published_at() -> datetime | None:
 
 
 def said_version() -> str:
-    """Changes with every annotation: what people say counts at once."""
-    return State(store_root()).version()
+    """Changes with every annotation that an answer rests on: what people say counts at once."""
+    return State(store_root()).version_of_answers()
 
 
 def _key() -> tuple[str, int, str]:

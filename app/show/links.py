@@ -124,3 +124,8 @@ def _address(page: str, named: dict[str, str]) -> str:
     """A page with the filters of the present address, except those that the target names."""
     kept = {k: v for k in FILTERS if (v := st.query_params.get(k)) is not None}
     return f"{page}?{urlencode(kept | named)}"
+
+
+def page(name: str, named: Mapping[str, str], said: str) -> str:
+    """A link to any page with what its address names, as markdown."""
+    return f"[{escaping.escaped(said)}]({_address(name, dict(named))})"

@@ -47,8 +47,9 @@ def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None)
 
 
 def _on_one_line(sentence: str) -> str:
-    """The sentence, its numbers and their % unbroken."""
-    return escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%")
+    """The sentence, its numbers, their % and n unbroken."""
+    written = escaping.escaped(sentence).replace(" %", f"{NO_BREAK}%")
+    return written.replace("n = ", f"n{NO_BREAK}={NO_BREAK}")
 
 
 def badge() -> str:

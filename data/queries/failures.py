@@ -44,7 +44,7 @@ _GPU_SECONDS = """CASE WHEN jobs.start_at IS NULL THEN 0
 cluster whose jobs state none."""
 
 
-def _chosen(selection: Selection) -> str:
+def verdicts_of(selection: Selection) -> str:
     """Common tables up to `chosen`: verdicts of a selection with the attempts that they are about.
 
     `exposed` tells those that have exposure: without GPUs an attempt counts in no rate of a
@@ -82,7 +82,7 @@ def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     x GPUs; null where the GPUs of none are known).
     """
     return store.frame(
-        f"""WITH {_chosen(selection)}
+        f"""WITH {verdicts_of(selection)}
             SELECT cause, domain, CAST({local("failed_at")} AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
               count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
@@ -107,7 +107,7 @@ def verdict_rows(
     `counted` keeps what the failure rate counts, by the selection's definition.
     """
     attempts = store.frame(
-        f"""WITH {_chosen(selection)}
+        f"""WITH {verdicts_of(selection)}
             SELECT cluster, failed_at, job_id, attempt, state, cause, domain, confidence, method,
               symptom, node, n_gpus, n_nodes, partition, "user", account, name, start_at,
               gpu_seconds / 3600 AS gpu_hours, evidence, alternatives, attempt_key
@@ -133,7 +133,7 @@ def check_calibration(store: Store, selection: Selection) -> pd.DataFrame:
 def failed_sizes(store: Store, selection: Selection) -> pd.DataFrame:
     """Failed attempts by the nodes they ran on: columns cluster, n_nodes, n_attempts."""
     return store.frame(
-        f"""WITH {_chosen(selection)}
+        f"""WITH {verdicts_of(selection)}
             SELECT cluster, n_nodes, count(*) AS n_attempts FROM chosen
             WHERE n_nodes >= 1 GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
@@ -146,7 +146,7 @@ def confusion(store: Store, selection: Selection) -> pd.DataFrame:
     Right is what `faultline demo` planted (basis planted) or people decided (basis confirmed).
     """
     return store.frame(
-        f"""WITH {_chosen(selection)}
+        f"""WITH {verdicts_of(selection)}
             SELECT 'planted' AS basis, planted.cause AS actual, planted.domain AS actual_domain,
               derived_cause AS found, derived_domain AS found_domain, has_event, count(*) AS n
             FROM chosen JOIN planted_causes planted USING (cluster, attempt_key) GROUP BY ALL

@@ -29,11 +29,11 @@ CANCELLED_WAITING: Final = 0.012
 FAILURES_PER_1000_NODE_DAYS: Final = 6.50
 """Hardware failures per 1,000 node-days of running time, the mean over the fleet (A5, RSC-1)."""
 
-LEMON_RATIO: Final = 0.016
-"""Share of nodes that are lemons; the paper found 1.2 % (A8)."""
+LEMON_RATIO: Final = 0.012
+"""Share of nodes that are lemons (A8)."""
 
-LEMON_HAZARD: Final = 10.0
-"""Failure rate of a lemon over that of another node."""
+LEMON_MOST_FAILURES: Final = 0.5
+"""Share of all failures that lemons have at most."""
 
 LEMON_LEAST_NODES: Final = 16
 """Smallest cluster with a lemon."""

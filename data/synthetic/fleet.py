@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from data.synthetic import calibration as cal
+from data.synthetic.lemons import planted_lemons
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from data.synthetic.lemons import Lemon
     from data.synthetic.spec import DemoSpec
 
 NODES_PER_RACK: Final = 2
@@ -39,7 +41,7 @@ class Fleet:
     names: list[str]
     hazard: NDArray[np.float64]
     """Hardware failures per second of running time of a whole node's GPUs."""
-    lemons: list[int]
+    lemons: dict[int, Lemon]
     installed_days: NDArray[np.int64]
     """Days between installation and the beginning of the period; one value per delivery."""
 
@@ -60,23 +62,23 @@ class PlannedOutages:
 def fleet(spec: DemoSpec, rng: np.random.Generator) -> Fleet:
     """Nodes of which a few are lemons; the mean failure rate is RSC-1's, lemons included."""
     n = spec.n_nodes
-    n_lemons = max(1, round(cal.LEMON_RATIO * n)) if n >= cal.LEMON_LEAST_NODES else 0
-    lemons = sorted(rng.choice(n, n_lemons, replace=False).tolist())
-    relative = np.ones(n)
-    relative[lemons] = cal.LEMON_HAZARD
-    per_second = cal.FAILURES_PER_1000_NODE_DAYS / 1000 / cal.DAY_S
+    lemons = planted_lemons(n, rng)
+    of_lemons = [lemon.hazard for lemon in lemons.values()]
+    of_all = n * cal.FAILURES_PER_1000_NODE_DAYS / 1000 / cal.DAY_S
+    hazard = np.full(n, (of_all - sum(of_lemons)) / (n - len(lemons)))
+    hazard[list(lemons)] = of_lemons
     width = max(4, len(str(n)))
     delivery = np.searchsorted([0.4, 0.7, 0.9], np.arange(n) / n, side="right")
     return Fleet(
         names=[f"gpu{i:0{width}d}" for i in range(1, n + 1)],
-        hazard=relative / relative.mean() * per_second,
+        hazard=hazard,
         lemons=lemons,
         installed_days=np.array([420, 240, 95, 20])[delivery],
     )
 
 
 def planned_outages(spec: DemoSpec, nodes: Fleet, rng: np.random.Generator) -> PlannedOutages:
-    """Monthly maintenance, rack by rack, and inspections, of lemons three times as often."""
+    """Monthly maintenance, rack by rack, and inspections, of some lemons far more often."""
     n, period = spec.n_nodes, spec.period_s
     racks = np.arange(n) // NODES_PER_RACK
     rounds = np.arange(period // _MAINTENANCE_EVERY_S + 1)
@@ -84,11 +86,12 @@ def planned_outages(spec: DemoSpec, nodes: Fleet, rng: np.random.Generator) -> P
     due = (rounds[:, None] * _MAINTENANCE_EVERY_S + offset).ravel()
     node = np.tile(np.arange(n), len(rounds))
     length = rng.gamma(4, _MAINTENANCE_MEAN_S / 4, len(due))
-    weight = np.ones(n)
-    weight[nodes.lemons] = 3
-    n_inspections = rng.poisson(_INSPECTIONS_PER_NODE_DAY * n * period / cal.DAY_S)
+    expected = np.full(n, _INSPECTIONS_PER_NODE_DAY * period / cal.DAY_S)
+    for one, lemon in nodes.lemons.items():
+        expected[one] += lemon.expected(lemon.kind.drains, period)
+    more_node = np.repeat(np.arange(n), rng.poisson(expected))
+    n_inspections = len(more_node)
     more_due = rng.integers(0, period, n_inspections)
-    more_node = rng.choice(n, n_inspections, p=weight / weight.sum())
     more_length = _INSPECTION_MEDIAN_S * rng.lognormal(0, 0.8, n_inspections)
     due, node = np.concatenate([due, more_due]), np.concatenate([node, more_node])
     kind = np.repeat([MAINTENANCE, INSPECTION], [len(length), n_inspections])
@@ -196,8 +199,6 @@ CAUSES: Final = tuple(Cause(name, *facts, _SIGNATURES[name]) for name, facts in 
 """Causes in the order of their share. Faults of system software often end jobs FAILED, some without
 a check that sees them, so that definitions of a failure differ on the demo."""
 
-_LEMON_DEFECTS: Final = ("gpu_memory", "host_memory", "pcie", "nvlink", "power")
-_LEMON_WEIGHTS: Final = (0.40, 0.21, 0.21, 0.12, 0.06)
 _LEMON_REPEATS: Final = 0.7
 """Share of a lemon's failures that have the cause of its own defect."""
 
@@ -227,11 +228,7 @@ class Faults:
         self._shares = np.array([cause.share for cause in CAUSES])
         self._shares /= self._shares.sum()
         names = [cause.name for cause in CAUSES]
-        defects = rng.choice(len(_LEMON_DEFECTS), len(nodes.lemons), p=_LEMON_WEIGHTS)
-        self._defect = {
-            node: names.index(_LEMON_DEFECTS[defect])
-            for node, defect in zip(nodes.lemons, defects.tolist(), strict=True)
-        }
+        self._defect = {node: names.index(lemon.kind.cause) for node, lemon in nodes.lemons.items()}
 
     def strike(self, node: int) -> Fault:
         """The failure of a node: a lemon's is mostly its own defect again."""

@@ -163,6 +163,7 @@ def jobs_table(demo: Played) -> pa.Table:
     sizes = np.empty(schedule.n_jobs, dtype=np.int64)
     sizes[job] = schedule.n_gpus
     owners = people(sizes, rng)
+    excluded = _excluded(schedule, nodes, rng)
     ids = job_ids(job)
     return pa.table(
         {
@@ -177,10 +178,10 @@ def jobs_table(demo: Played) -> pa.Table:
             "qos": words(owners.qos[job], QOS),
             "name": words(owners.name[job], NAMES),
             "state_raw": _states_raw(schedule, owners.user[job]),
-            "submit_line": _submit_lines(sizes, owners, job),
+            "submit_line": _submit_lines(sizes, owners, job, (excluded, nodes.names)),
             "priority": ints(_PRIORITY[owners.qos[job]] + sizes[job] + job % 997),
             "node_list": node_lists(schedule, nodes.names),
-            "excluded_nodes": _excluded(schedule, nodes, rng),
+            "excluded_nodes": words(excluded, nodes.names),
             "failed_node": _failed_node(schedule, nodes),
             **_course(schedule),
         }
@@ -253,8 +254,10 @@ def _time_limits(schedule: Schedule) -> Ints:
     return np.where(schedule.in_state("TIMEOUT"), reached, usual.astype(np.int64)[schedule.job])
 
 
-def _submit_lines(sizes: Ints, owners: People, job: Ints) -> pa.DictionaryArray:
-    """One command line for each partition, size and job name in use."""
+def _submit_lines(
+    sizes: Ints, owners: People, job: Ints, exclusion: tuple[Ints, list[str]]
+) -> pa.DictionaryArray:
+    """One command line for each partition, size and job name in use, and each that excludes."""
     kinds = np.stack([owners.partition, sizes, owners.name])
     forms, form = np.unique(kinds, axis=1, return_inverse=True)
     lines = [
@@ -262,16 +265,28 @@ def _submit_lines(sizes: Ints, owners: People, job: Ints) -> pa.DictionaryArray:
         f"--gpus-per-node={min(gpus, GPUS_PER_NODE)} {NAMES[name]}.sh"
         for partition, gpus, name in forms.T.tolist()
     ]
-    return words(form.reshape(-1)[job], lines)
+    excluded, names = exclusion
+    code, own = form.reshape(-1)[job], np.flatnonzero(excluded >= 0)
+    for row in own.tolist():
+        option = f"sbatch --exclude={names[excluded[row]]}"
+        lines.append(lines[code[row]].replace("sbatch", option, 1))
+    code[own] = np.arange(len(lines) - len(own), len(lines))
+    return words(code, lines)
 
 
-def _excluded(schedule: Schedule, nodes: Fleet, rng: np.random.Generator) -> pa.DictionaryArray:
-    """A node excluded by a few jobs that ran elsewhere; it says little about the node (A8)."""
+def _excluded(schedule: Schedule, nodes: Fleet, rng: np.random.Generator) -> Ints:
+    """Of each attempt the node that it excluded, which it did not run on, or -1.
+
+    A few exclude any node, which says little about the node (A8); more the lemons that users know.
+    """
     alone = (schedule.n_nodes == 1) & (np.bincount(schedule.job)[schedule.job] == 1)
     codes = np.where(alone & (rng.random(len(schedule)) < _EXCLUDING), 0, -1)
     chosen = np.flatnonzero(codes == 0)
-    weight = np.ones(len(nodes))
-    weight[nodes.lemons] = 3
-    codes[chosen] = rng.choice(len(nodes), len(chosen), p=weight / weight.sum())
+    codes[chosen] = rng.integers(0, len(nodes), len(chosen))
+    for node, lemon in nodes.lemons.items():
+        n = rng.poisson(lemon.expected(lemon.kind.excluded, schedule.period_s))
+        free = np.flatnonzero(alone & (codes < 0))
+        codes[rng.choice(free, min(n, len(free)), replace=False)] = node
+    chosen = np.flatnonzero(codes >= 0)
     codes[chosen[codes[chosen] == schedule.nodes[schedule.begins[chosen]]]] = -1
-    return words(codes, nodes.names)
+    return codes

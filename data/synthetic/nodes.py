@@ -19,6 +19,7 @@ from data.synthetic.fleet import (
     REPAIR,
     Evidence,
 )
+from data.synthetic.lemons import INSPECTED, LEMON_KINDS, NO_FAULT
 from data.synthetic.schedule import ILLEGAL_ACCESS
 from data.synthetic.spec import GPUS_PER_NODE
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from data.synthetic.cluster import Played
+    from data.synthetic.fleet import Fleet
     from data.synthetic.schedule import Schedule
 
     Ints = NDArray[np.int64]
@@ -115,6 +117,19 @@ def _driver_changes(schedule: Schedule, n_nodes: int) -> np.ndarray:
 _STATES: Final = ("MAINT", "DRAIN", "DOWN")
 _INSPECTION_TICKETS: Final = 0.4
 """Share of inspections that end in a ticket."""
+_WARNINGS: Final = tuple(
+    Evidence(check, "warning", None, text)
+    for check, text in dict.fromkeys([INSPECTED, *(kind.warning for kind in LEMON_KINDS)])
+)
+"""For what nodes are inspected; the first is that of nodes that are no lemons."""
+
+
+def _warnings(nodes: Fleet) -> Ints:
+    """Of each node the number in `_WARNINGS` of that for which it is inspected."""
+    found = np.zeros(len(nodes), dtype=np.int64)
+    for node, lemon in nodes.lemons.items():
+        found[node] = [(one.check, one.text) for one in _WARNINGS].index(lemon.kind.warning)
+    return found
 
 
 def node_events_table(demo: Played) -> pa.Table:
@@ -124,7 +139,7 @@ def node_events_table(demo: Played) -> pa.Table:
     faults = [fault for _, _, fault in schedule.strikes]
     reasons = [
         "planned: firmware and driver update",
-        "check-dcgmi: warning, drained for inspection",
+        *(f"{one.check}: warning, drained for inspection" for one in _WARNINGS),
         "Not responding",
     ]
     of_fault = np.full(len(faults) + 1, reasons.index("Not responding"))
@@ -147,7 +162,13 @@ def node_events_table(demo: Played) -> pa.Table:
             "start_at": times(start_s),
             "end_at": times(end_s, end_s < schedule.period_s),
             "state": words(np.where(lost, 2, np.where(kind == MAINTENANCE, 0, 1)), _STATES),
-            "reason": words(np.where(kind == REPAIR, of_fault[fault_of], kind), reasons),
+            "reason": words(
+                np.select(
+                    [kind == REPAIR, kind == INSPECTION],
+                    [of_fault[fault_of], 1 + _warnings(nodes)[node]],
+                ),
+                reasons,
+            ),
             "reason_user": words(
                 np.where(lost, 0, np.where(by_hand, 1, 2)),
                 ["slurm", "operator", "healthcheck"],
@@ -162,9 +183,12 @@ def tickets_table(demo: Played) -> pa.Table:
     schedule, nodes, rng = demo.schedule, demo.nodes, demo.chance["tickets"]
     node, start_s, end_s, kind, reference = schedule.outages.values()
     opened_s = start_s + rng.integers(60, 600, len(node))
-    inspected = (kind == INSPECTION) & (rng.random(len(node)) < _INSPECTION_TICKETS)
+    ticketed = np.full(len(nodes), _INSPECTION_TICKETS)
+    ticketed[list(nodes.lemons)] = [one.kind.ticketed for one in nodes.lemons.values()]
+    inspected = (kind == INSPECTION) & (rng.random(len(node)) < ticketed[node])
     chosen = ((kind == REPAIR) | inspected) & (opened_s < schedule.period_s)
     rows = np.flatnonzero(chosen)[np.argsort(opened_s[chosen], kind="stable")]
+    warnings = _warnings(nodes)[node]
     component, action, text = [], [], []
     for row in rows.tolist():
         name = nodes.names[int(node[row])]
@@ -177,9 +201,11 @@ def tickets_table(demo: Played) -> pa.Table:
             action.append(cause.action)
             text.append(f"{name}: {seen}")
         else:
-            component.append("gpu")
-            action.append("stress test passed")
-            text.append(f"{name}: PCIe replays above threshold")
+            lemon = nodes.lemons.get(int(node[row]))
+            what, how = NO_FAULT if lemon is None else lemon.kind.repair
+            component.append(what)
+            action.append(how)
+            text.append(f"{name}: {_WARNINGS[warnings[row]].text}")
     return pa.table(
         {
             "ticket_id": pa.array([f"T-{i + 1:06d}" for i in range(len(rows))], pa.string()),
@@ -199,13 +225,13 @@ PCI_ADDRESSES: Final = tuple(
 """PCI addresses of the GPUs of a node, as the kernel names them."""
 
 _BACKGROUND: Final = (
-    (0.30, Evidence("check-sensors", "warning", None, "GPU temperature above 83 C")),
+    (0.38, Evidence("check-sensors", "warning", None, "GPU temperature above 83 C")),
     (0.20, Evidence("check-processor", "warning", None, "load above twice the number of cores")),
     (0.15, Evidence("check-storage", "warning", None, "/scratch is 91 % full")),
     (0.12, Evidence("check-syslogs", "warning", None, "EDAC MC0: corrected memory errors")),
     (0.08, Evidence("check-ethlink", "warning", None, "eth0: receive errors are rising")),
     (0.05, Evidence("check-ib", None, None, "check timed out")),
-    (0.10, Evidence("xid", "info", 63, "row remapper: new row marked for remapping")),
+    (0.02, Evidence("xid", "info", 63, "row remapper: new row marked for remapping")),
 )
 """What nodes report all the time, with shares; none of it is critical (A4)."""
 
@@ -215,9 +241,12 @@ _USER: Final = (
 )
 _USER_AFTER: Final = Evidence("xid", "info", 43, "channel stopped after the error of its process")
 
-_INSPECTED: Final = Evidence(
-    "check-dcgmi", "warning", None, "diag level 1: PCIe replays above threshold"
+_STORM: Final = (
+    Evidence("xid", "info", 92, "high single-bit ECC error rate"),
+    Evidence("xid", "info", 63, "row remapper: new row marked for remapping"),
 )
+_STORM_S: Final = 600
+"""Length of a storm of kernel lines."""
 _FALSE_ALARM: Final = Evidence("check-ipmitool", "critical", None, "sensor reading out of range")
 
 KINDS: Final = tuple(
@@ -227,7 +256,8 @@ KINDS: Final = tuple(
             *(one for _, one in _BACKGROUND),
             *_USER,
             _USER_AFTER,
-            _INSPECTED,
+            *_STORM,
+            *_WARNINGS,
             _FALSE_ALARM,
         ]
     )
@@ -250,7 +280,10 @@ def health_events_table(demo: Played) -> pa.Table:
     """
     nodes, rng = demo.nodes, demo.chance["health"]
     events = pd.concat(
-        [part(demo, rng) for part in (_of_strikes, _of_users, _of_inspections, _background)]
+        [
+            part(demo, rng)
+            for part in (_of_strikes, _of_users, _of_inspections, _background, _storms)
+        ]
     ).sort_values("at_s", kind="stable")
     events = events[(events["at_s"] >= 0) & (events["at_s"] < demo.schedule.period_s)]
     at_s, node, kind, gpu = (events[name].to_numpy() for name in _EVENT)
@@ -284,6 +317,11 @@ def _message(one: Evidence, gpu: int) -> str:
     return f"NVRM: Xid (PCI:{PCI_ADDRESSES[gpu]}): {one.xid}, {process}, {one.text}"
 
 
+def _events(rows: Iterator[tuple[float, int, int, int]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=list(_EVENT), dtype=np.float64)
+    return frame.astype(dict.fromkeys(_EVENT[1:], np.int64))
+
+
 def _of_strikes(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     """Kernel lines, often repeated, just before; checks just after, and again during repair."""
 
@@ -305,8 +343,7 @@ def _of_strikes(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
                 for again in range(1 + max(0, repeats)):
                     yield check_s + again * _CHECK_EVERY_S, node, kind, gpu
 
-    frame = pd.DataFrame(rows(), columns=list(_EVENT), dtype=np.float64)
-    return frame.astype(dict.fromkeys(_EVENT[1:], np.int64))
+    return _events(rows())
 
 
 def _of_users(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
@@ -334,17 +371,31 @@ def _of_inspections(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     node = outages["node"][chosen]
     due_s = demo.planned.due_s[outages["reference"][chosen]]
     at_s = due_s + rng.uniform(0, 1, len(node))
-    return pd.DataFrame({"at_s": at_s, "node": node, "kind": KINDS.index(_INSPECTED), "gpu": 0})
+    kind = np.array([KINDS.index(one) for one in _WARNINGS])[_warnings(demo.nodes)[node]]
+    return pd.DataFrame({"at_s": at_s, "node": node, "kind": kind, "gpu": 0})
+
+
+def _storms(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
+    """Now and then dozens of harmless lines of one GPU of a lemon, always the same GPU."""
+
+    def rows() -> Iterator[tuple[float, int, int, int]]:
+        for node, lemon in demo.nodes.lemons.items():
+            gpu = int(rng.integers(GPUS_PER_NODE))
+            n_storms = rng.poisson(lemon.expected(lemon.kind.storms, demo.schedule.period_s))
+            for begin_s in rng.uniform(0, demo.schedule.period_s, n_storms).tolist():
+                for after_s in rng.uniform(0, _STORM_S, int(rng.integers(10, 60))).tolist():
+                    kind = _STORM[int(rng.integers(len(_STORM)))]
+                    yield begin_s + after_s, node, KINDS.index(kind), gpu
+
+    return _events(rows())
 
 
 def _background(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
-    """Warnings at all times, of lemons three times as many, and very few false alarms.
+    """Warnings at all times, and very few false alarms.
 
     False alarms are so rare that far less than 1 % of completed jobs see one (A4).
     """
     nodes, period_s = demo.nodes, demo.schedule.period_s
-    weight = np.ones(len(nodes))
-    weight[nodes.lemons] = 3
     node_days = len(nodes) * period_s / cal.DAY_S
     n, n_false = rng.poisson([_PER_NODE_DAY * node_days, _FALSE_ALARMS_PER_NODE_DAY * node_days])
     shares = [share for share, _ in _BACKGROUND]
@@ -353,7 +404,7 @@ def _background(demo: Played, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "at_s": rng.uniform(0, period_s, n + n_false),
-            "node": rng.choice(len(nodes), n + n_false, p=weight / weight.sum()),
+            "node": rng.integers(0, len(nodes), n + n_false),
             "kind": np.concatenate([kinds[rng.choice(len(kinds), n, p=shares)], false]),
             "gpu": rng.integers(0, GPUS_PER_NODE, n + n_false),
         }

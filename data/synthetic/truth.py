@@ -13,9 +13,10 @@ from data.synthetic import calibration as cal
 from data.synthetic.columns import words
 from data.synthetic.fleet import INSPECTION, MAINTENANCE, REPAIR
 from data.synthetic.jobs import job_ids
+from data.synthetic.lemons import SIGNAL_DAYS
 from data.synthetic.logs import logged_jobs
 from data.synthetic.schedule import CAUSE_DOMAINS, CAUSE_NAMES
-from data.synthetic.spec import GPUS_PER_NODE
+from data.synthetic.spec import GPUS_PER_NODE, START_AT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from data.synthetic.traces import PlantedTrace
 
     Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 
 def ledger(spec: DemoSpec, schedule: Schedule) -> dict[str, int]:
@@ -132,11 +134,17 @@ class DemoTruth:
         such attempts. Failures are a counting process with exactly this compensator, so their
         number is Poisson distributed around it. Where no such attempt ran, over all attempts.
     lemons
-        Names of the nodes that fail ten times as often as the others.
+        Names of the nodes that are lemons.
+    lemon_nodes
+        Of each lemon: `node`, its `kind` (`LEMON_KINDS`), `since` when, and what is expected of it
+        in 28 days at its realised hours of running and of service: `expected`, occasions by their
+        kind (failure, drain, storm, exclusion), each of which may leave several signals, and
+        `expected_occasions`, their sum.
     attempts
         One row per attempt that ended FAILED, NODE_FAIL, TIMEOUT or OUT_OF_MEMORY, or was
         requeued by its owner: `attempt_key`, `job_id`, `cause`, `domain` (user, system_software,
-        hardware, unknown), `has_event` (a health event near its end shows the cause).
+        hardware, unknown), `has_event` (a health event near its end shows the cause), `node` (the
+        one that failed, None where none did).
     ledger
         GPU-seconds by bucket, whole numbers that sum to the capacity; see `ledger.ledger`. Of the
         productive time of a traced job, the share 1 - 1 / S is `straggler`.
@@ -151,6 +159,7 @@ class DemoTruth:
 
     rate_per_1000_node_days: float
     lemons: list[str]
+    lemon_nodes: list[dict[str, object]]
     attempts: pa.Table
     ledger: dict[str, int]
     runs: list[dict[str, object]]
@@ -175,11 +184,13 @@ def demo_truth(demo: Played) -> DemoTruth:
             "cause": words(verdicts.cause, CAUSE_NAMES),
             "domain": words(verdicts.cause, CAUSE_DOMAINS),
             "has_event": pa.array(verdicts.has_event),
+            "node": words(_struck_nodes(schedule)[verdicts.row], nodes.names),
         }
     )
     return DemoTruth(
         rate_per_1000_node_days=_planted_rate(schedule, nodes),
         lemons=[nodes.names[node] for node in nodes.lemons],
+        lemon_nodes=_lemon_nodes(schedule, nodes),
         attempts=attempts,
         ledger=_with_stragglers(ledger(demo.spec, schedule), schedule, demo.traces),
         runs=_runs(schedule),
@@ -189,7 +200,41 @@ def demo_truth(demo: Played) -> DemoTruth:
 
 def planted_causes_table(demo: Played) -> pa.Table:
     """Why each attempt failed, as planted."""
-    return demo.truth.attempts.drop_columns("job_id")
+    return demo.truth.attempts.drop_columns(["job_id", "node"])
+
+
+def _struck_nodes(schedule: Schedule) -> Ints:
+    """Of each attempt the node whose hardware failure ended it, or -1."""
+    struck = np.array([*(node for _, node, _ in schedule.strikes), -1])
+    return struck[schedule.strike]
+
+
+def _lemon_nodes(schedule: Schedule, nodes: Fleet) -> list[dict[str, object]]:
+    """What was planted in each lemon."""
+    period_s, month_s = schedule.period_s, SIGNAL_DAYS * cal.DAY_S
+    counted = np.ones(len(schedule), dtype=bool)
+    running = _exposure_s(schedule, counted, len(nodes)) / period_s
+    outages = schedule.outages
+    out_s = np.minimum(outages["end_s"], period_s) - outages["start_s"]
+    in_service = 1 - np.bincount(outages["node"], out_s, len(nodes)) / period_s
+    found: list[dict[str, object]] = []
+    for node, lemon in nodes.lemons.items():
+        expected = {
+            "failure": lemon.hazard * month_s * float(running[node]),
+            "drain": lemon.expected(lemon.kind.drains, month_s) * float(in_service[node]),
+            "storm": lemon.expected(lemon.kind.storms, month_s),
+            "exclusion": lemon.expected(lemon.kind.excluded, month_s),
+        }
+        found.append(
+            {
+                "node": nodes.names[node],
+                "kind": lemon.kind.name,
+                "since": START_AT.isoformat(),
+                "expected": expected,
+                "expected_occasions": sum(expected.values()),
+            }
+        )
+    return found
 
 
 def _with_stragglers(
@@ -227,9 +272,14 @@ def _planted_rate(schedule: Schedule, nodes: Fleet) -> float:
     counted = schedule.n_gpus > COUNTED_ABOVE_GPUS
     if not schedule.ran_s[counted].any():
         counted = np.ones(len(schedule), dtype=bool)
-    share = np.minimum(schedule.n_gpus / GPUS_PER_NODE, 1) * schedule.ran_s * counted
-    weights = np.repeat(share, schedule.n_nodes)
-    exposure = np.bincount(schedule.nodes, weights, minlength=len(nodes))
+    exposure = _exposure_s(schedule, counted, len(nodes))
     if not exposure.any():
         return float(nodes.hazard.mean() * cal.DAY_S * 1000)
     return float((nodes.hazard * exposure).sum() / exposure.sum() * cal.DAY_S * 1000)
+
+
+def _exposure_s(schedule: Schedule, counted: NDArray[np.bool_], n_nodes: int) -> Floats:
+    """Running time of whole nodes' GPUs in counted attempts, by node, seconds."""
+    share = np.minimum(schedule.n_gpus / GPUS_PER_NODE, 1) * schedule.ran_s * counted
+    weights = np.repeat(share, schedule.n_nodes)
+    return np.bincount(schedule.nodes, weights, minlength=n_nodes).astype(np.float64)

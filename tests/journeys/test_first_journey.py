@@ -22,7 +22,7 @@ def test_the_printed_link_leads_to_a_job_and_to_a_query(link: str, browser: Brow
     browser.on("request", lambda request: requests.append(request.url))
     page = browser.new_page()
     page.goto(link)
-    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
     expect(page.get_by_text("synthetic data").first).to_be_visible()
     page.wait_for_selector(".js-plotly-plot .main-svg")
     before = page.locator("h1").inner_text()

@@ -26,7 +26,7 @@ def test_back_goes_through_five_pages_with_their_filters(
 ) -> None:
     page = browser.new_page()
     page.goto(link)
-    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
     whole = page.locator("h1").inner_text()
     page.get_by_test_id("stSidebar").get_by_role("radio", name="7d", exact=True).click()
     expect(page.locator("h1")).not_to_have_text(whole)

@@ -48,7 +48,7 @@ def test_a_copied_link_restores_the_view(link: str, browser: BrowserContext) -> 
     browser.on("request", lambda request: requests.append(request.url))
     page = browser.new_page()
     page.goto(link)
-    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
     expect(page.get_by_text("synthetic data").first).to_be_visible()
     before = page.locator("h1").inner_text()
 
@@ -100,7 +100,7 @@ def test_an_open_page_follows_a_new_snapshot_and_theme(
     page.goto(serve(tmp_path / "store"))
     expect(page.locator("h1")).to_have_text("This store holds no data yet")
     ingest_files(tmp_path / "store", "sacct", [str(export)], Options())
-    expect(page.locator("h1")).to_contain_text("The fleet fails")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
 
     paper = page.locator(".js-plotly-plot .main-svg").first
     expect(paper).to_have_css("background-color", "rgb(255, 255, 255)")

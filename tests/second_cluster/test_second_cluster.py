@@ -15,6 +15,7 @@ from app.ask import of_store
 from data.filters import Selection
 from data.store import Store
 from tests.second_cluster.cluster import UNRELATED, Cluster, Plan
+from tests.second_cluster.lemons import KINDS, LemonCluster
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,3 +103,26 @@ def test_both_hold_in_every_size_class_of_large_clusters(tmp_path: Path) -> None
     print("\n", found)
     assert found["right"].min() >= 0.95
     assert found["called_hardware"].max() <= 0.005
+
+
+def test_lemons_of_the_second_cluster_are_of_eight_kinds_and_read_whole(tmp_path: Path) -> None:
+    cluster, root = LemonCluster(seed=3, n_jobs=2_500), tmp_path / "store"
+    files = [str(path) for path in cluster.files(tmp_path).values()]
+    results, errors = ingest_files(root, "auto", files, Options(cluster="second"))
+    assert not errors
+    assert [result.rejected_by_reason for result in results] == [{}] * 5
+    assert {lemon.kind: 3 for lemon in cluster.lemons} == dict.fromkeys(KINDS, 3)
+    assert len({lemon.node for lemon in cluster.lemons} | set(cluster.traps.values())) == 24 + 6
+    with closing(Store.open(root)) as store:
+        attempts = store.frame("SELECT node, count(*) AS n FROM job_nodes GROUP BY node")
+        avoided = store.frame(
+            """SELECT excluded_nodes AS node, count(DISTINCT "user") AS users FROM jobs
+               WHERE excluded_nodes IS NOT NULL GROUP BY excluded_nodes"""
+        ).set_index("node")["users"]
+    runs = attempts.set_index("node")["n"]
+    assert runs[cluster.traps["busy"]] > 10 * runs.median()
+    assert avoided[cluster.traps["shunned"]] <= 2
+    known = [lemon.node for lemon in cluster.lemons if lemon.kind == "avoided"]
+    assert avoided[known].min() >= 3
+    of_lemons = [node for node, *_ in cluster.losses if node in {x.node for x in cluster.lemons}]
+    assert 0 < len(of_lemons) < len(cluster.losses)

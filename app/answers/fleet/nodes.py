@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
@@ -103,6 +103,19 @@ def behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """The nodes behind the number, since when they are out of service, and why."""
     rows = ask(nodes, selection).out_of_service.head(limit)
     return Table("out_of_service", "Nodes out of service", COLUMNS, rows, "None.")
+
+
+def unplanned(shown: Fleet) -> Table | Missing:
+    """The same without those whose outage was planned."""
+    table = out_of_service(shown)
+    if not isinstance(table, Table):
+        return table
+    rows = shown.out_of_service[~shown.out_of_service["planned"].eq(True).fillna(False)]
+    n_planned = len(shown.out_of_service) - len(rows)
+    note = f"{numbers.counted(n_planned, 'node')} out of service as planned." if n_planned else ""
+    title = "Nodes out of service, not as planned"
+    empty = "None." if len(shown.out_of_service) else table.empty
+    return replace(table, title=title, rows=rows, note=note, empty=empty)
 
 
 def out_of_service(shown: Fleet) -> Table | Missing:

@@ -1,4 +1,4 @@
-"""Is my fleet good, what changed, what needs me?"""
+"""Is my fleet good, what did failures cost, what did large runs get?"""
 
 from __future__ import annotations
 
@@ -8,41 +8,48 @@ from typing import TYPE_CHECKING
 from app.answers.content import Answer, Number
 from app.answers.efficiency import ettr, ledger
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import nodes
+from app.answers.fleet import nodes, verdict
 from app.answers.reliability import mttf, rate_by_group
+from app.words import numbers
 
 if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
 
 
-def answer(ask: Ask, selection: Selection, *, timezone: str = "UTC") -> Answer:
-    """How often does the fleet fail, what do large runs get out of it, and which nodes are out?"""
-    report = ask(mttf.measured, selection)
-    before = ask(mttf.measured_before, selection)
-    headlines = mttf.Headlines(report, before, selection)
-    fleet = ask(nodes.nodes, selection)
+def answer(
+    ask: Ask, selection: Selection, *, reference: str | None = None, gpus: int | None = None
+) -> Answer:
+    """Is the fleet well beside a reference, and what do failures cost?
+
+    `gpus` is the job size of the MTTF; the largest usual one where none is given.
+    """
+    shown = verdict.judged(ask, selection, reference)
+    report, before = ask(mttf.measured, selection), ask(mttf.measured_before, shown.selection)
     return Answer(
-        mttf.fleet_sentence(report),
+        verdict.sentence(shown),
         (
-            headlines.number(mttf.RATE),
-            headlines.largest_jobs(),
+            mttf.Headlines(shown.report, before, shown.selection).number(mttf.RATE),
+            verdict.mttf_of_size(ask, selection, gpus),
             *ettr.large_runs(ask, selection),
             _lost(ask, selection),
-            nodes.number(fleet, selection, timezone=timezone),
         ),
         (
             rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
-            nodes.out_of_service(fleet),
+            nodes.unplanned(ask(nodes.nodes, selection)),
         ),
-        mttf.notes(report, selection),
+        mttf.notes(shown.report, selection),
     )
 
 
 def _lost(ask: Ask, selection: Selection) -> Number:
-    """What failures cost, and the cause that cost most."""
+    """What failures cost, in money where a price is known, and the cause that cost most."""
     cost = ask(ledger.if_built, selection)
     number, first = ledger.lost_to_failures(cost, selection), ledger.costliest_cause(cost)
-    if first is None:
-        return number
-    return replace(number, basis=f"{number.basis}; most by {ask(cause_titles).get(first, first)}")
+    said = [number.basis]
+    bucket = None if cost is None else cost.bucket("lost_work")
+    if cost is not None and bucket is not None and bucket.cost is not None:
+        said.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
+    if first is not None:
+        said.append(f"most by {ask(cause_titles).get(first, first)}")
+    return replace(number, basis="; ".join(part for part in said if part))

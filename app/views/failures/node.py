@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.answers.failures import node
 from app.answers.fleet import nodes
+from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import chosen, part_of
@@ -31,6 +32,9 @@ page.blocks([answer.chart("node_history")], scope)
 if answer.chart("node_history") != node.NO_HISTORY:
     st.caption(node.MARKS)
 part_of.node(one.cluster, one.node, scope.timezone)
+verdict = lemons.of_node(ask, one.cluster, one.node, scope.selection)
+if verdict is not None:
+    page.blocks([verdict], scope)
 
 
 def people(target: str) -> None:

@@ -1,23 +1,37 @@
-"""Is my fleet good, what changed, what needs me?"""
+"""Is my fleet good, and what needs me?"""
 
 import streamlit as st
 
-from app.answers.fleet import overview
+from app.answers.fleet import overview, verdict
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, page_head
+from app.widgets import action_list, filter_bar, page_head
 
 scope = filter_bar.of_store()
-answer = overview.answer(ask, scope.selection, timezone=scope.timezone)
-week, out_of_service = answer.blocks
-page_head.show(answer.sentence, scope)
-page.headlines(answer.numbers, scope)
+head = st.container(gap="xsmall")
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    reference = st.segmented_control(
+        "Beside",
+        verdict.REFERENCES,
+        key="reference",
+        bind="query-params",
+        help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "
+        "it is recorded, else RSC-1 by the paper's definition.",
+    )
+    gpus = st.number_input(
+        "MTTF of a job of (GPUs)",
+        min_value=1,
+        value=None,
+        step=8,
+        key="job_gpus",
+        bind="query-params",
+        placeholder="largest usual size",
+        width=220,
+    )
+answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
+with head:
+    page_head.show(answer.sentence, scope)
+    page.headlines(answer.numbers, scope)
+action_list.show(scope)
 page.notes(answer.notes)
-trend, attention = st.columns(2, gap="large")
-with trend:
-    page.blocks([week], scope)
-    st.page_link("views/reliability/mttf.py", label="MTTF by job size", icon=":material/timer:")
-with attention:
-    st.header("Nodes out of service", anchor=False)
-    page.blocks([out_of_service], scope, titled=False)
-    st.page_link("views/fleet/data.py", label="Coverage, ingests", icon=":material/database:")
+page.beside(answer.blocks, [1, 1], scope)

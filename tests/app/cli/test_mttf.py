@@ -327,8 +327,10 @@ def test_a_definition_is_named_and_the_table_holds_all(
     table = {row["definition"]: (row["failures"], row["rate_per_1000_node_days"]) for row in named}
     assert table == rates
     assert last["definition"] == "infrastructure_and_unknowns"
-    assert set(last["rate_per_1000_node_days"]) == ESTIMATE == set(last["probability"])
-    assert rates["infrastructure"][0] >= rates["hardware"][0] >= rates["scheduler"][0] > 0
+    for estimate in (last["rate_per_1000_node_days"], last["probability"]):
+        assert set(estimate) - {"basis"} == ESTIMATE
+    assert rates["infrastructure"][0] >= rates["hardware"][0] >= rates["scheduler"][0]
+    assert rates["hardware"][0] > 0
 
 
 def test_incidents_and_failures_say_their_definition(

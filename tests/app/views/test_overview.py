@@ -34,14 +34,34 @@ def test_the_first_sentence_answers_and_the_numbers_follow(
 ) -> None:
     page = open_page(demo_store)
     assert not page.exception
-    assert page.title[0].value.startswith("The fleet fails ")
-    assert [metric.label for metric in page.metric][2:] == [
-        "ETTR, 129+ GPUs",
-        "Lost: failures, GPU-h",
-        "Nodes out of service",
-    ]
-    assert page.metric[0].label == "Failures per 1,000 node-days"
-    assert page.metric[1].label.startswith("MTTF, ")
+    verdict = page.title[0].value.partition(":")[0]
+    assert verdict in ("Well", "Watch", "Act", "Unknown")
+    assert "RSC-1, by its definition" in page.title[0].value, "no quarter before is recorded"
+    rate, mttf, *others = [metric.label for metric in page.metric]
+    assert rate.startswith("Failures per 1,000 node-days, 129+ GPUs")
+    assert mttf.startswith("MTTF, ")
+    assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h"]
+
+
+def test_what_to_do_stands_on_the_page_each_row_with_its_link(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, period="all")
+    rows = [text.value for text in page.markdown if "-badge[" in text.value]
+    assert 1 < len(rows) <= 6
+    assert any("](incident?period=all&incident=" in row for row in rows)
+    assert any("](stragglers?period=all&trace=" in row for row in rows)
+
+
+def test_the_reference_and_the_size_of_the_address_are_those_of_the_answer(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, period="all", reference="RSC-2", job_gpus="4096")
+    assert "2.34 of RSC-2" in page.title[0].value
+    assert page.metric[1].label == "MTTF, 4,096 GPUs"
+    own = open_page(demo_store, period="all", reference="own last quarter")
+    assert own.title[0].value.startswith("Unknown: ")
+    assert own.title[0].value.endswith("nothing is recorded of the quarter before.")
 
 
 def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
@@ -94,7 +114,7 @@ def test_partition_and_account_filter(
 def test_a_number_opens_its_rows(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, period="all")
     before = len(page.dataframe)
-    page.button(key="rows_Failures per 1,000 node-days").click().run()
+    page.button(key="rows_Failures per 1,000 node-days, 129+ GPUs").click().run()
     assert not page.exception
     assert len(page.dataframe) == before + 1
     assert {"failed_at", "job_id", "state", "method"} <= set(page.dataframe[-1].value.columns)
@@ -169,14 +189,16 @@ def test_a_change_is_a_number_only_where_it_is_clear(
         assert text.endswith("before: no clear change") or text.startswith((":red[", ":green["))
 
 
-def test_the_ettr_is_that_of_the_size_asked_for(
+def test_the_ettr_is_that_of_the_size_asked_for_and_a_loss_has_its_price(
     open_page: Callable[..., AppTest], tmp_path: Path, demo_store: Path
 ) -> None:
     store = Path(shutil.copytree(demo_store, tmp_path / "store"))
+    priced = '[cluster.demo]\ngpu_hour_price = 2.5\ncurrency = "EUR"\n'
+    (store / "site.toml").write_text(priced, encoding="utf-8")
     build_ledger(store)
-    shown = {
-        metric.label: metric.value
-        for metric in open_page(store, period="all", min_gpus="64").metric
-    }
+    first = open_page(store, period="all", min_gpus="64")
+    shown = {metric.label: metric.value for metric in first.metric}
+    lost = first.button(key="rows_Lost: failures, GPU-h").label
+    assert " EUR; most by " in lost
     alone = open_page(store, "views/efficiency/ettr.py", period="all", min_gpus="64")
     assert shown["ETTR, 64+ GPUs"] == alone.metric[0].value

@@ -77,7 +77,7 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     assert found["mttf_hours"].lower == pytest.approx(24_000.0 / rate.upper)
     head = overview.answer(ask, EVERYTHING)
     assert head.sentence.startswith(
-        "No failure could be seen, and 1,000 failed attempts have no known cause: at most "
+        "Unknown: no failure could be seen, and 1,000 failed attempts have no known cause: at most "
     )
     assert "none was seen to fail" in answer.sentence
     for notes in (answer.notes, head.notes):

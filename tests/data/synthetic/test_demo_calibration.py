@@ -122,7 +122,7 @@ def test_fewer_than_one_completed_job_in_a_hundred_sees_a_critical_event(
 
 def test_lemons_stand_out_after_a_quarter(default_demo: DemoCluster) -> None:
     lemons = default_demo.truth.lemons
-    assert len(lemons) == 4
+    assert len(lemons) == 3
     tickets = default_demo.tables["tickets"].to_pandas().astype({"node": str})
     n_tickets = (
         tickets.groupby("node")

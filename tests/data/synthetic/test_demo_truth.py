@@ -238,13 +238,16 @@ def test_truth_is_written_as_json_with_the_agreed_keys(demo: DemoCluster, tmp_pa
     demo.truth.to_json(tmp_path / "truth.json")
     truth = json.loads((tmp_path / "truth.json").read_text(encoding="utf-8"))
     assert set(truth) == {
-        "rate_per_1000_node_days", "lemons", "attempts", "ledger", "runs", "traces",
+        "rate_per_1000_node_days", "lemons", "lemon_nodes", "attempts", "ledger", "runs", "traces",
     }  # fmt: skip
     assert [trace["cause"] for trace in truth["traces"]] == ["worker", "stage", "sequence_length"]
-    assert set(truth["attempts"][0]) == {"attempt_key", "job_id", "cause", "domain", "has_event"}
+    assert set(truth["attempts"][0]) == {
+        "attempt_key", "job_id", "cause", "domain", "has_event", "node",
+    }  # fmt: skip
     assert len(truth["attempts"]) == demo.truth.attempts.num_rows
     assert truth["lemons"] == sorted(truth["lemons"])
     assert set(truth["lemons"]) <= set(demo.tables["nodes"]["node"].to_pylist())
+    assert [lemon["node"] for lemon in truth["lemon_nodes"]] == truth["lemons"]
     assert truth["ledger"] == demo.truth.ledger
 
 

@@ -1,0 +1,166 @@
+"""Occasions on which something was wrong with a node: records of one occasion count once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from analytics.nodes.records import NodeRecords
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+KINDS: Final = ("job_failure", "out", "ticket", "xid", "warning")
+"""Kinds of an occasion, by the gravest of its records."""
+TOLD_BY_ONE: Final = ("job_failure", "xid")
+"""Kinds of records that one user, or a check at fault, can bring about alone."""
+LASTS_DAYS: Final = 0.5
+"""Records within half a day of the first are of one occasion, and those while the node is out."""
+WEEK_DAYS: Final = 7.0
+_NOBODY: Final = -1
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Occasions of all nodes in order of node and time; arrays of one length.
+
+    Attributes
+    ----------
+    place
+        Node, index into the records' nodes.
+    day
+        When it began, days since the window began.
+    kind
+        Index into `KINDS`.
+    weight
+        1; of job failures that no record lays on one node the sum of their shares, below 1.
+    user
+        Number of the one user whose jobs failed where nothing but their state shows it, or of
+        health checks where they alone tell it; -1 else.
+    """
+
+    place: Ints
+    day: Floats
+    kind: Ints
+    weight: Floats
+    user: Ints
+
+    def where(self, kept: NDArray[np.bool_]) -> Episodes:
+        """Some of them."""
+        return Episodes(
+            self.place[kept], self.day[kept], self.kind[kept], self.weight[kept], self.user[kept]
+        )
+
+    def counts(self, n_nodes: int) -> Ints:
+        """Occasions by node and kind, shape (n_nodes, kinds); shares count by the whole ones."""
+        cell = self.place * len(KINDS) + self.kind
+        summed = np.bincount(cell, self.weight, minlength=n_nodes * len(KINDS))
+        whole: Ints = np.floor(summed + 1e-9).astype(np.int64)
+        return whole.reshape(n_nodes, len(KINDS))
+
+    def worst_week_as_one(self) -> Episodes:
+        """The first alone of the seven days in which each node had most, and those outside."""
+        kept = np.ones(len(self.place), dtype=bool)
+        for first, last in self._of_nodes():
+            day, weight = self.day[first:last], self.weight[first:last]
+            inside = (day >= day[:, None]) & (day < day[:, None] + WEEK_DAYS)
+            worst = int((inside * weight).sum(axis=1).argmax())
+            kept[first:last] = ~inside[worst]
+            kept[first + worst] = True
+        return self.where(kept)
+
+    def without_top_user(self) -> Episodes:
+        """Those that do not rest on the one user whom each node cost most, or on checks."""
+        kept = np.ones(len(self.place), dtype=bool)
+        for first, last in self._of_nodes():
+            user, weight = self.user[first:last], self.weight[first:last]
+            named = user >= 0
+            if named.any():
+                top = np.bincount(user[named], weight[named]).argmax()
+                kept[first:last] = user != top
+        return self.where(kept)
+
+    def _of_nodes(self) -> list[tuple[int, int]]:
+        """First and last row of each node with several occasions."""
+        begins = np.flatnonzero(np.diff(self.place, prepend=-1))
+        ends = np.append(begins[1:], len(self.place))[: len(begins)]
+        return [(b, e) for b, e in zip(begins.tolist(), ends.tolist(), strict=True) if e - b > 1]
+
+
+def episodes(records: NodeRecords) -> Episodes:
+    """Occasions of all nodes.
+
+    Records of a node belong to one occasion where they lie within half a day of its first, or
+    before the end of an outage that it holds. So a failure,
+    the outage that follows, the XID that shows it and its ticket count once, as the gravest of
+    them.
+    """
+    rows = records.events[records.events["signal"].isin(KINDS)]
+    rows = rows.sort_values(["place", "day"], kind="stable")
+    kind = rows["signal"].map({name: number for number, name in enumerate(KINDS)})
+    user = np.where(rows["evident"], _NOBODY, pd.factorize(rows["user"])[0])
+    columns = (rows["place"], rows["day"], rows["until_day"], kind, rows["share"], user)
+    found: list[_Episode] = []
+    for place, *record in zip(*(np.asarray(column).tolist() for column in columns), strict=True):
+        if not found or place != found[-1].place or record[0] >= found[-1].reach_day:
+            found.append(_Episode(place, record[0], record[0] + LASTS_DAYS))
+        found[-1].take(*record[1:])
+    return Episodes(
+        np.array([one.place for one in found], dtype=np.int64),
+        np.array([one.day for one in found], dtype=np.float64),
+        np.array([one.kind for one in found], dtype=np.int64),
+        np.array([one.weight for one in found], dtype=np.float64),
+        np.array([one.user for one in found], dtype=np.int64),
+    )
+
+
+@dataclass
+class _Episode:
+    """An occasion as its records come in."""
+
+    place: int
+    day: float
+    reach_day: float
+    share: float = 0.0
+    others: int = len(KINDS)
+    """Gravest record that is no job failure."""
+    users: set[int] | None = None
+
+    def take(self, until_day: float, kind: int, share: float, user: int) -> None:
+        """A record of it."""
+        if until_day > self.reach_day:
+            self.reach_day = until_day
+        if KINDS[kind] in TOLD_BY_ONE:
+            self.users = (self.users or set()) | {user}
+        if KINDS[kind] == "job_failure":
+            self.share += share
+        else:
+            self.others = min(self.others, kind)
+
+    @property
+    def whole(self) -> bool:
+        """Whether job failures of this node alone are among its records."""
+        return self.share >= 1 - 1e-9
+
+    @property
+    def kind(self) -> int:
+        """The gravest: shares of failures count behind what is the node's own."""
+        return 0 if self.whole or self.others == len(KINDS) else self.others
+
+    @property
+    def weight(self) -> float:
+        """1, or the shares."""
+        return 1.0 if self.whole or self.others < len(KINDS) else self.share
+
+    @property
+    def user(self) -> int:
+        """The one user, or checks, on whom it rests; an outage after that shows nothing more."""
+        users = self.users or set()
+        shown = self.others < len(KINDS) and KINDS[self.others] not in ("out", "xid")
+        return next(iter(users)) if len(users) == 1 and not shown else _NOBODY

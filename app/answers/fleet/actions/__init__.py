@@ -1,0 +1,1 @@
+"""What should be done now: a module of rows a kind, and the list of them all."""

@@ -1,0 +1,74 @@
+"""One thing to do: what, why, what is at stake, and where its evidence is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from analytics.estimate import CONF_LEVEL, Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind = Literal["node", "incident", "mass_failure", "cause", "source", "straggler"]
+TITLES: Mapping[Kind, str] = {
+    "node": "Lemon node",
+    "incident": "Incident",
+    "mass_failure": "Mass failure",
+    "cause": "Risen cause",
+    "source": "Blind spot",
+    "straggler": "Straggler",
+}
+"""What each kind is called."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A row of the list."""
+
+    kind: Kind
+    target: str
+    """What people decide on: `incident:ID`, else `action:KIND-HASH`, which stays when all is
+    derived again."""
+    what: str
+    why: str
+    stake: Estimate | None
+    """GPU-hours; None where nobody knows them."""
+    stake_basis: str
+    """How they are counted, or why they are not known."""
+    page: str
+    """Page of the evidence, as in its address."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """What the address of that page names."""
+    hides: tuple[int, float] = (0, 0.0)
+    """Of a source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was
+    never read; then how long, or how many failures without a cause it could explain."""
+
+    @property
+    def gpu_hours(self) -> float | None:
+        """The stake alone."""
+        return None if self.stake is None else self.stake.value
+
+
+def target(kind: Kind, *parts: str) -> str:
+    """What people decide on, from what a row is about.
+
+    A hash: the names in it are nobody's business who reads the annotations.
+
+    >>> target("cause", "demo", "ecc")
+    'action:cause-f3787295d612'
+    """
+    digest = hashlib.sha256("\0".join((kind, *parts)).encode()).hexdigest()
+    return f"action:{kind}-{digest[:12]}"
+
+
+def recorded(gpu_hours: float, n: int) -> Estimate:
+    """GPU-hours that records fix: an interval without a width."""
+    return Estimate(gpu_hours, gpu_hours, gpu_hours, CONF_LEVEL, n)
+
+
+def rank(action: Action) -> tuple[bool, float, int, float, str]:
+    """Most GPU-hours at stake first; then what has none that is known, by what it hides."""
+    hours, (how, much) = action.gpu_hours, action.hides
+    return (hours is None, -(hours or 0.0), -how, -much, action.target)

@@ -1,0 +1,121 @@
+"""Open incidents, mass failures that nobody explained, and causes that rose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from analytics.failures.mass_failures import BY, WINDOW_MINUTES, mass_failures
+from app.answers.failures import incidents
+from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import risen
+from app.answers.fleet.actions.action import Action, recorded, target
+from app.ask import FEW
+from app.words import numbers
+from data.queries import occurrences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+BY_RULE = "by the 30-minute rule"
+AROUND = timedelta(minutes=WINDOW_MINUTES)
+
+
+def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
+    """Incidents that nobody has resolved."""
+    rows = ask(incidents.rows, selection, incidents.Kind(), first="largest", limit=FEW)
+    for row in rows[rows["status"] != "resolved"].to_dict("records"):
+        jobs = numbers.counted(int(row["n_jobs"] or 0), "job")
+        hours = row["lost_gpu_hours"]
+        yield Action(
+            "incident",
+            f"incident:{row['incident_id']}",
+            what=str(row["summary"]).partition(";")[0],
+            why=f"{jobs} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC; {row['status']}",
+            stake=None if pd.isna(hours) else recorded(float(hours), int(row["n_jobs"] or 0)),
+            stake_basis=BY_RULE,
+            page="incident",
+            named={"incident": str(row["incident_id"])},
+        )
+
+
+def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:
+    """Mass failures that nobody explained: who, where or what under its own name, and a key."""
+    found = mass_failures(occurrences.unexplained_failures(store, selection))
+    rows = [
+        asdict(each)
+        | {"key": each.key}
+        | {by: each.name if by == each.by else None for by in BY if by != "cause"}
+        for each in found
+    ]
+    names = ("cluster", "by", *BY, "first_at", "last_at", "failures", "of_failures", "of_cause",
+             "rule_gpu_hours", "key")  # fmt: skip
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]:
+    """Many failures of one user, node or cause within minutes."""
+    titles = ask(cause_titles)
+    for row in ask(found_mass_failures, selection).to_dict("records"):
+        cause = titles.get(row["cause"], row["cause"])
+        who = cause if row["by"] == "cause" else f"{row['by']} {row[row['by']]}"
+        minutes = numbers.counted(
+            max(1, math.ceil((row["last_at"] - row["first_at"]).total_seconds() / 60.0)), "minute"
+        )
+        hours = row["rule_gpu_hours"]
+        yield Action(
+            "mass_failure",
+            target("mass_failure", row["key"]),
+            what=f"{row['failures']:,} failures of {who} within {minutes}",
+            why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
+            f"{row['first_at']:%Y-%m-%d %H:%M} UTC, in no incident",
+            stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
+            stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
+            page="failures",
+            named=period(row["first_at"] - AROUND, row["last_at"] + AROUND, timezone)
+            | {"cluster": str(row["cluster"])},
+        )
+
+
+def of_causes(ask: Ask, selection: Selection, timezone: str) -> Iterator[Action]:
+    """Causes that strike more often than before."""
+    titles = ask(cause_titles)
+    compared = ask(risen.compared, selection)
+    for each in compared.risen:
+        title = titles.get(each.cause, each.cause)
+        ratio = each.ratio
+        times = "were none" if ratio.value is None else f"were {each.before:,}"
+        rate = "" if ratio.value is None else f": {numbers.number(ratio.value)} times the rate"
+        known = each.stake_gpu_hours.value is not None
+        yield Action(
+            "cause",
+            target("cause", selection.cluster or "", each.cause),
+            what=f"{title} rose",
+            why=f"{each.now:,} occurrences where {times} {compared.before_in_words}{rate} "
+            f"({numbers.interval(ratio)}), false discovery rate {numbers.percent(each.q_value)}",
+            stake=each.stake_gpu_hours if known else None,
+            stake_basis="beyond those expected" if known else "no GPUs are stated",
+            page="failures",
+            named=period(compared.split_at, compared.to_at, timezone) | {"domain": each.domain},
+        )
+
+
+def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> dict[str, str]:
+    """A period as an address names it."""
+    if from_at is None or to_at is None:
+        return {}
+    local = [pd.Timestamp(at).tz_convert(timezone) for at in (from_at, to_at)]
+    return {
+        "period": "custom",
+        "from": f"{local[0]:%Y-%m-%dT%H:%M}",
+        "to": f"{local[1]:%Y-%m-%dT%H:%M}",
+    }

@@ -1,0 +1,175 @@
+"""What should be done now, ranked by GPU-hours at stake; and what people have put off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from app.answers.content import Answer, Sheet, Table
+from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import risen
+from app.answers.fleet.actions.action import TITLES, Action, rank
+from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_failures
+from app.answers.fleet.actions.nodes import of_lemons
+from app.answers.fleet.actions.running import of_sources, of_stragglers
+from app.words import numbers
+from app.words.cells import Column
+from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+COLUMNS = (
+    Column("kind", "Kind"),
+    Column("what", "What"),
+    Column("why", "Why"),
+    Column("stake_gpu_hours", "GPU-hours at stake", "number", none="not known"),
+    Column("stake_lower", "At least", "number", none=""),
+    Column("stake_upper", "At most", "number", none=""),
+    Column("stake_basis", "Counted"),
+    Column("state", "State", none="to do"),
+    Column("target", "Target", wide=True),
+)
+NOTHING = "Nothing needs anybody, as far as the records say."
+
+
+@dataclass(frozen=True)
+class PutOff:
+    """A row that somebody acknowledged or snoozed."""
+
+    action: Action
+    said: Annotation
+
+    @property
+    def in_words(self) -> str:
+        """Who did what, and until when."""
+        until = self.said.value if self.said.field == SNOOZED_UNTIL else ""
+        did = f"snoozed until {datetime.fromisoformat(until):%Y-%m-%d}" if until else "acknowledged"
+        return f"{did} by {self.said.author}"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The list."""
+
+    due: tuple[Action, ...]
+    """What nobody has put off, the largest stake first."""
+    put_off: tuple[PutOff, ...]
+
+
+def first(rows: Sequence[Action], most: int, *, of_kind: int = 2) -> tuple[Action, ...]:
+    """The first rows, of each kind only a few while there are others: a hundred open incidents
+    hide no node to drain.
+    """
+    seen: Counter[str] = Counter()
+    places: list[int] = []
+    for place, row in enumerate(rows):
+        seen[row.kind] += 1
+        if seen[row.kind] <= of_kind:
+            places.append(place)
+    rest = [place for place in range(len(rows)) if place not in set(places)]
+    return tuple(rows[place] for place in sorted([*places, *rest][:most]))
+
+
+def decisions(store: Store) -> list[Annotation]:
+    """What people said that puts a row off, and holds."""
+    said = (Annotation(*row) for row in State(store.root).annotations())
+    return [
+        each
+        for each in said
+        if each.field == SNOOZED_UNTIL or (each.field, each.value) == ACKNOWLEDGED
+    ]
+
+
+def listed(
+    ask: Ask,
+    selection: Selection,
+    now: datetime,
+    *,
+    timezone: str = "UTC",
+    said: Sequence[Annotation] | None = None,
+) -> Listed:
+    """Rows of every kind, by what is at stake; a snooze that has passed holds nothing back.
+
+    `said` is what `decisions` says, where it was asked before.
+    """
+    rows = sorted(
+        (
+            *of_lemons(ask, selection),
+            *of_incidents(ask, selection),
+            *of_mass_failures(ask, selection, timezone),
+            *of_causes(ask, selection, timezone),
+            *of_stragglers(ask, selection),
+            *of_sources(ask, selection, now),
+        ),
+        key=rank,
+    )
+    held: dict[str, Annotation] = {}
+    for each in ask(decisions) if said is None else said:
+        if each.field != SNOOZED_UNTIL or datetime.fromisoformat(each.value) > now:
+            held.setdefault(each.target, each)
+    return Listed(
+        tuple(row for row in rows if row.target not in held),
+        tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
+    )
+
+
+def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UTC") -> Answer:
+    """What should be done now?"""
+    found = listed(ask, selection, now, timezone=timezone)
+    compared, shown = ask(risen.compared, selection), table(found)
+    record = [_record(each, "due") for each in found.due]
+    record += [_record(each.action, each.in_words) for each in found.put_off]
+    return Answer(
+        sentence(found),
+        blocks=(shown, risen.table(compared, ask(cause_titles))),
+        record={"actions": record, "risen": risen.record(compared)},
+        sheet=Sheet(tuple(column.key for column in COLUMNS), shown.values),
+    )
+
+
+def sentence(found: Listed) -> str:
+    """How much there is to do, and what comes first."""
+    if not found.due:
+        return NOTHING
+    first = found.due[0]
+    hours = first.gpu_hours
+    stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
+    put_off = f"; {len(found.put_off):,} put off" if found.put_off else ""
+    return f"{numbers.counted(len(found.due), 'thing')} to do{put_off}; first: {first.what}{stake}."
+
+
+def table(found: Listed) -> Table:
+    """All rows, those that were put off last."""
+    rows = [_row(each, "") for each in found.due]
+    rows += [_row(each.action, each.in_words) for each in found.put_off]
+    return Table("actions", "Do this now", COLUMNS, rows, NOTHING)
+
+
+def _row(action: Action, state: str) -> tuple[Any, ...]:
+    """A row as the table has it."""
+    stake = action.stake
+    bounds = (stake.lower, stake.upper) if stake is not None and stake.has_width else (None, None)
+    return (TITLES[action.kind], action.what, action.why, action.gpu_hours, *bounds,
+            action.stake_basis, state or None, action.target)  # fmt: skip
+
+
+def _record(action: Action, state: str) -> dict[str, Any]:
+    """A row of the JSON."""
+    return {
+        "kind": action.kind,
+        "what": action.what,
+        "why": action.why,
+        "stake_gpu_hours": action.stake,
+        "stake_basis": action.stake_basis,
+        "state": state,
+        "target": action.target,
+        "page": action.page,
+        "named": dict(action.named),
+    }

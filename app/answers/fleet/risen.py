@@ -1,0 +1,212 @@
+"""Which causes strike more often than in the time before?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analytics.estimate import CONF_LEVEL
+from analytics.reliability.risen_causes import (
+    FALSE_DISCOVERY_RATE,
+    FEWEST,
+    RisenCause,
+    risen_causes,
+)
+from app.answers.content import Table
+from app.answers.efficiency import ledger
+from app.words import numbers
+from app.words.cells import Column
+from data.queries import exposure, fleet
+from data.queries import occurrences as queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from analytics.efficiency.goodput import GoodputLedger
+    from data.filters import Selection
+    from data.store import Store
+
+SEEN_BY = {"health_event": "health_events", "log_rule": "job_logs", "log_model": "job_logs"}
+"""Records without which no verdict is named in this way."""
+SEEN_ALIKE = 0.5
+"""Share of the days covered now that must have been covered before too."""
+DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+COLUMNS = (
+    Column("title", "Cause"),
+    Column("now", "Now", "count", help="Occurrences: an incident, or a user's failures of a day."),
+    Column("before", "Before", "count"),
+    Column("ratio", "Rate ratio", "rate", help="Rate now over rate before, exact interval."),
+    Column("q_value", "False discovery rate", "decimal"),
+    Column("stake_gpu_hours", "GPU-hours at stake", "rate", none="unknown: no GPUs stated"),
+    Column("failures", "Failed attempts now", "count", wide=True),
+    Column("dispersion", "Dispersion", "number", wide=True),
+    Column("domain", "Domain", wide=True),
+    Column("cause", "Cause in SQL", shown=False),
+)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Causes now beside the time before."""
+
+    causes: tuple[RisenCause, ...]
+    """Every cause, those that surely rose first."""
+    from_at: datetime | None
+    """From when to when now is, and from when the time before; None where nothing ran."""
+    split_at: datetime | None
+    to_at: datetime | None
+    halves: bool
+    """Nothing ran in the period before, so that the later half is compared with the earlier."""
+    not_alike: tuple[str, ...] = ()
+    """Records that were not collected before: causes that only they show are left out."""
+
+    @property
+    def risen(self) -> tuple[RisenCause, ...]:
+        """Those that surely rose."""
+        return tuple(each for each in self.causes if each.risen)
+
+    @property
+    def before_in_words(self) -> str:
+        """What now is compared with."""
+        if self.halves:
+            return "in the earlier half of the records"
+        return "in the period of equal length before"
+
+
+NOTHING = Compared((), None, None, None, halves=False)
+
+
+def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Compared:
+    """Causes of the selection beside those of the period before.
+
+    Where nothing ran in that period, the later half of the selection's own records is compared
+    with the earlier half.
+    """
+    spans = _spans(store, selection)
+    if spans is None:
+        return NOTHING
+    earlier, later, halves = spans
+    absent = _not_alike(store, earlier, later)
+    rows = _both(queries.occurrences, store, earlier, later)
+    rows = rows[~rows["method"].map(SEEN_BY).isin(absent)]
+    found = risen_causes(
+        rows,
+        _both(_node_days, store, earlier, later),
+        lost_gpu_hours=_lost(rows[rows["now"]], ledger.if_built(store, later)),
+        conf_level=conf_level,
+    )
+    return Compared(found, earlier.from_at, later.from_at, later.to_at, halves, absent)
+
+
+def _both(
+    query: Callable[[Store, Selection], pd.DataFrame],
+    store: Store,
+    earlier: Selection,
+    later: Selection,
+) -> pd.DataFrame:
+    """What a query says of the time before and of now, which the column `now` tells apart."""
+    frames = [query(store, each).assign(now=each is later) for each in (earlier, later)]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _lost(rows: pd.DataFrame, cost: GoodputLedger | None) -> dict[str, float | None]:
+    """GPU-hours that failures of each cause lost: by the ledger, else by the 30-minute rule.
+
+    The ledger counts losses to infrastructure alone.
+    """
+    by_rule = rows.groupby("cause")["rule_gpu_seconds"].sum(min_count=1) / 3600.0
+    by_ledger = {} if cost is None else cost.failure_losses
+    lost = {str(cause): None if pd.isna(h) else float(h) for cause, h in by_rule.items()}
+    return lost | {cause: hours.value for cause, hours in by_ledger.items() if hours.value}
+
+
+def _spans(store: Store, selection: Selection) -> tuple[Selection, Selection, bool] | None:
+    """The time before and now; None where nothing ran now."""
+    if selection.from_at is not None and selection.to_at is not None:
+        length = selection.to_at - selection.from_at
+        if selection.from_at - datetime.min.replace(tzinfo=UTC) > length:
+            start = selection.from_at - length
+            before = replace(selection, from_at=start, to_at=selection.from_at)
+            if _node_days(store, before)["node_days"].sum() > 0:
+                return before, selection, False
+    days = _node_days(store, selection)["day"]
+    if len(days) < 2:
+        return None
+    first, last = EPOCH + int(days.min()) * DAY, EPOCH + int(days.max() + 1) * DAY
+    first, last = max(first, selection.from_at or first), min(last, selection.to_at or last)
+    middle = first + (last - first) / 2
+    middle = middle.replace(hour=0, minute=0, second=0, microsecond=0)
+    if not first < middle < last:
+        return None
+    earlier = replace(selection, from_at=first, to_at=middle)
+    return earlier, replace(selection, from_at=middle, to_at=last), True
+
+
+def _node_days(store: Store, selection: Selection) -> pd.DataFrame:
+    """Running time of each day: columns day (number since 1970-01-01), node_days where known."""
+    ran = exposure.of_size(exposure.runs(store, selection), selection.min_gpus)
+    days = ran["day"].astype("datetime64[D]").astype(np.int64)
+    rows = pd.DataFrame({"day": days, "node_days": ran["exposure_node_days"]})
+    return rows.dropna().groupby("day")["node_days"].sum().reset_index()
+
+
+def _not_alike(store: Store, earlier: Selection, later: Selection) -> tuple[str, ...]:
+    """Records that cover less than half as large a share of the days before as of those now."""
+    shares = [_shares(fleet.coverage_days(store, each)) for each in (earlier, later)]
+    return tuple(
+        name
+        for name in sorted(set(SEEN_BY.values()))
+        if shares[0].get(name, 0.0) < SEEN_ALIKE * shares[1].get(name, 0.0)
+    )
+
+
+def _shares(days: pd.DataFrame) -> Mapping[str, float]:
+    """Of the days with jobs, the share with records of each table."""
+    table = days["source"].map(lambda source: str(source).partition(".")[0])
+    per_table = days.assign(table=table).groupby("table")["day"].nunique()
+    of_jobs = int(per_table.get("jobs", 0)) or 1
+    return {str(name): int(n) / of_jobs for name, n in per_table.items()}
+
+
+def table(found: Compared, titles: Mapping[str, str]) -> Table:
+    """Causes with their ratios, those that surely rose first."""
+    rows = [
+        (titles.get(each.cause, each.cause), each.now, each.before, each.ratio, each.q_value,
+         each.stake_gpu_hours, each.failures, each.dispersion, each.domain, each.cause)
+        for each in found.causes
+    ]  # fmt: skip
+    return Table("causes_compared", "Causes beside the time before", COLUMNS, rows,
+                 "Nothing to compare: no time before is known.", note(found))  # fmt: skip
+
+
+def note(found: Compared) -> str:
+    """What was compared, and how."""
+    if found.split_at is None or found.from_at is None or found.to_at is None:
+        return ""
+    text = (
+        f"From {found.split_at:%Y-%m-%d %H:%M} to {found.to_at:%Y-%m-%d %H:%M} beside "
+        f"{found.from_at:%Y-%m-%d %H:%M} to {found.split_at:%Y-%m-%d %H:%M} (UTC). Risen: "
+        f"{FEWEST} occurrences or more, false discovery rate at most "
+        f"{numbers.percent(FALSE_DISCOVERY_RATE)}."
+    )
+    if found.not_alike:
+        left_out = " and ".join(found.not_alike)
+        text += f" Causes that only {left_out} show are left out: none were collected before."
+    return text
+
+
+def record(found: Compared) -> dict[str, Any]:
+    """Keys of the JSON."""
+    return {
+        "from_at": found.from_at,
+        "split_at": found.split_at,
+        "to_at": found.to_at,
+        "compares_halves": found.halves,
+        "not_compared": found.not_alike,
+        "causes": [vars(each) | {"risen": each.risen} for each in found.causes],
+    }

@@ -1,0 +1,129 @@
+"""Questions about lemons: the verdicts of each cluster, what draining saves, and its back-test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analytics.estimate import unknown
+from analytics.nodes.draining import back_test, savings, summed, without_them
+from analytics.nodes.lemons import lemons
+from analytics.nodes.records import SIGNALS, NodeRecords
+from analytics.nodes.signals import signals
+from data.queries import lemons as queries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analytics.estimate import Estimate
+    from analytics.nodes.draining import BackTest, WithoutThem
+    from analytics.nodes.lemons import JudgedCluster, JudgedNode
+    from analytics.nodes.records import Signal
+    from analytics.nodes.shared_faults import BadGroup
+    from data.filters import Selection
+    from data.queries.lemons import Window
+    from data.store import Store
+
+LISTED = ("lemon", "watch")
+"""Verdicts of nodes whose evidence is told."""
+
+
+@dataclass(frozen=True)
+class ClusterVerdicts:
+    """What is known of the nodes of one cluster."""
+
+    window: Window
+    nodes: tuple[JudgedNode, ...]
+    places: pd.DataFrame
+    """As `NodeRecords.nodes`; in the order of nodes."""
+    signals: pd.DataFrame
+    """Signals of each, in the same order."""
+    events: pd.DataFrame
+    """Records of the lemons and of the nodes to watch; place is their index."""
+    collected: frozenset[Signal]
+    groups: tuple[BadGroup, ...]
+    n_at_once: int
+    saved: dict[int, Estimate]
+    """GPU-hours that draining a node saves in as many days; by place. Empty where no loss of a
+    failed job is known."""
+    saved_by_all: Estimate
+    """By draining all lemons."""
+    without: WithoutThem
+    uses_slurm: bool
+
+
+def node_records(store: Store, window: Window) -> NodeRecords:
+    """Nodes and their records in some days of a cluster."""
+    nodes, events = queries.nodes(store, window), queries.events(store, window)
+    places = {str(node).lower(): at for at, node in enumerate(nodes["node"])}
+    place = events["node"].str.lower().map(places)
+    known = place.notna()
+    events = events[known].assign(place=place[known].astype("int64"))
+    recorded = queries.collected(store, window)
+    collected = frozenset(signal for signal in SIGNALS if signal in recorded)
+    return NodeRecords(window.cluster, window.days, nodes, events.reset_index(drop=True), collected)
+
+
+def verdicts(
+    store: Store, selection: Selection, *, days: float, conf_level: float
+) -> tuple[ClusterVerdicts, ...]:
+    """The nodes of the clusters of a selection, by what the last days of it hold."""
+    windows = queries.windows(store, selection, days)
+    records = [node_records(store, window) for window in windows]
+    kept = [at for at, each in enumerate(records) if len(each.nodes)]
+    judged = lemons([records[at] for at in kept], conf_level=conf_level)
+    return tuple(
+        _of_cluster(store, windows[at], each, conf_level)
+        for at, each in zip(kept, judged, strict=True)
+    )
+
+
+def _of_cluster(
+    store: Store, window: Window, judged: JudgedCluster, conf_level: float
+) -> ClusterVerdicts:
+    """One cluster with its savings."""
+    listed = np.array([each.verdict in LISTED for each in judged.nodes], dtype=bool)
+    events = judged.records.events
+    measured = bool((events["lost_gpu_hours"] > 0).any())
+    found = savings(judged, listed, conf_level=conf_level) if measured else []
+    drained = [each for each in found if judged.lemons[each.at]]
+    return ClusterVerdicts(
+        window,
+        judged.nodes,
+        judged.records.nodes,
+        signals(judged.records),
+        events[listed[events["place"]]],
+        judged.records.collected,
+        judged.groups,
+        judged.n_at_once,
+        {each.at: each.gpu_hours for each in found},
+        summed(drained, conf_level) if measured else unknown(conf_level, 0),
+        without_them(
+            judged,
+            judged.lemons,
+            large_hours=queries.large_hours(store, window),
+            conf_level=conf_level,
+        ),
+        queries.uses_slurm(store, window.cluster),
+    )
+
+
+def tested(
+    store: Store, selection: Selection, *, days: float, conf_level: float
+) -> tuple[BackTest, ...]:
+    """The list of the days before, judged by the last ones, of each cluster that has such."""
+    windows = queries.windows(store, selection, days)
+    before = [node_records(store, window.before) for window in windows]
+    kept = [at for at, each in enumerate(before) if _recorded(each)]
+    former = lemons([before[at] for at in kept], conf_level=conf_level)
+    return tuple(
+        back_test(one, node_records(store, windows[at]), one.lemons, conf_level=conf_level)
+        for at, one in zip(kept, former, strict=True)
+    )
+
+
+def _recorded(records: NodeRecords) -> bool:
+    """Whether anything is known of these days."""
+    return bool(records.nodes["n_attempts"].any()) or len(records.events) > 0

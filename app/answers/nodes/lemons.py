@@ -1,0 +1,390 @@
+"""Which nodes should leave, and what does it save?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+from analytics.nodes.records import WINDOW_DAYS
+from app.answers.columns import columns
+from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
+from app.answers.nodes import lemon_words
+from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
+from app.words import numbers
+from app.words.cells import Column
+from app.words.terms import Term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.nodes.draining import BackTest, WithoutThem
+    from app.answers.nodes.judged_nodes import ClusterVerdicts
+    from app.answers.nodes.lemon_words import Told
+    from app.ask import Ask
+    from data.filters import Selection
+
+MOST_NAMED = 3
+MOST_ROWS = 50
+LEMONS = Term(
+    "Lemon nodes",
+    "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
+    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
+    "expected to be there by chance. One that stands out by a single week or by the jobs of a "
+    "single user is to be watched.",
+)
+SAVED = Term(
+    "GPU-hours saved by draining",
+    "Of jobs that the lemons would end in as many days ahead, by the 30-minute rule, less those "
+    "that healthy nodes in their place would end. What draining itself costs is not taken off.",
+)
+AVOIDED = Term(
+    "Failed jobs without them",
+    "Failures of the window that lie on the lemons, less those that as many healthy nodes would "
+    "have had.",
+)
+TESTED = Term(
+    "Saved by the list before",
+    "The same list made one window earlier: share of the GPU-hours lost since then that its nodes "
+    "lost, beyond what healthy nodes lose.",
+)
+SCORE = "-log10 of the chance that a healthy node of the same exposure has as much against it."
+DRAIN = (
+    *columns("node"),
+    Column("verdict", "Verdict"),
+    Column("score", "Score", "number", help=SCORE),
+    Column("ratio", "Times usual", "rate",
+           help="Rate of occasions over that of a healthy node of its exposure."),
+    Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=SAVED.definition),
+    Column("reasons", "Why"),
+    Column("action", "What to do"),
+    Column("command", "Command", wide=True),
+    Column("ticket", "Ticket", shown=False),
+    *columns(hidden=("cluster",)),
+)  # fmt: skip
+GROUPS = (
+    Column("grouping", "What"),
+    Column("name", "Name"),
+    Column("n_hit", "Nodes hit", "count"),
+    Column("expected", "Expected", "number"),
+    Column("n_nodes", "Nodes", "count"),
+    Column("ratio", "Times usual", "number"),
+    *columns("cluster", wide=("cluster",)),
+)
+OTHERS = (
+    *columns("node"),
+    Column("verdict", "Taken for"),
+    Column("why", "Because"),
+    *columns("cluster", wide=("cluster",)),
+)
+NO_NODES = Missing(
+    "drain",
+    "Nothing is known of any node in these days.",
+    "Ingest jobs, and what nodes went through:",
+    (
+        "faultline ingest sacct sacct.txt",
+        "faultline ingest sacctmgr-events events.txt",
+        "faultline ingest kernel-log kernel.log",
+    ),
+)
+SOURCES = {
+    "job_failure": "jobs",
+    "out": "outages of nodes",
+    "ticket": "repair tickets",
+    "xid": "health events",
+}
+
+
+def answer(
+    ask: Ask, selection: Selection, *, days: float = WINDOW_DAYS, conf_level: float = CONF_LEVEL
+) -> Answer:
+    """Which nodes to drain, why, and what that saves."""
+    found = ask(verdicts, selection, days=days, conf_level=conf_level)
+    tests = ask(tested, selection, days=days, conf_level=conf_level)
+    rows = [row for of in found for row in _rows(of)]
+    rows.sort(key=_rank)
+    listed = [row for row in rows if row["verdict"] in LISTED]
+    if not found:
+        return Answer("No node is known in these days.", blocks=(NO_NODES,), record=[])
+    return Answer(
+        _sentence(rows, max(of.window.days for of in found)),
+        tuple(_headlines(found, rows, tests, conf_level)),
+        (*_tables(found, rows, listed), _map(found)),
+        notes=tuple(_notes(found, selection)),
+        record=rows,
+        sheet=Sheet(SHEET, [_flat(row) for row in rows]),
+    )
+
+
+def summary(
+    ask: Ask, selection: Selection, *, days: float = WINDOW_DAYS, conf_level: float = CONF_LEVEL
+) -> dict[str, Any]:
+    """What draining saves, with and without the lemons, by cluster; bad groups."""
+    found = ask(verdicts, selection, days=days, conf_level=conf_level)
+    return {
+        "clusters": [
+            {
+                "cluster": of.window.cluster,
+                "from_at": of.window.from_at,
+                "to_at": of.window.to_at,
+                "saved_gpu_hours": of.saved_by_all,
+                "without_lemons": of.without,
+                "groups": list(of.groups),
+                "collected": sorted(of.collected),
+            }
+            for of in found
+        ],
+        "back_tests": list(ask(tested, selection, days=days, conf_level=conf_level)),
+    }
+
+
+def of_node(ask: Ask, cluster: str, node: str, selection: Selection) -> Table | None:
+    """The verdict on one node with its reasons; None where it is not among those judged."""
+    for of in ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL):
+        for at, each in enumerate(of.nodes):
+            if (each.cluster, each.node) == (cluster, node):
+                row = _row(of, at)
+                shown = [
+                    (str(row["verdict"]), row["score"], row["ratio"],
+                     "; ".join(row["reasons"]), row["action"] or "")
+                ]  # fmt: skip
+                of_one = ("verdict", "score", "ratio", "reasons", "action")
+                chosen = tuple(column for column in DRAIN if column.key in of_one)
+                return Table("lemon", "Is it a lemon?", chosen, shown, note=_window(of))
+    return None
+
+
+SHEET = (
+    "cluster", "node", "verdict", "score", "ratio", "expected", "saved_gpu_hours", "reasons",
+    "action", "command",
+)  # fmt: skip
+
+
+def _rows(of: ClusterVerdicts) -> Iterator[dict[str, Any]]:
+    return (_row(of, at) for at in range(len(of.nodes)))
+
+
+def _row(of: ClusterVerdicts, at: int) -> dict[str, Any]:
+    """What is known of one node, as JSON prints it."""
+    node = of.nodes[at]
+    told: Told | None = lemon_words.told(of, at) if node.verdict in LISTED else None
+    reasons = told.reasons if told else (node.why,) if node.why else ()
+    known = of.signals.iloc[at]
+    return {
+        "node": node.node,
+        "cluster": node.cluster,
+        "verdict": node.verdict,
+        "score": node.score,
+        "ratio": node.ratio,
+        "expected": node.expected,
+        "reasons": list(reasons),
+        "signals": {key: None if value != value else value for key, value in known.items()},
+        "saved_gpu_hours": of.saved.get(at, unknown(CONF_LEVEL, 0)) if told else None,
+        "action": told.action if told else None,
+        "command": told.command if told and node.verdict == "lemon" else None,
+        "ticket": told.ticket if told and node.verdict == "lemon" else None,
+    }
+
+
+def _rank(row: dict[str, Any]) -> tuple[int, float, float, str]:
+    """Lemons by what draining them saves, then those to be watched, then all others by score."""
+    order = (*LISTED, "fine", "front end", "unknown").index(row["verdict"])
+    saved: Estimate | None = row["saved_gpu_hours"]
+    return order, -((saved.value if saved else 0.0) or 0.0), -(row["score"] or 0.0), row["node"]
+
+
+def _sentence(rows: Sequence[dict[str, Any]], days: float) -> str:
+    lemons = [row["node"] for row in rows if row["verdict"] == "lemon"]
+    watched = sum(row["verdict"] == "watch" for row in rows)
+    known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
+    unknown = sum(row["verdict"] == "unknown" for row in rows)
+    if not known:
+        return "Nothing is recorded of any node in these days: no node can be judged."
+    more = f" {numbers.counted(watched, 'node')} to be watched." if watched else ""
+    more += f" Of {numbers.counted(unknown, 'node')} nothing is known." if unknown else ""
+    of = f"of {numbers.counted(known, 'node')} by {numbers.counted(round(days), 'day')}"
+    if not lemons:
+        return f"No node stands out as a lemon, {of}.{more}"
+    named = ", ".join(lemons[:MOST_NAMED])
+    if len(lemons) <= MOST_NAMED:
+        return f"Drain {named}, {of}.{more}"
+    return f"Drain {named} first; {len(lemons):,} {of} are lemons.{more}"
+
+
+def _headlines(
+    found: Sequence[ClusterVerdicts],
+    rows: Sequence[dict[str, Any]],
+    tests: Sequence[BackTest],
+    conf_level: float,
+) -> Iterator[Number]:
+    n = sum(row["verdict"] == "lemon" for row in rows)
+    known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
+    watched = f"{sum(row['verdict'] == 'watch' for row in rows):,} to be watched"
+    yield composed(LEMONS, f"{n:,} of {known:,}", watched, exact=n)
+    with_jobs = [of for of in found if "job_failure" in of.collected]
+    if with_jobs:
+        saved = _total([of.saved_by_all for of in with_jobs], conf_level)
+        yield _estimated(SAVED, saved, "GPU-hours")
+        of_all = sum(of.without.failures for of in with_jobs)
+        avoided = _total([of.without.avoided for of in with_jobs], conf_level)
+        yield _estimated(AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
+    else:
+        yield composed(SAVED, numbers.UNKNOWN, "no jobs are known")
+        yield composed(AVOIDED, numbers.UNKNOWN, "no jobs are known")
+    lost = sum(each.lost_gpu_hours for each in tests)
+    if lost:
+        ratio, listed = sum(e.saved_gpu_hours for e in tests) / lost, sum(e.n_listed for e in tests)
+        basis = f"{numbers.counted(listed, 'node')}, {numbers.number(lost)} GPU-hours lost since"
+        yield composed(TESTED, numbers.percent(ratio), basis, exact=ratio)
+    else:
+        yield composed(TESTED, numbers.UNKNOWN, "no loss is known, or no day before")
+
+
+def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:
+    """Sum over clusters; bounds add up, which is wide. Unknown where none is known."""
+    if all(each.value is None for each in estimates):
+        return unknown(conf_level, 0)
+    value, lower, upper = (
+        sum(getattr(each, part) or 0.0 for each in estimates)
+        for part in ("value", "lower", "upper")
+    )
+    return Estimate(value, lower, upper, conf_level, sum(each.n for each in estimates))
+
+
+def _estimated(term: Term, value: Estimate, unit: str, more: str = "") -> Number:
+    """An estimate of an amount."""
+    if value.value is None:
+        return composed(term, numbers.UNKNOWN, "no loss of a failed job is known")
+    interval = numbers.interval(value)
+    basis = f"{interval} ({numbers.level(value)}), n = {value.n:,}"
+    printed = f"{numbers.number(value.value)}{more}"
+    return Number(term, printed, basis, interval, numbers.count(value.n), value, unit)
+
+
+def _tables(
+    found: Sequence[ClusterVerdicts],
+    rows: Sequence[dict[str, Any]],
+    listed: Sequence[dict[str, Any]],
+) -> Iterator[Table]:
+    keys = [column.key for column in DRAIN]
+    drain = [
+        tuple("; ".join(row[key]) if key == "reasons" else row[key] for key in keys)
+        for row in listed
+    ]
+    first = "Drain these, then watch" if any(r["verdict"] == "lemon" for r in listed) else "Watch"
+    empty = "No node has more against it than chance explains."
+    yield Table("drain", first, DRAIN, drain, empty, wrapped=True).first(MOST_ROWS)
+    groups = [
+        (each.grouping, each.name, each.n_hit, each.expected, len(each.nodes), each.ratio,
+         each.cluster)
+        for of in found for each in of.groups
+    ]  # fmt: skip
+    if groups:
+        yield Table("groups", "Racks and switches that are bad as a whole", GROUPS, groups)
+    others = [
+        (row["node"], row["verdict"], "; ".join(row["reasons"]), row["cluster"])
+        for row in rows if row["verdict"] == "front end"
+    ]  # fmt: skip
+    if others:
+        yield Table("front_ends", "Front ends and service nodes", OTHERS, others).first(MOST_ROWS)
+    yield _what_if(found)
+
+
+WHAT_IF = (
+    Column("what", "Of the window"),
+    Column("was", "As it was"),
+    Column("without", "Without the lemons"),
+    Column("cluster", "Cluster", wide=True),
+)
+
+
+def _what_if(found: Sequence[ClusterVerdicts]) -> Table:
+    """The window as it was, and with healthy nodes in place of the lemons."""
+    rows = [
+        (*row, of.window.cluster)
+        for of in found
+        if "job_failure" in of.collected
+        for row in _as_it_was(of.without)
+    ]
+    empty = "No jobs are known in these days."
+    return Table("what_if", "The same days without these nodes", WHAT_IF, rows, empty)
+
+
+def _as_it_was(one: WithoutThem) -> Iterator[tuple[str, str, str]]:
+    """Failures, losses and the MTTF of large jobs: as it was, and without the lemons."""
+    yield "Failed jobs", numbers.number(one.failures), _left(one.failures, one.avoided)
+    lost, regained = one.lost_gpu_hours, one.regained_gpu_hours
+    yield "GPU-hours lost (30-minute rule)", numbers.number(lost), _left(lost, regained)
+    was, without = one.large_mttf_hours, one.large_mttf_hours_without
+    yield "MTTF of jobs on more than 128 GPUs", _hours(was), _hours(without)
+    ettr = "Their expected ETTR (a checkpoint each hour, 5 min to restart: assumed)"
+    yield ettr, _ettr(one.large_ettr), _ettr(one.large_ettr_without)
+
+
+def _left(whole: float, less: Estimate) -> str:
+    """What is left of an amount, with its interval."""
+    bounds = Estimate(
+        whole - (less.value or 0.0),
+        max(whole - (less.upper or 0.0), 0.0),
+        max(whole - (less.lower or 0.0), 0.0),
+        less.conf_level,
+        less.n,
+    )
+    interval = f" ({numbers.interval(bounds)})" if bounds.has_width else ""
+    return f"{numbers.number(bounds.value)}{interval}"
+
+
+def _ettr(value: Estimate) -> str:
+    if value.value is None:
+        return numbers.UNKNOWN
+    return f"{numbers.decimals(value.value)} ({numbers.decimals_interval(value)})"
+
+
+def _hours(value: Estimate) -> str:
+    if value.value is None:
+        return numbers.UNKNOWN
+    return f"{numbers.duration(value.value)} ({numbers.duration_interval(value)})"
+
+
+def _map(found: Sequence[ClusterVerdicts]) -> Chart:
+    """All nodes where they stand, coloured by score."""
+    cells = [
+        (each.cluster, each.node, place["rack"] or place["pod"], each.verdict, each.score)
+        for of in found
+        for each, place in zip(of.nodes, of.places.to_dict("records"), strict=True)
+    ]
+    says = "Each cell is a node, each row a rack; the darker, the more speaks against it."
+    return Chart("nodes.rack_map", "Where do the lemons stand?", says, (cells,))
+
+
+def _window(of: ClusterVerdicts) -> str:
+    return f"By {of.window.from_at:%Y-%m-%d} to {of.window.to_at:%Y-%m-%d}, UTC."
+
+
+def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[str]:
+    """What the verdicts rest on."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for of in found:
+        sources = tuple(said for kind, said in SOURCES.items() if kind not in of.collected)
+        lacking.setdefault(sources, []).append(of.window.cluster)
+    for sources, clusters in lacking.items():
+        where = clusters[0] if len(clusters) == 1 else numbers.counted(len(clusters), "cluster")
+        if sources:
+            yield f"{where}: no {' and no '.join(sources)} in these days; left out."
+    for of in found:
+        if of.n_at_once:
+            yield (
+                f"{of.window.cluster}: {numbers.counted(of.n_at_once, 'record')} left out: many "
+                "nodes were struck within ten minutes."
+            )
+    if selection.partition or selection.account or selection.min_gpus:
+        yield "A node is judged by all jobs: filters of partition, account and size do not apply."
+    if any(row.verdict == "lemon" for of in found for row in of.nodes):
+        yield "The commands are to be copied; nothing is run from here."
+
+
+def _flat(row: dict[str, Any]) -> tuple[Any, ...]:
+    """A row for a sheet: of estimates the value."""
+    return tuple(
+        "; ".join(row[key]) if key == "reasons" else getattr(row[key], "value", row[key])
+        for key in SHEET
+    )

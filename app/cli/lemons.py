@@ -1,0 +1,57 @@
+"""faultline lemons: which nodes to drain and why, and what that saves."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from app.cli import options
+from app.show import terminal
+
+EXAMPLE = "faultline lemons --store ./demo-store"
+MOST_DAYS = 36_600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The store, the days that are judged, and what to print."""
+    parser.add_argument(
+        "--days",
+        type=_days,
+        default=28.0,
+        metavar="D",
+        help="days before the end of the period that are judged (default 28)",
+    )
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="as JSON: what draining saves, the days without the lemons, bad racks and switches",
+    )
+    options.add(parser, "store", "selection", "conf_level", "redact", "format")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the nodes, lemons first."""
+    from app.answers.nodes import lemons
+
+    store, ask = options.asking(arguments)
+    selection = options.selection(arguments, store)
+    asked = {"days": arguments.days, "conf_level": arguments.conf_level}
+    synthetic = terminal.synthetic(store)
+    if arguments.summary:
+        terminal.print_json(lemons.summary(ask, selection, **asked) | synthetic)
+    else:
+        terminal.write(lemons.answer(ask, selection, **asked), arguments.format)
+    return 0
+
+
+def _days(text: str) -> float:
+    """A number of days above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not (math.isfinite(found) and 0 < found <= MOST_DAYS):
+        raise argparse.ArgumentTypeError(
+            f"must be above 0 and at most {MOST_DAYS:,.0f} days, got {text!r}"
+        )
+    return found

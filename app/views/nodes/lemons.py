@@ -1,0 +1,36 @@
+"""Which nodes should leave?"""
+
+import streamlit as st
+
+from analytics.nodes.records import WINDOW_DAYS
+from app.answers.nodes import lemons
+from app.ask.cached import ask
+from app.show import page
+from app.widgets import copy_button, filter_bar, page_head
+
+scope = filter_bar.of_store()
+head = st.container()
+days = st.columns([1, 3])[0].number_input(
+    "Days judged",
+    min_value=1,
+    max_value=36_600,
+    value=WINDOW_DAYS,
+    key="days",
+    bind="query-params",
+    help="Before the end of the period.",
+)
+answer = lemons.answer(ask, scope.selection, days=days)
+with head:
+    page_head.show(answer.sentence, scope)
+    if answer.numbers:
+        page.headlines(answer.numbers, scope)
+    page.notes(answer.notes)
+page.blocks(answer.blocks[:1], scope)
+tickets = {row["node"]: row for row in answer.record if row["ticket"]}
+if tickets:
+    chosen = st.selectbox("Ticket and command of", list(tickets), key="ticket_of")
+    st.code(tickets[chosen]["command"], language="bash")
+    st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
+    copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
+page.blocks(answer.blocks[1:], scope)
+page.method([number.term for number in answer.numbers])

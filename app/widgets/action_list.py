@@ -1,0 +1,112 @@
+"""What to do now: a line a row, with the link to its evidence, and who put it off."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import actions
+from app.answers.fleet.actions import listed
+from app.answers.fleet.actions.action import TITLES
+from app.ask import reader
+from app.ask.cached import ask, fresh, store_root
+from app.show import links, page
+from app.widgets import notice
+from app.words import escaping, numbers
+
+if TYPE_CHECKING:
+    from app.answers.fleet.actions.action import Action
+    from app.answers.fleet.actions.listed import Listed, PutOff
+    from app.show.scope import Scope
+
+SHOWN = 6
+"""Rows that fit on the first screen; the others open in a dialog."""
+ACKNOWLEDGE = "Acknowledge"
+SNOOZES = {"Snooze for a day": 1, "Snooze for a week": 7, "Snooze for four weeks": 28}
+WIDTHS = (9, 10, 4, 1)
+
+
+def show(scope: Scope) -> None:
+    """The list, the largest stake first."""
+    now = datetime.now(UTC)
+    said = fresh(listed.decisions)  # they change no other answer, so that no cache knows of them
+    found = listed.listed(ask, scope.selection, now, timezone=scope.timezone, said=said)
+    st.header("Do this now", anchor=False)
+    if not found.due:
+        st.markdown(listed.NOTHING)
+    with st.container(gap="xxsmall"):
+        for action in listed.first(found.due, SHOWN):
+            _line(action)
+    _rest(found, scope)
+
+
+def _line(action: Action) -> None:
+    """What, why, what is at stake, and a menu that puts it off."""
+    with st.container(key=f"action_{_key(action)}"):
+        what, why, stake, menu = st.columns(WIDTHS, vertical_alignment="center")
+        said = links.page(action.page, action.named, action.what)
+        what.markdown(f":gray-badge[{TITLES[action.kind]}] {said}")
+        why.caption(escaping.escaped(action.why))
+        stake.markdown(_stake(action), help=escaping.escaped(action.stake_basis))
+        with menu:
+            chosen = st.menu_button(
+                "",
+                [ACKNOWLEDGE, *SNOOZES],
+                key=f"put_off_{_key(action)}",
+                type="tertiary",
+                icon=":material/more_vert:",
+                help="Acknowledge or snooze",
+            )
+    if chosen is not None:
+        _put_off(action, SNOOZES.get(chosen))
+
+
+def _stake(action: Action) -> str:
+    """GPU-hours at stake, with their interval where there is one."""
+    stake = action.stake
+    if stake is None:
+        return "not known"
+    bounds = f" :small[({numbers.interval(stake)})]" if stake.has_width else ""
+    return f"**{numbers.number(stake.value)}** GPU-h{bounds}"
+
+
+def _rest(found: Listed, scope: Scope) -> None:
+    """What did not fit, and what somebody put off."""
+    more, put_off = len(found.due) - SHOWN, len(found.put_off)
+    with st.container(horizontal=True):
+        if more > 0 and st.button(f"{more:,} more", type="tertiary", key="more_actions"):
+            st.dialog("Do this now", width="large")(page.blocks)([listed.table(found)], scope)
+        if put_off and st.button(f"{put_off:,} put off", type="tertiary", key="actions_put_off"):
+            st.dialog("Acknowledged and snoozed", width="large")(_put_off_rows)(found)
+
+
+def _put_off_rows(found: Listed) -> None:
+    """What somebody acknowledged or snoozed; each can be undone."""
+    for each in found.put_off:
+        _undoable(each)
+
+
+def _undoable(each: PutOff) -> None:
+    """One row with its undo."""
+    text, button = st.columns([6, 1], vertical_alignment="center")
+    said = links.page(each.action.page, each.action.named, each.action.what)
+    text.markdown(f"{said}  \n:small[{escaping.escaped(each.in_words)}]")
+    if button.button("Undo", key=f"undo_{each.said.annotation_id}", type="tertiary"):
+        with notice.explained():
+            actions.undo(store_root(), each.said.annotation_id, author=reader.author())
+            st.rerun()
+
+
+def _put_off(action: Action, days: int | None) -> None:
+    """Writes it down; the page then runs again without the row."""
+    with notice.explained():
+        actions.put_off(store_root(), action.target, days=days, author=reader.author())
+        st.toast("Acknowledged" if days is None else "Snoozed", icon=":material/check:")
+        st.rerun()
+
+
+def _key(action: Action) -> str:
+    """The target as part of a widget's name."""
+    return action.target.replace(":", "_")

@@ -1,0 +1,118 @@
+"""How often a cause struck: what counts once, and what is looked at for mass failures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from analytics.failures.mass_failures import mass_failures
+from app.answers.fleet import overview, risen
+from app.answers.fleet.actions import listed
+from app.answers.fleet.actions.failures import of_mass_failures
+from app.ask import of_store
+from data.filters import Selection
+from data.queries import occurrences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from data.store import Store
+
+BASE = datetime(2026, 1, 5, tzinfo=UTC)
+BASE_DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def crowded(rows_of: Callable[..., Any], store_of: Callable[[Any], Store]) -> Store:
+    """Four weeks: a node lost twice in the first half and daily in the second; one user with 60
+    failures within two minutes, another with one a day."""
+    rows = rows_of(gpus_per_node={"gpu": 8})
+    for day in range(28):
+        at = BASE + day * BASE_DAY
+        rows.job(f"long{day}", (f"n{day}",), start_at=at, end_at=at + BASE_DAY, n_gpus=800)
+        rows.job(f"own{day}", (f"m{day}",), user="ann", state="FAILED", start_at=at,
+                 end_at=at + BASE_DAY / 4)  # fmt: skip
+        if day >= 14 or day in (3, 9):
+            rows.job(f"lost{day}", (f"k{day}",), user="bob", state="NODE_FAIL",
+                     failed_node=f"k{day}", start_at=at, end_at=at + BASE_DAY / 2)  # fmt: skip
+    for n in range(60):
+        start = BASE + 20.5 * BASE_DAY + timedelta(seconds=2 * n)
+        rows.job(f"crowd{n}", user="eve", state="FAILED", start_at=start,
+                 end_at=start + timedelta(minutes=1))  # fmt: skip
+    return store_of(rows)
+
+
+def test_a_crowd_of_one_user_counts_once_and_a_node_lost_each_day_rose(crowded: Store) -> None:
+    frame = occurrences.occurrences(crowded, Selection())
+    unknown = frame[frame["cause"] == "unknown"]
+    assert (unknown["n"].sum(), unknown["failures"].sum()) == (29, 88)
+    found = {each.cause: each for each in risen.compared(crowded, Selection()).causes}
+    assert (found["node_lost"].now, found["node_lost"].before) == (14, 2)
+    assert found["node_lost"].risen
+    assert (found["unknown"].now, found["unknown"].before, found["unknown"].risen) == (
+        15,
+        14,
+        False,
+    )
+
+
+def test_the_period_before_is_compared_where_something_ran_in_it(crowded: Store) -> None:
+    later = Selection(from_at=BASE + 14 * BASE_DAY, to_at=BASE + 28 * BASE_DAY)
+    compared = risen.compared(crowded, later)
+    assert (compared.halves, compared.split_at) == (False, later.from_at)
+    assert compared.from_at == BASE
+    earlier = Selection(from_at=BASE - BASE_DAY, to_at=BASE + 14 * BASE_DAY)
+    assert risen.compared(crowded, earlier).halves, "nothing ran before"
+    assert risen.compared(crowded, Selection(to_at=BASE)).causes == ()
+
+
+def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
+    rows = occurrences.unexplained_failures(crowded, Selection())
+    (found,) = mass_failures(rows)
+    assert (found.by, found.name, found.failures) == ("user", "eve", 60)
+    assert found.rule_gpu_hours == pytest.approx(60 * 8 / 60)
+    (row,) = of_mass_failures(of_store(crowded), Selection(), "UTC")
+    assert row.what == "60 failures of user eve within 2 minutes"
+    assert row.gpu_hours == pytest.approx(8.0)
+    assert row.named["from"] == "2026-01-25T11:51"
+
+
+def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(
+    rows_of: Callable[..., Any], store_of: Callable[[Any], Store]
+) -> None:
+    rows = rows_of(gpus_per_node={"gpu": 8})
+    rows.job("1", ("n1",), start_at=BASE, end_at=BASE + BASE_DAY)
+    rows.job("2", ("n1",), state="NODE_FAIL", start_at=BASE + BASE_DAY, end_at=BASE + 2 * BASE_DAY)
+    store = store_of(rows)
+    end = BASE + 2 * BASE_DAY + timedelta(hours=1)
+    for selection in (Selection(), Selection(from_at=end - 28 * BASE_DAY, to_at=end)):
+        found = risen.compared(store, selection)
+        assert found.halves
+        assert found.risen == ()
+    before = Selection(from_at=BASE - 28 * BASE_DAY, to_at=BASE)
+    assert risen.compared(store, before) == risen.NOTHING
+
+
+@pytest.mark.parametrize("kept", ["all of jobs", "jobs alone", "failures of nodes alone"])
+def test_any_records_have_a_verdict_and_a_list(
+    kept: str,
+    random_rows: Callable[[int], Any],
+    rows_of: Callable[..., Any],
+    store_of: Callable[[Any], Store],
+) -> None:
+    rows = random_rows(5)
+    if kept == "all of jobs":
+        rows.node_failures = []
+    if kept == "jobs alone":
+        rows = rows_of(gpus_per_node=rows.gpus_per_node, jobs=rows.jobs, job_nodes=rows.job_nodes)
+    elif kept == "failures of nodes alone":
+        rows = rows_of(node_failures=rows.node_failures)
+    ask = of_store(store_of(rows))
+    for selection in (Selection(), Selection(to_at=BASE + 900 * BASE_DAY, from_at=BASE + BASE_DAY)):
+        said = overview.answer(ask, selection).sentence
+        assert said.partition(":")[0] in ("Well", "Watch", "Act", "Unknown") or "unknown" in said
+        found = listed.answer(ask, selection, BASE + 40 * BASE_DAY)
+        kinds = {row["kind"] for row in found.record["actions"]}
+        assert ("source" in kinds) == (kept != "failures of nodes alone")
