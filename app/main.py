@@ -29,6 +29,7 @@ page = st.navigation(
             st.Page("views/reliability/mttf.py", title="MTTF", icon=":material/timer:"),
         ],
         "Efficiency": [
+            st.Page("views/efficiency/my_runs.py", title="My runs", icon=":material/person:"),
             st.Page("views/efficiency/ettr.py", title="ETTR", icon=":material/speed:"),
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
         ],
@@ -47,6 +48,7 @@ page = st.navigation(
             ),
         ],
         "Explore": [
+            st.Page("views/explore/find.py", title="Find", icon=":material/search:"),
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),
         ],

@@ -27,3 +27,25 @@ addEventListener("click", (event) => {
   event.stopPropagation();
   window.faultline.go(to.href);
 }, true);
+
+// Ctrl-K anywhere, and / outside of what is typed, open the page Find with the filters of this page,
+// and put the cursor there.
+addEventListener("keydown", (event) => {
+  const typed = event.composedPath()[0]?.closest?.("input, textarea, select, [contenteditable=true]");
+  const slash = event.key === "/" && !typed && !event.ctrlKey && !event.metaKey && !event.altKey;
+  const search = event.key?.toLowerCase() === "k" && (event.ctrlKey || event.metaKey);
+  if (!slash && !search) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const there = new URL("find", document.baseURI);
+  const here = new URLSearchParams(location.search);
+  for (const name of ["cluster", "period", "from", "to", "partition", "min_gpus", "account"])
+    if (here.has(name)) there.searchParams.set(name, here.get(name));
+  if (there.pathname !== location.pathname) window.faultline.go(there.href);
+  const focus = (left) => {
+    const box = document.querySelector('textarea[aria-label="Find"]');
+    if (box) box.focus();
+    else if (left) setTimeout(focus, 50, left - 1);
+  };
+  focus(200);
+}, true);

@@ -24,9 +24,11 @@ MARGIN = pd.Timedelta(days=7)
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
+    "user": "my_runs", "sql": "sql",
 }  # fmt: skip
 NAMES: dict[Link, str] = {
     "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
+    "user": "user", "sql": "sql",
 }  # fmt: skip
 """Columns that name what a link opens."""
 
@@ -107,8 +109,15 @@ def to(
     during: Mapping[str, str] | None = None,
 ) -> str:
     """A link to the page of one thing, as markdown; it reads `said`, else its name."""
+    return f"[{escaping.escaped(said or name)}]({address(kind, name, cluster, during)})"
+
+
+def address(
+    kind: Link, name: str, cluster: str = "", during: Mapping[str, str] | None = None
+) -> str:
+    """Where such a link leads, beside the present page."""
     named = {kind: name} | ({"cluster": cluster} if cluster else {}) | dict(during or {})
-    return f"[{escaping.escaped(said or name)}]({_address(PAGES[kind], named)})"
+    return _address(PAGES[kind], named)
 
 
 def _address(page: str, named: dict[str, str]) -> str:

@@ -43,3 +43,8 @@ def link() -> None:
 def text(label: str, text: str) -> None:
     """The button; says so once the text is copied."""
     _text(key="copy_text", data={"label": label, "text": text}, width=WIDTH)
+
+
+def page(label: str, address: str) -> None:
+    """The same of the whole address of a page, for those who have no page open."""
+    _text(key="copy_page", data={"label": label, "address": address}, width=WIDTH)

@@ -13,7 +13,7 @@ export default function ({ parentElement, data }) {
   const button = parentElement.querySelector("button");
   button.textContent = data.label;
   button.onclick = async () => {
-    await copy(data.text);
+    await copy(data.address ? new URL(data.address, window.location.href).href : data.text);
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = data.label; }, 2000);
   };

@@ -137,13 +137,21 @@ def lost_attempts(store: Store, selection: Selection, *, limit: int = 10_000) ->
     )
 
 
-def run_rows(store: Store, selection: Selection, columns: Sequence[str] = ("*",)) -> pd.DataFrame:
-    """Runs on several nodes that ran in the period, each whole, by name."""
+def run_rows(
+    store: Store,
+    selection: Selection,
+    columns: Sequence[str] = ("*",),
+    *,
+    user: str | None = None,
+) -> pd.DataFrame:
+    """Runs on several nodes that ran in the period, each whole, by name; of one user or of all."""
+    whose = "true" if user is None else '"user" = $user'
     return store.frame(
         f"""SELECT {", ".join(columns)} FROM job_runs
-            WHERE n_nodes > 1 AND scheduled_s > 0 AND n_gpus > 0 AND {_RAN.where(selection)}
+            WHERE n_nodes > 1 AND scheduled_s > 0 AND n_gpus > 0 AND {whose}
+              AND {_RAN.where(selection)}
             ORDER BY run_id, cluster""",
-        selection.parameters,
+        selection.parameters | {"user": user},
     )
 
 

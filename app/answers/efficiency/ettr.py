@@ -82,9 +82,15 @@ LEAST_WIDTH = 0.0005
 
 
 def measured(
-    store: Store, selection: Selection, *, limit: int | None = None, conf_level: float = CONF_LEVEL
+    store: Store,
+    selection: Selection,
+    *,
+    user: str | None = None,
+    limit: int | None = None,
+    conf_level: float = CONF_LEVEL,
 ) -> EttrReport:
-    """ETTR of the runs of a selection; `by_run` lists the `limit` with most GPU-time.
+    """ETTR of the runs of a selection, or of one user there; `by_run` lists the `limit` with most
+    GPU-time.
 
     Raises
     ------
@@ -92,7 +98,7 @@ def measured(
         Where the ledger, which joins attempts to runs, is not built.
     """
     notes = efficiency.ledger_notes(store)
-    runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED)
+    runs = efficiency.run_rows(store, selection, ("*",) if limit is None else COUNTED, user=user)
     of_several = {"several_nodes": notes["several_nodes"]}
     report = ettr_report(
         runs, notes=of_several, zones=zones(store), conf_level=conf_level, limit=limit
@@ -141,7 +147,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     return Answer(
         sentence(report, selection.min_gpus, hours),
         headlines(report, selection) if report.n_runs else (),
-        (by_size(report, expected), by_week(report), _listed(report.by_run.head(LISTED))),
+        (by_size(report, expected), by_week(report), listed(report.by_run.head(LISTED))),
         notes,
         record=record(report, expected) | {"node_hours": hours, "notes": notes},
         sheet=report.by_run,
@@ -164,7 +170,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             chart(report, curve),
             by_size(report, expected_by_size(report, taken)),
             by_week(report),
-            _listed(report.by_run, everything=everything),
+            listed(report.by_run, everything=everything),
         ),
         _notes(ask, selection, report, hours),
     )
@@ -300,7 +306,7 @@ def _groups(
 def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """Runs with their ETTR, those with most GPU-time first."""
     few = limit if limit <= FEW else None
-    return _listed(ask(measured, selection, limit=few).by_run.head(limit))
+    return listed(ask(measured, selection, limit=few).by_run.head(limit))
 
 
 def _behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
@@ -308,7 +314,7 @@ def _behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table
     return replace(runs(ask, selection, limit=limit), key="runs_behind")
 
 
-def _listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
+def listed(by_run: pd.DataFrame, *, everything: Part | None = None) -> Table:
     """Runs, times in hours."""
     rows = in_hours(by_run, HOURS)[[column.key for column in RUNS]]
     return Table("runs", "Runs", RUNS, rows, "No run.", everything=everything)

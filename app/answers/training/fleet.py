@@ -91,15 +91,15 @@ def n_traces(store: Store) -> int:
 
 def traces(store: Store, selection: Selection) -> pd.DataFrame:
     """Which traces are stored? Newest first, with their labels as the column `trace`."""
-    return _labelled(stragglers.traces(store, selection))
+    return labelled(stragglers.traces(store, selection))
 
 
 def traces_of_job(store: Store, cluster: str, job_id: str) -> pd.DataFrame:
     """Was this job traced, and how slow was it? Newest first, with their labels."""
-    return _labelled(stragglers.traces_of_job(store, cluster, job_id))
+    return labelled(stragglers.traces_of_job(store, cluster, job_id))
 
 
-def _labelled(found: pd.DataFrame) -> pd.DataFrame:
+def labelled(found: pd.DataFrame) -> pd.DataFrame:
     """Traces as they are named in lists and addresses, and their strongest causes in words."""
     return found.assign(
         trace=found["name"] + " · " + found["trace_id"].str[:ID_DIGITS],

@@ -45,6 +45,7 @@ if judged:
 else:
     st.markdown(f"**No verdict.** {escaping.escaped(job.without_verdict(attempt))}")
 part_of.attempt(attempt)
+part_of.user(attempt, scope.timezone)
 if judged:
     page.blocks([job.evidence(attempt)], scope)
     if attempt["evidence"]:

@@ -11,6 +11,7 @@ from app.answers.failures import node as node_answer
 from app.answers.training import fleet
 from app.ask.cached import ask
 from app.show import links
+from app.widgets import copy_button
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ def attempt(row: Mapping[Any, Any]) -> None:
         slowdown = numbers.number(trace["slowdown"])
         cause = escaping.escaped(str(trace["strongest_cause"]))
         st.markdown(f"{link}: slowdown {slowdown}, {cause}.")
+
+
+def user(row: Mapping[Any, Any], timezone: str) -> None:
+    """The page that tells the owner of an attempt about all that ran around it, to open or send."""
+    name, cluster = row["user"], str(row["cluster"])
+    if not isinstance(name, str) or not name:
+        return
+    then = links.around(row["start_at"], row["end_at"], timezone)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = f"Runs and jobs of {name}"
+        st.markdown(links.to("user", name, cluster, said=said, during=then), width="content")
+        copy_button.page("Copy link for its user", links.address("user", name, cluster, then))
 
 
 def node(cluster: str, name: str, timezone: str) -> None:

@@ -1,0 +1,160 @@
+"""What is called so in the store and in the catalogs, and what does a pasted log say?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app.answers.columns import KNOWN, columns
+from app.answers.content import Answer, Sheet, Table
+from app.answers.failures.taxonomy import taxonomy
+from app.answers.training.fleet import labelled
+from app.words import domains, numbers
+from app.words.cells import Column
+from app.words.plain import one_line, shortened
+from data.queries import find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pandas as pd
+
+    from app.ask import Ask
+    from data.saved_queries import SavedQuery
+
+MOST = 5
+"""Hits of one kind."""
+LEAST_LETTERS = 2
+"""Fewer of them name too much."""
+LONGEST_NAME = 80
+"""Letters of a name; what is longer is a text to judge."""
+_CODE = re.compile(r"\b(s?)xid\s*(?:\([^)]*\))?\s*:?\s*(\d{1,5})\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,3}")
+JOBS = columns("job_id", "state", "name", "user", "start_at", "cluster")
+NODES = (*columns("node"), Column("rack", "Rack"), Column("gpus", "GPUs", "count"),
+         *columns("cluster"))  # fmt: skip
+USERS = (replace(KNOWN["user"], link="user"), Column("n_attempts", "Attempts", "count"),
+         Column("last_at", "Latest end", "time", "UTC", none="none has ended"))  # fmt: skip
+INCIDENTS = columns("incident_id", "start_at", "summary", "cluster")
+RUNS = columns("run_id", "name", "user", "n_gpus", "cluster")
+TRACES = (*columns("trace"), Column("name", "Name"), replace(KNOWN["job_id"], none="not stated"),
+          Column("slowdown", "Slowdown", "number"), *columns("cluster"))  # fmt: skip
+CAUSES = (Column("title", "Cause"), *columns("domain"), Column("action", "What to do"),
+          Column("owner", "Who acts"), *columns("cause"))  # fmt: skip
+CODES = (Column("code", "Code"), Column("title", "What happened"), *columns("domain", "severity"),
+         Column("action", "What to do", none="the catalog says nothing"))  # fmt: skip
+QUERIES = (Column("sql", "Saved query", link="sql"), Column("title", "Name"),
+           Column("author", "By"))  # fmt: skip
+VERDICT = (Column("title", "What the text says"), Column("domain", "Whose fault"),
+           Column("confidence", "Confidence", "ratio"), Column("action", "What to do"),
+           *columns("evidence"))  # fmt: skip
+NOTHING = (
+    "Nothing is called so. Ask for a job, node, user, incident, cause, XID, run, trace or saved "
+    "query, or paste the end of a log or a line of the kernel."
+)
+_STORED: tuple[tuple[str, str, tuple[Column, ...], Callable[..., pd.DataFrame]], ...] = (
+    ("jobs", "Jobs", JOBS, find.jobs),
+    ("nodes", "Nodes", NODES, find.nodes),
+    ("users", "Users", USERS, find.users),
+    ("incidents", "Incidents", INCIDENTS, find.incidents),
+    ("runs", "Runs", RUNS, find.runs),
+    ("traces", "Straggler traces", TRACES, find.traces),
+)
+
+
+def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
+    """What a text names, by kind, the kind with the best hit first; what it says as a log."""
+    wanted = text.strip()
+    tables = [table for _, table in sorted(_hits(ask, wanted, saved), key=lambda hit: hit[0])]
+    found = [table for table in tables if len(table)]
+    counts = [numbers.counted(len(table), *_noun(table)) for table in found]
+    return Answer(
+        f"Found {', '.join(counts)}." if found else NOTHING,
+        blocks=tuple(found),
+        record={table.key: _records(table) for table in tables},
+        sheet=Sheet(("kind", "name"), [(t.key, row[0]) for t in found for row in t.values]),
+    )
+
+
+def _hits(ask: Ask, wanted: str, saved: Iterable[SavedQuery]) -> Iterable[tuple[int, Table]]:
+    """Tables of hits, each with the place of its best one: 0 the name itself, 2 a part of it."""
+    yield -1, _verdict(ask, wanted)
+    yield 0, _codes(wanted)
+    if not LEAST_LETTERS <= len(wanted) <= LONGEST_NAME or "\n" in wanted:
+        return
+    for key, title, of, question in _STORED:
+        rows = ask(question, wanted, limit=MOST)
+        best = int(rows["place"].iloc[0]) if len(rows) else 3
+        named = labelled(rows) if key == "traces" else rows
+        yield best, Table(key, title, of, named[[column.key for column in of]])
+    yield 2, _causes(ask, wanted)
+    yield 2, _queries(wanted, saved)
+
+
+def _noun(table: Table) -> tuple[str, str]:
+    """What one and several rows are called."""
+    several = table.title[:1].lower() + table.title[1:]
+    return ("saved query" if table.key == "queries" else several.removesuffix("s")), several
+
+
+def _verdict(ask: Ask, text: str) -> Table:
+    """What the text says as a log; nothing where it is a name."""
+    rows: list[tuple[Any, ...]] = []
+    if re.search(r"\s", text):
+        from analytics.failures.log_classifier import classify_log
+
+        verdict, known = classify_log(text.splitlines()), ask(taxonomy)
+        if verdict.method == "log_rule":
+            cause = known.causes[verdict.cause]
+            line = verdict.evidence[0].text if verdict.evidence else None
+            rows = [(cause.title, domains.title(verdict.domain), verdict.confidence, cause.action,
+                     line and shortened(one_line(line), 160))]  # fmt: skip
+    return Table("verdict", "Verdicts", VERDICT, rows)
+
+
+def _codes(text: str) -> Table:
+    """XIDs and SXids that the text names; a number alone is an XID."""
+    from analytics.failures.xid import sxid_entries, xid_entries
+
+    rows: list[tuple[Any, ...]] = []
+    named = [(bool(s), int(code)) for s, code in _CODE.findall(text)]
+    if _NUMBER.fullmatch(text):
+        named = [(False, int(text))]
+    for of_switch, code in dict.fromkeys(named):
+        if of_switch and (switch := sxid_entries().get(code)) is not None:
+            title, domain = switch.title, domains.title(switch.domain)
+            rows.append((f"SXid {code}", title, domain, switch.severity, None))
+        elif not of_switch and (entry := xid_entries().get(code)) is not None:
+            title, domain = entry.title, domains.title(entry.domain)
+            action = entry.immediate_meaning or entry.immediate_action
+            rows.append((f"XID {code}", title, domain, entry.severity, action))
+    return Table("codes", "Codes", CODES, rows[:MOST])
+
+
+def _causes(ask: Ask, wanted: str) -> Table:
+    """Causes of the site's taxonomy."""
+    rows = [
+        (each.title, domains.title(each.domain), each.action, each.owner, each.name)
+        for each in ask(taxonomy).causes.values()
+        if _holds(wanted, each.name, each.title)
+    ]
+    return Table("causes", "Causes", CAUSES, rows[:MOST])
+
+
+def _queries(wanted: str, saved: Iterable[SavedQuery]) -> Table:
+    """Queries that people saved."""
+    rows = [(each.sql, each.name, each.author) for each in saved if _holds(wanted, each.name)]
+    return Table("queries", "Saved queries", QUERIES, rows[:MOST])
+
+
+def _holds(wanted: str, *names: str) -> bool:
+    """Whether a name holds every word."""
+    text = " ".join(names).casefold()
+    return all(word in text for word in wanted.casefold().split())
+
+
+def _records(table: Table) -> Sequence[dict[str, Any]]:
+    """Rows of the JSON."""
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.values]

@@ -1,0 +1,35 @@
+"""Find: a text gives what is called so, by kind, with links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/explore/find.py"
+
+
+def test_the_page_asks_then_answers(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE)
+    assert not page.exception
+    assert page.title[0].value == "What are you looking for?"
+    page.text_area(key="find").set_value("gpu0001").run()
+    assert not page.exception
+    assert page.title[0].value == "Found 1 node."
+    assert page.dataframe[0].value["node"].tolist() == ["gpu0001"]
+    page.text_area(key="find").set_value("KeyError: 'mask'").run()
+    assert page.dataframe[0].value["title"].tolist() == ["Missing key (KeyError)"]
+    page.text_area(key="find").set_value("nothing_so").run()
+    assert page.title[0].value.startswith("Nothing is called so.")
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert "faultline ingest" in page.code[0].value
