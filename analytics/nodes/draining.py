@@ -214,9 +214,9 @@ def _avoided(on_them: float, usual: float, conf_level: float) -> Estimate:
     from scipy import stats
 
     most, least = stats.poisson.ppf([(1 + conf_level) / 2, (1 - conf_level) / 2], usual)
-    return Estimate(
-        on_them - usual, on_them - float(most), on_them - float(least), conf_level, round(on_them)
-    )
+    value = on_them - usual
+    bounds = min(on_them - float(most), value), max(on_them - float(least), value)
+    return Estimate(value, *bounds, conf_level, round(on_them))
 
 
 def _losses(records: NodeRecords) -> Floats:

@@ -38,7 +38,7 @@ SAVED = Term(
     "that healthy nodes in their place would end. What draining itself costs is not taken off.",
 )
 AVOIDED = Term(
-    "Failed jobs without them",
+    "Failed jobs avoided",
     "Failures of the window that lie on the lemons, less those that as many healthy nodes would "
     "have had.",
 )
@@ -201,13 +201,14 @@ def _sentence(rows: Sequence[dict[str, Any]], days: float) -> str:
         return "Nothing is recorded of any node in these days: no node can be judged."
     more = f" {numbers.counted(watched, 'node')} to be watched." if watched else ""
     more += f" Of {numbers.counted(unknown, 'node')} nothing is known." if unknown else ""
-    of = f"of {numbers.counted(known, 'node')} by {numbers.counted(round(days), 'day')}"
+    judged = f"{numbers.counted(known, 'node')} judged by {numbers.counted(round(days), 'day')}"
     if not lemons:
-        return f"No node stands out as a lemon, {of}.{more}"
+        return f"None of {judged} stands out as a lemon.{more}"
     named = ", ".join(lemons[:MOST_NAMED])
-    if len(lemons) <= MOST_NAMED:
-        return f"Drain {named}, {of}.{more}"
-    return f"Drain {named} first; {len(lemons):,} {of} are lemons.{more}"
+    if len(lemons) > MOST_NAMED:
+        return f"Drain {named} first: {len(lemons):,} of {judged} are lemons.{more}"
+    are = "is a lemon" if len(lemons) == 1 else "are lemons"
+    return f"Drain {named}: {len(lemons)} of {judged} {are}.{more}"
 
 
 def _headlines(
