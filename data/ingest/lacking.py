@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 if TYPE_CHECKING:
     from data.ingest.reader import Batch
 
@@ -33,11 +31,14 @@ def notices(batch: Batch) -> list[str]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from data.ingest.reader import Batch
     >>> rows = pd.DataFrame({"closed_at": [None], "text": ["fan"]})
     >>> notices(Batch({"tickets": rows}))
     ['no closed_at in any of 1 rows: when repairs ended stays unknown']
     """
+    import pandas as pd  # here: a reader of traces does without it
+
     return [
         f"no {' or '.join(columns)} in any of {len(rows):,} rows: {unknown}"
         for table, figures in FIGURES.items()

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.filters import Filter
+
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
+    import pandas as pd
+
     from analytics.frames import Columns
+    from data.filters import Selection
     from data.store import Store
 
 
@@ -38,4 +43,25 @@ def samples(
             "end": end,
             "metrics": None if metrics is None else sorted(metrics),
         },
+    )
+
+
+_HOURS = Filter(columns=("cluster",), within="hour_at")
+
+
+def of_node(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+    """Metrics of one node in the period, from its hours: metric, gpu, unit, n, minimum, mean,
+    maximum, increase, hour_at (the last hour).
+
+    `increase` is what a counter rose by, NULL of a gauge; series that labels alone tell apart stand
+    together.
+    """
+    return store.frame(
+        f"""SELECT metric, gpu, any_value(unit) AS unit, CAST(sum(n) AS BIGINT) AS n,
+              min(minimum) AS minimum, sum(n * mean) / sum(n) AS mean, max(maximum) AS maximum,
+              sum(increase) AS increase, max(hour_at) AS hour_at
+            FROM node_metrics_hourly
+            WHERE cluster = $of AND node = $node AND {_HOURS.where(selection)}
+            GROUP BY metric, gpu ORDER BY metric, gpu""",
+        {"of": cluster, "node": node, **selection.parameters},
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.answers.failures import node
 from app.answers.fleet import nodes
-from app.answers.nodes import lemons
+from app.answers.nodes import lemons, node_metrics
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import chosen, part_of
@@ -46,6 +46,12 @@ def people(target: str) -> None:
         said.history(target, scope)
 
 
+def measured(cluster: str, name: str) -> None:
+    """What its metrics say."""
+    found = node_metrics.table(ask, cluster, name, scope.selection)
+    page.blocks([found], scope, titled=False)
+
+
 tables = {
     "Jobs": node.jobs,
     "Events": node.events,
@@ -57,5 +63,6 @@ drawn = {
     title: partial(lambda table: page.blocks([table(one)], scope, titled=False), table)
     for title, table in tables.items()
 }
+drawn["Metrics"] = partial(measured, one.cluster, one.node)
 drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
 page.tabs(drawn, key="node_tab")

@@ -8,7 +8,7 @@ from app.ask.cached import ask
 from app.show import page
 from app.widgets import copy_button, filter_bar, page_head
 
-scope = filter_bar.of_store()
+scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 days = st.columns([1, 3])[0].number_input(
     "Days judged",

@@ -24,7 +24,7 @@ def test_rates_of_the_demo(faultline: Any, demo_store: Path) -> None:
     assert old["failures"] + new["failures"] > 0
     plain = faultline("rates", "--store", demo_store, "--adjust", "--format", "json").json
     assert plain["adjusted_for"] == []
-    assert plain["levels"][1]["ratio"]["value"] != new["ratio"]["value"]
+    assert plain["levels"][1]["ratio"]["upper"] != new["ratio"]["upper"]
     said = faultline("rates", "--by", "RACK", "--store", demo_store, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(said.out)))
     assert {row["level"] for row in rows} >= {"r001", "r002"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 PAGE = "views/failures/node.py"
-TABS = ["Jobs", "Events", "Outages", "Tickets", "Facts", "What people say"]
+TABS = ["Jobs", "Events", "Outages", "Tickets", "Facts", "Metrics", "What people say"]
 SACCT = """\
 JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 1|{0}|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
@@ -138,3 +138,21 @@ def test_an_empty_store_says_which_commands_fill_it(
     page = open_page(empty_store, PAGE, node="n1")
     assert not page.exception
     assert "faultline ingest" in page.code[0].value
+
+
+def test_metrics_of_the_period_stand_by_gpu(
+    open_page: Callable[..., AppTest], two_clusters: Path, tmp_path: Path
+) -> None:
+    noon = 1767268800  # 2026-01-01 12:00 UTC
+    lines = [
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="{gpu}",Hostname="n1"}} {value} {noon + 60 * minute}000'
+        for gpu, minute, value in ((0, 0, 40), (0, 1, 44), (1, 0, 90))
+    ]
+    (tmp_path / "dcgm.txt").write_text("\n".join(lines))
+    ingest_files(two_clusters, "dcgm", [str(tmp_path / "dcgm.txt")], Options(cluster="a"))
+    tab = {"period": "all", "node": "n1", "node_tab": "Metrics"}
+    frame = open_page(two_clusters, PAGE, cluster="a", **tab).dataframe[-1]
+    shown = frame.value[["gpu", "minimum", "mean", "maximum", "n"]]
+    assert shown.to_numpy().tolist() == [["0", 40, 42, 44, 2], ["1", 90, 90, 90, 1]]
+    nothing = open_page(two_clusters, PAGE, cluster="b", **tab)
+    assert any("No metric of this node" in text.value for text in nothing.markdown)
