@@ -50,6 +50,7 @@ def test_back_goes_through_five_pages_with_their_filters(
         page.wait_for_url(address)
 
 
+@pytest.mark.slow
 def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     link: str, browser: BrowserContext
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     expect(page).to_have_url(re.compile(r"/stragglers\?period=all"))
 
 
+@pytest.mark.slow
 def test_dragging_along_time_sets_the_period_and_back_undoes_it(
     link: str, browser: BrowserContext
 ) -> None:
@@ -88,6 +90,7 @@ def test_dragging_along_time_sets_the_period_and_back_undoes_it(
     assert "period" not in page.url
 
 
+@pytest.mark.slow
 def test_the_same_row_opens_again_after_back(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link.replace("/?", "/failures?failures_tab=Attempts&"))

@@ -15,6 +15,7 @@ from app.answers.content import Excerpt, LogLine, Table
 from app.reports.report import Report, Section
 from app.show import pdf
 from app.words.cells import Column
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,7 @@ def _table(rows: Sequence[tuple[object, ...]], *columns: Column) -> Table:
     return Table("t", "A table", columns, tuple(rows), "None.")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
 def test_its_text_holds_every_headline_and_every_cell(
     reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:
