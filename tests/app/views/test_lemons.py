@@ -31,7 +31,7 @@ def test_the_demo_is_judged(open_page: Callable[..., AppTest], demo_store: Path)
 def test_the_smallest_job_changes_nothing_and_the_period_does(
     answers: Callable[..., tuple[AppTest, bool]], demo_store: Path
 ) -> None:
-    page, changed = answers(demo_store, PAGE, {"min_gpus": "64"}, period="all")
+    _, changed = answers(demo_store, PAGE, {"min_gpus": "64"}, period="all")
     assert not changed
     _, changed = answers(demo_store, PAGE, {"period": "24h"})
     assert changed
