@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import BrowserContext
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 120_000
 """A busy machine may take its time: only a page that never comes fails."""
 WITHOUT_GPU = ("--disable-gpu", "--disable-software-rasterizer")
 """Nothing here is drawn by WebGL: to play a graphics card costs a tenth of the time."""
