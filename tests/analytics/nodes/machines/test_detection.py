@@ -17,7 +17,13 @@ from analytics.nodes.machines.distance import farthest
 from analytics.nodes.machines.regimes import regimes
 from analytics.nodes.machines.samples import Samples
 from analytics.nodes.machines.settings import Settings
-from tests.analytics.nodes.machines import cases, field_cases, latent_cases, other_cases
+from tests.analytics.nodes.machines import (
+    cases,
+    field_cases,
+    latent_cases,
+    other_cases,
+    table_cases,
+)
 
 
 def found(case: cases.Case, settings: Settings | None = None) -> Detection:
@@ -153,7 +159,7 @@ def test_the_metric_that_told_faults_before_is_asked_first() -> None:
     assert prioritised(pulls[:1], [(pulls[1], float(case.since))]).order[0] == cases.CPU
 
 
-FAMILIES = (cases, other_cases, field_cases, latent_cases)
+FAMILIES = (cases, other_cases, field_cases, latent_cases, table_cases)
 
 
 @pytest.mark.slow
