@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from analytics.reliability.rate_regression import RateComparison
+
 OTHERS: Final = "nodes not just repaired"
 MOST_EARLIER: Final = 2
 """Earlier repairs from which more make no difference to the adjustment."""
@@ -183,56 +185,79 @@ def outcomes(
     by_action = defaultdict[str, list[int]](list)
     for at, each in enumerate(repairs):
         by_action[each.action].append(at)
-    nodes = ["/".join(each.of) for each in repairs]
     actions = [each.action for each in repairs]
-    rows = [(of, known) for of, known in others.items() if any(known)]
-    every = {
-        "nodes": [*nodes, *("/".join(of) for of, _ in rows)],
-        "failures": [*failed, *(n for _, (n, _) in rows)],
-        "exposure": [*held, *(days for _, (_, days) in rows)],
-        "reference": OTHERS if rows else None,
-        "conf_level": conf_level,
-    }
-    beside_repairs = rate_ratios(
-        nodes, actions, failed, held, conf_level=conf_level, reference=ALL_OTHERS,
-        factors={
-            "earlier repairs": [str(min(each.earlier, MOST_EARLIER)) for each in repairs],
-            "failure before": [str(each.after_failure) for each in repairs],
-        },
+    among = _by_level(
+        rate_ratios(
+            ["/".join(each.of) for each in repairs], actions, failed, held,
+            conf_level=conf_level, reference=ALL_OTHERS,
+            factors={
+                "earlier repairs": [str(min(each.earlier, MOST_EARLIER)) for each in repairs],
+                "failure before": [str(each.after_failure) for each in repairs],
+            },
+        )
     )  # fmt: skip
-    beside_nodes = rate_ratios(levels=[*actions, *[OTHERS] * len(rows)], **every)  # type: ignore[arg-type]
-    all_together = rate_ratios(levels=["all"] * len(nodes) + [OTHERS] * len(rows), **every)  # type: ignore[arg-type]
-    among = {each.level: each for each in beside_repairs.levels}
-    to_nodes = {each.level: each.ratio for each in beside_nodes.levels}
-
-    def share(rows: Sequence[int]) -> Estimate:
-        days = [repairs[at].days for at in rows]
-        ended = [repairs[at].failure is not None for at in rows]
-        n_nodes = len({repairs[at].of for at in rows})
-        return fails_within(days, ended, horizon_days, n_items=n_nodes, conf_level=conf_level)
-
+    to_nodes = _beside_nodes(repairs, actions, failed, held, others, conf_level)
+    whole = _beside_nodes(repairs, ["all"] * len(repairs), failed, held, others, conf_level)
     found = [
         ActionOutcome(
             action,
             len(rows),
             len({repairs[at].of for at in rows}),
             int(failed[rows].sum()),
-            share(rows),
+            _fails_again([repairs[at] for at in rows], horizon_days, conf_level),
             float(held[rows].sum()),
             among[action].ratio if action in among else unknown(conf_level, 0),
-            to_nodes.get(action, unknown(conf_level, 0)) if rows else unknown(conf_level, 0),
+            to_nodes.get(action, unknown(conf_level, 0)),
             _verdict(among.get(action), len(among)),
         )
         for action, rows in by_action.items()
     ]
     found.sort(key=lambda each: (-each.n_repairs, each.action))
-    whole = next((e.ratio for e in all_together.levels if e.level == "all"), None)
     return RepairOutcomes(
         tuple(found),
         horizon_days,
-        share(range(len(repairs))),
-        whole if whole is not None and rows else unknown(conf_level, int(failed.sum())),
+        _fails_again(repairs, horizon_days, conf_level),
+        whole.get("all", unknown(conf_level, int(failed.sum()))),
         _returned(repairs, failed, held),
+    )
+
+
+def _by_level(found: RateComparison) -> dict[str, LevelRate]:
+    """The levels of a comparison by their names."""
+    return {each.level: each for each in found.levels}
+
+
+def _beside_nodes(
+    repairs: Sequence[Repair],
+    levels: Sequence[str],
+    failed: np.ndarray,
+    held: np.ndarray,
+    others: Mapping[Key, tuple[int, float]],
+    conf_level: float,
+) -> dict[str, Estimate]:
+    """Ratio of each level of repairs to nodes that were not just repaired; none without such."""
+    known = [(of, n, days) for of, (n, days) in others.items() if n or days]
+    if not known:
+        return {}
+    compared = rate_ratios(
+        [*("/".join(each.of) for each in repairs), *("/".join(of) for of, _, _ in known)],
+        [*levels, *[OTHERS] * len(known)],
+        [*failed, *(n for _, n, _ in known)],
+        [*held, *(days for _, _, days in known)],
+        reference=OTHERS,
+        conf_level=conf_level,
+    )
+    return {level: each.ratio for level, each in _by_level(compared).items()}
+
+
+def _fails_again(repairs: Sequence[Repair], horizon_days: float, conf_level: float) -> Estimate:
+    """Share of some repairs after which the node fails within the horizon."""
+    return fails_within(
+        [each.days for each in repairs],
+        [each.failure is not None for each in repairs],
+        horizon_days,
+        n_items=len({each.of for each in repairs}),
+        conf_level=conf_level,
     )
 
 

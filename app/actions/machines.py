@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SECONDS = 120
 """Time that reading and judging may take."""
+TOO_LARGE = "reading needed more memory than an upload may: use `faultline machines FILE`"
 _CHILD = "from app.actions.machines import answer; answer()"
 
 
@@ -52,10 +53,11 @@ def examine_machines(files: Mapping[str, BinaryIO]) -> Examined:
             raise DataError(
                 f"reading took more than {SECONDS} s: use `faultline machines FILE`"
             ) from None
-        except subprocess.CalledProcessError:
-            raise DataError(
-                "reading needed more memory than an upload may: use `faultline machines FILE`"
-            ) from None
+        except subprocess.CalledProcessError as error:
+            if error.returncode > 0:  # a bug: the server's log has it
+                sys.stderr.buffer.write(error.stderr)
+                raise
+            raise DataError(TOO_LARGE) from None  # the system ended it
         found: Any = pickle.loads(child.stdout)
         if isinstance(found, str):
             for given in paths:
@@ -80,4 +82,6 @@ def answer() -> None:
         found: Examined | str = machines.examined(sys.argv[1:])
     except (DataError, AnalysisError) as error:
         found = str(error)
+    except MemoryError:
+        found = TOO_LARGE
     sys.stdout.buffer.write(pickle.dumps(found))

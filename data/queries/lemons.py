@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from analytics.failures.xid import xid_entries
-from data.definitions import INFRASTRUCTURE
+from data.definitions import INFRASTRUCTURE, TOLD_TWICE
 from data.filters import Filter, Selection
 from data.hostlist import HostListError, expand
 from data.queries.exposure import node_exposure
@@ -179,6 +179,7 @@ seen AS (
     string_agg(DISTINCT coalesce('XID ' || xid, 'SXid ' || sxid, check_name), ', ') AS code
   FROM health_events
   WHERE cluster = $cluster AND node IS NOT NULL AND source IS DISTINCT FROM 'scheduler'
+    AND NOT {TOLD_TWICE}
     AND observed_at >= $from_at AND observed_at < $to_at
     AND (severity IN ('critical', 'fatal') AND coalesce(xid NOT IN (SELECT unnest($of_user)), true)
       OR severity IN ('info', 'warning') AND xid IN (SELECT unnest($of_hardware)))

@@ -197,12 +197,19 @@ def sentence(one: Held) -> str:
     again = (
         f"After {numbers.percent(share.value)} of repairs the node fails again within {horizon}"
         if share.value is not None
-        else f"No repair was watched for {horizon}"
+        else f"No repair was watched for {horizon}: take a longer period or a shorter horizon"
     )
+    if not _compared(found):
+        return f"{again}; no action can be compared with others."
     if not found.failing:
         return f"{again}; no action is shown to hold less well than others."
     named = ", ".join(each.action for each in found.failing[:3])
     return f"{again}; what does not hold: {named}."
+
+
+def _compared(found: RepairOutcomes) -> int:
+    """Actions of which enough is known to hold them against others."""
+    return sum(each.verdict != "too little data" for each in found.actions)
 
 
 def _others(
@@ -273,14 +280,14 @@ def _told(repair: Repair) -> str:
 
 def _headlines(one: Held) -> Iterator[Number]:
     found = one.found
-    tested = sum(each.verdict != "too little data" for each in found.actions)
+    compared = _compared(found)
     yield estimated(AGAIN, "share", found.fails_again, more=f", within {found.horizon_days:g} days")
     yield estimated(BESIDE, "ettr", found.beside_nodes)
     yield composed(
         Term("Actions that do not hold", BESIDE_REPAIRS.definition),
-        f"{len(found.failing):,} of {tested:,}",
-        "compared with others",
-        exact=len(found.failing),
+        f"{len(found.failing):,} of {compared:,}" if compared else numbers.UNKNOWN,
+        "compared with others" if compared else "too little data to compare any",
+        exact=len(found.failing) if compared else None,
     )
     vendor = sum(each.for_vendor for each in found.returned)
     several = numbers.counted(len(found.returned), "node")

@@ -20,7 +20,7 @@ SAVED = "that draining it saves in as many days as were looked at"
 
 def of_lemons(ask: Ask, selection: Selection) -> Iterator[Action]:
     """Nodes that are lemons, with what draining them saves."""
-    for row in lemons.answer(ask, selection).record:
+    for row in lemons.ranked(ask, selection):
         if row["verdict"] == "lemon":
             saved = row["saved_gpu_hours"]
             known = saved is not None and saved.value is not None
