@@ -15,6 +15,7 @@ from app.ask import FEW
 from app.ask.cached import kept
 from app.show import export, links
 from app.words import escaping
+from app.words.periods import custom_period
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,10 +107,16 @@ def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:
 
     >>> zoomed("2026-10-02 00:30:10.5", "2026-10-01", "UTC", "Europe/Berlin")
     {'period': 'custom', 'from': '2026-10-01T02:00', 'to': '2026-10-02T02:30'}
+
+    An hour that the clock skips or has twice is taken forward, or as the first of the two.
+
+    >>> zoomed("2026-03-29 02:30", "2026-10-25 02:30", "Europe/Berlin", "UTC")
+    {'period': 'custom', 'from': '2026-03-29T01:00', 'to': '2026-10-25T00:30'}
     """
-    ends = [pd.Timestamp(at).tz_localize(zone).tz_convert(timezone) for at in (begin, end)]
-    first, last = (f"{at:%Y-%m-%dT%H:%M}" for at in sorted(ends))
-    return {"period": "custom", "from": first, "to": last}
+    told = [pd.Timestamp(at) for at in (begin, end)]
+    local = [at.tz_localize(zone, ambiguous=True, nonexistent="shift_forward") for at in told]
+    first, last = sorted(at.tz_convert(timezone) for at in local)
+    return custom_period(first, last)
 
 
 def _drawn(kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool) -> go.Figure:

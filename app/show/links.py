@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.show.scope import FILTERS
 from app.words import escaping
+from app.words.periods import custom_period
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,11 +62,7 @@ def around(start: Any, end: Any, timezone: str) -> dict[str, str]:
     known = [pd.Timestamp(at).tz_convert(timezone) for at in (start, end) if not pd.isna(at)]
     if not known:
         return {}
-    return {
-        "period": "custom",
-        "from": f"{min(known) - MARGIN:%Y-%m-%dT%H:%M}",
-        "to": f"{max(known) + MARGIN:%Y-%m-%dT%H:%M}",
-    }
+    return custom_period(min(known) - MARGIN, max(known) + MARGIN)
 
 
 def stay(changed: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from app.answers.fleet import risen
 from app.answers.fleet.actions.action import Action, recorded, target
 from app.ask import FEW
 from app.words import numbers
+from app.words.periods import custom_period
 from data.queries import occurrences
 
 if TYPE_CHECKING:
@@ -113,9 +114,5 @@ def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> d
     """A period as an address names it."""
     if from_at is None or to_at is None:
         return {}
-    local = [pd.Timestamp(at).tz_convert(timezone) for at in (from_at, to_at)]
-    return {
-        "period": "custom",
-        "from": f"{local[0]:%Y-%m-%dT%H:%M}",
-        "to": f"{local[1]:%Y-%m-%dT%H:%M}",
-    }
+    first, last = (pd.Timestamp(at).tz_convert(timezone) for at in (from_at, to_at))
+    return custom_period(first, last)
