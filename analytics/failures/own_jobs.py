@@ -33,8 +33,12 @@ class OwnJobs:
     """Attempts that infrastructure, preemption or a requeue ended: those that lose by the rule."""
     lost_gpu_hours: float | None
     """Sum of `lost_gpu_hours` over the interrupted; None where that of none is known."""
+    n_lost_unknown: int
+    """Interrupted attempts whose loss is not known, so that the sum is a lower bound."""
     own_gpu_hours: float | None
     """GPU-hours held by attempts that the program of the owner ended; None where unknown."""
+    n_own_unknown: int
+    """Of these attempts, those whose GPU-hours are not known."""
     by_cause: pd.DataFrame
     """One row a cause, that which held most GPU-hours first: cause, domain, n_attempts,
     gpu_hours and lost_gpu_hours (NaN where unknown), and of the latest attempt last_at, cluster,
@@ -63,6 +67,7 @@ def own_jobs(attempts: pd.DataFrame) -> OwnJobs:
     (1, 1, 8.0, 0.0)
     """
     failed, interrupted = (how_ended(attempts, how) for how in ("failed", "interrupted"))
+    own = how_ended(attempts, "own")
     preempted = attempts["cause"].isna() & attempts["bucket"].notna()
     counts = attempts["domain"].value_counts()
     return OwnJobs(
@@ -73,7 +78,9 @@ def own_jobs(attempts: pd.DataFrame) -> OwnJobs:
         by_domain={domain: int(counts.get(domain, 0)) for domain in DOMAINS},
         n_interrupted=len(interrupted),
         lost_gpu_hours=_sum(interrupted["lost_gpu_hours"]),
-        own_gpu_hours=_sum(how_ended(attempts, "own")["gpu_hours"]),
+        n_lost_unknown=int(interrupted["lost_gpu_hours"].isna().sum()),
+        own_gpu_hours=_sum(own["gpu_hours"]),
+        n_own_unknown=int(own["gpu_hours"].isna().sum()),
         by_cause=_by_cause(attempts[attempts["cause"].notna() | preempted]),
     )
 

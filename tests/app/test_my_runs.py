@@ -34,13 +34,15 @@ ROWS = f"""\
 8|c|single|TIMEOUT|{DAY}|2026-01-05T02:00:00|1|gres/gpu=8|n6|
 9|c||FAILED|{DAY}|2026-01-05T02:00:00|1|gres/gpu=8|n6|
 10|cpu|carol|NODE_FAIL|{DAY}|2026-01-05T02:00:00|2||m[1-2]|m1
+11|c|dora|NODE_FAIL|{DAY}|2026-01-05T02:00:00|1|gres/gpu=8|n7|n7
+12|c|dora|NODE_FAIL|{DAY}|2026-01-05T02:00:00|1||n8|n8
 """
 LOG = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'Alice_mask'\n"
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Six users, one of them without GPUs, one on a cluster that counts none, one without name."""
+    """Seven users, one of them without GPUs, one with some, one on a cluster that counts none, one without name."""
     folder = tmp_path_factory.mktemp("owners")
     (folder / "sacct.txt").write_text(HEADER + ROWS)
     ingest_files(folder / "store", "sacct", [str(folder / "sacct.txt")], Options(timezone="UTC"))
@@ -125,6 +127,15 @@ def test_without_gpus_what_was_held_and_lost_stays_unknown(store: Store) -> None
     assert math.isnan(answer.record["jobs"]["gpu_hours"].iloc[0])
 
 
+def test_a_sum_of_which_a_part_is_unknown_is_a_lower_bound(store: Store) -> None:
+    answer = my_runs.answer(of_store(store), "dora", Selection())
+    assert (answer.record["lost_gpu_hours"], answer.record["n_lost_unknown"]) == (4.0, 1)
+    assert (answer.numbers[2].value, answer.numbers[2].basis) == (
+        "at least 4.00", "2 interruptions, 1 of unknown loss"
+    )  # fmt: skip
+    assert "lost at least 4.00 GPU-hours" in answer.sentence
+
+
 def test_without_runs_on_several_nodes_there_is_no_ettr(store: Store) -> None:
     answer = my_runs.answer(of_store(store), "single", Selection())
     assert "ETTR" not in "".join(number.term.label for number in answer.numbers)
@@ -159,7 +170,7 @@ def test_filters_choose_among_the_jobs(store: Store, selection: Selection, n: in
 def test_users_are_listed_with_most_gpu_time_first_and_nobody_without_a_name(store: Store) -> None:
     users = my_runs.everyone(of_store(store), Selection()).record["users"]
     assert users["user"].tolist()[0] == "Alice"
-    assert set(users["user"]) == {"Alice", "bob", "BOB", "single", "carol"}
+    assert set(users["user"]) == {"Alice", "bob", "BOB", "single", "carol", "dora"}
 
 
 def test_the_command_prints_the_same_and_hides_names(

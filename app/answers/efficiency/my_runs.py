@@ -263,7 +263,8 @@ def sentence(found: MyRuns) -> str:
         (by["unknown"], "of unknown cause"),
     )
     whose = ", ".join(f"{n:,} {words}" for n, words in shares if n)
-    lost = f"interruptions lost {numbers.number(of.lost_gpu_hours)} GPU-hours by the 30-minute rule"
+    hours = _at_least(of.lost_gpu_hours, of.n_lost_unknown)
+    lost = f"interruptions lost {hours} GPU-hours by the 30-minute rule"
     cost = f"; {lost}" if of.lost_gpu_hours else ""
     return f"{user}: {of.n_failed:,} of {attempts} failed, {whose}{cost}."
 
@@ -286,21 +287,29 @@ def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ..
         if of.n_interrupted
         else "nothing interrupted them"
     )
+    lost += f", {of.n_lost_unknown:,} of unknown loss" if of.n_lost_unknown else ""
     own = numbers.counted(of.by_domain["user"], "attempt")
+    own += f", {of.n_own_unknown:,} of unknown size" if of.n_own_unknown else ""
     shown = [
         counted(FAILED, of.n_failed, of=of.n_attempts, noun="attempts",
                 basis=" · ".join(filter(None, others)) or "all ended", opens=rows("failed")),
         counted(AT_FAULT, not_own, of=of.n_failed, noun="attempts", basis=told or "none failed",
                 opens=rows("infrastructure")),
-        composed(LOST, numbers.number(of.lost_gpu_hours), lost, exact=of.lost_gpu_hours,
-                 unit="GPU-h", opens=rows("interrupted")),
-        composed(OWN, numbers.number(of.own_gpu_hours), own, exact=of.own_gpu_hours,
+        composed(LOST, _at_least(of.lost_gpu_hours, of.n_lost_unknown), lost,
+                 exact=of.lost_gpu_hours, unit="GPU-h", opens=rows("interrupted")),
+        composed(OWN, _at_least(of.own_gpu_hours, of.n_own_unknown), own, exact=of.own_gpu_hours,
                  unit="GPU-h", opens=rows("own")),
     ]  # fmt: skip
     if found.ettr.n_runs:
         runs = Part("Runs behind the number", runs_behind, (name, selection))
         shown.append(estimated(terms.ETTR, "ettr", found.ettr.ettr, opens=runs))
     return tuple(shown)
+
+
+def _at_least(hours: float | None, n_unknown: int) -> str:
+    """A sum; where some of its parts are not known, a lower bound."""
+    bound = "at least " if hours is not None and n_unknown else ""
+    return f"{bound}{numbers.number(hours)}"
 
 
 def by_cause(of: OwnJobs, known: Taxonomy) -> Table:
@@ -352,7 +361,9 @@ def record(found: MyRuns) -> dict[str, Any]:
         "by_domain": dict(of.by_domain),
         "interrupted": of.n_interrupted,
         "lost_gpu_hours": of.lost_gpu_hours,
+        "n_lost_unknown": of.n_lost_unknown,
         "own_gpu_hours": of.own_gpu_hours,
+        "n_own_unknown": of.n_own_unknown,
         "by_cause": of.by_cause,
         "ettr": report.ettr,
         "n_runs": report.n_runs,
