@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from data.arranged import Arranged, arranged
 from data.columns import columns_of
 from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer, threads_for
 from data.database_errors import told_of
@@ -60,6 +61,7 @@ class Store:
         self.current = current
         self.said = said
         self._lock = threading.Lock()
+        self._arranged: Arranged | None = None
         with told_of(self.path):
             self._connection = duckdb.connect(
                 str(self.path),
@@ -111,6 +113,13 @@ class Store:
         """File of the snapshot."""
         return self.root / self.current.file
 
+    @property
+    def arranged(self) -> Arranged:
+        """Incidents as people arranged them, worked out when a query first asks for incidents."""
+        if self._arranged is None:
+            self._arranged = arranged(self._cursor(), self.root, self.said)
+        return self._arranged
+
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
         with told_of(self.path), self._cursor() as cursor:
@@ -139,4 +148,10 @@ class Store:
         """The parameters that a statement names: DuckDB refuses any other."""
         known = {**self.said.parameters, **(parameters or {})}
         named = set(_PARAMETER.findall(sql))
+        if "arranged_incidents" in named:
+            laid_over = self.arranged
+            known |= {
+                "arranged_incidents": laid_over.incidents,
+                "arranged_members": laid_over.members,
+            }
         return {name: value for name, value in known.items() if name in named}
