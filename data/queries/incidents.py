@@ -55,17 +55,15 @@ def incident_rows(
     store: Store,
     selection: Selection,
     *,
-    domain: str | None = None,
-    cause: str | None = None,
-    status: str | None = None,
     first: str = "latest",
     limit: int = 10_000,
+    **which: str | None,
 ) -> pd.DataFrame:
     """Living incidents that touch the period, the latest or the largest first; nodes as JSON.
 
+    `which` names values of columns (domain, cause, status, owner, assignee); None leaves one open.
     With a partition, account or size only those in which such an attempt failed.
     """
-    chosen = {"domain": domain, "cause": cause, "status": status}
     failed = _FAILED.where(selection)
     touched = f"""incident_id IN (
                 SELECT incident_id FROM incident_members member JOIN incidents USING (incident_id)
@@ -74,10 +72,10 @@ def incident_rows(
                 WHERE {failed})"""
     return store.frame(
         f"""WITH {_INCIDENTS} FROM incident
-            WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**chosen)}
+            WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**which)}
               AND {"true" if failed == "true" else touched}
             ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
-        selection.parameters | chosen,
+        selection.parameters | which,
     )
 
 
@@ -105,6 +103,25 @@ def standing(store: Store, incident_id: str) -> Standing | None:
         _of(incident_id),
     )
     return Standing(*rows[0]) if rows else None
+
+
+def quiet(store: Store, incident_ids: list[str]) -> pd.DataFrame:
+    """How long incidents are over: columns incident_id, quiet_days (from the last record of it, or
+    the return of its last node, to the last record of its cluster), n_out (nodes whose outage has
+    no end).
+    """
+    return store.frame(
+        f"""WITH {ARRANGED}
+            SELECT incident_id, date_diff('second',
+                greatest(any_value(incidents.end_at), max(member.start_at), max(member.end_at)),
+                any_value(as_of_at)) / 86400.0 AS quiet_days,
+              count(DISTINCT member.node) FILTER (
+                member.kind = 'node_event' AND member.end_at IS NULL) AS n_out
+            FROM incidents JOIN (SELECT unnest($incidents) AS incident_id) USING (incident_id)
+            JOIN clusters USING (cluster) LEFT JOIN incident_members member USING (incident_id)
+            GROUP BY incident_id ORDER BY incident_id""",
+        {"incidents": incident_ids},
+    )
 
 
 def first_by(store: Store, word: str) -> str | None:

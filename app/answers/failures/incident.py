@@ -11,6 +11,7 @@ from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.failures import incidents
+from app.answers.failures import standing as standing_of
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms
@@ -107,6 +108,7 @@ def incident(store: Store, incident_id: str) -> Incident:
         cause=causes.get(row["cause"], causes["unknown"]),
         asked_id=incident_id,
         verdicts=verdicts,
+        emptied=standing_of.emptied(store, incident_id),
     )
 
 
@@ -120,6 +122,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             composed(WHO_ACTS, one.cause.owner, one.cause.action),
             *facts(one),
             *blast_radius(one),
+            *standing_of.who(one.row),
         ),
         (
             timeline(one),
@@ -128,9 +131,13 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             *hit(one, titles),
             alternatives(one.verdicts.to_dict("records"), titles),
         ),
-        notes=(*standing(one), *decided(one, titles)),
+        notes=(
+            *standing(one),
+            *ask(standing_of.arrangement, str(one.row["incident_id"])),
+            *decided(one, titles),
+        ),
         record=incidents.record(one.row)
-        | {"title": one.cause.title, "owner": one.cause.owner, "action": one.cause.action}
+        | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
         | {"confidence": one.confidence, "evidence": one.members},
         sheet=one.members,
     )
@@ -330,7 +337,12 @@ def standing(one: Incident) -> tuple[str, ...]:
         notes.append(
             f"Incident {one.asked_id} was merged into {row['incident_id']}, which is shown."
         )
-    if row["retired"]:
+    if one.emptied:
+        notes.append(
+            "Empty: people took every failure out of it. What follows is what the records say; "
+            "undo what they said to have it back."
+        )
+    elif row["retired"]:
         notes.append(
             "Retired: with the records that are now in the store, its members are no incident any "
             "more. What follows is how it stood last."
@@ -342,7 +354,8 @@ def decided(one: Incident, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What a person decided or wrote, and what the evidence says of it."""
     row = one.row
     cause = (_decided(row, titles),) if row["decided"] else ()
-    return (*cause, f"Note: {row['note']}") if isinstance(row["note"], str) else cause
+    told = {"Note": row["note"], "What we do about it": row["remedy"]}
+    return (*cause, *(f"{what}: {said}" for what, said in told.items() if isinstance(said, str)))
 
 
 def _decided(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:
