@@ -123,6 +123,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             *facts(one),
             *blast_radius(one),
             *standing_of.who(one.row),
+            standing_of.doing(one.row),
         ),
         (
             timeline(one),
@@ -211,6 +212,12 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
             opens=Part("Behind the number", _verdicts, (name,)),
         ),
     )
+
+
+def cost(one: Incident) -> tuple[str, ...]:
+    """What it hit and lost, in words."""
+    shown = blast_radius(one)[:3]
+    return tuple(f"{each.term.label}: {each.value} ({each.basis})." for each in shown)
 
 
 def _lost(one: Incident, opens: Part) -> Number:
@@ -354,8 +361,7 @@ def decided(one: Incident, titles: Mapping[str, str]) -> tuple[str, ...]:
     """What a person decided or wrote, and what the evidence says of it."""
     row = one.row
     cause = (_decided(row, titles),) if row["decided"] else ()
-    told = {"Note": row["note"], "What we do about it": row["remedy"]}
-    return (*cause, *(f"{what}: {said}" for what, said in told.items() if isinstance(said, str)))
+    return (*cause, f"Note: {row['note']}") if isinstance(row["note"], str) else cause
 
 
 def _decided(row: Mapping[str, Any], titles: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ RESOLVED = Term(
     "From the first record of the incident until somebody said that it is resolved. Unknown where "
     "nobody said so, or where that was said before its first record.",
 )
+REMEDY = Term("What we do about it", "What was done and what will be, in people's words.")
 NO_REMEDY = "Nobody has said what is done about it."
 
 
@@ -48,6 +49,17 @@ def _after(term: Term, row: Mapping[str, Any], what: str, hours: str) -> Number:
     known = None if took is None or took != took else float(took)  # NaN is not itself
     when = numbers.moment(row[f"{what}_at"], "UTC")
     return composed(term, numbers.duration(known), f"by {by}, {when}", exact=known, unit="hours")
+
+
+def in_words(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The same, a sentence each."""
+    said = ((each.term.label, each.value, each.basis) for each in who(row))
+    return tuple(f"{what}: {value}{f' ({basis})' if basis else ''}." for what, value, basis in said)
+
+
+def doing(row: Mapping[str, Any]) -> Number:
+    """What people do about it."""
+    return Number(REMEDY, text(row["remedy"]) or NOBODY)
 
 
 def remedy(row: Mapping[str, Any]) -> str:
