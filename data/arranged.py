@@ -174,6 +174,6 @@ def _records(
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as DuckDB takes them: None where unknown."""
-    unknown, known = frame.isna().to_numpy(), frame.to_numpy(dtype=object, copy=True)
+    unknown, known = frame.isna().to_numpy(dtype=bool), frame.to_numpy(dtype=object, copy=True)
     known[unknown] = None
     return [dict(zip(map(str, frame), row, strict=True)) for row in known.tolist()]
