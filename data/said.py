@@ -112,6 +112,8 @@ incident_members AS NOT MATERIALIZED (
 """
 """The tables of incidents as people arranged them (`data.arranged`), under their own names: every
 query that reads them begins with this."""
+AS_DERIVED = "arranged AS (SELECT 1)"
+"""What stands there where nobody arranged any."""
 
 SAID = """
 said AS (
