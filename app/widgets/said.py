@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -18,7 +18,7 @@ from app.widgets import notice
 from app.words import domains, escaping, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from app.show.scope import Scope
     from data.state import Annotation
@@ -68,21 +68,7 @@ def form(target: str, *, with_cause: bool, cause: str | None = None) -> None:
         ):
             _say(target, {"cause": cause})
     with st.form("said", border=False, clear_on_submit=True):
-        texts = {"note": ("Note", "What you know")}
-        if target.startswith("incident:"):
-            texts = OF_INCIDENTS | texts
-        places = cycle(st.columns(2) if len(texts) > 1 else [st.container()])
-        said = {}
-        if with_cause:
-            with next(places):
-                said["cause"] = _cause()
-        with next(places):
-            said["status"] = st.selectbox(
-                "Status", actions.STATUSES, index=None, placeholder="as it is", key="said_status"
-            )
-        for field, words in texts.items():
-            with next(places):
-                said[field] = _text(field, *words)
+        said = _fields(target, with_cause=with_cause)
         sent = st.form_submit_button("Save", type="primary")
     if reader.person() is None:
         st.text_input(
@@ -111,6 +97,29 @@ def history(target: str, scope: Scope, annotations: Sequence[Annotation] | None 
     if len(annotations) > SHOWN:
         line = command_lines.of_store(f"faultline annotate {target} --list")
         st.caption(f"{len(annotations) - SHOWN:,} more: {escaping.code(line)}")
+
+
+def _fields(target: str, *, with_cause: bool) -> dict[str, str | None]:
+    """What is filled in, by field; of an incident two fields stand beside one another."""
+    of_incident = target.startswith("incident:")
+    texts = (OF_INCIDENTS if of_incident else {}) | {"note": ("Note", "What you know")}
+    fields: dict[str, Callable[[], str | None]] = {"cause": _cause} if with_cause else {}
+    fields["status"] = _status
+    fields |= {field: partial(_text, field, *words) for field, words in texts.items()}
+    width, said, rest = 1 + of_incident, dict[str, str | None](), list(fields.items())
+    while rest:
+        row, rest = rest[:width], rest[width:]
+        for place, (field, ask_for) in zip(st.columns(width), row, strict=False):
+            with place:
+                said[field] = ask_for()
+    return said
+
+
+def _status() -> str | None:
+    """Open, acknowledged or resolved."""
+    return st.selectbox(
+        "Status", actions.STATUSES, index=None, placeholder="as it is", key="said_status"
+    )
 
 
 def _text(field: str, label: str, placeholder: str) -> str | None:
