@@ -48,8 +48,8 @@ class Sight:
             for each in self.numbers
         )
         return (
-            f'<main id="first-sight"><h1>{html.escape(self.sentence)}</h1>'
-            f"<p>{badge}{html.escape(self.basis)}</p><div>{numbers}</div></main>"
+            '<main id="first-sight"><p role="heading" aria-level="1">'
+            f"{html.escape(self.sentence)}</p><p>{badge}{html.escape(self.basis)}</p><div>{numbers}</div></main>"
         )
 
 

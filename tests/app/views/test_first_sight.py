@@ -58,7 +58,8 @@ def test_what_records_say_is_text_and_no_markup() -> None:
     number = Number(Term("MTTF", ""), "<b>1</b>", "n = 3 & more")
     sight = first_sight.Sight("Node <script>alert(1)</script> failed", "a & b", False, (number,))
     assert sight.written() == (
-        '<main id="first-sight"><h1>Node &lt;script&gt;alert(1)&lt;/script&gt; failed</h1>'
+        '<main id="first-sight"><p role="heading" aria-level="1">'
+        "Node &lt;script&gt;alert(1)&lt;/script&gt; failed</p>"
         "<p>a &amp; b</p><div><div><p>MTTF</p><b>&lt;b&gt;1&lt;/b&gt;</b>"
         "<p>n = 3 &amp; more</p></div></div></main>"
     )
