@@ -7,7 +7,7 @@ from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
 from app.views.failures import attempt_choice, attempt_log, chosen, incident_files
-from app.widgets import filter_bar, page_head, said
+from app.widgets import filter_bar, page_head, replay, said
 from app.words import domains, escaping
 
 scope = filter_bar.of_store(uses=() if chosen.named("Incident") else filter_bar.USES)
@@ -37,6 +37,9 @@ st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
 page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
 page.headlines(incident.blast_radius(one), scope)
 page.blocks([answer.chart("incident_timeline")], scope)
+if len(one.members):
+    replay.show(answer.chart("incident_replay"), scope)
+    page.blocks([answer.table("incident_phases")], scope, titled=False)
 evidence, people = st.columns([5, 2], gap="large")
 with evidence:
     page.blocks([*incident.loop(one), answer.table("evidence")], scope)
@@ -47,3 +50,4 @@ with evidence:
 with people:
     cause = None if one.row["decided"] else str(one.row["cause"])
     said.show(f"incident:{one.row['incident_id']}", scope, cause=cause)
+page.blocks([answer.table("similar_incidents")], scope)

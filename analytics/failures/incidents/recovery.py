@@ -1,0 +1,83 @@
+"""When what an incident hit was back: its jobs running again, its nodes in service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How much of what an incident hit is known to be back, and when."""
+
+    began_at: pd.Timestamp
+    """When the incident began."""
+    n_jobs: int
+    """Jobs that failed, or that a requeue preempted."""
+    n_jobs_again: int
+    """Those of them that are known to have started again under the same job id."""
+    n_outages: int
+    """Times that nodes were taken out of service."""
+    n_outages_over: int
+    """Those of them whose end is known."""
+    returns: tuple[pd.Timestamp, ...]
+    """When a job started again or a node came back, in order."""
+
+    @property
+    def complete(self) -> bool:
+        """Something was lost, and all of it is known to be back."""
+        back = (self.n_jobs_again, self.n_outages_over)
+        return bool(self.returns) and back == (self.n_jobs, self.n_outages)
+
+    @property
+    def recovered_at(self) -> pd.Timestamp | None:
+        """When the last of it was back; None where anything is not known to be."""
+        return self.returns[-1] if self.complete else None
+
+    @property
+    def hours(self) -> float | None:
+        """Time to recovery, from the beginning of the incident; None where it is not known.
+
+        .. math:: t_{recovery} = \\max(t_{job\\ again}, t_{node\\ back}) - t_{begin}
+        """
+        at = self.recovered_at
+        return None if at is None else max(0.0, (at - self.began_at).total_seconds() / 3600.0)
+
+
+def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFrame) -> Recovery:
+    """When what an incident hit was back.
+
+    Of a job with several attempts the last one counts: a crash loop is over when it runs for good.
+
+    Parameters
+    ----------
+    began_at : datetime
+        When the incident began.
+    attempts : DataFrame
+        Attempts that failed or were preempted: attempt_key, job_id, end_at, restarted_at (the next
+        start of the same job id; null where none is recorded).
+    outages : DataFrame
+        Its outages: node, start_at, end_at (null while one lasts, or where no end is recorded).
+
+    Notes
+    -----
+    A job that its owner submitted again under another id is not seen to be back.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2026-01-01T00:00Z", "2026-01-01T02:00Z"])
+    >>> jobs = pd.DataFrame({"attempt_key": ["a"], "job_id": ["7"], "end_at": at[:1],
+    ...                      "restarted_at": at[1:]})
+    >>> recovery(at[0], jobs, pd.DataFrame({"node": [], "start_at": [], "end_at": []})).hours
+    2.0
+    """
+    job = attempts["job_id"].fillna(attempts["attempt_key"])
+    last = attempts.assign(job=job).sort_values("end_at", na_position="first")
+    again = last.drop_duplicates("job", keep="last")["restarted_at"]
+    over = outages["end_at"]
+    returns = sorted(pd.Timestamp(at) for at in [*again.dropna(), *over.dropna()])
+    return Recovery(
+        began_at, len(again), int(again.notna().sum()), len(over), int(over.notna().sum()),
+        tuple(returns),
+    )  # fmt: skip
