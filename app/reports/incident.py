@@ -64,10 +64,14 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         headlines=headlines,
         notes=answer.notes,
         sections=(
-            Section("What happened when", (incident.timeline(one), evidence)),
+            Section(
+                "What happened when",
+                (incident.timeline(one), answer.table("incident_phases"), evidence),
+            ),
             log_section(ask, verdicts),
             Section("What it hit, and why", tuple(t.first(MOST_ROWS) for t in attempts)),
             Section("What people said", (said.table(history),)),
+            Section("Similar incidents", (answer.table("similar_incidents"),)),
             rests_on(held),
         ),
         definitions=defined(headlines, ()),

@@ -63,6 +63,8 @@ export default function ({ parentElement, data, key }) {
       return button;
     }),
   );
+  const marks = data.phases.filter((phase) => phase.at !== null);
+  one("datalist").replaceChildren(...marks.map((phase) => new Option(phase.says, phase.at)));
   parentElement.stopReplay = stop;
   show(reached.get(known) ?? data.first);
   return stop;

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 HTML = """<div class="phases" role="group" aria-label="Phases"></div>
 <div class="player">
 <button type="button" class="play" aria-label="Play">Play</button>
-<input type="range" min="0" step="1" aria-label="Moment of the replay">
+<input type="range" min="0" step="1" list="phases" aria-label="Moment of the replay">
+<datalist id="phases"></datalist>
 <output></output>
 </div>"""
 STYLE = Path(__file__).with_name("replay.css")
@@ -34,10 +35,10 @@ _controls = st.components.v2.component(
 
 def show(chart: Chart | Missing, scope: Scope) -> None:
     """The grid with its controls above it; all moments are in the browser."""
+    st.header("Replay", anchor=False)
     if not isinstance(chart, Chart):
         page.blocks([chart], scope)
         return
-    st.header(chart.title, anchor=False)
     found: Replay = chart.data[0]
     _controls(
         key=f"controls_{chart.key}",

@@ -22,7 +22,8 @@ _DAYS = "date_diff('day', DATE '1970-01-01', CAST(day AS DATE))"
 def attempts(store: Store, cluster: str, attempt_keys: Sequence[str]) -> pd.DataFrame:
     """Attempts with the next start of their job: attempt_key, job_id, end_at, restarted_at.
 
-    The next start is the first one of the same job id from the end of the attempt on.
+    The next start is the first one of the same job id from the end of the attempt on, within 30
+    days: later a job id may have come again.
     """
     return store.frame(
         """WITH hit AS (
@@ -33,7 +34,8 @@ def attempts(store: Store, cluster: str, attempt_keys: Sequence[str]) -> pd.Data
             again AS (
               SELECT hit.attempt_key, min(later.start_at) AS restarted_at
               FROM hit JOIN jobs later ON later.job_id = hit.job_id
-                AND later.start_at >= hit.end_at AND later.attempt_key <> hit.attempt_key
+                AND later.start_at BETWEEN hit.end_at AND hit.end_at + INTERVAL 30 DAY
+                AND later.attempt_key <> hit.attempt_key
               WHERE later.cluster = $cluster GROUP BY hit.attempt_key)
             SELECT attempt_key, job_id, end_at, restarted_at
             FROM hit LEFT JOIN again USING (attempt_key) ORDER BY end_at, attempt_key""",

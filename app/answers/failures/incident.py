@@ -124,7 +124,8 @@ def answer(ask: Ask, incident_id: str) -> Answer:
         ),
         (
             timeline(one),
-            *replay.blocks(played, one),
+            replay.chart(played, one),
+            replay.phases(played, one),
             evidence(one.dated_members),
             *loop(one),
             *hit(one, titles),

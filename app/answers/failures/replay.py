@@ -29,7 +29,7 @@ MARKS = (
 )
 NO_NODE = Missing(
     "incident_replay",
-    "No record names a node of this incident.",
+    "No record of this incident names a node.",
     "The scheduler's records bring the nodes of each job:",
     ("faultline ingest sacct sacct.txt --cluster NAME",),
 )
@@ -71,14 +71,9 @@ def of(ask: Ask, one: Incident) -> Replay | None:
     return ask(replay, str(row["incident_id"]), str(row["cluster"]), one.members)
 
 
-def blocks(found: Replay | None, one: Incident) -> tuple[Chart | Missing | Table, ...]:
-    """The replay, and its phases; nothing of an incident without a member."""
-    return () if found is None else (chart(found, one), phases(found, one))
-
-
-def chart(found: Replay, one: Incident) -> Chart | Missing:
+def chart(found: Replay | None, one: Incident) -> Chart | Missing:
     """The nodes as a grid, moment by moment."""
-    if not found.nodes:
+    if found is None or not found.nodes:
         return NO_NODE
     row = one.row
     return Chart(
@@ -88,10 +83,12 @@ def chart(found: Replay, one: Incident) -> Chart | Missing:
     )  # fmt: skip
 
 
-def phases(found: Replay, one: Incident) -> Table:
+def phases(found: Replay | None, one: Incident) -> Table:
     """First event, spread, preemptions and recovery, as far as records show them."""
-    rows = tuple((p.name, p.from_at, p.to_at, says(found, one, p.name)) for p in found.phases)
-    return Table("incident_phases", "Phases", PHASES, rows, note=left_out(found))
+    known = () if found is None else found.phases
+    rows = tuple((p.name, p.from_at, p.to_at, says(found, one, p.name)) for p in known if found)
+    note = "" if found is None else left_out(found)
+    return Table("incident_phases", "Phases", PHASES, rows, "No record of it is left.", note=note)
 
 
 def says(found: Replay, one: Incident, phase: str) -> str:
@@ -120,7 +117,7 @@ def _spread(found: Replay) -> str:
         return "no record names a node"
     if found.phase("spread").from_at is not None:
         return f"from {found.n_first:,} to {numbers.counted(found.n_hit, 'node')}"
-    return "none: one node" if found.n_hit == 1 else f"none: {found.n_hit:,} nodes at once"
+    return "none, one node" if found.n_hit == 1 else f"none, {found.n_hit:,} nodes at once"
 
 
 def _preemptions(found: Replay) -> str:
@@ -128,9 +125,9 @@ def _preemptions(found: Replay) -> str:
     if found.n_preempted:
         return f"{numbers.counted(found.n_preempted, 'job')} preempted by the requeue"
     if not found.recovery.n_jobs:
-        return "none: it hit no job"
+        return "none, it hit no job"
     if found.preemptors_known:
-        return "none: no requeue of it preempted a job"
+        return "none, no requeue of it preempted a job"
     return "no record says which job preempted which"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from analytics.failures.incidents import similar as alike
 from analytics.failures.incidents.recovery import Recovery, recovery
 from analytics.failures.incidents.similar import RULE, Similar, Traits
@@ -22,8 +24,7 @@ from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pandas as pd
+    from datetime import datetime
 
     from analytics.failures.incidents.incident import Incident
     from app.ask import Ask
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 
 LISTED = 10
 """Similar incidents that are listed at most."""
-LONGEST = 60
+LONGEST = 40
 """Characters of a signature that a reason quotes."""
 COLUMNS = (
     *columns("incident_id"),
     Column("start_at", "Began", "time", "UTC"),
     Column("reason", "Why similar"),
-    Column("recovery_hours", "Recovered after", "hours", none="not known",
+    Column("recovery_hours", "Recovered after (h)", "number", none="not known",
            help="From its beginning until all its jobs ran again and its nodes were back."),
     *columns("status"),
     Column("note", "Note", none="nobody has written one"),
@@ -81,33 +82,35 @@ def compared(store: Store, cluster: str) -> Compared:
     return Compared(incidents.listed(rows)[kept], seen)
 
 
-def recoveries(store: Store, cluster: str, incident_ids: tuple[str, ...]) -> dict[str, Recovery]:
-    """How these incidents ended."""
-    hit = incident_replay.hit_by(store, incident_ids)
+def recoveries(
+    store: Store, cluster: str, began: tuple[tuple[str, datetime], ...]
+) -> dict[str, Recovery]:
+    """How incidents ended, each given with the time when it began."""
+    hit = incident_replay.hit_by(store, [name for name, _ in began])
     of_nodes = hit["kind"].eq("node_event")
-    attempts = incident_replay.attempts(store, cluster, hit.loc[~of_nodes, "key"].tolist())
-    began = hit[hit["kind"].ne("preemption")].groupby("incident_id")["start_at"].min()
-    found = {}
-    for name, rows in hit.groupby("incident_id"):
-        ended = attempts[attempts["attempt_key"].isin(rows["key"])]
-        found[str(name)] = recovery(began[name], ended, rows[of_nodes.loc[rows.index]])
-    return found
+    attempts = incident_replay.attempts(store, cluster, hit["key"][~of_nodes].tolist())
+    told = {}
+    for name, began_at in began:
+        own = hit["incident_id"].eq(name)
+        ended = attempts[attempts["attempt_key"].isin(hit["key"][own & ~of_nodes])]
+        told[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes])
+    return told
 
 
 def found(ask: Ask, one: Incident) -> Found:
     """The incidents of the same cluster that share a node, a signature or the cause."""
     name, cluster = str(one.row["incident_id"]), str(one.row["cluster"])
     known = ask(compared, cluster)
-    seen = known.signatures.groupby("incident_id")
-    signatures = {
-        str(key): frozenset(map(alike.signature, rows["kind"], rows["text"])) for key, rows in seen
-    }
+    seen = known.signatures
+    signatures: dict[str, set[str]] = {}
+    for key, kind, shown in zip(seen["incident_id"], seen["kind"], seen["text"], strict=True):
+        signatures.setdefault(key, set()).add(alike.signature(kind, shown))
     others = known.rows[known.rows["incident_id"].ne(name)]
     rows = (_traits(row, signatures) for row in others.to_dict("records"))
     ranked = alike.similar(_traits(one.row, signatures), rows)
-    first = tuple(each.incident_id for each in ranked[:LISTED])
+    first = tuple((each.incident_id, each.start_at) for each in ranked[:LISTED])
     since = None if others.empty else others["start_at"].min()
-    listed = others.set_index("incident_id").loc[list(first)]
+    listed = others.set_index("incident_id").loc[[each for each, _ in first]]
     return Found(ranked, len(others), since, listed, ask(recoveries, cluster, first))
 
 
@@ -150,11 +153,11 @@ def record(alike_ones: Found) -> dict[str, Any]:
     }
 
 
-def _traits(row: Any, signatures: dict[str, frozenset[str]]) -> Traits:
+def _traits(row: Any, signatures: dict[str, set[str]]) -> Traits:
     """What an incident can share with another."""
     name = str(row["incident_id"])
     nodes = frozenset(row["nodes"]) if row["nodes_named"] else frozenset()
-    seen = signatures.get(name, frozenset())
+    seen = frozenset(signatures.get(name, ()))
     return Traits(name, row["start_at"], str(row["cause"]), nodes, seen)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from analytics.failures.incidents.node_states import TITLES, State
 from app.figures import template
@@ -17,6 +16,7 @@ from app.words import numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from analytics.failures.incidents.replay import Moment, Replay
@@ -28,7 +28,7 @@ LISTED = 8
 """Nodes up to which each has a row of its own, with its name and state."""
 MOST_NODES = 480
 """Nodes drawn at most: those on which something of their own was recorded first."""
-MOST_TOLD = 8
+MOST_TOLD = 6
 """Changes of state that a mark tells."""
 ROW_HEIGHT = 24
 FRAME_HEIGHT = 96
@@ -36,7 +36,7 @@ SIZE = 13
 SYMBOLS = {
     State.NOT_COLLECTED: 134,  # an open hash: hatched, as everything unknown
     State.IDLE: 101,  # an open square
-    State.OTHER_JOB: 1,
+    State.OTHER_JOB: 141,  # a dash: nothing of the incident
     State.AGAIN: 5,  # a triangle that points up
     State.HIT_JOB: 1,
     State.PREEMPTED: 2,  # a diamond, as consequences on the timeline
@@ -46,6 +46,8 @@ SYMBOLS = {
 }
 """Plotly's numbers of the marks: no state is told by its colour alone."""
 RING = 100
+CHANGED = (0, 2, 3)
+"""Traces that a frame changes: nodes, counts and the time."""
 
 
 def colours(domain: str, mode: Mode) -> dict[State, str]:
@@ -55,9 +57,9 @@ def colours(domain: str, mode: Mode) -> dict[State, str]:
     return {
         State.NOT_COLLECTED: palette.unknown,
         State.IDLE: palette.unknown,
-        State.OTHER_JOB: template.translucent(palette.muted, 0.4),
+        State.OTHER_JOB: palette.muted,
         State.AGAIN: palette.series,
-        State.HIT_JOB: template.translucent(palette.series, 0.45),
+        State.HIT_JOB: template.translucent(palette.series, 0.55),
         State.PREEMPTED: palette.muted,
         State.FAILED: domains.colour(domain, mode),
         State.EVIDENCE: palette.critical,
@@ -111,13 +113,13 @@ def figure(
         **counts,
         **look,
     )
-    chart.add_scatter(x=[-0.5], y=[-1.1], mode="text", **time, **look)
+    chart.add_scatter(x=[-0.4], y=[-1.1], mode="text", **time, **look)
     chart.frames = [
-        go.Frame(data=list(grid.frame(number)), traces=[0, 2, 3], name=str(number))
+        {"name": str(number), "data": list(grid.frame(number)), "traces": CHANGED}
         for number in range(len(replay.moments))
     ]
     hidden = {"visible": False, "fixedrange": True}
-    chart.update_xaxes(range=[-0.7, ACROSS - 0.3], **hidden)
+    chart.update_xaxes(range=[-0.5, ACROSS - 0.3], **hidden)
     chart.update_yaxes(range=[grid.n_rows + grid.n_lines + 0.3, -1.7], **hidden)
     chart.update_layout(dragmode=False)
     return chart
@@ -200,7 +202,7 @@ class _Grid:
     def story(self, node: int) -> str:
         """The node, its rack, and its changes of state."""
         states, replay = self.replay.states, self.replay
-        own = np.flatnonzero(states.place == node)
+        own = slice(*np.searchsorted(states.place, [node, node + 1]))
         rack = replay.racks[node]
         head = f"<b>{html.escape(replay.nodes[node])}</b>"
         lines = [f"{head}, rack {html.escape(rack)}" if rack else head]

@@ -37,9 +37,8 @@ st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
 page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
 page.headlines(incident.blast_radius(one), scope)
 page.blocks([answer.chart("incident_timeline")], scope)
-if len(one.members):
-    replay.show(answer.chart("incident_replay"), scope)
-    page.blocks([answer.table("incident_phases")], scope, titled=False)
+replay.show(answer.chart("incident_replay"), scope)
+page.blocks([answer.table("incident_phases")], scope, titled=False)
 evidence, people = st.columns([5, 2], gap="large")
 with evidence:
     page.blocks([*incident.loop(one), answer.table("evidence")], scope)
