@@ -3,7 +3,7 @@
 const STEP_MS = 600;
 const reached = new Map();
 
-export default function ({ parentElement, data, key }) {
+export default function ({ parentElement, data }) {
   const one = (name) => parentElement.querySelector(name);
   const [play, slider, output] = ["button.play", "input", "output"].map(one);
   const last = data.moments.length - 1;

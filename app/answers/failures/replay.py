@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from data.store import Store
 
 MARKS = (
-    "Each mark is a node of the jobs and events that it hit; the ring marks where it began. Steps "
-    "are moments at which something changes, so the time between them is not even. A node is in "
-    "service only where node events of its cluster were collected; else its state is unknown."
+    "Each mark is a node of the jobs that the incident hit and of its events; the ring marks where "
+    "it began. Steps are moments at which something changes, so the time between them is not even. "
+    "In service is said only where node events of the cluster were collected."
 )
 NO_NODE = Missing(
     "incident_replay",
