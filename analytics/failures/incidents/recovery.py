@@ -72,12 +72,12 @@ def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFra
     >>> recovery(at[0], jobs, pd.DataFrame({"node": [], "start_at": [], "end_at": []})).hours
     2.0
     """
-    job = attempts["job_id"].fillna(attempts["attempt_key"])
-    last = attempts.assign(job=job).sort_values("end_at", na_position="first")
-    again = last.drop_duplicates("job", keep="last")["restarted_at"]
-    over = outages["end_at"]
-    returns = sorted(pd.Timestamp(at) for at in [*again.dropna(), *over.dropna()])
+    ended = attempts.sort_values("end_at", na_position="first")
+    keys, jobs = ended["attempt_key"], ended["job_id"]
+    names = (job if isinstance(job, str) else key for key, job in zip(keys, jobs, strict=True))
+    last = dict(zip(names, ended["restarted_at"], strict=True))
+    again = [at for at in last.values() if not pd.isna(at)]
+    over = [at for at in outages["end_at"] if not pd.isna(at)]
     return Recovery(
-        began_at, len(again), int(again.notna().sum()), len(over), int(over.notna().sum()),
-        tuple(returns),
-    )  # fmt: skip
+        began_at, len(last), len(again), len(outages), len(over), tuple(sorted([*again, *over]))
+    )
