@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
+
+if TYPE_CHECKING:
+    from analytics.failures.incidents.collected import NodeEventDays
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Recovery:
     """Times that nodes were taken out of service."""
     n_outages_over: int
     """Those of them whose end is known."""
+    nodes_known: bool
+    """Node events were collected when it began; else nobody knows of its outages."""
     returns: tuple[pd.Timestamp, ...]
     """When a job started again or a node came back, in order."""
 
@@ -28,7 +34,7 @@ class Recovery:
     def complete(self) -> bool:
         """Something was lost, and all of it is known to be back."""
         back = (self.n_jobs_again, self.n_outages_over)
-        return bool(self.returns) and back == (self.n_jobs, self.n_outages)
+        return self.nodes_known and bool(self.returns) and back == (self.n_jobs, self.n_outages)
 
     @property
     def recovered_at(self) -> pd.Timestamp | None:
@@ -45,7 +51,9 @@ class Recovery:
         return None if at is None else max(0.0, (at - self.began_at).total_seconds() / 3600.0)
 
 
-def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFrame) -> Recovery:
+def recovery(
+    began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFrame, collected: NodeEventDays
+) -> Recovery:
     """When what an incident hit was back.
 
     Of a job with several attempts the last one counts: a crash loop is over when it runs for good.
@@ -59,6 +67,8 @@ def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFra
         start of the same job id; null where none is recorded).
     outages : DataFrame
         Its outages: node, start_at, end_at (null while one lasts, or where no end is recorded).
+    collected : NodeEventDays
+        When node events of the cluster were collected.
 
     Notes
     -----
@@ -66,11 +76,15 @@ def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFra
 
     Examples
     --------
+    >>> from analytics.failures.incidents.collected import NodeEventDays
     >>> at = pd.to_datetime(["2026-01-01T00:00Z", "2026-01-01T02:00Z"])
     >>> jobs = pd.DataFrame({"attempt_key": ["a"], "job_id": ["7"], "end_at": at[:1],
     ...                      "restarted_at": at[1:]})
-    >>> recovery(at[0], jobs, pd.DataFrame({"node": [], "start_at": [], "end_at": []})).hours
+    >>> none = pd.DataFrame({"node": [], "start_at": [], "end_at": []})
+    >>> recovery(at[0], jobs, none, NodeEventDays(range(20_400, 20_500), None)).hours
     2.0
+    >>> recovery(at[0], jobs, none, NodeEventDays((), None)).hours is None
+    True
     """
     ended = attempts.sort_values("end_at", na_position="first")
     keys, jobs = ended["attempt_key"], ended["job_id"]
@@ -79,5 +93,6 @@ def recovery(began_at: pd.Timestamp, attempts: pd.DataFrame, outages: pd.DataFra
     again = [at for at in last.values() if not pd.isna(at)]
     over = [at for at in outages["end_at"] if not pd.isna(at)]
     return Recovery(
-        began_at, len(last), len(again), len(outages), len(over), tuple(sorted([*again, *over]))
-    )
+        began_at, len(last), len(again), len(outages), len(over), collected.hold_at(began_at),
+        tuple(sorted([*again, *over])),
+    )  # fmt: skip

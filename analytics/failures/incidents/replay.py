@@ -12,7 +12,6 @@ from analytics.failures.columns import SECOND, microseconds
 from analytics.failures.incidents.incident import HIT
 from analytics.failures.incidents.node_states import NodeSpans, NodeStates, State, node_states
 from analytics.failures.incidents.recovery import Recovery, recovery
-from analytics.reliability.detection import not_collected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analytics.failures.columns import Ints
+    from analytics.failures.incidents.collected import NodeEventDays
 
 MOST_MOMENTS = 60
 """Moments that are shown at most; the others are left out, and counted."""
@@ -43,10 +43,8 @@ class Records:
     """Attempts of any job on these nodes: node, attempt_key, job_id, start_at, end_at."""
     outages: pd.DataFrame
     """Of these nodes, planned ones too: node, start_at, end_at (null while one lasts)."""
-    event_days: Sequence[int]
-    """Days since 1970 on which node events of the cluster were recorded or collected."""
-    job_days: tuple[int, int] | None
-    """First and last day since 1970 with a record of a job of the cluster."""
+    collected: NodeEventDays
+    """When node events of the cluster were collected."""
     preemptors_known: bool
     """Whether any record of the cluster says which job preempted another."""
 
@@ -128,7 +126,7 @@ def replay(members: pd.DataFrame, records: Records) -> Replay:
     failed; its job was preempted; a job runs that will be hit; one runs again that was hit;
     another job runs; in service. Evidence and failed jobs hold until a job starts on the node or
     an outage of it ends. A node is in service only where node events of its cluster were collected
-    (see `not_collected`); else, and where no job runs, its state is not known.
+    (see `NodeEventDays`); else, and where no job runs, its state is not known.
 
     Phases are the first failure, critical event or outage; the nodes hit after it (spread); the
     attempts that requeues preempted; and, after the last failure or event, jobs that started
@@ -263,11 +261,8 @@ def _marks(spans: _Spans, members: pd.DataFrame, records: Records) -> list[NodeS
 
 def _collected(spans: _Spans, records: Records) -> list[NodeSpans]:
     """All nodes, over the days of which node events were collected."""
-    if not len(records.event_days):
-        return []
-    gaps = not_collected(records.event_days, records.job_days)
-    days = np.arange(spans.begin // _DAY, spans.until // _DAY + 1)
-    seen = days[[not any(first <= day <= last for first, last in gaps) for day in days]]
+    days = range(spans.begin // _DAY, spans.until // _DAY + 1)
+    seen = np.array([day for day in days if records.collected.hold(day)], dtype=np.int64)
     place = np.repeat(np.arange(len(spans.nodes)), len(seen))
     begin = np.tile(seen * _DAY, len(spans.nodes))
     return [NodeSpans(place, begin, begin + _DAY, np.full(len(place), int(State.IDLE)))]
@@ -294,7 +289,7 @@ def _first_nodes(members: pd.DataFrame) -> tuple[str, ...]:
 def _recovery(members: pd.DataFrame, records: Records) -> Recovery:
     """When its jobs ran again and its nodes were back."""
     out = members[members["kind"].eq("node_event")]
-    return recovery(_seeds(members)["start_at"].min(), records.attempts, out)
+    return recovery(_seeds(members)["start_at"].min(), records.attempts, out, records.collected)
 
 
 def _hits(members: pd.DataFrame, records: Records) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analytics.failures.incidents import replay as playing
+from analytics.failures.incidents.collected import NodeEventDays
 from analytics.failures.incidents.incident import HIT
 from analytics.failures.incidents.node_states import TITLES
 from app.answers.columns import text
@@ -58,11 +59,16 @@ def replay(store: Store, incident_id: str, cluster: str, members: pd.DataFrame) 
         attempts=attempts,
         held=incident_replay.held(store, *on),
         outages=incident_replay.outages(store, *on),
-        event_days=incident_replay.event_days(store, cluster),
-        job_days=incident_replay.job_days(store, cluster),
+        collected=collected(store, cluster),
         preemptors_known=incident_replay.preemptors_known(store, cluster),
     )
     return playing.replay(members, records)
+
+
+def collected(store: Store, cluster: str) -> NodeEventDays:
+    """When node events of a cluster were collected."""
+    days = incident_replay.event_days(store, cluster)
+    return NodeEventDays(days, incident_replay.job_days(store, cluster))
 
 
 def of(ask: Ask, one: Incident) -> Replay | None:
@@ -136,9 +142,12 @@ def recovered(back: Recovery) -> str:
     jobs = f"{back.n_jobs_again:,} of {numbers.counted(back.n_jobs, 'job')} started again"
     out = f"{back.n_outages_over:,} of {numbers.counted(back.n_outages, 'outage')} over"
     parts = [jobs] * bool(back.n_jobs) + [out] * bool(back.n_outages)
+    if not back.returns:
+        return "no record"
     if back.complete:
         return f"{', '.join(parts)}: all back after {numbers.duration(back.hours)}"
-    return f"{', '.join(parts)}: no record of the rest" if back.returns else "no record"
+    rest = "no record of the rest" if back.nodes_known else "no node events were collected"
+    return f"{', '.join(parts)}: {rest}"
 
 
 def left_out(found: Replay) -> str:

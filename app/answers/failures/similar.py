@@ -13,7 +13,7 @@ from analytics.failures.incidents.similar import RULE, Similar, Traits
 from app.answers.columns import columns
 from app.answers.content import Table
 from app.answers.failures import incidents
-from app.answers.failures.replay import recovered
+from app.answers.failures.replay import collected, recovered
 from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
@@ -89,11 +89,11 @@ def recoveries(
     hit = incident_replay.hit_by(store, [name for name, _ in began])
     of_nodes = hit["kind"].eq("node_event")
     attempts = incident_replay.attempts(store, cluster, hit["key"][~of_nodes].tolist())
-    told = {}
+    told, watched = {}, collected(store, cluster)
     for name, began_at in began:
         own = hit["incident_id"].eq(name)
         ended = attempts[attempts["attempt_key"].isin(hit["key"][own & ~of_nodes])]
-        told[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes])
+        told[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes], watched)
     return told
 
 

@@ -34,7 +34,7 @@ ROW_HEIGHT = 24
 FRAME_HEIGHT = 96
 SIZE = 13
 SYMBOLS = {
-    State.NOT_COLLECTED: 134,  # an open hash: hatched, as everything unknown
+    State.NOT_COLLECTED: 136,  # an open hash: hatched, as everything unknown
     State.IDLE: 101,  # an open square
     State.OTHER_JOB: 141,  # a dash: nothing of the incident
     State.AGAIN: 5,  # a triangle that points up

@@ -39,7 +39,7 @@ def _replay(n_nodes: int, n_moments: int) -> Replay:
         nodes=names, racks=("r<1>",) * n_nodes, first_nodes=names[-1:], states=found,
         moments=tuple(moments), shown=shown, n_changes=n_moments,
         phases=tuple(Phase(name, AT, AT) for name in PHASES), n_first=1, n_hit=n_nodes,
-        n_preempted=0, preemptors_known=True, recovery=Recovery(AT, 0, 0, 0, 0, ()),
+        n_preempted=0, preemptors_known=True, recovery=Recovery(AT, 0, 0, 0, 0, True, ()),
         followed_to=AT,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analytics.failures.incidents.collected import NodeEventDays
 from analytics.failures.incidents.node_states import State
 from analytics.failures.incidents.replay import MOST_MOMENTS, Records, Replay, replay, window
 
@@ -72,8 +73,7 @@ RECORDS = Records(
     held=HELD,
     outages=rows({"node": "n10", "start_at": at("12:05:00"), "end_at": at("15:00:00")},
                  columns="node start_at end_at"),
-    event_days=range(DAY - 40, DAY + 1),
-    job_days=(DAY - 40, DAY),
+    collected=NodeEventDays(range(DAY - 40, DAY + 1), (DAY - 40, DAY)),
     preemptors_known=True,
 )  # fmt: skip
 
@@ -122,11 +122,12 @@ def test_phases_have_the_times_that_records_show() -> None:
 
 @pytest.mark.parametrize("days", [[], range(DAY - 40, DAY - 30), range(DAY + 30, DAY + 40)])
 def test_without_node_events_a_node_is_unknown_and_never_in_service(days: Any) -> None:
-    records = replace(RECORDS, event_days=days, job_days=(DAY - 40, DAY + 40))
+    records = replace(RECORDS, collected=NodeEventDays(days, (DAY - 40, DAY + 40)))
     found = replay(MEMBERS, records)
     seen = {state for _, state in states(found, "n10")}
     assert "NOT_COLLECTED" in seen
     assert State.IDLE not in found.shown
+    assert (found.recovery.hours, found.moments[-1].phase) == (None, "recovery")
     assert states(found, "n9") == states(replay(MEMBERS, RECORDS), "n9")  # jobs ran: that is known
 
 
