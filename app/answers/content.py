@@ -258,6 +258,8 @@ class Chart:
     """Whether it shows one thing whole, whatever the filters."""
     opens: Link | Part | None = None
     """What a mark opens: the page of what it names, or the part whose last argument it is."""
+    during: tuple[Any, Any] = (None, None)
+    """First and last time that it is about, where the page that a mark opens shall show that."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.key or self.name)

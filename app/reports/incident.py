@@ -66,12 +66,16 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         headlines=headlines,
         notes=answer.notes,
         sections=(
-            Section("What happened when", (incident.timeline(one), evidence)),
+            Section(
+                "What happened when",
+                (incident.timeline(one), answer.table("incident_phases"), evidence),
+            ),
             Section("Cause", causes, (f"{one.cause.title}.",)),
             log_section(ask, verdicts),
             Section("Cost", cost, incident.cost(one)),
             Section("What people said", (said.table(history),), standing.in_words(row)),
             Section("What we do about it", (), (standing.remedy(row),)),
+            Section("Similar incidents", (answer.table("similar_incidents"),)),
             rests_on(held),
         ),
         definitions=defined(headlines, ()),

@@ -95,7 +95,7 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     if isinstance(chart.opens, Part):
         opens(chart.opens.behind({"mark": picked[0]}))
     elif chart.opens is not None:
-        links.go_to_mark(chart.opens, picked[0], scope)
+        links.go_to_mark(chart.opens, picked[0], scope, during=chart.during)
     else:
         st.dialog(escaping.escaped(chart.title), width="large")(_behind)(
             picked[-1], drawing.frame(*chart.data, **chart.options)

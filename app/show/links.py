@@ -45,10 +45,13 @@ def go(kind: Link, row: Mapping[str, Any], scope: Scope) -> None:
     _goto(_address(PAGES[kind], named))
 
 
-def go_to_mark(kind: Link, mark: str, scope: Scope) -> None:
-    """Opens what a mark of a chart names: `cluster/run_id`, or an id alone."""
+def go_to_mark(
+    kind: Link, mark: str, scope: Scope, *, during: tuple[Any, Any] = (None, None)
+) -> None:
+    """Opens what a mark of a chart names, at its time: `cluster/run_id`, or an id alone."""
     cluster, _, name = mark.rpartition("/")
-    go(kind, {"cluster": cluster, NAMES[kind]: name}, scope)
+    times = dict(zip(("start_at", "end_at"), during, strict=True))
+    go(kind, {"cluster": cluster, NAMES[kind]: name} | times, scope)
 
 
 def around(start: Any, end: Any, timezone: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from analytics.failures.incidents.incident import Incident
 from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
-from app.answers.failures import incidents
+from app.answers.failures import incidents, replay, similar
 from app.answers.failures import standing as standing_of
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.ask import EVERYTHING
@@ -116,6 +116,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
     """What happened here, why, what did it hit, and what now?"""
     one = ask(incident, incident_id)
     titles = ask(cause_titles)
+    played, like = replay.of(ask, one), similar.found(ask, one)
     return Answer(
         f"{one.row['summary']}.",
         (
@@ -127,10 +128,13 @@ def answer(ask: Ask, incident_id: str) -> Answer:
         ),
         (
             timeline(one),
+            replay.chart(played, one),
+            replay.phases(played, one),
             evidence(one.dated_members),
             *loop(one),
             *hit(one, titles),
             alternatives(one.verdicts.to_dict("records"), titles),
+            similar.table(like, one),
         ),
         notes=(
             *standing(one),
@@ -139,7 +143,8 @@ def answer(ask: Ask, incident_id: str) -> Answer:
         ),
         record=incidents.record(one.row)
         | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
-        | {"confidence": one.confidence, "evidence": one.members},
+        | {"confidence": one.confidence, "evidence": one.members}
+        | {"replay": replay.record(played, one), "similar": similar.record(like)},
         sheet=one.members,
     )
 

@@ -13,7 +13,7 @@ from app.views.failures import (
     incident_files,
     incident_people,
 )
-from app.widgets import filter_bar, page_head
+from app.widgets import filter_bar, page_head, replay
 from app.words import domains, escaping
 
 scope = filter_bar.of_store(uses=() if chosen.named("Incident") else filter_bar.USES)
@@ -38,6 +38,8 @@ for note in incident.standing(one):
     notice(escaping.escaped(note), icon=":material/history:")
 page.notes(ask(standing.arrangement, str(one.row["incident_id"])))
 page.blocks([answer.chart("incident_timeline")], scope)
+replay.show(answer.chart("incident_replay"), scope)
+page.blocks([answer.table("incident_phases")], scope, titled=False)
 st.header("Cause", anchor=False)
 owner, _, action = incident.who_acts(one).partition(": ")
 domain = domains.title(str(one.row["domain"]))
@@ -52,3 +54,4 @@ if len(one.verdicts):
     page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
     attempt_log.show(attempt, scope)
 incident_people.show(one, scope)
+page.blocks([answer.table("similar_incidents")], scope)

@@ -42,6 +42,48 @@ def test_json_says_who_acts_how_sure_and_on_what_evidence(
     assert {each["source"] for each in found["evidence"]} == {"scheduler"}
 
 
+def test_json_plays_the_incident_and_compares_it(
+    faultline: Callable[..., Any], incident_store: Path
+) -> None:
+    name = _one(incident_store, "loop_failures > 0")
+    found = faultline("incident", name, "--store", incident_store).json
+    phases = {each["phase"]: each for each in found["replay"]["phases"]}
+    assert phases["first event"]["from_at"] == "2026-01-05T00:50:00+00:00"
+    assert (phases["spread"]["from_at"], phases["spread"]["says"]) == (
+        None,
+        "none, 2 nodes at once",
+    )
+    assert phases["preemptions"]["says"] == "no record says which job preempted which"
+    assert phases["recovery"]["says"] == "no record"
+    assert found["replay"]["recovery_hours"] is None
+    assert [each["counts"] for each in found["replay"]["moments"][:3]] == [
+        {"hit_job": 2}, {"failed": 1, "evidence": 1}, {"hit_job": 2},
+    ]  # fmt: skip
+    assert (found["similar"]["n"], found["similar"]["n_compared"]) == (0, 1)
+    table = faultline("incident", name, "--store", incident_store, "--format", "table").out
+    assert "No similar one in the 1 other incident of cluster c since 2026-01-04." in table
+    text = faultline("incident", name, "--store", incident_store, "--as", "markdown").out
+    assert "none, 2 nodes at once" in text
+    assert "No similar one" in text
+
+
+def test_a_similar_incident_has_its_reason_and_its_end(
+    faultline: Callable[..., Any], demo_store: Path
+) -> None:
+    name = _one(
+        demo_store,
+        """nodes_named AND n_failures > 0 AND len(CAST(nodes AS JSON)::VARCHAR[]) = 1 AND nodes IN (
+        SELECT nodes FROM incidents WHERE nodes_named GROUP BY nodes HAVING count(*) > 1)""",
+    )
+    found = faultline("incident", name, "--store", demo_store).json
+    first = found["similar"]["incidents"][0]
+    assert first["incident_id"] != name
+    assert first["reason"].startswith(f"same node {found['nodes'][0]}")
+    of_it = faultline("incident", first["incident_id"], "--store", demo_store).json
+    assert first["recovery_hours"] == of_it["replay"]["recovery_hours"]
+    assert first["summary"] == of_it["summary"]
+
+
 def test_an_id_that_was_merged_answers_with_its_heir(
     faultline: Callable[..., Any], incident_store: Path
 ) -> None:

@@ -62,8 +62,9 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert shown["Jobs hit"] == str(found.row["n_jobs"])
     assert shown["Nodes"] == str(found.row["n_nodes"])
     assert shown["Confidence"] == f"{100 * found.confidence:.3g} %"
-    assert len(page.get("plotly_chart")) == 1
-    evidence = page.dataframe[0].value
+    assert len(page.get("plotly_chart")) == 2
+    phases, evidence = (each.value for each in page.dataframe[:2])
+    assert phases["phase"].tolist() == ["first event", "spread", "preemptions", "recovery"]
     assert len(evidence) == len(found.members)
     assert evidence["start_at"].is_monotonic_increasing
 

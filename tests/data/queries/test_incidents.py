@@ -12,7 +12,7 @@ import pytest
 from app.answers.failures import incident
 from data.filters import Selection
 from data.publish import writer
-from data.queries import incidents
+from data.queries import incident_replay, incidents
 from data.state import State
 from data.store import Store
 
@@ -33,7 +33,15 @@ def _job(cluster: str, partition: str, end_at: datetime) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     root: Path = tmp_path_factory.mktemp("twins")
-    jobs = pd.DataFrame([_job("a", "long", END), _job("b", "short", END - timedelta(days=9))])
+    again = _job("b", "short", END + timedelta(days=40)) | {
+        "attempt_key": "2",
+        "state": "COMPLETED",
+        "failed_node": None,
+    }
+    soon = again | {"cluster": "a", "start_at": END + timedelta(minutes=5)}
+    jobs = pd.DataFrame(
+        [_job("a", "long", END), _job("b", "short", END - timedelta(days=9)), again, soon]
+    )
     with writer(root) as building:
         building.merge({"jobs": jobs})
         building.publish()
@@ -67,3 +75,16 @@ def test_a_confirmed_cause_is_a_persons_also_where_it_is_the_derived_one(store: 
         found = incident.incident(again, known[0])
     assert (found.row["decided"], found.row["cause"], found.confidence) == (True, known[1], 1.0)
     State(store.root).undo(made.annotation_id, author="ada")
+
+
+def test_a_job_starts_again_in_its_own_cluster_and_within_a_month(store: Store) -> None:
+    found = {name: incident_replay.attempts(store, name, ["1"]) for name in ("a", "b")}
+    assert found["a"]["restarted_at"].tolist() == [pd.Timestamp(END) + pd.Timedelta(minutes=5)]
+    assert found["b"]["restarted_at"].isna().tolist() == [True]
+    assert incident_replay.nodes(store, "a", ["1"], ["n9"])["node"].tolist() == ["n1", "n9"]
+    begin = END - timedelta(hours=1)
+    held = incident_replay.held(store, "a", ["n1"], begin, END)
+    assert held[["attempt_key", "end_at"]].values.tolist() == [["1", pd.Timestamp(END)]]
+    assert incident_replay.event_days(store, "a") == []
+    assert not incident_replay.preemptors_known(store, "a")
+    assert incident_replay.job_days(store, "zz") is None

@@ -1,0 +1,185 @@
+"""How did the incident spread over its nodes, and when was all of it back?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analytics.failures.incidents import replay as playing
+from analytics.failures.incidents.collected import NodeEventDays
+from analytics.failures.incidents.incident import HIT
+from analytics.failures.incidents.node_states import TITLES
+from app.answers.columns import text
+from app.answers.content import Chart, Missing, Table
+from app.words import numbers
+from app.words.cells import Column
+from data.queries import incident_replay
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analytics.failures.incidents.incident import Incident
+    from analytics.failures.incidents.recovery import Recovery
+    from analytics.failures.incidents.replay import Replay
+    from app.ask import Ask
+    from data.store import Store
+
+MARKS = (
+    "Each mark is a node of the jobs that the incident hit and of its events; the ring marks where "
+    "it began. Steps are moments at which something changes, so the time between them is not even. "
+    "In service is said only where node events of the cluster were collected."
+)
+NO_NODE = Missing(
+    "incident_replay",
+    "No record of this incident names a node.",
+    "The scheduler's records bring the nodes of each job:",
+    ("faultline ingest sacct sacct.txt --cluster NAME",),
+)
+QUOTED = 2
+"""Records of the first event that are quoted."""
+PHASES = (
+    Column("phase", "Phase"),
+    Column("from_at", "From", "second", "UTC", none="none recorded"),
+    Column("to_at", "To", "second", "UTC", none="none recorded"),
+    Column("says", "What the records show"),
+)
+
+
+def replay(store: Store, incident_id: str, cluster: str, members: pd.DataFrame) -> Replay | None:  # noqa: ARG001 - the id tells one call from another
+    """The states of an incident's nodes over time; None of an incident without a member."""
+    if members.empty:
+        return None
+    hit = members["key"][members["kind"].isin(HIT)].tolist()
+    named = members["node"].dropna().unique().tolist()
+    attempts = incident_replay.attempts(store, cluster, hit)
+    nodes = incident_replay.nodes(store, cluster, hit, named)
+    from_at, to_at = playing.window(members, attempts)
+    on = (cluster, nodes["node"].tolist(), from_at - playing.BEFORE, to_at)
+    records = playing.Records(
+        nodes=nodes,
+        attempts=attempts,
+        held=incident_replay.held(store, *on),
+        outages=incident_replay.outages(store, *on),
+        collected=collected(store, cluster),
+        preemptors_known=incident_replay.preemptors_known(store, cluster),
+    )
+    return playing.replay(members, records)
+
+
+def collected(store: Store, cluster: str) -> NodeEventDays:
+    """When node events of a cluster were collected."""
+    days = incident_replay.event_days(store, cluster)
+    return NodeEventDays(days, incident_replay.job_days(store, cluster))
+
+
+def of(ask: Ask, one: Incident) -> Replay | None:
+    """The replay of an incident."""
+    row = one.row
+    return ask(replay, str(row["incident_id"]), str(row["cluster"]), one.members)
+
+
+def chart(found: Replay | None, one: Incident) -> Chart | Missing:
+    """The nodes as a grid, moment by moment."""
+    if found is None or not found.nodes:
+        return NO_NODE
+    row = one.row
+    return Chart(
+        "failures.replay", "Replay", MARKS,
+        (found, str(row["cluster"]), str(row["domain"])), "incident_replay",
+        zoned=True, whole=True, opens="node", during=(row["start_at"], row["end_at"]),
+    )  # fmt: skip
+
+
+def phases(found: Replay | None, one: Incident) -> Table:
+    """First event, spread, preemptions and recovery, as far as records show them."""
+    known = () if found is None else found.phases
+    rows = tuple((p.name, p.from_at, p.to_at, says(found, one, p.name)) for p in known if found)
+    note = "" if found is None else left_out(found)
+    return Table("incident_phases", "Phases", PHASES, rows, "No record of it is left.", note=note)
+
+
+def says(found: Replay, one: Incident, phase: str) -> str:
+    """What the records show of a phase, or that they show nothing."""
+    return _first(one) if phase == "first event" else follows(found, phase)
+
+
+def follows(found: Replay, phase: str) -> str:
+    """What the records show of a phase after the first event."""
+    if phase == "spread":
+        return _spread(found)
+    return _preemptions(found) if phase == "preemptions" else recovered(found.recovery)
+
+
+def _first(one: Incident) -> str:
+    """The first records, two of them where there are more."""
+    texts = map(text, playing.first_records(one.members)["text"])
+    told = list(dict.fromkeys(each for each in texts if each))
+    more = f"; {len(told) - QUOTED:,} more" if len(told) > QUOTED else ""
+    return "; ".join(told[:QUOTED]) + more
+
+
+def _spread(found: Replay) -> str:
+    """From how many nodes to how many."""
+    if not found.n_hit:
+        return "no record names a node"
+    if found.phase("spread").from_at is not None:
+        return f"from {found.n_first:,} to {numbers.counted(found.n_hit, 'node')}"
+    return "none, one node" if found.n_hit == 1 else f"none, {found.n_hit:,} nodes at once"
+
+
+def _preemptions(found: Replay) -> str:
+    """How many jobs a requeue pushed aside."""
+    if found.n_preempted:
+        return f"{numbers.counted(found.n_preempted, 'job')} preempted by the requeue"
+    if not found.recovery.n_jobs:
+        return "none, it hit no job"
+    if found.preemptors_known:
+        return "none, no requeue of it preempted a job"
+    return "no record says which job preempted which"
+
+
+def recovered(back: Recovery) -> str:
+    """How much is back, and after what time, as far as records show it."""
+    jobs = f"{back.n_jobs_again:,} of {numbers.counted(back.n_jobs, 'job')} started again"
+    out = f"{back.n_outages_over:,} of {numbers.counted(back.n_outages, 'outage')} over"
+    parts = [jobs] * bool(back.n_jobs) + [out] * bool(back.n_outages)
+    if not back.returns:
+        return "no record"
+    if back.complete:
+        return f"{', '.join(parts)}: all back after {numbers.duration(back.hours)}"
+    rest = "no record of the rest" if back.nodes_known else "no node events were collected"
+    return f"{', '.join(parts)}: {rest}"
+
+
+def left_out(found: Replay) -> str:
+    """How many moments are not among those of the replay, and where following ended."""
+    n, parts = len(found.moments), []
+    if found.n_changes + 1 > n:
+        parts.append(f"The replay shows {n:,} of {found.n_changes:,} moments of change.")
+    last = found.phase("recovery").to_at
+    if last is not None and last > found.followed_to:
+        parts.append(f"It ends on {found.followed_to:%Y-%m-%d}, before the last return.")
+    return " ".join(parts)
+
+
+def record(found: Replay | None, one: Incident) -> dict[str, Any] | None:
+    """The replay as JSON prints it: phases, and nodes by state at each moment."""
+    if found is None:
+        return None
+    return {
+        "phases": [
+            {"phase": p.name, "from_at": p.from_at, "to_at": p.to_at,
+             "says": says(found, one, p.name)}
+            for p in found.phases
+        ],
+        "n_nodes": len(found.nodes),
+        "first_nodes": found.first_nodes,
+        "recovered_at": found.recovery.recovered_at,
+        "recovery_hours": found.recovery.hours,
+        "n_changes": found.n_changes,
+        "moments": [
+            {"at": moment.at, "phase": moment.phase,
+             "counts": {state.name.lower(): n for state, n in moment.counts.items()}}
+            for moment in found.moments
+        ],
+        "states": {state.name.lower(): title for state, title in TITLES.items()},
+    }  # fmt: skip

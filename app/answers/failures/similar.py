@@ -1,0 +1,201 @@
+"""Which other incidents are like this one, and how did they end?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from analytics.failures.incidents import similar as alike
+from analytics.failures.incidents.recovery import Recovery, recovery
+from analytics.failures.incidents.similar import RULE, Similar, Traits
+from app.answers.columns import columns
+from app.answers.content import Table
+from app.answers.failures import incidents
+from app.answers.failures.replay import collected, recovered
+from app.ask import EVERYTHING
+from app.words import numbers
+from app.words.cells import Column
+from app.words.plain import shortened
+from data.filters import Selection
+from data.queries import incident_replay
+from data.queries import incidents as incident_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from analytics.failures.incidents.incident import Incident
+    from app.ask import Ask
+    from data.store import Store
+
+LISTED = 10
+"""Similar incidents that are listed at most."""
+LONGEST = 40
+"""Characters of a signature that a reason quotes."""
+COLUMNS = (
+    *columns("incident_id"),
+    Column("start_at", "Began", "time", "UTC"),
+    Column("reason", "Why similar"),
+    Column("recovery_hours", "Recovered after (h)", "number", none="not known",
+           help="From its beginning until all its jobs ran again and its nodes were back."),
+    *columns("status"),
+    Column("note", "Note", none="nobody has written one"),
+    *columns("summary"),
+    Column("recovery", "What came back", wide=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The living incidents of a cluster."""
+
+    rows: pd.DataFrame
+    """Columns incident_id, start_at, cause, nodes (a list), nodes_named, summary, status, note."""
+    signatures: pd.DataFrame
+    """Columns incident_id, kind, text: what was seen in each."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The incidents that are like one."""
+
+    similar: Sequence[Similar]
+    """The most alike first."""
+    n_compared: int
+    """Other incidents of the cluster."""
+    since: pd.Timestamp | None
+    """When the first of them began."""
+    rows: pd.DataFrame
+    """Of the first of them, by incident_id: start_at, summary, status and note."""
+    recoveries: dict[str, Recovery]
+    """How these ended."""
+
+
+def compared(store: Store, cluster: str) -> Compared:
+    """What an incident of a cluster is compared with."""
+    rows = incident_queries.incident_rows(store, Selection(cluster=cluster), limit=EVERYTHING)
+    kept = ["cluster", "incident_id", "start_at", "cause", "nodes", "nodes_named", "summary",
+            "status", "note"]  # fmt: skip
+    seen = incident_replay.signatures(store, rows["incident_id"].tolist())
+    return Compared(incidents.listed(rows)[kept], seen)
+
+
+def recoveries(
+    store: Store, cluster: str, began: tuple[tuple[str, datetime], ...]
+) -> dict[str, Recovery]:
+    """How incidents ended, each given with the time when it began."""
+    hit = incident_replay.hit_by(store, [name for name, _ in began])
+    of_nodes = hit["kind"].eq("node_event")
+    attempts = incident_replay.attempts(store, cluster, hit["key"][~of_nodes].tolist())
+    told, watched = {}, collected(store, cluster)
+    for name, began_at in began:
+        own = hit["incident_id"].eq(name)
+        ended = attempts[attempts["attempt_key"].isin(hit["key"][own & ~of_nodes])]
+        told[name] = recovery(pd.Timestamp(began_at), ended, hit[own & of_nodes], watched)
+    return told
+
+
+def found(ask: Ask, one: Incident) -> Found:
+    """The incidents of the same cluster that share a node, a signature or the cause."""
+    name, cluster = str(one.row["incident_id"]), str(one.row["cluster"])
+    known = ask(compared, cluster)
+    seen = known.signatures
+    signatures: dict[str, set[str]] = {}
+    for key, kind, shown in zip(seen["incident_id"], seen["kind"], seen["text"], strict=True):
+        signatures.setdefault(key, set()).add(alike.signature(kind, shown))
+    others = known.rows[known.rows["incident_id"].ne(name)]
+    rows = (_traits(row, signatures) for row in others.to_dict("records"))
+    ranked = alike.similar(_traits(one.row, signatures), rows)
+    first = tuple((each.incident_id, each.start_at) for each in ranked[:LISTED])
+    since = None if others.empty else others["start_at"].min()
+    listed = others.set_index("incident_id").loc[[each for each, _ in first]]
+    return Found(ranked, len(others), since, listed, ask(recoveries, cluster, first))
+
+
+def table(alike_ones: Found, one: Incident) -> Table:
+    """The first of them, why each is similar, and how it ended."""
+    return Table(
+        "similar_incidents", "Similar incidents", COLUMNS, _rows(alike_ones),
+        empty(alike_ones, one), note=basis(alike_ones, one),
+    )  # fmt: skip
+
+
+def basis(alike_ones: Found, one: Incident) -> str:
+    """Among how many they were found, and how they are ranked; empty where there is none."""
+    n = len(alike_ones.similar)
+    if not n:
+        return ""
+    listed = f"; the first {LISTED} are listed" if n > LISTED else ""
+    return f"{n:,} of {_among(alike_ones, one)}{listed}. {RULE}"
+
+
+def empty(alike_ones: Found, one: Incident) -> str:
+    """What there is none among."""
+    if not alike_ones.n_compared:
+        return f"There is no other incident of cluster {one.row['cluster']} to compare with."
+    return f"No similar one in {_among(alike_ones, one)}."
+
+
+def record(alike_ones: Found) -> dict[str, Any]:
+    """Similar incidents as JSON prints them."""
+    return {
+        "n": len(alike_ones.similar),
+        "n_compared": alike_ones.n_compared,
+        "since": alike_ones.since,
+        "rule": RULE,
+        "incidents": [
+            dict(zip((column.key for column in COLUMNS), row, strict=True))
+            | {"nodes": each.nodes, "signatures": each.signatures, "same_cause": each.cause}
+            for each, row in zip(alike_ones.similar, _rows(alike_ones), strict=False)
+        ],
+    }
+
+
+def _traits(row: Any, signatures: dict[str, set[str]]) -> Traits:
+    """What an incident can share with another."""
+    name = str(row["incident_id"])
+    nodes = frozenset(row["nodes"]) if row["nodes_named"] else frozenset()
+    seen = frozenset(signatures.get(name, ()))
+    return Traits(name, row["start_at"], str(row["cause"]), nodes, seen)
+
+
+def _among(alike_ones: Found, one: Incident) -> str:
+    """The incidents that it was compared with."""
+    others = numbers.counted(alike_ones.n_compared, "other incident")
+    return f"the {others} of cluster {one.row['cluster']} since {alike_ones.since:%Y-%m-%d}"
+
+
+def _rows(alike_ones: Found) -> list[tuple[Any, ...]]:
+    """Rows of the table."""
+    shown = []
+    for each in alike_ones.similar[:LISTED]:
+        row, back = alike_ones.rows.loc[each.incident_id], alike_ones.recoveries[each.incident_id]
+        note = row["note"] if isinstance(row["note"], str) else None
+        shown.append(
+            (each.incident_id, each.start_at, reason(each), back.hours, row["status"], note,
+             row["summary"], recovered(back))
+        )  # fmt: skip
+    return shown
+
+
+def reason(each: Similar) -> str:
+    """Why an incident is similar.
+
+    >>> from datetime import datetime
+    >>> reason(Similar("a", datetime(2026, 1, 1), ("n1",), ("XID 48", "XID 79"), True))
+    'same node n1 · same XID 48 and 1 more · same cause'
+    """
+    parts = []
+    if each.nodes:
+        parts.append(f"same node {_first_of(each.nodes)}")
+    if each.signatures:
+        parts.append(f"same {_first_of(each.signatures)}")
+    return " · ".join([*parts, "same cause"] if each.cause else parts)
+
+
+def _first_of(names: tuple[str, ...]) -> str:
+    """The first of several, and how many more there are."""
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return shortened(names[0], LONGEST) + more
