@@ -10,6 +10,8 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
+from app.words.addresses import Place
+from app.words.periods import Period
 from data.filters import Selection
 
 if TYPE_CHECKING:
@@ -52,19 +54,21 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     seen, verdicts = one.members["kind"] != "preemption", one.verdicts.to_dict("records")
     evidence = incident.evidence(one.dated_members[seen]).first(MOST_ROWS)
     attempts = (*incident.hit(one, titles), incident.alternatives(verdicts, titles))
+    page = Place("incident", {"incident": str(row["incident_id"])})
     headlines = (*incident.facts(one), *incident.blast_radius(one))
     return Report(
         kind="incident",
         stem=f"incident-{row['incident_id']}",
         title=f"Incident {row['incident_id']}",
-        period=numbers.period(row["start_at"], row["end_at"], "UTC"),
+        during=Period(row["start_at"], row["end_at"]),
+        clusters=(str(row["cluster"]),),
         filters=f"one incident of cluster {row['cluster']}, with all its attempts and events",
         answer=answer.sentence,
         summary=(incident.who_acts(one),),
         headlines=headlines,
         notes=answer.notes,
         sections=(
-            Section("What happened when", (incident.timeline(one), evidence)),
+            Section("What happened when", (incident.timeline(one), evidence), shown_on=page),
             log_section(ask, verdicts),
             Section("What it hit, and why", tuple(t.first(MOST_ROWS) for t in attempts)),
             Section("What people said", (said.table(history),)),
