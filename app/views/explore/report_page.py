@@ -13,7 +13,7 @@ import streamlit as st
 from app.answers.content import Missing
 from app.answers.fleet.actions import listed
 from app.answers.fleet.choices import whole_weeks
-from app.ask.cached import ask, fresh
+from app.ask.cached import ask, fresh, kept
 from app.reports import kinds
 from app.show import command_lines, export, files, page
 from app.widgets import filter_bar, notice
@@ -180,5 +180,5 @@ def _filters(selection: Selection) -> list[str]:
 
 def preview(report: Report) -> None:
     """The page as it leaves; it has no script and may fetch nothing."""
-    text = files.render(report, "html").decode("utf-8")
+    text = kept(files.render, report, "html").decode("utf-8")
     st.iframe(text, height=PREVIEW_PX, alt=f"Preview: {report.title}")
