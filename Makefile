@@ -42,7 +42,8 @@ test-slow: environment-dev chromium
 sample: environment
 	@rm -rf build/sample
 	@$(BIN)/faultline demo --store build/sample --format table
-	@$(BIN)/faultline report --store build/sample --as html,pdf --out app/reports/sample --format table
+	@$(BIN)/faultline report --store build/sample --as html,pdf --out build/sample/report --format table
+	@for form in html pdf; do cp build/sample/report/*-fleet.$$form app/reports/sample/fleet.$$form; done
 
 # The log classifier's model of domains, from the composed logs of the tests.
 log-model: environment

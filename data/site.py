@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import reprlib
 import tomllib
 import zoneinfo
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from analytics.efficiency.run_rule import RunRule
 from analytics.errors import AnalysisError
@@ -164,6 +166,8 @@ class Site:
     """Hash of the file; of nothing where there is none."""
     notices: tuple[str, ...] = ()
     smtp: Smtp = field(default_factory=Smtp)
+    address: str = ""
+    """Where readers of reports find the dashboard, with a slash at its end; empty: not stated."""
     taxonomy: Mapping[str, Any] = field(default_factory=dict)
     """The site's own causes and labels, checked; for `analytics.failures.taxonomy.taxonomy`."""
     runs: Runs = field(default_factory=Runs)
@@ -234,6 +238,7 @@ def load_site(root: Path) -> Site:
         digest,
         notices,
         smtp=_smtp(path, document.get("reports", {})),
+        address=_address(path, document.get("reports", {})),
         taxonomy=_taxonomy(path, document.get("taxonomy", {})),
         runs=_runs(path, document.get("runs", {})),
         nodes=_nodes(path, document.get("nodes", {})),
@@ -401,8 +406,10 @@ def _range(place: str, value: object, *, zero: bool) -> tuple[float, float]:
 def _smtp(path: Path, values: object) -> Smtp:
     """The section [reports.smtp]."""
     reports = _section(path, "reports", values)
-    if unknown := set(reports) - {"smtp"}:
-        raise SiteError(f"{path}: reports.{min(unknown)} is unknown: there is [reports.smtp]")
+    if unknown := set(reports) - {"address", "smtp"}:
+        raise SiteError(
+            f"{path}: reports.{min(unknown)} is unknown: there are address and [reports.smtp]"
+        )
     stated = _section(path, "reports.smtp", reports.get("smtp", {}))
     if "password" in stated:
         raise SiteError(
@@ -415,6 +422,26 @@ def _smtp(path: Path, values: object) -> Smtp:
         return Smtp(**settings)
     except SiteError as error:
         raise SiteError(f"{path}: {error}") from None
+
+
+def _address(path: Path, reports: dict[str, Any]) -> str:
+    """The dashboard's address in [reports]: reports link to its pages."""
+    value = reports.get("address", "")
+    if value == "":
+        return ""
+    try:
+        parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
+        rest = (parts.query, parts.fragment, parts.username)
+        fits = parts.scheme in ("http", "https") and parts.hostname and not any(rest)
+        fits = fits and parts.port != 0 and not re.search(r"[\s\x00-\x20<>|\"'`\\]", value)
+    except ValueError:  # a port that is none, half a bracket
+        fits = False
+    if not fits or len(value) > MAX_TEXT:
+        raise SiteError(
+            f"{path}: reports.address must be the dashboard's address, got {_shown(value)}: e.g. "
+            "'https://faultline.example.org/'"
+        )
+    return f"{value.rstrip('/')}/"
 
 
 def _shown(value: object) -> str:

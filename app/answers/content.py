@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from app.ask import Ask
+    from app.words.addresses import Dashboard, Place
     from app.words.cells import Column, Kind, Link
     from app.words.terms import Term
 
@@ -179,6 +180,8 @@ class Table:
     """Whether long texts take several lines."""
     beside: tuple[Part, ...] = ()
     """Further tables of the same; a dialog has a tab for each."""
+    places: Sequence[Place] = ()
+    """Page that the first cell of each row leads to, where its column names none."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -189,7 +192,7 @@ class Table:
             return self
         kept = f"The first {most:,} of {numbers.counted(len(self), 'row')}."
         note = " ".join(part for part in (kept, self.note) if part)
-        return replace(self, rows=self.rows[:most], note=note)
+        return replace(self, rows=self.rows[:most], places=self.places[:most], note=note)
 
     @cached_property
     def values(self) -> Sequence[tuple[Any, ...]]:
@@ -233,6 +236,26 @@ class Table:
             )
             for row in self.shown
         )
+
+    def linked(self, dashboard: Dashboard | None) -> Sequence[Sequence[str]]:
+        """Address that each printed cell leads to; empty where it leads nowhere."""
+        if dashboard is None:
+            return [[""] * len(self.headers)] * len(self)
+        keys = [column.key for column in self.columns]
+        rows = [dict(zip(keys, row, strict=True)) for row in self.values]
+        found = [
+            [address for column in self.visible for address in _of_cell(column, row, dashboard)]
+            for row in rows
+        ]
+        for row, place in zip(found, self.places, strict=False):
+            row[0] = row[0] or dashboard.address(place)
+        return found
+
+
+def _of_cell(column: Column, row: Mapping[str, Any], dashboard: Dashboard) -> list[str]:
+    """Address of what a column prints: an estimate has its interval beside it."""
+    address = "" if column.link is None else dashboard.of(column.link, row)
+    return [address, *[""] * (len(cells.titles(column)) - 1)]
 
 
 @dataclass(frozen=True)

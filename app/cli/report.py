@@ -1,7 +1,8 @@
-"""faultline report: write a failure report of the fleet, an incident or a node; mail it."""
+"""faultline report: write a report of the fleet, a week, an incident or a node; mail it."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
     from app.reports.kinds import Kind
     from app.reports.mail import Mail
+    from app.reports.report import Report
     from data.filters import Selection
     from data.store import Store
 
 EXAMPLE = "faultline report --store ./demo-store --last week --as html,pdf --out ./report"
 FORMS = tuple(files.MODULES)
+PRINTED = Path("-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(FORMS)} (default html)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("report"), metavar="DIR", help="folder (default ./report)"
+        "--out",
+        type=Path,
+        default=Path("report"),
+        metavar="DIR",
+        help="folder (default ./report); - prints one form, for a pipe",
     )
     parser.add_argument(
         "--mail-to",
@@ -62,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
+    printed = _printed(arguments, forms)
     without = _build_ledger(arguments.store) if kind.needs_ledger else ""
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
@@ -74,12 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
         conf_level=arguments.conf_level,
         seed=arguments.seed,
     )
+    if without:
+        terminal.notice(without)
+    if printed:
+        return _print(store, report, printed)
     try:
         paths = files.write(report, forms, arguments.out)
     except OSError as error:
         raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
-    if without:
-        terminal.notice(without)
     files_made = [path.name for path in paths]
     untold = noted(store.root, "report", {"name": report.stem, "files": files_made})
     said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}
@@ -88,6 +98,19 @@ def run(arguments: argparse.Namespace) -> int:
         untold = noted(store.root, "mail", {"name": report.stem, "to": list(mail.to)})
         said["mailed_to"] = list(mail.to)
     terminal.print_record(said, arguments.format)
+    if untold is not None:
+        terminal.notice(untold)
+    return 0
+
+
+def _print(store: Store, report: Report, form: str) -> int:
+    """Writes one form to standard output, as it would stand in a file."""
+    from data.audit import noted
+
+    content = files.render(report, form)
+    untold = noted(store.root, "report", {"name": report.stem, "files": [str(PRINTED)]})
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
     if untold is not None:
         terminal.notice(untold)
     return 0
@@ -134,6 +157,17 @@ def _forms(arguments: argparse.Namespace) -> list[str]:
         if form not in FORMS:
             raise DataError(f"--as must be one of {', '.join(FORMS)}, got {form!r}: choose one")
     return forms
+
+
+def _printed(arguments: argparse.Namespace, forms: list[str]) -> str:
+    """The one form that is printed in place of a file; empty where files are asked for."""
+    if arguments.out != PRINTED:
+        return ""
+    if len(forms) > 1:
+        raise DataError(f"--out - prints one form, got --as {','.join(forms)}: choose one")
+    if arguments.mail_to is not None:
+        raise DataError("--mail-to mails files, and --out - writes none: leave one of them out")
+    return forms[0]
 
 
 def _mail(store: Store, arguments: argparse.Namespace) -> Mail | None:

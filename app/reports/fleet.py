@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from analytics.frames import DEFINITION
 from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
 from app.answers.reliability import mttf, rate_by_group, sensitivity
-from app.reports.report import Report, Section, defined, rests_on, section
+from app.reports.report import Report, Section, defined, filters_in_words, rests_on, section
 from app.words import numbers, terms
+from app.words.addresses import Place
+from app.words.periods import Period
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,8 +93,8 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         kind="fleet",
         stem="fleet",
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
-        period=numbers.period(parts.mttf.from_at, parts.mttf.to_at, "UTC"),
-        filters=_filters(selection, names),
+        during=Period(parts.mttf.from_at, parts.mttf.to_at, request.timezone),
+        filters=filters_in_words(selection, names),
         answer=mttf.fleet_sentence(parts.mttf),
         summary=_summary(parts),
         headlines=headlines,
@@ -180,10 +181,14 @@ def _sections(parts: _Parts) -> tuple[Section, ...]:
     *by_size, definitions = parts.rate.blocks
     several = isinstance(by_week, Table) and len(by_week) > 1
     return (
-        section("Failure rate", (chart if several else None, by_week, definitions)),
+        section(
+            "Failure rate",
+            (chart if several else None, by_week, definitions),
+            shown_on=Place("mttf"),
+        ),
         _causes(parts),
         _of_incidents(parts),
-        section("Time to failure by job size", by_size),
+        section("Time to failure by job size", by_size, shown_on=Place("mttf")),
         parts.gpu_hours,
         section("Nodes", (_out_of_service(parts.fleet),)),
         rests_on(parts.coverage),
@@ -210,6 +215,7 @@ def _causes(parts: _Parts) -> Section:
             summary.by_state(failures),
             trust.by_size(parts.chance),
         ),
+        shown_on=Place("failures"),
     )
 
 
@@ -235,15 +241,3 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         ledger.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )
-
-
-def _filters(selection: Selection, names: Names) -> str:
-    """The filters in words."""
-    account = selection.account and names.account(selection.account)
-    chosen = {"cluster": selection.cluster, "partition": selection.partition, "account": account}
-    named = [f"{name} {value}" for name, value in chosen.items() if value is not None]
-    if selection.definition != DEFINITION:
-        named.append(f"failures by definition {selection.definition}")
-    if selection.min_gpus:
-        named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
-    return ", ".join(named) or "all jobs"

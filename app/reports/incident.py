@@ -10,6 +10,8 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
+from app.words.addresses import Place
+from app.words.periods import Period
 from data.filters import Selection
 
 if TYPE_CHECKING:
@@ -55,11 +57,13 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     causes = (failed.first(MOST_ROWS), incident.alternatives(verdicts, titles).first(MOST_ROWS))
     cost = tuple(table.first(MOST_ROWS) for table in preempted)
     headlines = (*incident.facts(one), *incident.blast_radius(one), *standing.who(row))
+    page = Place("incident", {"incident": str(row["incident_id"])})
     return Report(
         kind="incident",
         stem=f"incident-{row['incident_id']}",
         title=f"Incident {row['incident_id']}",
-        period=numbers.period(row["start_at"], row["end_at"], "UTC"),
+        during=Period(row["start_at"], row["end_at"]),
+        clusters=(str(row["cluster"]),),
         filters=f"one incident of cluster {row['cluster']}, with all its attempts and events",
         answer=answer.sentence,
         summary=(incident.who_acts(one),),
@@ -69,6 +73,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
             Section(
                 "What happened when",
                 (incident.timeline(one), answer.table("incident_phases"), evidence),
+                shown_on=page,
             ),
             Section("Cause", causes, (f"{one.cause.title}.",)),
             log_section(ask, verdicts),

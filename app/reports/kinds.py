@@ -11,12 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from app.words.addresses import Dashboard
 from data.filters import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from app.reports.report import Report
+    from data.state import Annotation
     from data.store import Store
 
 _STATED = re.compile(r"^KIND = (\{.*?\})$", re.MULTILINE | re.DOTALL)
@@ -40,6 +45,8 @@ class Kind:
     filtered: bool = True
     """Whether the filters change what it says."""
     needs_ledger: bool = False
+    weekly: bool = False
+    """It is of a calendar week, the last whole one unless another period is asked for."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,12 @@ class Request:
     about: str = ""
     conf_level: float = 0.90
     seed: int = 0
+    timezone: str = "UTC"
+    """Of the cluster, or of all clusters that are asked for."""
+    now: datetime | None = None
+    """When it is asked, for what is to be done now; the time of the clock where it is None."""
+    put_off: Sequence[Annotation] | None = None
+    """What people put off; None where that was not asked yet."""
 
 
 @cache
@@ -64,15 +77,14 @@ def kinds() -> dict[str, Kind]:
 
 def report(
     store: Store,
+    /,
     kind: str,
     selection: Selection | None = None,
     *,
-    about: str = "",
     redact: bool = False,
-    conf_level: float = 0.90,
-    seed: int = 0,
+    **more: Any,
 ) -> Report:
-    """A report of one kind, about what its option names.
+    """A report of one kind; `more` are further fields of its `Request`.
 
     Filters choose what the fleet report counts; of a node its cluster and period hold, and an
     incident is told whole.
@@ -80,9 +92,36 @@ def report(
     from app.ask import of_store, once
     from app.reports import redaction
     from app.reports.report import basis
+    from data.queries import fleet
 
     names = redaction.names(store, redact=redact)
-    request = Request(selection or Selection(), about, conf_level, seed)
+    chosen = selection or Selection()
+    request = Request(chosen, timezone=fleet.zone(store, chosen.cluster), **more)
     ask = once(redaction.redacting(of_store(store), names))
     made: Report = import_module(f"app.reports.{kind}").report(ask, request, names)
-    return replace(made, synthetic=store.current.synthetic, basis=basis(store))
+    zones = {str(row.cluster): str(row.timezone) for row in fleet.clusters(store).itertuples()}
+    made = replace(
+        made, clusters=made.clusters or (*([chosen.cluster] if chosen.cluster else zones),)
+    )
+    return replace(
+        made,
+        synthetic=store.current.synthetic,
+        basis=basis(store),
+        dashboard=None if redact else _dashboard(store, made, request, zones),
+    )
+
+
+def _dashboard(
+    store: Store, made: Report, request: Request, zones: dict[str, str]
+) -> Dashboard | None:
+    """Where what it shows is on the dashboard; a report without names leads nowhere."""
+    from data.site import load_site
+
+    base, chosen = load_site(store.root).address, request.selection
+    if not base:
+        return None
+    filters = {"partition": chosen.partition, "account": chosen.account}
+    filters["cluster"] = made.clusters[0] if len(made.clusters) == 1 else None
+    filters["min_gpus"] = str(chosen.min_gpus) if chosen.min_gpus else None
+    named = {name: value for name, value in filters.items() if value is not None}
+    return Dashboard(base, made.during, named, zones)

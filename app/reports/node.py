@@ -13,7 +13,8 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
-from app.words.plain import file_name
+from app.words.addresses import Place
+from app.words.periods import Period
 
 if TYPE_CHECKING:
     from analytics.failures.node_history import Node
@@ -52,16 +53,17 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     service = (node.outages(one), node.urgent_events(one), node.tickets(one))
     return Report(
         kind="node",
-        stem=f"node-{file_name(name)}",
+        stem=f"node-{name}",
         title=f"Node {name}",
-        period=numbers.period(selection.from_at, selection.to_at, "UTC"),
+        during=Period(selection.from_at, selection.to_at, request.timezone),
+        clusters=(one.cluster,),
         filters=f"node {name} of cluster {one.cluster}, all jobs",
         answer=answer.sentence,
         summary=_summary(one, named),
         headlines=answer.numbers,
         notes=answer.notes,
         sections=(
-            Section("What happened when", _drawn(one, selection)),
+            Section("What happened when", _drawn(one, selection), shown_on=_page(one)),
             Section("Incidents", (node.listed_incidents(named).first(MOST_ROWS),)),
             Section("Failed attempts", (failed,)),
             Section("Health and service", tuple(table.first(MOST_ROWS) for table in service)),
@@ -73,6 +75,11 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         missing=held.record["missing"],
         conf_level=None,
     )
+
+
+def _page(one: Node) -> Place:
+    """Its page."""
+    return Place("node", {"node": one.node, "cluster": one.cluster})
 
 
 def _drawn(one: Node, selection: Selection) -> tuple[Chart, ...]:

@@ -10,14 +10,21 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from app.answers.content import Chart, Excerpt, Missing, Table
+from app.words.addresses import Place
+from app.words.periods import file_stem
 from data.site import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from app.answers.content import Answer, Block, Number
+    from app.reports.redaction import Names
+    from app.words.addresses import Dashboard
+    from app.words.periods import Period
     from app.words.terms import Term
+    from data.filters import Selection
     from data.store import Store
 
 _PSEUDONYM = re.compile(r"\b(user|account|job)-[a-z2-7]{10}\b")
@@ -34,6 +41,8 @@ class Section:
     title: str
     blocks: tuple[Printed, ...]
     sentences: tuple[str, ...] = ()
+    shown_on: Place | None = None
+    """The page of the dashboard that shows its charts."""
 
     @property
     def in_words(self) -> bool:
@@ -41,17 +50,23 @@ class Section:
         return bool(self.sentences) or any(not isinstance(b, Chart) for b in self.blocks)
 
 
-def section(title: str, blocks: Iterable[Block | None], sentences: Sequence[str] = ()) -> Section:
+def section(
+    title: str,
+    blocks: Iterable[Block | None],
+    sentences: Sequence[str] = (),
+    *,
+    shown_on: Place | None = None,
+) -> Section:
     """Blocks under a heading; what is missing is a sentence, None is left out."""
     shown = [block for block in blocks if block is not None]
     missing = [block.finding for block in shown if isinstance(block, Missing)]
     kept = tuple(block for block in shown if not isinstance(block, Missing))
-    return Section(title, kept, (*missing, *sentences))
+    return Section(title, kept, (*missing, *sentences), shown_on)
 
 
 def rests_on(coverage: Answer) -> Section:
     """Which source covers which days, as picture and table."""
-    return section("What this rests on", coverage.blocks, coverage.notes)
+    return section("What this rests on", coverage.blocks, coverage.notes, shown_on=Place("data"))
 
 
 @dataclass(frozen=True)
@@ -61,9 +76,9 @@ class Report:
     kind: str
     """Name of the module of `app.reports` that arranged it."""
     stem: str
-    """Name of its files, without the ending."""
+    """What it is about, in the names of its files."""
     title: str
-    period: str
+    during: Period
     filters: str
     answer: str
     """One sentence that says only what the numbers support."""
@@ -81,6 +96,22 @@ class Report:
     synthetic: bool = False
     basis: tuple[tuple[str, str], ...] = ()
     """What the report was made from: versions and configuration."""
+    clusters: tuple[str, ...] = ()
+    """Those that it is of, in the names of its files."""
+    card: bool = False
+    """It is one page: a PDF of one page, and a message holds all of it."""
+    dashboard: Dashboard | None = None
+    """Where charts and rows lead; None where no address is configured, or names were replaced."""
+
+    @property
+    def period(self) -> str:
+        """What it is of, in words."""
+        return self.during.words
+
+    @property
+    def file_stem(self) -> str:
+        """Name of its files without the ending, from page and command alike."""
+        return file_stem(self.stem, self.during, self.clusters, synthetic=self.synthetic)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -103,6 +134,7 @@ class Report:
         does not.
         """
         said = {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "period": self.period,
             "headlines": [
                 (h.term.label, h.value, h.interval, h.n, h.term.definition) for h in self.headlines
             ],
@@ -111,7 +143,8 @@ class Report:
                 for part in self.sections
             ],
         }
-        del said["stem"]
+        for not_said in ("stem", "during", "clusters", "card", "dashboard"):
+            del said[not_said]
         text = _numbered(json.dumps(said, ensure_ascii=False))
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -144,3 +177,15 @@ def defined(headlines: Sequence[Number], terms: Sequence[Term]) -> tuple[tuple[s
     """Definitions of headline numbers and further terms, each once."""
     every = [*(headline.term for headline in headlines), *terms]
     return tuple({term.label: term.definition for term in every}.items())
+
+
+def filters_in_words(selection: Selection, names: Names) -> str:
+    """The filters in words."""
+    account = selection.account and names.account(selection.account)
+    chosen = {"cluster": selection.cluster, "partition": selection.partition, "account": account}
+    named = [f"{name} {value}" for name, value in chosen.items() if value is not None]
+    if selection.definition != DEFINITION:
+        named.append(f"failures by definition {selection.definition}")
+    if selection.min_gpus:
+        named.append(f"jobs of {selection.min_gpus:,} GPUs and more")
+    return ", ".join(named) or "all jobs"

@@ -14,15 +14,26 @@ if TYPE_CHECKING:
 
     from app.reports.report import Report
 
-MODULES = {"html": "html", "pdf": "pdf", "xlsx": "xlsx", "md": "markdown", "json": "document"}
-"""Ending of the file -> writer. One is loaded when it is first asked for."""
+MODULES = {
+    "html": "html", "pdf": "pdf", "xlsx": "xlsx", "md": "markdown", "slack": "slack",
+    "json": "document",
+}  # fmt: skip
+"""Form -> writer. One is loaded when it is first asked for."""
+ENDINGS = {"slack": "slack.json"}
+"""Ending of a file, where it is not its form."""
 MIME = {
     "html": "text/html",
     "pdf": "application/pdf",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "md": "text/markdown",
+    "slack": "application/json",
     "json": "application/json",
 }
+
+
+def name(report: Report, form: str) -> str:
+    """Name of the file, from page and command alike."""
+    return f"{report.file_stem}.{ENDINGS.get(form, form)}"
 
 
 def render(report: Report, form: str) -> bytes:
@@ -37,13 +48,13 @@ def write(report: Report, forms: Sequence[str], folder: Path) -> list[Path]:
     All of them or none: where one cannot be written, those before it and the folder made for them
     go too.
     """
-    rendered = {f"{report.stem}.{form}": render(report, form) for form in forms}
+    rendered = {name(report, form): render(report, form) for form in forms}
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     unfinished = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in rendered.items():
-            unfinished.append(folder / f".{name}.part")
+        for file_name, content in rendered.items():
+            unfinished.append(folder / f".{file_name}.part")
             unfinished[-1].write_bytes(content)
     except BaseException:
         for path in unfinished:
@@ -52,7 +63,7 @@ def write(report: Report, forms: Sequence[str], folder: Path) -> list[Path]:
             with suppress(OSError):
                 one.rmdir()
         raise
-    return [path.replace(folder / name) for path, name in zip(unfinished, rendered, strict=True)]
+    return [path.replace(folder / each) for path, each in zip(unfinished, rendered, strict=True)]
 
 
 def write_file(path: Path, content: bytes) -> None:

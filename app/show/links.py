@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.show.scope import FILTERS
 from app.words import escaping
+from app.words.addresses import NAMES, PAGES, named
 from app.words.periods import custom_period
 
 if TYPE_CHECKING:
@@ -23,26 +24,16 @@ SCRIPT = Path(__file__).with_name("go_to.js")
 MARGIN = pd.Timedelta(days=7)
 """Either side of the time that a link is about."""
 
-PAGES: dict[Link, str] = {
-    "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
-    "user": "my_runs", "sql": "sql",
-}  # fmt: skip
-NAMES: dict[Link, str] = {
-    "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
-    "user": "user", "sql": "sql",
-}  # fmt: skip
-"""Columns that name what a link opens."""
-
 # st.switch_page refuses while inputs are bound to the address, and every filter is.
 _go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
 
 
 def go(kind: Link, row: Mapping[str, Any], scope: Scope) -> None:
     """Opens the page of what a row names, in the same tab, at the time of the row."""
-    named = _named(kind, row)
+    names = named(kind, row)
     if kind == "node" and "period" not in scope.uses:
-        named |= around(row.get("start_at"), row.get("end_at"), scope.timezone)
-    _goto(_address(PAGES[kind], named))
+        names |= around(row.get("start_at"), row.get("end_at"), scope.timezone)
+    _goto(_address(PAGES[kind], names))
 
 
 def go_to_mark(
@@ -78,16 +69,6 @@ def _goto(address: str) -> None:
     count = st.session_state.get("n_gone", 0) + 1
     st.session_state["n_gone"] = count
     _go(key="go_to", data={"href": address, "count": count})
-
-
-def _named(kind: Link, row: Mapping[str, Any]) -> dict[str, str]:
-    """What the address of a page names: a node or trace, or an attempt of a job in its cluster."""
-    named: dict[str, str] = {kind: str(row[NAMES[kind]])}
-    if row.get("cluster") and kind in ("job", "node", "run"):
-        named["cluster"] = str(row["cluster"])
-    if kind == "job" and not pd.isna(row.get("attempt")):
-        named["attempt"] = f"attempt {int(row['attempt'])}"
-    return named
 
 
 def job(job_id: str, cluster: str) -> str:

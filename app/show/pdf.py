@@ -6,8 +6,16 @@ No browser takes part, and no library of the system: everything comes from wheel
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
 
-from reportlab.platypus import CondPageBreak, Flowable, Paragraph, Spacer, TableStyle
+from reportlab.platypus import (
+    CondPageBreak,
+    Flowable,
+    KeepInFrame,
+    Paragraph,
+    Spacer,
+    TableStyle,
+)
 from reportlab.platypus import Table as Grid
 
 from app.answers.content import Chart, Excerpt, Table
@@ -22,18 +30,47 @@ if TYPE_CHECKING:
 
     from app.answers.content import Number
     from app.reports.report import Printed, Report, Section
+    from app.show.paper.pages import Written
 
+ON_THE_DASHBOARD = "Open on the dashboard"
 TILES = 3
-"""Number numbers side by side."""
+"""Headline numbers side by side; four of them stand in one row."""
 KEPT_ROWS = 4
 """Rows of a table, its header among them, that stand below its title at least."""
 SHORT = 0.28 * HEIGHT
 """A block up to this height is never split."""
+TOGETHER = 0.8 * HEIGHT
+"""Most that is asked to stand on one page, whatever follows a heading."""
+LEAST_FILLED = 1 / 6
+"""Of the last page: one with less is not printed alone."""
+TRIES = 6
+"""Layouts tried until the last page holds enough; each leaves more of the other pages empty."""
 
 
 def render(report: Report) -> bytes:
     """The file."""
-    return pages.written(report, [*_head(report), *_body(report), *_foot(report)])
+    if report.card:
+        return pages.written(report, [_on_one_page(report)]).content
+    first = made = _laid_out(report, 0.0)
+    spared = 0.0
+    for _ in range(TRIES):
+        if made.n_pages == 1 or made.last_filled >= LEAST_FILLED:
+            return made.content
+        lacking = (LEAST_FILLED - made.last_filled) * HEIGHT / (made.n_pages - 1)
+        spared = min(spared + lacking + 4, HEIGHT - TOGETHER)
+        made = _laid_out(report, spared)
+    return (made if made.last_filled >= LEAST_FILLED else first).content
+
+
+def _laid_out(report: Report, spared: float) -> Written:
+    """The pages, of which so many points stay empty at the foot."""
+    return pages.written(report, [*_head(report), *_body(report), *_foot(report)], spared)
+
+
+def _on_one_page(report: Report) -> KeepInFrame:
+    """All of it on one page, smaller where it would not fit."""
+    story = [*_head(report), *_body(report), *_small_print(report)]
+    return KeepInFrame(WIDTH, HEIGHT, story, mode="shrink")
 
 
 def _head(report: Report) -> Iterator[Flowable]:
@@ -52,7 +89,8 @@ def _head(report: Report) -> Iterator[Flowable]:
     if report.conf_level:
         level = f"{100 * report.conf_level:g}"
         yield _text(
-            f"Intervals at {level} %. What each number means stands under Definitions.",
+            f"Intervals at {level} %. What each number means stands "
+            f"{'below' if report.card else 'under Definitions'}.",
             styles.MUTED,
         )
 
@@ -61,7 +99,7 @@ def _body(report: Report) -> Iterator[Flowable]:
     """The sections, in order."""
     for section in report.sections:
         if section.blocks or section.sentences:
-            yield from _section(section)
+            yield from _section(section, report)
     if report.missing:
         names = ", ".join(report.missing)
         yield Spacer(1, 6)
@@ -70,39 +108,50 @@ def _body(report: Report) -> Iterator[Flowable]:
         )
 
 
-def _section(section: Section) -> Iterator[Flowable]:
+def _section(section: Section, report: Report) -> Iterator[Flowable]:
     """A heading, kept with what follows it."""
     first = section.blocks[0] if section.blocks else None
-    below = 0.0 if first is None else _least(_laid(first))
-    yield CondPageBreak(min(below + 90, HEIGHT))
+    below = 0.0 if first is None else _least(_laid(first, section, report))
+    yield CondPageBreak(min(below + 90, TOGETHER))
     yield _heading(section.title)
     for sentence in section.sentences:
         yield _text(sentence, styles.BODY)
     for block in section.blocks:
-        yield from _block(block, under=section.title)
+        yield from _block(block, section, report)
 
 
-def _block(block: Printed, *, under: str) -> Iterator[Flowable]:
+def _block(block: Printed, section: Section, report: Report) -> Iterator[Flowable]:
     """A table, chart or excerpt with its title, which is not repeated below the same heading."""
-    laid = _laid(block)
-    yield CondPageBreak(min(_least(laid) + 40, HEIGHT))
-    if not isinstance(block, Chart) and block.title != under:
+    laid = _laid(block, section, report)
+    yield CondPageBreak(min(_least(laid) + 40, TOGETHER))
+    if not isinstance(block, Chart) and block.title != section.title:
         yield _text(block.title, styles.TABLE)
     if isinstance(block, Table) and block.note:
         yield _text(block.note, styles.MUTED)
     yield laid
+    if isinstance(block, Chart) and (to := _address(section, report)):
+        yield Paragraph(styles.linked(ON_THE_DASHBOARD, to), styles.to_the_right(styles.MUTED))
     if isinstance(block, Chart) and block.captioned:
         yield _text(block.says, styles.MUTED)
     yield Spacer(1, 8)
 
 
-def _laid(block: Printed) -> Flowable:
+def _laid(block: Printed, section: Section, report: Report) -> Flowable:
     """What a block is on paper."""
     if isinstance(block, Chart):
-        return ChartOnPaper(block, WIDTH)
+        return ChartOnPaper(block, WIDTH, _address(section, report))
     if isinstance(block, Excerpt):
         return tables.excerpt(block)
-    return tables.table(block) if len(block) else _text(block.empty, styles.MUTED)
+    if not len(block):
+        return _text(block.empty, styles.MUTED)
+    return tables.table(block, report.dashboard)
+
+
+def _address(section: Section, report: Report) -> str:
+    """Where the charts of a section lead; empty where nobody said."""
+    if report.dashboard is None or section.shown_on is None:
+        return ""
+    return report.dashboard.address(section.shown_on)
 
 
 def _least(laid: Flowable) -> float:
@@ -129,6 +178,16 @@ def _foot(report: Report) -> Iterator[Flowable]:
     yield laid
 
 
+def _small_print(report: Report) -> Iterator[Flowable]:
+    """The same in small type, for one page has no room for more."""
+    yield Spacer(1, 10)
+    for label, definition in report.definitions:
+        words = styles.markup(f": {definition}", styles.FINE.fontName)
+        yield Paragraph(f'<font name="{styles.BOLD}">{escape(label)}</font>{words}', styles.FINE)
+    made = " · ".join(f"{name} {value}" for name, value in report.basis)
+    yield _text(f"{made} · content {report.content_sha256}", styles.FINE)
+
+
 def _heading(title: str) -> Paragraph:
     """The title of a section, and its bookmark."""
     heading = _text(title, styles.SECTION)
@@ -137,11 +196,12 @@ def _heading(title: str) -> Paragraph:
 
 
 def _tiles(headlines: tuple[Number, ...]) -> Grid:
-    """Number numbers, three in a row."""
+    """Headline numbers in rows."""
     cells = [_tile(headline) for headline in headlines]
-    cells += [[]] * (-len(cells) % TILES)
-    rows = [cells[place : place + TILES] for place in range(0, len(cells), TILES)]
-    grid = Grid(rows, [WIDTH / TILES] * TILES, spaceBefore=10, spaceAfter=6)
+    in_a_row = 4 if len(cells) == 4 else TILES
+    cells += [[]] * (-len(cells) % in_a_row)
+    rows = [cells[place : place + in_a_row] for place in range(0, len(cells), in_a_row)]
+    grid = Grid(rows, [WIDTH / in_a_row] * in_a_row, spaceBefore=10, spaceAfter=6)
     grid.setStyle(
         TableStyle(
             [

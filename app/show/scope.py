@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from analytics.frames import DEFINITION
 from app.words import numbers
 from app.words.cells import neutral_frame
+from app.words.periods import Period, file_stem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,8 @@ class Scope:
     """The store holds no data yet."""
     uses: frozenset[str] = frozenset(FILTERS)
     """Filters that the page goes by; others are not named."""
+    clusters: tuple[str, ...] = ()
+    """All of the store."""
 
     @property
     def filters(self) -> str:
@@ -70,7 +73,10 @@ class Scope:
 
     def file_stem(self, name: str) -> str:
         """Name of a download without its ending."""
-        return f"faultline-{name}{'-synthetic' if self.synthetic else ''}-snapshot{self.snapshot}"
+        chosen = self.selection
+        during = Period(chosen.from_at, chosen.to_at, self.timezone)
+        clusters = (chosen.cluster,) if chosen.cluster else self.clusters
+        return file_stem(name, during, clusters, synthetic=self.synthetic)
 
     def csv(self, frame: pd.DataFrame) -> str:
         """A frame as CSV; its last column says on every row what it was filtered by.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed, PutOff
     from app.show.scope import Scope
 
-SHOWN = 7
-"""Rows that fit on the first screen; the others open in a dialog."""
 ACKNOWLEDGE = "Acknowledge"
 SNOOZES = {"Snooze for a day": 1, "Snooze for a week": 7, "Snooze for four weeks": 28}
 WIDTHS = (9, 10, 4, 1)
@@ -37,7 +35,7 @@ def show(scope: Scope) -> None:
     if not found.due:
         st.markdown(listed.NOTHING)
     with st.container(gap="xxsmall"):
-        for action in listed.first(found.due, SHOWN):
+        for action in listed.first(found.due, listed.SHOWN):
             _line(action)
     _rest(found, scope)
 
@@ -74,7 +72,7 @@ def _stake(action: Action) -> str:
 
 def _rest(found: Listed, scope: Scope) -> None:
     """What did not fit, and what somebody put off."""
-    more, put_off = len(found.due) - SHOWN, len(found.put_off)
+    more, put_off = len(found.due) - listed.SHOWN, len(found.put_off)
     with st.container(horizontal=True):
         if more > 0 and st.button(f"{more:,} more", type="tertiary", key="more_actions"):
             st.dialog("Do this now", width="large")(page.blocks)([listed.table(found)], scope)

@@ -122,6 +122,7 @@ def _scope(
         mode=follow.mode(),
         empty=choices is None or choices.first_at is None,
         uses=frozenset(uses),
+        clusters=() if choices is None else choices.clusters,
     )
 
 

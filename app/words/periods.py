@@ -1,18 +1,143 @@
-"""A period as the address of a page names it."""
+"""Periods: how documents call them, how files are named by them, how an address names them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from app.words import numbers
+from app.words.plain import file_name
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Sequence
+
+ALL_CLUSTERS = "all-clusters"
+"""In names of files whose content is of several."""
+LONGEST_NAME = 60
+"""Letters of one name in the name of a file: systems take 255 in all."""
+_MOMENT = timedelta(microseconds=1)
 
 
-def custom_period(first: datetime, last: datetime) -> dict[str, str]:
-    """The period between two times, in the zone that they stand in, to the minute.
+@dataclass(frozen=True)
+class Period:
+    """A period [from_at, to_at), open where an end is None; whole weeks and months have names."""
+
+    from_at: datetime | None
+    to_at: datetime | None
+    timezone: str = "UTC"
+    """In which a week or month may be whole; what is neither is told in UTC."""
+
+    @property
+    def words(self) -> str:
+        """What documents say.
+
+        >>> from datetime import datetime, UTC
+        >>> week = datetime(2026, 11, 16, tzinfo=UTC), datetime(2026, 11, 23, tzinfo=UTC)
+        >>> Period(*week).words
+        'Week 47, 16-22 November 2026 (UTC)'
+        >>> Period(datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)).words
+        'February 2026 (UTC)'
+        >>> Period(datetime(2026, 2, 1, tzinfo=UTC), datetime(2026, 2, 3, tzinfo=UTC)).words
+        '1 Feb 2026 00:00 to 3 Feb 2026 00:00 UTC'
+        """
+        for zone in (self.timezone, "UTC"):
+            days = self._days(zone)
+            if days is not None and (_is_week(*days) or _is_month(*days)):
+                return f"{_called(*days)} ({zone})"
+        return numbers.period(self.from_at, self.to_at, "UTC")
+
+    @property
+    def file_part(self) -> str:
+        """What names of files say; the last day is within.
+
+        >>> from datetime import datetime, UTC
+        >>> week = datetime(2026, 11, 16, tzinfo=UTC), datetime(2026, 11, 23, tzinfo=UTC)
+        >>> Period(*week).file_part, Period(week[0], datetime(2026, 11, 18, tzinfo=UTC)).file_part
+        ('2026-W47', '2026-11-16-to-2026-11-17')
+        >>> Period(*week, "Europe/Berlin").file_part, Period(None, None).file_part
+        ('2026-W47', 'all-time')
+        """
+        for zone in (self.timezone, "UTC"):
+            days = self._days(zone)
+            if days is not None and _is_week(*days):
+                year, number, _ = days[0].isocalendar()
+                return f"{year}-W{number:02d}"
+            if days is not None and _is_month(*days):
+                return f"{days[0]:%Y-%m}"
+        return self._dates()
+
+    def _dates(self) -> str:
+        """First and last day."""
+        zone = ZoneInfo(self.timezone)
+        first = None if self.from_at is None else f"{self.from_at.astimezone(zone):%Y-%m-%d}"
+        end = self.to_at
+        if end is not None and end != self.from_at:
+            end -= _MOMENT
+        last = None if end is None else f"{end.astimezone(zone):%Y-%m-%d}"
+        if first is None:
+            return "all-time" if last is None else f"until-{last}"
+        if last is None:
+            return f"from-{first}"
+        return first if first == last else f"{first}-to-{last}"
+
+    def _days(self, timezone: str) -> tuple[date, date] | None:
+        """Its first day and the one after its last; None where it is not of whole days."""
+        if self.from_at is None or self.to_at is None:
+            return None
+        begin, end = (at.astimezone(ZoneInfo(timezone)) for at in (self.from_at, self.to_at))
+        whole = begin.time() == end.time() == time()
+        return (begin.date(), end.date()) if whole else None
+
+
+def file_stem(what: str, during: Period, clusters: Sequence[str], *, synthetic: bool) -> str:
+    """Name of a file without its ending; `clusters` are those that its content is of.
+
+    >>> file_stem("fleet", Period(None, None), ["a/b"], synthetic=False)
+    'faultline-a-b-all-time-fleet'
+    >>> file_stem("fleet", Period(None, None), ["a", "b"], synthetic=True)
+    'faultline-all-clusters-synthetic-all-time-fleet'
+    >>> file_stem("fleet", Period(None, None), [], synthetic=False)
+    'faultline-all-time-fleet'
+    """
+    cluster = clusters if len(clusters) < 2 else [ALL_CLUSTERS]
+    first, last = ([file_name(each)[:LONGEST_NAME] for each in some] for some in (cluster, [what]))
+    marked = ["synthetic"] if synthetic else []
+    return "-".join(["faultline", *first, *marked, during.file_part, *last])
+
+
+def custom_period(first: datetime | None, last: datetime | None) -> dict[str, str]:
+    """The period between two times as an address names it, in their zone, to the minute; an end
+    that is None is open.
 
     >>> from datetime import datetime
     >>> custom_period(datetime(2026, 1, 1, 12), datetime(2026, 1, 2))
     {'period': 'custom', 'from': '2026-01-01T12:00', 'to': '2026-01-02T00:00'}
+    >>> custom_period(None, None)
+    {'period': 'all'}
     """
-    return {"period": "custom", "from": f"{first:%Y-%m-%dT%H:%M}", "to": f"{last:%Y-%m-%dT%H:%M}"}
+    ends = {"from": first, "to": last}
+    known = {name: f"{at:%Y-%m-%dT%H:%M}" for name, at in ends.items() if at is not None}
+    return {"period": "custom", **known} if known else {"period": "all"}
+
+
+def _is_week(first: date, after: date) -> bool:
+    """From Monday to Monday."""
+    return first.weekday() == 0 and after - first == timedelta(days=7)
+
+
+def _is_month(first: date, after: date) -> bool:
+    """From a first day of a month to that of the next."""
+    return first.day == after.day == 1 and (first + timedelta(days=31)).replace(day=1) == after
+
+
+def _called(first: date, after: date) -> str:
+    """A whole week by its ISO number and days, or a month by its name."""
+    if not _is_week(first, after):
+        return f"{first:%B %Y}"
+    last = after - timedelta(days=1)
+    begin = f"{first.day}-" if first.month == last.month else f"{first.day} {first:%B} to "
+    if first.year != last.year:
+        begin = f"{first.day} {first:%B %Y} to "
+    return f"Week {first.isocalendar().week}, {begin}{last.day} {last:%B %Y}"

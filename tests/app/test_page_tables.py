@@ -60,7 +60,7 @@ def test_a_download_says_on_every_row_what_it_was_filtered_by() -> None:
 @pytest.mark.parametrize("synthetic", [True, False])
 def test_the_name_of_a_download_says_whether_data_are_synthetic(synthetic: bool) -> None:
     stem = _scope(synthetic=synthetic).file_stem("failures")
-    assert stem == f"faultline-failures{'-synthetic' if synthetic else ''}-snapshot7"
+    assert stem == f"faultline-c{'-synthetic' if synthetic else ''}-2026-01-failures"
 
 
 def test_a_day_is_written_as_a_day_and_a_time_with_its_hours() -> None:

@@ -34,6 +34,22 @@ def _taken(page: Page, form: str) -> Download:
     return download.value
 
 
+def test_last_weeks_report_is_two_clicks_from_overview(link: str, browser: BrowserContext) -> None:
+    page = browser.new_page()
+    page.goto(link)
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
+    page.get_by_role("link", name="Reports", exact=True).click()
+    page.get_by_role("radio", name="Monday", exact=True).click()
+    card = page.frame_locator("iframe")
+    expect(card.locator("h1")).to_have_text("Monday card")
+    week = re.compile(r"Week \d+, .* 20\d\d \(UTC\)")
+    expect(card.locator("header .muted")).to_have_text(week)
+    expect(card.get_by_role("heading", name="Do this now")).to_be_visible()
+    assert re.fullmatch(
+        r"faultline-demo-synthetic-20\d\d-W\d\d-monday\.pdf", _taken(page, "PDF").suggested_filename
+    )
+
+
 @pytest.mark.slow
 def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
     preview = page.frame_locator("iframe")
@@ -45,7 +61,9 @@ def test_a_report_is_made_looked_at_and_taken_away(page: Page) -> None:
     values = preview.locator(".numbers .value").all_inner_texts()
 
     pdf = _taken(page, "PDF")
-    assert re.fullmatch(r"faultline-fleet-synthetic-snapshot\d+\.pdf", pdf.suggested_filename)
+    assert re.fullmatch(
+        r"faultline-demo-synthetic-[\d-]+-to-[\d-]+-fleet\.pdf", pdf.suggested_filename
+    )
     text = "".join(found.extract_text() for found in PdfReader(pdf.path()).pages)
     flat = re.sub(r"\s+", " ", text)
     assert answer in flat

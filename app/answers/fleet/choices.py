@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
+from app.words.periods import Period
 from data.errors import DataError
 from data.queries import fleet
 
 if TYPE_CHECKING:
     from data.store import Store
+
+
+MOST_WEEKS = 520
+"""Weeks that can be chosen before the last whole one."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,31 @@ def last_whole(
     _, last_at = fleet.extent(store)
     if last_at is None:
         raise DataError("no record of the store has a time: read a source first, or give --from")
-    zone = ZoneInfo(fleet.zone(store, cluster))
-    day = last_at.astimezone(zone).date()
-    end = day.replace(day=1) if span == "month" else day - timedelta(days=day.weekday())
-    before = end - timedelta(days=1)
-    begin = before.replace(day=1) if span == "month" else end - timedelta(days=7)
-    midnights = (datetime.combine(each, time(tzinfo=zone)) for each in (begin, end))
+    zone = fleet.zone(store, cluster)
+    day = last_at.astimezone(ZoneInfo(zone)).date()
+    if span == "week":
+        return _ends(day - timedelta(days=day.weekday() + 7), timedelta(days=7), zone)
+    end = day.replace(day=1)
+    begin = (end - timedelta(days=1)).replace(day=1)
+    return _ends(begin, end - begin, zone)
+
+
+def whole_weeks(store: Store, cluster: str | None) -> tuple[Period, ...]:
+    """The weeks whose end the records have reached, the last one first; empty without a time."""
+    first_at, last_at = fleet.extent(store)
+    if last_at is None:
+        return ()
+    zone = fleet.zone(store, cluster)
+    from_at, _ = last_whole(store, "week", cluster)
+    monday = from_at.astimezone(ZoneInfo(zone)).date()
+    before = max(0, math.ceil((from_at - first_at) / timedelta(days=7)))
+    weeks = (monday - timedelta(days=7 * n) for n in range(min(before, MOST_WEEKS) + 1))
+    return tuple(Period(*_ends(each, timedelta(days=7), zone), zone) for each in weeks)
+
+
+def _ends(first: date, length: timedelta, timezone: str) -> tuple[datetime, datetime]:
+    """From midnight to midnight in a zone, in UTC."""
+    zone = ZoneInfo(timezone)
+    midnights = (datetime.combine(day, time(tzinfo=zone)) for day in (first, first + length))
     from_at, to_at = (midnight.astimezone(UTC) for midnight in midnights)
     return from_at, to_at

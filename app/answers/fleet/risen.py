@@ -81,6 +81,23 @@ class Compared:
 NOTHING = Compared((), None, None, None, halves=False)
 
 
+def fallen(store: Store, selection: Selection) -> tuple[RisenCause, ...]:
+    """Causes that surely strike less often than in the period before: those that would have risen,
+    had the two periods come the other way round. Their `now` is the period before.
+
+    Empty where nothing ran in the period before.
+    """
+    spans = _spans(store, selection)
+    if spans is None or spans[2]:
+        return ()
+    before, now, _ = spans
+    absent = _not_alike(store, now, before)
+    rows = _both(queries.occurrences, store, now, before)
+    rows = rows[~rows["method"].map(SEEN_BY).isin(absent)]
+    found = risen_causes(rows, _both(_node_days, store, now, before), lost_gpu_hours={})
+    return tuple(each for each in found if each.risen)
+
+
 def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Compared:
     """Causes of the selection beside those of the period before.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportlab.lib.colors import HexColor
@@ -33,7 +34,7 @@ _FOOT_BOX = (MARGIN, 0, MARGIN + WIDTH, FOOT)
 class Pages(BaseDocTemplate):
     """A document whose headings are bookmarks and whose pages are numbered."""
 
-    def __init__(self, stream: BytesIO, report: Report) -> None:
+    def __init__(self, stream: BytesIO, report: Report, spared: float) -> None:
         self._words = f"{report.title} · {report.period}" + (
             " · synthetic" if report.synthetic else ""
         )
@@ -50,11 +51,17 @@ class Pages(BaseDocTemplate):
             pageCompression=1,
         )
         frame = Frame(
-            MARGIN, FOOT, WIDTH, HEIGHT, leftPadding=0, rightPadding=0, topPadding=0,
-            bottomPadding=0,
+            MARGIN, FOOT + spared, WIDTH, HEIGHT - spared, leftPadding=0, rightPadding=0,
+            topPadding=0, bottomPadding=0,
         )  # fmt: skip
         self.addPageTemplates(PageTemplate(frames=[frame], onPage=self._foot))
         self._headings = 0
+        self.filled = 0.0
+        """Share of the last page's height that is printed on."""
+
+    def afterPage(self) -> None:  # noqa: N802 - as reportlab calls it
+        """Takes down how far the page is filled."""
+        self.filled = (FOOT + HEIGHT - self.frame._y) / HEIGHT
 
     def afterFlowable(self, flowable: Flowable) -> None:  # noqa: N802 - as reportlab calls it
         """A heading becomes a bookmark."""
@@ -100,8 +107,19 @@ def _number(page: int) -> str:
     return f"number-{page}"
 
 
-def written(report: Report, story: list[Flowable]) -> bytes:
-    """The file."""
+@dataclass(frozen=True)
+class Written:
+    """A file, and how its pages came out."""
+
+    content: bytes
+    n_pages: int
+    last_filled: float
+    """Share of the last page's height that is printed on."""
+
+
+def written(report: Report, story: list[Flowable], spared: float = 0.0) -> Written:
+    """The file; so many points at the foot of each page stay empty."""
     stream = io.BytesIO()
-    Pages(stream, report).build(story, canvasmaker=_Numbered)
-    return stream.getvalue()
+    pages = Pages(stream, report, spared)
+    pages.build(story, canvasmaker=_Numbered)
+    return Written(stream.getvalue(), pages.page, pages.filled)

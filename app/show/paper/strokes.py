@@ -28,11 +28,12 @@ _JOINS = {"miter": 0, "round": 1, "bevel": 2}
 
 
 class ChartOnPaper(Flowable):
-    """A chart as wide as the text."""
+    """A chart as wide as the text, which leads to an address."""
 
-    def __init__(self, chart: Chart, width: float) -> None:
+    def __init__(self, chart: Chart, width: float, address: str = "") -> None:
         super().__init__()
         self._chart = chart
+        self._address = address
         self.width = width
         self.height = width * style.height(chart)
 
@@ -47,6 +48,8 @@ class ChartOnPaper(Flowable):
             surface = _Surface(figure, _Strokes(canvas, *figure.get_size_inches()))
             figure.draw(surface.get_renderer())
             canvas.restoreState()
+        if self._address:
+            canvas.linkURL(self._address, (0, 0, self.width, self.height), relative=1)
 
 
 class _Surface(FigureCanvasBase):

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import distribution
 from itertools import groupby
 from pathlib import Path
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from reportlab.lib.colors import HexColor
 from reportlab.lib.enums import TA_RIGHT
@@ -60,6 +60,17 @@ def markup(text: str, font: str = TEXT) -> str:
     )
 
 
+def linked(marked: str, address: str) -> str:
+    """Markup that leads to an address; the markup alone where there is none.
+
+    >>> linked("Job 7", "https://f.example/job?job=7&period=all")
+    '<a href="https://f.example/job?job=7&amp;period=all" color="#155fa0">Job 7</a>'
+    """
+    if not address:
+        return marked
+    return f"<a href={quoteattr(address)} color={quoteattr(PALETTE.series)}>{marked}</a>"
+
+
 @cache
 def _files() -> dict[str, Path]:
     """Where the fonts are: in packages that come with Faultline."""
@@ -98,6 +109,7 @@ LABEL = _style("label", 8.5, PALETTE.muted)
 VALUE = _style("value", 14, fontName=BOLD, leading=17)
 TERM = _style("term", 9, fontName=BOLD, spaceBefore=5)
 DEFINITION = _style("definition", 9, PALETTE.muted)
+FINE = _style("fine", 7.5, PALETTE.muted, leading=9.4, spaceAfter=1.5)
 HEAD = _style("head", 8, fontName=BOLD, leading=9.6)
 CELL = _style("cell", 8.5, leading=10.4)
 LOG = _style("log", 6.8, fontName=MONO, leading=8.6)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reportlab.lib.styles import ParagraphStyle
 
     from app.answers.content import Excerpt, Table
+    from app.words.addresses import Dashboard
 
 GAP = 9.0
 """Points between columns."""
@@ -27,16 +28,19 @@ LINE_NUMBER = 32.0
 """Width of the numbers of lines of a log."""
 
 
-def table(found: Table) -> LongTable:
-    """A table of the report."""
-    aligned = found.aligned
+def table(found: Table, dashboard: Dashboard | None = None) -> LongTable:
+    """A table of the report; its cells lead to pages of the dashboard, where one is known."""
+    aligned, leads = found.aligned, found.linked(dashboard)
     widths = _widths(found.headers, found.printed, aligned)
     head = [
         _cell(text, place, styles.HEAD) for text, place in zip(found.headers, aligned, strict=True)
     ]
     rows = [
-        [_cell(text, place, styles.CELL) for text, place in zip(row, aligned, strict=True)]
-        for row in found.printed
+        [
+            _cell(text, place, styles.CELL, to)
+            for text, place, to in zip(row, aligned, of, strict=True)
+        ]
+        for row, of in zip(found.printed, leads, strict=True)
     ]
     return _ruled([head, *rows], widths, header=True)
 
@@ -79,10 +83,10 @@ def excerpt(found: Excerpt) -> LongTable:
     return laid
 
 
-def _cell(text: str, place: str, style: ParagraphStyle) -> Paragraph:
-    """A cell's text, aligned as its column is."""
+def _cell(text: str, place: str, style: ParagraphStyle, to: str = "") -> Paragraph:
+    """A cell's text, aligned as its column is, which leads to an address."""
     chosen = styles.to_the_right(style) if place == "number" else style
-    return Paragraph(styles.markup(text, style.fontName), chosen)
+    return Paragraph(styles.linked(styles.markup(text, style.fontName), to), chosen)
 
 
 def _ruled(rows: list[list[Paragraph]], widths: list[float], *, header: bool) -> LongTable:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app.answers.content import Missing
-from app.ask.cached import ask, kept
+from app.answers.fleet.actions import listed
+from app.answers.fleet.choices import whole_weeks
+from app.ask.cached import ask, fresh, kept
 from app.reports import kinds
 from app.show import command_lines, export, files, page
-from app.widgets import notice
+from app.widgets import filter_bar, notice
 
 if TYPE_CHECKING:
     from app.reports.kinds import Kind
     from app.reports.report import Report
     from app.show.scope import Scope
+    from app.words.periods import Period
     from data.filters import Selection
 
-LABELS = {"html": "HTML", "pdf": "PDF", "xlsx": "XLSX", "md": "Markdown", "json": "JSON"}
+LABELS = {
+    "html": "HTML", "pdf": "PDF", "xlsx": "XLSX", "md": "Markdown", "slack": "Slack",
+    "json": "JSON",
+}  # fmt: skip
 PREVIEW_PX = 900
 HASH = (
     "SHA-256 of versions, configuration, filters and everything printed: the same store and "
@@ -36,10 +43,29 @@ class Choice:
     kind: Kind
     about: str
     redact: bool
+    week: Period | None = None
+    """The calendar week chosen; None where the period of the filters counts."""
+    last: bool = False
+    """It is the last whole one."""
+
+    def of(self, selection: Selection) -> Selection:
+        """What the report counts."""
+        if self.week is None:
+            return selection
+        return replace(selection, from_at=self.week.from_at, to_at=self.week.to_at)
 
 
-def choose() -> Choice:
+def uses() -> tuple[str, ...]:
+    """Filters that the kind goes by: one of a week has a choice of weeks in place of the period."""
+    named = str(st.session_state.get("kind") or st.query_params.get("kind", ""))
+    kind = kinds.kinds().get(named.lower())
+    weekly = kind is not None and kind.weekly
+    return tuple(name for name in filter_bar.USES if not (weekly and name == "period"))
+
+
+def choose(scope: Scope) -> Choice:
     """The controls in one row."""
+    week, last = None, False
     with st.container(horizontal=True, vertical_alignment="center"):
         name = st.segmented_control(
             "Kind",
@@ -62,6 +88,8 @@ def choose() -> Choice:
                 label_visibility="collapsed",
                 width=320,
             )
+        if kind.weekly:
+            week, last = _week(scope)
         redact = st.toggle(
             "Redact names",
             key="redact",
@@ -69,7 +97,21 @@ def choose() -> Choice:
             help="Pseudonyms in place of users, accounts and names of jobs. A name has the same "
             "pseudonym in every report of this store.",
         )
-    return Choice(kind, (about or "").strip(), redact)
+    return Choice(kind, (about or "").strip(), redact, week, last)
+
+
+def _week(scope: Scope) -> tuple[Period | None, bool]:
+    """One of the weeks that the records cover to their end, and whether it is the last."""
+    weeks = {each.words: each for each in ask(whole_weeks, scope.selection.cluster)}
+    chosen = st.selectbox(
+        "Week",
+        [*weeks],
+        key="week",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=320,
+    )
+    return weeks.get(chosen or ""), chosen == next(iter(weeks), None)
 
 
 def made(choice: Choice, scope: Scope) -> Report | None:
@@ -80,20 +122,23 @@ def made(choice: Choice, scope: Scope) -> Report | None:
         page.missing(Missing(kind.name, f"Which {kind.name}?", kind.remedy, commands))
         return None
     with notice.explained():
-        about = choice.about
-        return ask(kinds.report, kind.name, scope.selection, about=about, redact=choice.redact)
+        more: dict[str, Any] = {"about": choice.about, "redact": choice.redact}
+        if kind.weekly:  # what is to be done changes with what people put off, and by the hour
+            now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+            more |= {"now": now, "put_off": tuple(fresh(listed.decisions))}
+        return ask(kinds.report, kind.name, choice.of(scope.selection), **more)
     return None
 
 
-def downloads(report: Report, scope: Scope) -> None:
+def downloads(report: Report) -> None:
     """One button a form; a file is written when its button is pressed."""
-    stem = scope.file_stem(report.stem)
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, label in LABELS.items():
+            name = files.name(report, form)
             st.download_button(
                 label,
-                export.told(f"{stem}.{form}", partial(files.render, report, form), action="report"),
-                file_name=f"{stem}.{form}",
+                export.told(name, partial(files.render, report, form), action="report"),
+                file_name=name,
                 mime=files.MIME[form],
                 key=f"report_{form}",
                 on_click="ignore",
@@ -104,9 +149,14 @@ def downloads(report: Report, scope: Scope) -> None:
 
 def command(choice: Choice, scope: Scope) -> None:
     """The command that writes the same, for cron."""
-    options = [f"--{choice.kind.name}", choice.about] if choice.kind.metavar else []
-    if choice.kind.filtered:
-        options += _filters(scope.selection)
+    kind, selection = choice.kind, choice.of(scope.selection)
+    options = [f"--{kind.name}", choice.about] if kind.metavar else ["--kind", kind.name]
+    options = [] if kind.name == "fleet" else options
+    if choice.last:
+        options += ["--last", "week"]
+        selection = replace(selection, from_at=None, to_at=None)
+    if kind.filtered:
+        options += _filters(selection)
     if choice.redact:
         options.append("--redact")
     with st.expander("The same on the command line"):

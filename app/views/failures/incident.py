@@ -21,7 +21,7 @@ head = st.container()
 with st.container(horizontal=True, vertical_alignment="center"):
     one = chosen.one("Incident", incident.incident, example="40a6bbf68339", width=360)
     if one is not None:
-        incident_files.show(str(one.row["incident_id"]), scope)
+        incident_files.show(str(one.row["incident_id"]))
 if one is None:
     with head:
         what = "Paste its id, follow a link, or pick one of the latest."

@@ -8,23 +8,20 @@ import streamlit as st
 
 from app.ask.cached import ask
 from app.reports import kinds
-from app.show import export, html, markdown
+from app.show import export, files, html, markdown
 from app.widgets import copy_button
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.show.scope import Scope
 
-
-def show(incident_id: str, scope: Scope) -> None:
+def show(incident_id: str) -> None:
     """Three buttons; the files are what `faultline incident` prints."""
     report = ask(kinds.report, "incident", about=incident_id)
     text = markdown.render(report)
-    stem = scope.file_stem(f"incident-{incident_id}")
     copy_button.text("Copy as Markdown", text)
-    _save("Markdown", lambda: text, name=f"{stem}.md", mime="text/markdown")
-    _save("HTML", lambda: html.render(report), name=f"{stem}.html", mime="text/html")
+    _save("Markdown", lambda: text, name=files.name(report, "md"), mime="text/markdown")
+    _save("HTML", lambda: html.render(report), name=files.name(report, "html"), mime="text/html")
 
 
 def _save(label: str, content: Callable[[], str], *, name: str, mime: str) -> None:

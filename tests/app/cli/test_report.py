@@ -59,24 +59,28 @@ def test_its_answer_has_other_forms(
 ) -> None:
     said = faultline("report", "--store", empty_store, "--out", tmp_path, "--format", form)
     assert said.code == 0
-    assert "fleet.html" in said.out
+    assert "faultline-all-time-fleet.html" in said.out
     assert "content_sha256" in said.out
 
 
-@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node"], one_in=3))
+@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node", "monday"], one_in=3))
 def test_every_kind_has_every_form(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path, kind: str
 ) -> None:
     listed = faultline("failures", "--list", "--store", demo_store).json
     node = next(row["node"] for row in listed if row["node"])
-    about = {"fleet": (), "incident": ("--incident", "latest"), "node": ("--node", node)}[kind]
+    about = {"incident": ("--incident", "latest"), "node": ("--node", node)}
+    forms = "html,pdf,xlsx,md,slack,json"
     said = faultline(
-        "report", "--store", demo_store, "--out", tmp_path, "--as", "html,pdf,xlsx,md,json", *about
-    )
+        "report", "--store", demo_store, "--out", tmp_path, "--as", forms,
+        *about.get(kind, ("--kind", kind)),
+    )  # fmt: skip
     assert said.code == 0, said.err
-    assert [Path(path).suffix for path in said.json["files"]] == [
-        ".html", ".pdf", ".xlsx", ".md", ".json",
-    ]  # fmt: skip
+    names = [Path(path).name for path in said.json["files"]]
+    stem = names[0].removesuffix(".html")
+    endings = ("html", "pdf", "xlsx", "md", "slack.json", "json")
+    assert names == [f"{stem}.{ending}" for ending in endings]
+    assert stem.startswith("faultline-demo-synthetic-")
     document = json.loads(Path(said.json["files"][-1]).read_text(encoding="utf-8"))
     assert document["kind"] == kind
     assert document["content_sha256"] == said.json["content_sha256"]
@@ -106,12 +110,23 @@ def test_last_week_is_the_last_whole_one(
         "report", "--store", store, "--out", tmp_path, "--as", "json", "--last", "week"
     )
     report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
-    assert report["period"] == "29 Dec 2025 00:00 to 5 Jan 2026 00:00 UTC"
+    assert report["period"] == "Week 1, 29 December 2025 to 4 January 2026 (UTC)"
     said = faultline(
         "report", "--store", store, "--out", tmp_path, "--as", "json", "--last", "month"
     )
     report = json.loads(Path(said.json["files"][0]).read_text(encoding="utf-8"))
-    assert report["period"] == "1 Dec 2025 00:00 to 1 Jan 2026 00:00 UTC"
+    assert report["period"] == "December 2025 (UTC)"
+    assert Path(said.json["files"][0]).name == "faultline-c-2025-12-fleet.json"
+
+
+def test_one_form_can_be_printed_for_a_pipe(
+    faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
+) -> None:
+    asked = ("report", "--store", demo_store, "--kind", "monday", "--last", "week")
+    said = faultline(*asked, "--as", "slack", "--out", "-")
+    assert said.code == 0, said.err
+    assert said.json["blocks"][0]["text"]["type"] == "mrkdwn"
+    assert not list(tmp_path.iterdir())
 
 
 def test_redacted_lists_name_nobody(faultline: Callable[..., Any], demo_store: Path) -> None:
@@ -141,8 +156,10 @@ REFUSED = {
     "no store": (["--store", "nowhere"], "nowhere: holds no store"),
     "an unknown form": (
         ["--as", "html,docx"],
-        "--as must be one of html, pdf, xlsx, md, json, got 'docx'",
+        "--as must be one of html, pdf, xlsx, md, slack, json, got 'docx'",
     ),
+    "two forms printed": (["--as", "html,md", "--out", "-"], "--out - prints one form"),
+    "a mail of nothing": (["--out", "-", "--mail-to", "a@b.c"], "--out - writes none"),
     "an unknown kind": (["--kind", "weather"], "invalid choice: 'weather'"),
     "a file as folder": (["--out", __file__], "name another folder"),
     "a period backwards": (["--from", "2026-02-01", "--to", "2026-01-01"], "must be before --to"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from app.reports.report import Report
 
+NOW = datetime(2026, 3, 2, 6, tzinfo=UTC)
+"""When what is to be done now is asked."""
 SACCT = """\
 JobID|Cluster|Partition|Account|User|JobName|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 1|c|gpu|physics|alice|train-70b|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-20T00:00:00|1|gres/gpu=8|n1
@@ -82,9 +85,10 @@ def reports(demo_store: Path) -> dict[str, Report]:
         "SELECT node FROM failures WHERE node IS NOT NULL AND method = 'health_event' "
         "GROUP BY node ORDER BY count(*) DESC, node LIMIT 1"
     )
-    about = {"fleet": "", "incident": "largest", "node": node}
+    about = {"incident": "largest", "node": node}
     made = {
-        kind: kinds.report(store, kind, Selection(), about=about[kind]) for kind in kinds.kinds()
+        kind: kinds.report(store, kind, Selection(), about=about.get(kind, ""), now=NOW)
+        for kind in kinds.kinds()
     }
     store.close()
     return made

@@ -12,17 +12,24 @@ import pytest
 from pypdf import PdfReader
 
 from app.answers.content import Excerpt, LogLine, Table
+from app.reports import kinds
 from app.reports.report import Report, Section
 from app.show import pdf
+from app.show.paper.pages import FOOT, HEIGHT
 from app.words.cells import Column
+from app.words.periods import Period
+from data.filters import Selection
 from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from data.store import Store
+
 KINDS = ("fleet", "incident", "node")
+"""Those of several pages."""
 BARE = Report(
-    kind="fleet", stem="fleet", title="A title", period="a period", filters="all jobs",
+    kind="fleet", stem="fleet", title="A title", during=Period(None, None), filters="all jobs",
     answer="An answer.", summary=(), headlines=(), notes=(), sections=(), definitions=(),
     missing=(), conf_level=None, synthetic=False, basis=(),
 )  # fmt: skip
@@ -112,6 +119,46 @@ def test_a_heading_is_never_the_last_line_of_a_page() -> None:
         (page,) = (page for page in _pages(report) if "Part 1" in page)
         assert "The next one" in page
         assert page.index("Second") > page.index("Part 1")
+
+
+def _last_filled(content: bytes) -> tuple[int, float]:
+    """Pages, and the share of the last one's height down to its lowest text."""
+    reader = PdfReader(io.BytesIO(content))
+    lowest = [FOOT + HEIGHT]
+
+    def seen(text: str, cm: list[float], tm: list[float], *_: object) -> None:
+        at = tm[4] * cm[1] + tm[5] * cm[3] + cm[5]
+        if text.strip() and at > FOOT:
+            lowest.append(at)
+
+    reader.pages[-1].extract_text(visitor_text=seen)
+    return len(reader.pages), (FOOT + HEIGHT - min(lowest)) / HEIGHT
+
+
+def test_a_last_page_is_never_nearly_empty() -> None:
+    table = _table([(f"x{n}",) for n in range(80)], Column("a", "First"))
+    spread = 0
+    for rows in range(26, 62, 4):
+        report = _with(replace(table, rows=table.rows[:rows]))
+        plain = pdf._laid_out(report, 0.0)
+        spread += plain.n_pages > 1 and plain.last_filled < pdf.LEAST_FILLED
+        n_pages, filled = _last_filled(pdf.render(report))
+        assert n_pages == 1 or filled > pdf.LEAST_FILLED - 0.02, rows
+    assert spread, "no case would have had one"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nor_is_that_of_the_demo(written: Callable[[str, str], bytes], kind: str) -> None:
+    n_pages, filled = _last_filled(written(kind, "pdf"))
+    assert n_pages == 1 or filled > pdf.LEAST_FILLED - 0.02
+
+
+@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
+def test_nor_is_that_of_an_odd_store(awkward: Store, kind: str) -> None:
+    about = {"incident": "latest", "node": "n2"}
+    report = kinds.report(awkward, kind, Selection(), about=about.get(kind, ""))
+    n_pages, filled = _last_filled(pdf.render(report))
+    assert n_pages == 1 or filled > pdf.LEAST_FILLED - 0.02
 
 
 AWKWARD = {

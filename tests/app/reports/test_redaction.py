@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from app.reports.report import Report
 
 PSEUDONYM = re.compile(r"\b(?:user|account|job)-[a-z2-7]{10}\b")
-ABOUT = {"fleet": "", "incident": "latest", "node": "n2"}
+ABOUT = {"fleet": "", "incident": "latest", "monday": "", "node": "n2"}
 
 
 def _names(**people: set[str]) -> Pseudonyms:

@@ -16,11 +16,12 @@ from app.answers.content import Chart
 from app.reports.report import Report, Section
 from app.show import html, pdf
 from app.show.drawings import style
+from app.words.periods import Period
 
 START = pd.Timestamp("2026-01-05 10:00", tz="UTC")
 MINUTE = pd.Timedelta("1min")
 BARE = Report(
-    kind="incident", stem="i", title="A title", period="a period", filters="all jobs",
+    kind="incident", stem="i", title="A title", during=Period(None, None), filters="all jobs",
     answer="An answer.", summary=(), headlines=(), notes=(), sections=(), definitions=(),
     missing=(), conf_level=None, synthetic=False, basis=(),
 )  # fmt: skip

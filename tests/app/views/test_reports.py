@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import closing
+from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING
 
 import pytest
 
+from app.actions import put_off
+from app.answers.fleet.actions import listed
+from app.answers.fleet.choices import whole_weeks
+from app.ask import of_store
+from data.filters import Selection
+from data.store import Store
 from tests.some import some_at_once
 
 if TYPE_CHECKING:
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
     from streamlit.testing.v1 import AppTest
 
 PAGE = "views/explore/reports.py"
-FORMS = ["HTML", "PDF", "XLSX", "Markdown", "JSON"]
+FORMS = ["HTML", "PDF", "XLSX", "Markdown", "Slack", "JSON"]
 
 
 def _page(test: AppTest) -> str:
@@ -67,6 +77,30 @@ def test_a_link_opens_the_report_of_an_incident(
     assert "<h1>Incident " in _page(page)
     assert "--incident largest" in page.code[0].value
     assert "--from" not in page.code[0].value
+
+
+def test_the_monday_card_is_of_a_week_and_what_was_put_off_is_gone_at_once(
+    open_page: Callable[..., AppTest], demo_store: Path, tmp_path: Path
+) -> None:
+    root = shutil.copytree(demo_store, tmp_path / "store")
+    page = open_page(root, PAGE, kind="Monday")
+    assert not page.exception
+    (week,) = (box for box in page.selectbox if box.key == "week")
+    assert str(week.value) in _page(page)
+    assert "--kind monday --last week" in page.code[0].value
+    assert not [box for box in page.sidebar if box.key == "period"]
+    with closing(Store.open(root)) as store:
+        now = datetime.now(UTC)
+        of_week = whole_weeks(store, None)[0]
+        selection = Selection(from_at=of_week.from_at, to_at=of_week.to_at)
+        first, *_ = listed.first(listed.listed(of_store(store), selection, now).due, listed.SHOWN)
+    assert escape(first.what) in _page(page)
+    put_off(root, first.target, days=7)
+    assert escape(first.what) not in _page(page.run())
+    other = week.options[-1]
+    week.select(other).run()
+    assert str(other) in _page(page)
+    assert "--from 2025-" in page.code[0].value
 
 
 @pytest.mark.parametrize("kind", ["Incident", "Node"])

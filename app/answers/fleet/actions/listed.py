@@ -15,7 +15,9 @@ from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_
 from app.answers.fleet.actions.nodes import of_lemons
 from app.answers.fleet.actions.running import of_sources, of_stragglers
 from app.words import numbers
+from app.words.addresses import Place
 from app.words.cells import Column
+from app.words.plain import shortened
 from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ COLUMNS = (
     Column("state", "State", none="to do"),
     Column("target", "Target", wide=True),
 )
+LONGEST_WHAT, LONGEST_WHY = 100, 220
+"""Letters of what and why in documents."""
+SHOWN = 7
+"""Rows that fit on the first screen."""
 NODES = 3
 """Nodes to drain that are always among the first rows: who drains nodes asks for no list."""
 OF_KIND = 2
@@ -156,6 +162,36 @@ def table(found: Listed) -> Table:
     rows = [_row(each, "") for each in found.due]
     rows += [_row(each.action, each.in_words) for each in found.put_off]
     return Table("actions", "Do this now", COLUMNS, rows, NOTHING)
+
+
+def brief(found: Listed, most: int) -> Table:
+    """The first rows of the first screen in few words, for documents."""
+    rows = first(found.due, SHOWN)[:most]
+    more = f"{len(rows):,} of {numbers.counted(len(found.due), 'thing')} to do" * bool(rows)
+    put_off = f"{len(found.put_off):,} put off" * bool(found.put_off)
+    note = "; ".join(part for part in (more, put_off) if part)
+    return Table(
+        "actions",
+        "Do this now",
+        (Column("what", "What"), Column("why", "Why"), Column("stake", "GPU-hours at stake")),
+        tuple(
+            (shortened(each.what, LONGEST_WHAT), shortened(each.why, LONGEST_WHY), _at_stake(each))
+            for each in rows
+        ),
+        NOTHING,
+        f"{note}." * bool(note),
+        wrapped=True,
+        places=tuple(Place(each.page, each.named) for each in rows),
+    )
+
+
+def _at_stake(action: Action) -> str:
+    """GPU-hours with their interval, and how they are counted."""
+    stake = action.stake
+    if stake is None:
+        return shortened(action.stake_basis, LONGEST_WHY)
+    bounds = f" ({numbers.interval(stake)})" if stake.has_width else ""
+    return f"{numbers.number(stake.value)}{bounds}, {action.stake_basis}"
 
 
 def _row(action: Action, state: str) -> tuple[Any, ...]:

@@ -1,0 +1,229 @@
+"""What changed against the period before?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from analytics.fleet.silent_sources import silent_sources
+from app.answers.content import Answer, Table
+from app.answers.efficiency import ledger
+from app.answers.failures import incidents
+from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import coverage, risen, verdict
+from app.answers.reliability import mttf
+from app.ask import EVERYTHING
+from app.words import cells, numbers
+from app.words.cells import Column
+from app.words.plain import shortened
+from data.state import Annotation, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.estimate import Estimate
+    from app.ask import Ask
+    from app.words.cells import Kind
+    from data.filters import Selection
+    from data.store import Store
+
+NAMED, LONGEST = 3, 80
+"""Causes and sources that a sentence names, and letters of each; the others are counted."""
+CLEAR, FEWER = ("rose", "fell"), ("fewer", "more")
+UNCLEAR, UNKNOWN = "no clear change", "not known"
+
+
+@dataclass(frozen=True)
+class Incidents:
+    """Incidents of a period, by what became of them."""
+
+    began: int
+    resolved: int
+    """Said to be resolved within it, whenever they began."""
+    still_open: int
+    """Of those that began within it."""
+
+
+def incidents_of(store: Store, selection: Selection) -> Incidents:
+    """How many incidents began, and how many people resolved."""
+    found = incidents.rows(store, selection, incidents.Kind(), limit=EVERYTHING)
+    begun = found if selection.from_at is None else found[found["start_at"] >= selection.from_at]
+    ever = replace(selection, from_at=None, to_at=None)
+    done = incidents.rows(store, ever, incidents.Kind(status="resolved"), limit=EVERYTHING)
+    targets = {f"incident:{each}" for each in done["incident_id"]}
+    said = (Annotation(*row) for row in State(store.root).annotations())
+    resolved = sum(
+        (each.field, each.value) == ("status", "resolved")
+        and each.target in targets
+        and _is_within(datetime.fromisoformat(each.made_at), selection)
+        for each in said
+    )
+    return Incidents(len(begun), resolved, int((begun["status"] != "resolved").sum()))
+
+
+def silent(store: Store, selection: Selection) -> tuple[str, ...]:
+    """Sources that were silent at the end of the period and not at its beginning."""
+    if selection.from_at is None:
+        return ()
+    ends = (selection.from_at, selection.to_at)
+    before, now = (
+        {
+            (row["cluster"], row["source"])
+            for row in silent_sources(
+                coverage.held(store, replace(selection, from_at=None, to_at=end))
+            ).to_dict("records")
+        }
+        for end in ends
+    )
+    return tuple(f"{source} of {cluster}" for cluster, source in sorted(now - before))
+
+
+def answer(ask: Ask, selection: Selection, *, before_is: str = "the period before") -> Answer:
+    """What changed against the period of equal length before?
+
+    Parameters
+    ----------
+    before_is
+        What that period is called, such as the week before.
+    """
+    ran = ask(mttf.measured_before, selection) is not None
+    return Answer(
+        "",
+        blocks=(_table(ask, selection, preceding(selection) if ran else None, before_is),),
+        notes=(
+            *_causes(ask, selection, before_is),
+            _resolved(ask(incidents_of, selection)),
+            _silent(ask(silent, selection), before_is),
+        ),
+    )
+
+
+def preceding(selection: Selection) -> Selection | None:
+    """The period of equal length before; None where there is none."""
+    if selection.from_at is None or selection.to_at is None:
+        return None
+    length = selection.to_at - selection.from_at
+    if selection.from_at - mttf.EARLIEST < length:
+        return None
+    return replace(selection, from_at=selection.from_at - length, to_at=selection.from_at)
+
+
+def _table(ask: Ask, now: Selection, before: Selection | None, before_is: str) -> Table:
+    """The numbers of both periods side by side."""
+    columns = (
+        Column("quantity", "What"),
+        Column("now", "Now"),
+        Column("before", before_is.removeprefix("the ").capitalize()),
+        Column("change", "Change"),
+    )
+    rows = (*_rates(ask, now, before), *_losses(ask, now, before), _incidents(ask, now, before))
+    return Table("changed", "What changed", columns, rows, wrapped=True)
+
+
+def _rates(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
+    """Failure rate, and MTTF of a job of the largest usual size of now."""
+    size = ask(verdict.usual_size, now)
+    sizes = () if size is None else (size,)
+    report = ask(mttf.measured, now, gpus=sizes)
+    was = None if before is None else ask(mttf.measured, before, gpus=sizes)
+    yield _compared(
+        "Failures per 1,000 node-days",
+        "rate",
+        report.rate.rate_per_1000_node_days,
+        None if was is None else was.rate.rate_per_1000_node_days,
+    )
+    for place, point in enumerate(report.projection):
+        then = was.projection[place].mttf_hours if was is not None and was.projection else None
+        yield _compared(f"MTTF, {point.gpus:,} GPUs", "mttf", point.mttf_hours, then)
+
+
+def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
+    """GPU-hours that failures lost, where the ledger is built."""
+    hours = []
+    for each in (now, before):
+        cost = None if each is None else ask(ledger.if_built, each)
+        bucket = None if cost is None else cost.bucket("lost_work")
+        hours.append(None if bucket is None else bucket.gpu_hours)
+    if hours[0] is not None:
+        yield _compared("GPU-hours lost to failures", "rate", hours[0], hours[1])
+
+
+def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str, ...]:
+    """How many began."""
+    began = ask(incidents_of, now).began
+    was = None if before is None else ask(incidents_of, before).began
+    change = UNKNOWN
+    if was is not None:
+        change = "as many" if began == was else f"{abs(began - was):,} {FEWER[began > was]}"
+    return ("Incidents that began", f"{began:,}", UNKNOWN if was is None else f"{was:,}", change)
+
+
+def _compared(
+    quantity: str, kind: Kind, now: Estimate, before: Estimate | None
+) -> tuple[str, str, str, str]:
+    """An estimate of both periods; a change is told where the two intervals do not overlap."""
+    if before is None or now.value is None or before.value is None:
+        change = UNKNOWN if before is None else UNCLEAR
+    elif now.has_width or before.has_width:
+        apart = now.apart_from(before)
+        change = CLEAR[now.value < before.value] if apart else UNCLEAR
+    else:
+        change = CLEAR[now.value < before.value] if now.value != before.value else "the same"
+    then = UNKNOWN if before is None else _written(kind, before)
+    return quantity, _written(kind, now), then, change
+
+
+def _written(kind: Kind, value: Estimate) -> str:
+    """Value, interval and n; the bound where only that is known."""
+    text, interval = cells.estimate(kind, value)
+    if interval == numbers.UNKNOWN or (value.value is not None and not value.has_width):
+        return text
+    n = f"n = {value.n:,}"
+    return f"{interval} ({n})" if value.value is None else f"{text} ({interval}, {n})"
+
+
+def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
+    """Which causes rose and fell beyond chance."""
+    found, titles = ask(risen.compared, selection), ask(cause_titles)
+    if found.halves or found.split_at is None:
+        yield f"Causes are not compared: nothing ran in {before_is}."
+        return
+    fell = ask(risen.fallen, selection)
+    rose = [f"{titles.get(e.cause, e.cause)} ({e.now:,}, {e.before:,} before)" for e in found.risen]
+    less = [f"{titles.get(e.cause, e.cause)} ({e.before:,}, {e.now:,} before)" for e in fell]
+    if not rose and not less:
+        yield f"No cause rose or fell beyond chance, of {len(found.causes):,} compared."
+    if rose:
+        yield f"Causes that rose: {_listed(rose)}."
+    if less:
+        yield f"Causes that fell: {_listed(less)}."
+
+
+def _resolved(found: Incidents) -> str:
+    """How many incidents were resolved, and how many of those that began wait."""
+    n = numbers.counted(found.resolved, "incident") if found.resolved else "No incident"
+    said = f"{n} {'were' if found.resolved > 1 else 'was'} said to be resolved"
+    if not found.began:
+        return f"{said}; none began."
+    return f"{said}; of {found.began:,} that began {found.still_open:,} are open."
+
+
+def _silent(found: Sequence[str], before_is: str) -> str:
+    """Which sources fell silent."""
+    if not found:
+        return f"No source fell silent that was heard in {before_is}."
+    return f"Fell silent: {_listed(found)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = [shortened(each, LONGEST) for each in names[:NAMED]]
+    more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
+    return "; ".join([*shown, *more])
+
+
+def _is_within(at: datetime, selection: Selection) -> bool:
+    """Whether a time lies in the period."""
+    from_at, to_at = selection.from_at, selection.to_at
+    return (from_at is None or from_at <= at) and (to_at is None or at < to_at)

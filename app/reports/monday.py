@@ -1,0 +1,97 @@
+"""The Monday card: is the fleet well, what did the week cost, what to do first, what changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from analytics.estimate import CONF_LEVEL
+from app.answers.efficiency import ledger
+from app.answers.failures.taxonomy import cause_titles
+from app.answers.fleet import changed, coverage, overview
+from app.answers.fleet.actions import listed
+from app.answers.fleet.choices import last_whole
+from app.reports.report import Report, Section, defined, filters_in_words, section
+from app.words import numbers
+from app.words.periods import Period
+from data.errors import DataError
+
+if TYPE_CHECKING:
+    from app.ask import Ask
+    from app.reports.kinds import Request
+    from app.reports.redaction import Names
+    from data.filters import Selection
+
+KIND = {"needs_ledger": True, "weekly": True}
+"""About the whole fleet in the last whole week, unless another period is asked for."""
+ACTIONS = 3
+"""Things to do that are listed."""
+WEEK = timedelta(days=7)
+
+
+def report(ask: Ask, request: Request, names: Names) -> Report:
+    """One page: the verdict, the cost, the first things to do, and what changed."""
+    selection = _of_a_week(ask, request.selection)
+    during = Period(selection.from_at, selection.to_at, request.timezone)
+    answer, now = overview.answer(ask, selection), request.now or datetime.now(UTC)
+    to_do = listed.listed(ask, selection, now, timezone=request.timezone, said=request.put_off)
+    before = changed.answer(ask, selection, before_is=f"the {_span(selection)} before")
+    return Report(
+        kind="monday",
+        stem="monday",
+        title="Monday card" + (f": {selection.cluster}" if selection.cluster else ""),
+        during=during,
+        filters=filters_in_words(selection, names),
+        answer=answer.sentence,
+        summary=(_cost(ask, selection),),
+        headlines=answer.numbers,
+        notes=(*answer.notes, *_whole_days(selection)),
+        sections=(
+            Section("Do this now", (listed.brief(to_do, ACTIONS),)),
+            section("What changed", before.blocks, before.notes),
+        ),
+        definitions=defined(answer.numbers, ()),
+        missing=ask(coverage.held, selection).missing,
+        conf_level=CONF_LEVEL,
+        card=True,
+    )
+
+
+def _of_a_week(ask: Ask, selection: Selection) -> Selection:
+    """The selection, of the last whole week where no period is asked for."""
+    if selection.from_at is not None or selection.to_at is not None:
+        return selection
+    try:
+        from_at, to_at = ask(last_whole, "week", selection.cluster)
+    except DataError:  # nothing has a time: the card says that nothing ran
+        return selection
+    return replace(selection, from_at=from_at, to_at=to_at)
+
+
+def _span(selection: Selection) -> str:
+    """What the period is called beside the one before."""
+    if selection.from_at is None or selection.to_at is None:
+        return "period"
+    off = abs(selection.to_at - selection.from_at - WEEK)
+    return "week" if off <= timedelta(hours=1) else "period"  # a clock may change in it
+
+
+def _cost(ask: Ask, selection: Selection) -> str:
+    """What failures lost, in money where a price is known, and which cause most."""
+    cost = ask(ledger.if_built, selection)
+    if cost is None:
+        return f"What failures cost is unknown: {ledger.LEDGER_NOT_BUILT}."
+    said = ledger.cost_in_words(cost, ask(cause_titles))
+    bucket = cost.bucket("lost_work")
+    if not said or bucket is None:
+        return "No GPU-hour is known to be lost to failures."
+    if bucket.cost is None:
+        return said
+    return f"{said} That is {numbers.number(bucket.cost)} {cost.currency or ''}".strip() + "."
+
+
+def _whole_days(selection: Selection) -> tuple[str, ...]:
+    """That the ledger counts more than the period, where it does."""
+    whole = (selection.days.from_at, selection.days.to_at)
+    return () if whole == (selection.from_at, selection.to_at) else (ledger.WHOLE_DAYS,)

@@ -1,0 +1,258 @@
+"""The Monday card: one page that says what Overview says, what changed, and what to do first."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pypdf import PdfReader
+
+from app.actions import Options, annotate, build_ledger, ingest_files
+from app.answers.fleet import changed, overview
+from app.answers.fleet.choices import last_whole, whole_weeks
+from app.ask import of_store
+from app.reports import kinds
+from app.show import files, html, pdf, slack
+from app.words.plain import one_line
+from data.filters import Selection
+from data.store import Store
+from tests.app.reports.conftest import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from app.reports.report import Report
+
+HEADER = "JobID|Cluster|User|Partition|State|Submit|Start|End|NNodes|AllocTRES|NodeList"
+FIRST = date(2026, 11, 9)
+"""Monday of week 46; the records end in the morning of the Monday after week 47."""
+FIRST_AT = datetime(2026, 11, 8, 23, tzinfo=UTC)
+"""Its midnight in Berlin."""
+LONG = "gpu-node-of-the-long-names-in-hall-two-rack-seventeen-slot"
+SITE = """\
+[reports]
+address = "https://faultline.example.org/ops"
+[cluster.c]
+timezone = "Europe/Berlin"
+gpus_per_node = 8
+gpu_hour_price = 2.0
+currency = "EUR"
+"""
+
+
+def _jobs() -> Iterator[str]:
+    """Two weeks of a small fleet: nodes are lost in the first, memory runs out in the second."""
+    ids = iter(range(1, 1000))
+
+    def job(state: str, begin: datetime, hours: float, *, user: str, node: str) -> str:
+        end = begin + timedelta(hours=hours)
+        return (
+            f"{next(ids)}|c|{user}|gpu|{state}|{begin.isoformat()}|{begin.isoformat()}|"
+            f"{end.isoformat()}|1|gres/gpu=8|{node}"
+        )
+
+    for day in range(14):
+        midnight = datetime.combine(FIRST, datetime.min.time()) + timedelta(days=day)
+        for node in range(8):
+            yield job("COMPLETED", midnight, 24, user="ann", node=f"{LONG}-{node}")
+        for turn in range(2):
+            begin = midnight + timedelta(hours=8 * turn)
+            state = "NODE_FAIL" if day < 7 else "OUT_OF_MEMORY"
+            yield job(state, begin, 4, user=f"u{turn}_", node=f"{LONG}-{8 + turn}")
+    yield job("COMPLETED", datetime(2026, 11, 23), 6, user="ann", node="n1")  # noqa: DTZ001
+
+
+def _events() -> Iterator[str]:
+    """A node goes down on each day of the first week; in the second nobody asks."""
+    for day in range(7):
+        at = datetime.combine(FIRST, datetime.min.time()) + timedelta(days=day, hours=2)
+        end = at + timedelta(hours=1)
+        yield f"c|n9|{at.isoformat()}|{end.isoformat()}|DOWN|checked *now* <!here>|root(0)"
+
+
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Weeks 46 and 47 of 2026 in Berlin, with ledger, prices and an address."""
+    folder = tmp_path_factory.mktemp("weeks")
+    root = folder / "store"
+    root.mkdir()
+    (root / "site.toml").write_text(SITE)
+    events = "ClusterName|NodeName|TimeStart|TimeEnd|State|Reason|User"
+    for source, header, lines in (
+        ("sacct", HEADER, _jobs()),
+        ("sacctmgr-events", events, _events()),
+    ):
+        (folder / source).write_text("\n".join([header, *lines]) + "\n")
+        ingest_files(root, source, [str(folder / source)], Options(cluster="c"))
+    build_ledger(root)
+    with closing(Store.open(root)) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def card(weeks: Store) -> Report:
+    """The card of week 47."""
+    return kinds.report(weeks, "monday", now=NOW)
+
+
+@pytest.fixture(scope="module")
+def whole(weeks: Store) -> Report:
+    """The card of all that is recorded since the first week."""
+    return kinds.report(weeks, "monday", Selection(from_at=FIRST_AT), now=NOW)
+
+
+def _texts(content: bytes) -> list[str]:
+    return [one_line(page.extract_text()) for page in PdfReader(io.BytesIO(content)).pages]
+
+
+def test_it_is_of_the_last_whole_week_of_the_cluster_and_its_files_say_so(
+    weeks: Store, card: Report
+) -> None:
+    assert card.period == "Week 47, 16-22 November 2026 (Europe/Berlin)"
+    assert card.file_stem == "faultline-c-2026-W47-monday"
+    from_at, to_at = last_whole(weeks, "week", None)
+    assert (from_at.isoformat(), to_at.isoformat()) == (
+        "2026-11-15T23:00:00+00:00",
+        "2026-11-22T23:00:00+00:00",
+    )
+    offered = whole_weeks(weeks, "c")
+    assert [each.file_part for each in offered] == ["2026-W47", "2026-W46"]
+
+
+def test_it_says_what_overview_says(weeks: Store, card: Report) -> None:
+    from_at, to_at = last_whole(weeks, "week", None)
+    shown = overview.answer(of_store(weeks), Selection(from_at=from_at, to_at=to_at))
+    assert card.answer == shown.sentence
+    assert [(h.term.label, h.value, h.interval) for h in card.headlines] == [
+        (h.term.label, h.value, h.interval) for h in shown.numbers
+    ]
+
+
+def test_what_changed_is_known(weeks: Store, card: Report) -> None:
+    part = card.sections[1]
+    (table,) = card.tables[1:]
+    rows: dict[str, Any] = {row[0]: row[1:] for row in table.values}
+    assert rows["Failures per 1,000 node-days"][2] == "fell"
+    assert rows["Incidents that began"] == ("0", "14", "14 fewer")
+    said = " ".join(part.sentences)
+    assert "Causes that rose: " in said
+    assert re.search(r"Causes that rose: [^.]*emory[^.]* \(\d+, 0 before\)", said)
+    assert re.search(r"Causes that fell: Node lost[^.]* \(0, 14 before\)", said)
+    assert "Fell silent: node_events of c." in said
+    week_before = kinds.report(weeks, "monday", changed.preceding(_of(card)), now=NOW)
+    assert week_before.period.startswith("Week 46, 9-15 November 2026")
+    assert "Causes are not compared: nothing ran in the week before." in " ".join(
+        week_before.sections[1].sentences
+    )
+    assert re.fullmatch(
+        r"Failures lost .* GPU-hours .*most by Node lost.* That is [\d,.]+ EUR\.",
+        week_before.summary[0],
+    )
+
+
+def _of(card: Report) -> Selection:
+    return Selection(from_at=card.during.from_at, to_at=card.during.to_at)
+
+
+def test_incidents_said_to_be_resolved_within_the_period_are_counted(weeks: Store) -> None:
+    rows = weeks.rows("SELECT incident_id FROM incidents WHERE NOT retired ORDER BY start_at")
+    made = [annotate(weeks.root, f"incident:{row[0]}", "status", "resolved") for row in rows[:2]]
+    at = datetime.fromisoformat(made[0].made_at)
+    around = Selection(from_at=at - timedelta(hours=1), to_at=at + timedelta(hours=1))
+    before = replace(around, from_at=FIRST_AT, to_at=FIRST_AT + timedelta(days=7))
+    with closing(Store.open(weeks.root)) as told:
+        assert changed.incidents_of(told, around).resolved == 2
+        assert changed.incidents_of(told, before) == changed.Incidents(14, 0, 12)
+
+
+def test_it_is_one_page_whatever_stands_on_it(
+    card: Report,
+    whole: Report,
+    awkward: Store,
+    empty_store: Path,
+    written: Callable[[str, str], bytes],
+) -> None:
+    assert len(whole.tables[0]) == 3
+    crowded = replace(
+        whole,
+        title=f"Monday card: {LONG * 3}",
+        notes=("A note without which the numbers would be misread, of some length. " * 4,) * 4,
+        summary=whole.summary * 3,
+        missing=(LONG,) * 12,
+    )
+    with closing(Store.open(empty_store)) as store:
+        nothing = kinds.report(store, "monday", now=NOW)
+    assert nothing.answer.startswith("Nothing ran")
+    assert nothing.file_stem == "faultline-all-time-monday"
+    bare = kinds.report(awkward, "monday", now=NOW)
+    assert len(_texts(written("monday", "pdf"))) == 1
+    for report in (card, crowded, nothing, bare):
+        (text,) = _texts(pdf.render(report))
+        assert "Page 1 of 1" in text
+        for row in report.tables[0].values:
+            assert re.sub(r"\s", "", str(row[0])) in re.sub(r"\s", "", text)
+
+
+def test_rows_and_the_page_lead_to_the_dashboard(weeks: Store, whole: Report) -> None:
+    asked = "period=custom&from=2026-11-09T00%3A00"
+    base = "https://faultline.example.org/ops"
+    page = html.render(whole)
+    assert f'href="{base}/incident?{asked}&cluster=c&incident='.replace("&", "&amp;") in page
+    hidden = kinds.report(weeks, "monday", Selection(from_at=FIRST_AT), redact=True, now=NOW)
+    assert "https://" not in html.render(hidden)
+    assert f"<{base}/?{asked}&cluster=c|Open the dashboard>".replace("&", "&amp;") in _slack(whole)
+    annotations = PdfReader(io.BytesIO(pdf.render(whole))).pages[0]["/Annots"]
+    assert f"{base}/incident?{asked}" in " ".join(
+        str(each.get_object()["/A"]["/URI"]) for each in annotations
+    )
+
+
+def _slack(report: Report) -> str:
+    """The texts of a message."""
+    message = json.loads(slack.render(report))
+    assert message["text"]
+    for block in message["blocks"]:
+        assert block["text"] | {"text": ""} == {"type": "mrkdwn", "text": "", "verbatim": True}
+        assert 0 < len(block["text"]["text"]) <= slack.LONGEST
+    assert len(message["blocks"]) <= 50
+    return "\n".join(block["text"]["text"] for block in message["blocks"])
+
+
+def test_a_message_for_slack_is_short_and_has_no_table(card: Report) -> None:
+    text = _slack(card)
+    assert f"*{card.answer}*" in text
+    assert "*Do this now*" in text
+    assert not re.search(r"^\||^#|\*\*|\]\(", text, re.MULTILINE)
+    assert len(text) < 4000
+
+
+def test_what_records_say_calls_nobody_in_slack(card: Report) -> None:
+    hostile = replace(card, answer="<!channel> *now* <https://x.example|here> & `rm` ~a~ gpu_1")
+    text = _slack(hostile)
+    assert "<!channel>" not in text
+    assert "<https://x.example" not in text
+    assert "gpu_1" in text
+    assert not re.search(r"(?<!\u200b)\*now\*", text)
+    long = replace(card, summary=("word " * 3000,) * 3)
+    assert "…" in _slack(long)
+
+
+def test_a_longer_report_is_told_by_its_head_in_slack(reports: dict[str, Report]) -> None:
+    text = _slack(reports["fleet"])
+    assert reports["fleet"].answer in text
+    assert "What this rests on" not in text
+    assert len(text) < 6000
+
+
+@pytest.mark.slow
+def test_the_same_card_has_the_same_hash(weeks: Store, card: Report) -> None:
+    again = kinds.report(weeks, "monday", _of(card), now=NOW)
+    assert again.content_sha256 == card.content_sha256
+    assert files.name(card, "slack") == "faultline-c-2026-W47-monday.slack.json"
