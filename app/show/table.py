@@ -15,7 +15,7 @@ from app.answers.content import Table
 from app.ask import EVERYTHING, FEW
 from app.ask.cached import ask, kept
 from app.show import export, links
-from app.words import cells, escaping, numbers
+from app.words import cells, escaping, moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,11 +225,11 @@ def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: s
     """A column of texts, times, flags or numbers."""
     if column.kind in ("time", "second", "day"):
         zoned = isinstance(values.dtype, pd.DatetimeTZDtype)
-        seconds = ":ss" if column.kind == "second" else ""
+        named = title if column.kind == "day" else f"{title} ({timezone if zoned else 'UTC'})"
         return st.column_config.DatetimeColumn(
-            title,
+            named,
             timezone=timezone if zoned else None,
-            format="D MMM YYYY" if column.kind == "day" else f"D MMM YYYY HH:mm{seconds}",
+            format=moments.GRID[column.kind],
             help=f"{text}, {timezone if zoned else 'UTC'}; the download is in UTC",
         )
     if column.kind == "flag":

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,8 @@ class Column:
 
 def titles(column: Column) -> tuple[str, ...]:
     """Titles of what a column prints: an estimate has its interval beside it, times their zone."""
-    if column.kind in ("time", "second") and column.unit:
-        return (f"{column.title} ({column.unit})",)
+    if column.kind in ("time", "second"):
+        return (f"{column.title} ({column.unit or 'UTC'})",)
     return (column.title, "Interval") if column.kind in ESTIMATES else (column.title,)
 
 
@@ -88,9 +88,9 @@ def texts(column: Column, value: Any) -> tuple[str, ...]:
         "ratio": numbers.percent,
         "decimal": numbers.decimals,
         "hours": numbers.duration,
-        "day": lambda at: f"{at:%Y-%m-%d}",
-        "time": lambda at: f"{at:%Y-%m-%d %H:%M}",
-        "second": lambda at: f"{at:%Y-%m-%d %H:%M:%S}",
+        "day": numbers.day,
+        "time": moments.minute,
+        "second": moments.second,
         "flag": lambda holds: "yes" if holds else "no",
     }
     return (writers[column.kind](value),)

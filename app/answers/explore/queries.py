@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.words import moments
 from data.queries import schema
 from data.queries.schema import Parameter, parameters
 from data.sandbox import landlock_missing
@@ -63,7 +64,7 @@ def _value(parameter: Parameter) -> str:
     """The value in words."""
     if not parameter.open:
         value = parameter.value
-        return f"{value:%Y-%m-%d %H:%M}" if parameter.type == "TIMESTAMPTZ" else str(value)
+        return f"{moments.minute(value)} UTC" if parameter.type == "TIMESTAMPTZ" else str(value)
     if parameter.type == "TIMESTAMPTZ":
         return f"{parameter.value.year:04d}: all time"
     return "NULL: all" if parameter.value is None else f"{parameter.value}: all"

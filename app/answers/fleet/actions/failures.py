@@ -15,7 +15,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import Action, recorded, target
 from app.ask import FEW
-from app.words import numbers
+from app.words import moments, numbers
 from app.words.periods import custom_period
 from data.queries import occurrences
 
@@ -41,7 +41,7 @@ def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
             "incident",
             f"incident:{row['incident_id']}",
             what=str(row["summary"]).partition(";")[0],
-            why=f"{jobs} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC; {row['status']}",
+            why=f"{jobs} hit, from {moments.minute(row['start_at'])} UTC; {row['status']}",
             stake=None if pd.isna(hours) else recorded(float(hours), int(row["n_jobs"] or 0)),
             stake_basis=BY_RULE,
             page="incident",
@@ -78,7 +78,7 @@ def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[
             target("mass_failure", row["key"]),
             what=f"{row['failures']:,} failures of {who} within {minutes}",
             why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
-            f"{row['first_at']:%Y-%m-%d %H:%M} UTC, in no incident",
+            f"{moments.minute(row['first_at'])} UTC, in no incident",
             stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
             stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
             page="failures",

@@ -50,8 +50,9 @@ class PutOff:
     def in_words(self) -> str:
         """Who did what, and until when."""
         until = self.said.value if self.said.field == SNOOZED_UNTIL else ""
-        did = f"snoozed until {datetime.fromisoformat(until):%Y-%m-%d}" if until else "acknowledged"
-        return f"{did} by {self.said.author}"
+        if not until:
+            return f"acknowledged by {self.said.author}"
+        return f"snoozed until {numbers.day(datetime.fromisoformat(until))} by {self.said.author}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from app.answers.content import Chart, Missing
 from app.figures.explore import result_chart
 from app.reports import query_files
 from app.show import chart, export, page
-from app.words import escaping, numbers
+from app.words import escaping, moments, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ def _downloads(answer: Rows, scope: Scope) -> None:
 def _grid(frame: pd.DataFrame) -> None:
     """The rows; times in UTC, as the query sees them."""
     config = {
-        name: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", help="UTC")
+        name: st.column_config.DatetimeColumn(format=moments.GRID["second"], help="UTC")
         for name in frame.select_dtypes(["datetime", "datetimetz"]).columns
     }
     st.dataframe(
