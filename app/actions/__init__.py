@@ -1,7 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.collecting import collect_sources
-from app.actions.demo import DemoBuilt, build_demo, remove_demo, takes_demo
+from app.actions.demo import DemoBuilt, build_demo, load_demo, remove_demo, takes_demo
 from app.actions.ledger import READER_WAIT_S, build_ledger
 from app.actions.machines import examine_machines
 from app.actions.people import FIELDS, STATUSES, annotate, put_off, restore_said, undo
@@ -57,6 +57,7 @@ __all__ = [
     "ingest_files",
     "kept_queries",
     "known_options",
+    "load_demo",
     "login",
     "names_ledger",
     "noted",

@@ -73,6 +73,18 @@ def build_demo(
     return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
 
 
+def load_demo(
+    root: Path,
+    progress: Callable[[str], None] = lambda message: None,
+    *,
+    author: str | None = None,
+) -> DemoBuilt:
+    """The demo as `faultline demo` builds it where nothing else is said."""
+    from data.synthetic import DemoSpec
+
+    return build_demo(root, DemoSpec.of(None, None, None, 0), progress, author=author)
+
+
 def remove_demo(root: Path, *, author: str | None = None) -> None:
     """Takes the demo out again: the store is empty then, and takes records.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from app.answers.content import Part
     from app.show.scope import Scope
-    from app.words.cells import Column
+    from app.words.cells import Column, Link
 
 
 ROWS_UNSCROLLED = 12
@@ -139,17 +139,29 @@ def _open(
     opens: Callable[[Part], None] | None,
     scope: Scope,
 ) -> None:
-    """The page that a cell names, else the part behind its row, else the row itself."""
+    """The page that a cell names, the part behind its row, the page of its row, the row itself."""
     place, name = picked
     row = {str(key): value for key, value in shown.iloc[place].items()}
-    column = next((column for column in table.columns if column.key == name), None)
-    if column is not None and column.link is not None and not pd.isna(row[name]):
-        links.go(column.link, row, scope)
+    if link := _link(table, row, name):
+        links.go(link, row, scope)
     elif table.opens is not None and opens is not None:
         opens(table.opens.behind(row))
+    elif (link := _link(table, row, _subject(table))) and not pd.isna(row[name]):
+        links.go(link, row, scope)
     else:
         values = table.values[int(shown.index[place])]
         st.dialog("Row", width="large")(_row)(table, values)
+
+
+def _link(table: Table, row: dict[str, Any], name: str) -> Link | None:
+    """What a cell opens; None where it is no link, or names nothing."""
+    link = next((column.link for column in table.columns if column.key == name), None)
+    return None if link is None or pd.isna(row[name]) else link
+
+
+def _subject(table: Table) -> str:
+    """The column that says what a row is: the first one that people see."""
+    return next(column.key for column in table.columns if column.shown)
 
 
 def _row(table: Table, values: tuple[Any, ...]) -> None:

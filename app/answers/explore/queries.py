@@ -52,6 +52,11 @@ def missing_guard() -> str | None:
     return landlock_missing()
 
 
+def named(sql: str) -> frozenset[str]:
+    """Which filters does a query go by? Names of its parameters."""
+    return schema.named(sql)
+
+
 def in_words(selection: Selection) -> list[dict[str, str]]:
     """Name, type and value of each parameter."""
     return [
