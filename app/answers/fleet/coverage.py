@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("cluster", "Cluster"),
     Column("source", "Source"),
-    Column("first_day", "First day", "day", help="Of the first record in the period, UTC."),
-    Column("last_day", "Last day", "day", help="Of the last record in the period, UTC."),
+    Column("first_day", "First day (UTC)", "day", help="Of the first record in the period."),
+    Column("last_day", "Last day (UTC)", "day", help="Of the last record in the period."),
     Column("records", "Records", "count"),
     Column("days_with_records", "Days with records", "count"),
     Column("quiet_days", "Quiet days", "count", help="Collected, and without a record."),

@@ -54,7 +54,7 @@ def figure(losses: LossesByGroup, *, mode: Mode = "light", note: str = "") -> go
         margin={"r": NOTES_PX, "t": 84},
     )
     chart.update_xaxes(
-        title="Share of the GPU-hours that jobs held",
+        title="Share of the GPU-hours that jobs held (%)",
         ticksuffix=" %",
         showgrid=True,
         rangemode="tozero",
