@@ -167,6 +167,38 @@ def ettr_report(
     )
 
 
+def runs_of_size(runs: pd.DataFrame, size: str) -> pd.DataFrame:
+    """Those of some runs in one class of `by_size`.
+
+    Examples
+    --------
+    >>> runs_of_size(pd.DataFrame({"n_gpus": [16, 17, 32, 33]}), "17-32")["n_gpus"].tolist()
+    [17, 32]
+    """
+    first, _, last = size.partition("-")
+    here: pd.DataFrame = runs.loc[runs["n_gpus"].between(int(first), int(last or first))]
+    return here
+
+
+def runs_of_week(
+    runs: pd.DataFrame, week: str, zones: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Those of some runs in one week of `by_week`; zones as there.
+
+    Examples
+    --------
+    >>> at = pd.to_datetime(["2026-01-04T23:30Z", "2026-01-05T12:00Z", "2026-01-12T12:00Z"])
+    >>> runs = pd.DataFrame({"cluster": "c", "first_start_at": at})
+    >>> runs_of_week(runs, "2026-W02").index.tolist()
+    [1]
+    >>> runs_of_week(runs, "2026-W02", {"c": "Europe/Berlin"}).index.tolist()
+    [0, 1]
+    """
+    place, weeks = _weeks(runs, zones or {})
+    then: pd.DataFrame = runs.loc[np.array(weeks, dtype=object)[place] == week]
+    return then
+
+
 def run_gpu_hours(runs: pd.DataFrame) -> pd.Series:
     """GPU-hours of each run, queued and scheduled."""
     return _gpu_s(runs) / 3600

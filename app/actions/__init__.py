@@ -1,6 +1,7 @@
 """What a person does to a store: ingest files, build the demo, say a cause. Never cached."""
 
 from app.actions.collecting import collect_sources
+from app.actions.demo import DemoBuilt, build_demo, load_demo, remove_demo, takes_demo
 from app.actions.ledger import READER_WAIT_S, build_ledger
 from app.actions.machines import examine_machines
 from app.actions.people import FIELDS, OF_KIND, STATUSES, annotate, put_off, restore_said, undo
@@ -13,8 +14,6 @@ from app.actions.queries import (
     save_query,
 )
 from app.actions.records import (
-    DemoBuilt,
-    build_demo,
     checked_zone,
     ingest_files,
     known_options,
@@ -59,6 +58,7 @@ __all__ = [
     "ingest_files",
     "kept_queries",
     "known_options",
+    "load_demo",
     "login",
     "names_ledger",
     "noted",
@@ -66,12 +66,14 @@ __all__ = [
     "prepare_queries",
     "presets",
     "put_off",
+    "remove_demo",
     "rename_query",
     "restore_said",
     "roll_back",
     "save_query",
     "sources",
     "stated_by",
+    "takes_demo",
     "to_forget",
     "undo",
 ]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import zoneinfo
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from data.audit import login, noted
-from data.current import read_current
+from data.audit import noted
 from data.errors import DataError, StoreError
 from data.ingest import (
     IngestResult,
@@ -18,33 +16,16 @@ from data.ingest import (
     job_table,
     readers,
     sacct,
-    store_files,
 )
 from data.ingest.failure_mapping import shipped
 from data.ingest.option_use import KNOWN_BY, refuse_ignored
 from data.ingest.sacct_fields import PRESETS
 from data.publish import writer
 from data.site import load_site
-from data.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from data.publish import StoreWriter
-    from data.synthetic import DemoSpec, DemoTruth
-    from data.synthetic.traces import PlantedTrace
-
-
-@dataclass(frozen=True)
-class DemoBuilt:
-    """A demo store that was built."""
-
-    jobs: int
-    nodes: int
-    days: float
-    seconds: float
-    truth: DemoTruth
 
 
 def sources() -> dict[str, str]:
@@ -147,52 +128,6 @@ def _told_of_names(found: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...
     from app.answers.fleet import names
 
     return tuple(names.told([each[1:] for each in found]))
-
-
-def build_demo(
-    root: Path, spec: DemoSpec, progress: Callable[[str], None] = lambda message: None
-) -> DemoBuilt:
-    """Builds the synthetic cluster's store anew; refuses a store that holds real data."""
-    from data.synthetic import demo_cluster
-
-    begin = time.monotonic()
-    with writer(root, fresh=True) as building:
-        if read_current(root) is not None and not building.synthetic:
-            raise StoreError(
-                f"{root}: holds real data: the demo goes elsewhere, e.g. --store ./demo-store"
-            )
-        demo = demo_cluster(spec, progress)
-        progress("storing")
-        building.keeps = 1  # what was generated before is of no use
-        building.load(demo.tables)
-        _load_traces(building, demo.traces)
-        building.publish(progress, ledger=True)
-    State(root).record(login(), "demo", {"seed": spec.seed, "jobs": spec.n_jobs})
-    seconds = time.monotonic() - begin
-    return DemoBuilt(spec.n_jobs, spec.n_nodes, spec.days, seconds, demo.truth)
-
-
-def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:
-    """Stores the demo's straggler traces as if they had been ingested."""
-    from data.ingest.straggler_rows import rows_of
-    from data.ingest.straggler_trace import TraceMeta, trace_batch
-
-    for trace in traces:
-        shape = trace.shape
-        meta = TraceMeta(
-            trial_name=trace.name,
-            run_id=None,
-            dp_size=shape.dp,
-            pp_size=shape.pp,
-            tp_size=shape.tp,
-            dsp_size=shape.dsp,
-            vpp_size=shape.vpp,
-            world_size=shape.dp * shape.pp * shape.tp * shape.dsp,
-        )
-        options = Options(job_id=trace.job_id)
-        batch = trace_batch(rows_of(trace.columns), meta, name=trace.name, options=options)
-        building.load(batch.tables)
-        store_files(building, batch)
 
 
 def _refuse_synthetic(synthetic: bool, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""faultline demo: build the synthetic demo cluster's store."""
+"""faultline demo: build the synthetic demo cluster's store, or take it out again."""
 
 from __future__ import annotations
 
@@ -32,13 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--truth", type=Path, metavar="FILE", help="write planted rates, lemons and causes as JSON"
     )
+    parser.add_argument(
+        "--remove", action="store_true", help="take the demo out of the store again"
+    )
     options.add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Builds it and prints jobs, nodes and seconds."""
-    from app.actions import build_demo
+    """Builds it and prints jobs, nodes and seconds; or removes it."""
+    from app.actions import build_demo, remove_demo
     from data.synthetic import DemoSpec
+
+    if arguments.remove:
+        remove_demo(arguments.store)
+        terminal.print_record({"store": str(arguments.store), "removed": True}, arguments.format)
+        return 0
 
     truth = arguments.truth
     if truth is not None and (truth.is_dir() or not truth.parent.is_dir()):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from app.figures import template
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,12 +106,12 @@ def part_note(weeks: Sequence[pd.Timestamp], parts: set[int]) -> str:
     """Which weeks are parts of one, for the line below a title; empty where none is.
 
     >>> part_note([pd.Timestamp("2026-10-05"), pd.Timestamp("2026-10-12")], {0})
-    'week of 5 Oct: a part of it, outside the scale'
+    'week of 5 Oct 2026: a part of it, outside the scale'
     """
-    named = " and ".join(f"{weeks[place]:%-d %b}" for place in sorted(parts))
+    named = " and ".join(numbers.day(weeks[place]) for place in sorted(parts))
     return f"week of {named}: a part of it, outside the scale" if parts else ""
 
 
 def tick_format(span: pd.Timedelta) -> str:
     """How finely an axis tells a length of time: as the day, and its year or its hours."""
-    return "%H:%M\n%-d %b %Y" if span < SHORT else "%-d %b\n%Y"
+    return moments.TICK_MINUTE if span < SHORT else moments.TICK_DAY

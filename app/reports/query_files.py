@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from app.words import moments
 from app.words.cells import neutral
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def as_xlsx(result: QueryResult, asked: Asked) -> bytes:
     with xlsxwriter.Workbook(out, options) as book:
         styles = {
             "head": book.add_format({"bold": True, "bottom": 1}),
-            "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
+            "time": book.add_format({"num_format": moments.SHEET["time"]}),
             "text": book.add_format({"quote_prefix": True}),
         }
         rows = book.add_worksheet("Rows")

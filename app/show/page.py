@@ -48,6 +48,8 @@ def answered(answer: Answer, scope: Scope) -> None:
 
 def headlines(shown: Sequence[Number], scope: Scope) -> None:
     """Headline numbers side by side."""
+    if not shown:
+        return
     first_sight.numbers(shown)
     widths = [max(len(number.term.label), LEAST_WIDTH) for number in shown]
     for column, number in zip(st.columns(widths), shown, strict=True):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from analytics.frames import DEFINITION
 from app.words import numbers
 from app.words.cells import neutral_frame
 from app.words.periods import Period, file_stem
+from data.filters import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pandas as pd
 
     from app.figures.template import Mode
-    from data.filters import Selection
 
 
 FILTERS = {
@@ -60,6 +62,12 @@ class Scope:
             chosen.min_gpus and f"rate counts jobs of {chosen.min_gpus:,} GPUs and more",
         ]
         return " · ".join(part for part in parts if part)
+
+    def of_query(self, named: Collection[str]) -> Scope:
+        """The same of a query that names these parameters: no other filter chooses its rows."""
+        chosen = {name: getattr(self.selection, name) for name in named}
+        uses = {"period" if name in ("from_at", "to_at") else name for name in named}
+        return replace(self, selection=Selection(**chosen), uses=frozenset(uses))
 
     @property
     def note(self) -> str:

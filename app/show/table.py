@@ -5,6 +5,7 @@ A page rounds values and tells intervals in words; files hold them to the last d
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,14 +16,14 @@ from app.answers.content import Table
 from app.ask import EVERYTHING, FEW
 from app.ask.cached import ask, kept
 from app.show import export, links
-from app.words import cells, escaping, numbers
+from app.words import cells, escaping, moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.answers.content import Part
     from app.show.scope import Scope
-    from app.words.cells import Column
+    from app.words.cells import Column, Link
 
 
 ROWS_UNSCROLLED = 12
@@ -95,7 +96,7 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
     """The rows; row and column of the cell that the reader has just picked."""
     visible = [name for column in table.columns if column.shown for name in column_names(column)]
     key = f"table_{table.key}"
-    state = st.dataframe(
+    st.dataframe(
         _coloured(table, shown, scope),
         hide_index=True,
         column_order=visible,
@@ -108,13 +109,25 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
         row_height=WRAPPED_PX if table.wrapped else None,
         placeholder=DASH,
         key=key,
-        on_select="rerun",
+        on_select=partial(_pick, key),
         selection_mode="single-cell",
     )
-    chosen = list(state["selection"]["cells"])
-    fresh = bool(chosen) and chosen != st.session_state.get(f"opened_{key}")
-    st.session_state[f"opened_{key}"] = chosen  # a selection outlives the run that made it
-    return (int(chosen[0][0]), str(chosen[0][1])) if fresh else None
+    picked: tuple[int, str] | None = st.session_state.pop(_picked(key), None)
+    return picked
+
+
+def _pick(key: str) -> None:
+    """Takes the cell that was clicked out of the selection: another click on it is another pick."""
+    cells_of = st.session_state[key]["selection"]["cells"]
+    if cells_of:
+        row, column = cells_of[0]
+        st.session_state[_picked(key)] = (int(row), str(column))
+        st.session_state[key] = {"selection": {"rows": [], "columns": [], "cells": []}}
+
+
+def _picked(key: str) -> str:
+    """Where a pick waits for the run that follows it."""
+    return f"picked_{key}"
 
 
 def _coloured(table: Table, shown: pd.DataFrame, scope: Scope) -> Any:
@@ -139,17 +152,29 @@ def _open(
     opens: Callable[[Part], None] | None,
     scope: Scope,
 ) -> None:
-    """The page that a cell names, else the part behind its row, else the row itself."""
+    """The page that a cell names, the part behind its row, the page of its row, the row itself."""
     place, name = picked
     row = {str(key): value for key, value in shown.iloc[place].items()}
-    column = next((column for column in table.columns if column.key == name), None)
-    if column is not None and column.link is not None and not pd.isna(row[name]):
-        links.go(column.link, row, scope)
+    if link := _link(table, row, name):
+        links.go(link, row, scope)
     elif table.opens is not None and opens is not None:
         opens(table.opens.behind(row))
+    elif (link := _link(table, row, _subject(table))) and not pd.isna(row[name]):
+        links.go(link, row, scope)
     else:
         values = table.values[int(shown.index[place])]
         st.dialog("Row", width="large")(_row)(table, values)
+
+
+def _link(table: Table, row: dict[str, Any], name: str) -> Link | None:
+    """What a cell opens; None where it is no link, or names nothing."""
+    link = next((column.link for column in table.columns if column.key == name), None)
+    return None if link is None or pd.isna(row[name]) else link
+
+
+def _subject(table: Table) -> str:
+    """The column that says what a row is: the first one that people see."""
+    return next(column.key for column in table.columns if column.shown)
 
 
 def _row(table: Table, values: tuple[Any, ...]) -> None:
@@ -206,17 +231,19 @@ def _counts(n_found: int, total: int) -> str:
 
 def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any]:
     """How the values of a column are written, its interval beside it; help says its schema name."""
-    title, text = column.title, f"`{column.key}`"
+    title, text = cells.headed(column, timezone=timezone), f"`{column.key}`"
     if column.help:
         text = f"{column.help} {text}"
     if column.kind in cells.ESTIMATES:
         value, interval = column_names(column)
         ratio = column.kind in ("share", "ettr")
         form = "%.3f" if ratio else "localized"
-        unit = f" ({column.unit})" if column.unit and column.unit not in title else ""
+        unit = title.removeprefix(column.title)
         return {
-            value: st.column_config.NumberColumn(f"{title}{unit}", help=text, format=form),
-            interval: st.column_config.TextColumn(f"Interval{unit}", help=f"Interval of {title}."),
+            value: st.column_config.NumberColumn(title, help=text, format=form),
+            interval: st.column_config.TextColumn(
+                f"Interval{unit}", help=f"Interval of {column.title}."
+            ),
         }
     return {column.key: _plain(column, title, text, shown[column.key], timezone)}
 
@@ -225,11 +252,10 @@ def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: s
     """A column of texts, times, flags or numbers."""
     if column.kind in ("time", "second", "day"):
         zoned = isinstance(values.dtype, pd.DatetimeTZDtype)
-        seconds = ":ss" if column.kind == "second" else ""
         return st.column_config.DatetimeColumn(
-            title,
+            title if zoned else cells.headed(column),
             timezone=timezone if zoned else None,
-            format="D MMM YYYY" if column.kind == "day" else f"D MMM YYYY HH:mm{seconds}",
+            format=moments.GRID[column.kind],
             help=f"{text}, {timezone if zoned else 'UTC'}; the download is in UTC",
         )
     if column.kind == "flag":

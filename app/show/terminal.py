@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
+from app.words import moments
 from app.words.cells import neutral
 from app.words.numbers import number
 
@@ -260,7 +261,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, datetime):
-        return "" if value != value else f"{value:%Y-%m-%d %H:%M}"
+        return "" if value != value else moments.minute(value)
     return "" if value is None or _is_na(value) else str(value)
 
 

@@ -17,6 +17,7 @@ import xlsxwriter
 
 from analytics.estimate import Estimate
 from app.answers.content import Excerpt
+from app.words import moments
 from app.words.cells import ESTIMATES, neutral
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ FORMATS = {
     "count": {"num_format": "#,##0", "valign": "top"},
     "number": {"num_format": "#,##0.###", "valign": "top"},
     "ratio": {"num_format": "0.00%", "valign": "top"},
-    "day": {"num_format": "yyyy-mm-dd", "valign": "top", "align": "left"},
-    "time": {"num_format": "yyyy-mm-dd hh:mm:ss", "valign": "top", "align": "left"},
+    "day": {"num_format": moments.SHEET["day"], "valign": "top", "align": "left"},
+    "time": {"num_format": moments.SHEET["time"], "valign": "top", "align": "left"},
 }
 NUMBERS = {"count": "count", "ratio": "ratio", "share": "ratio"}
 """Format of the numbers of a kind; of the others it is `number`."""

@@ -6,18 +6,31 @@ import streamlit as st
 
 from app.show import command_lines
 
+WHAT = (
+    "Faultline says how often and why GPU jobs fail, what that costs and what to do about it, from "
+    "the records that a cluster keeps anyway. Your scheduler's accounting records alone are enough "
+    "for failure rate and MTTF; every further source adds causes."
+)
+COMMANDS = (
+    "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
+    "faultline ingest sacct sacct.txt --cluster NAME --timezone Europe/Berlin",
+    "faultline demo && faultline serve --store demo-store",
+)
+
+
+def head() -> None:
+    """That nothing is there yet, and what would come of records."""
+    st.title("This store holds no data yet", anchor=False)
+    st.markdown(WHAT)
+
+
+def commands() -> None:
+    """The commands that fill it; pages follow by themselves."""
+    command_lines.show(COMMANDS)
+
 
 def no_store() -> None:
-    """Nothing was ingested yet: the whole page is this."""
-    st.title("This store holds no data yet", anchor=False)
-    st.markdown(
-        "Your scheduler's accounting records are enough for failure rate and MTTF: export them, "
-        "ingest them, and this page follows by itself. Or look at the demo cluster."
-    )
-    command_lines.show(
-        (
-            "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-            "faultline ingest sacct sacct.txt --cluster NAME --timezone Europe/Berlin",
-            "faultline demo && faultline serve --store demo-store",
-        )
-    )
+    """Nothing was ingested yet: the whole page is this, with the way to where it can be done."""
+    head()
+    st.markdown("[**Upload a file or load the demo**](./) on the first page, or run:")
+    commands()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,9 +55,23 @@ class Column:
 
 def titles(column: Column) -> tuple[str, ...]:
     """Titles of what a column prints: an estimate has its interval beside it, times their zone."""
-    if column.kind in ("time", "second") and column.unit:
-        return (f"{column.title} ({column.unit})",)
-    return (column.title, "Interval") if column.kind in ESTIMATES else (column.title,)
+    title = headed(column, in_unit=column.kind not in ("hours", "mttf"))
+    return (title, "Interval") if column.kind in ESTIMATES else (title,)
+
+
+def headed(column: Column, *, in_unit: bool = True, timezone: str = "UTC") -> str:
+    """What stands above a column, with the zone of times and, where cells are `in_unit`, the unit.
+
+    >>> headed(Column("at_least", "At least", "number", "GPU-h"))
+    'At least (GPU-h)'
+    >>> headed(Column("end_at", "Ended", "time", "UTC"), timezone="Europe/Berlin")
+    'Ended (Europe/Berlin)'
+    >>> headed(Column("lost_gpu_hours", "Lost (GPU-h)", "number", "GPU-h"))
+    'Lost (GPU-h)'
+    """
+    zoned = column.kind in ("time", "second")
+    unit = timezone if zoned else column.unit if in_unit else ""
+    return column.title if not unit or f"({unit})" in column.title else f"{column.title} ({unit})"
 
 
 def alignment(column: Column) -> Literal["text", "time", "number"]:
@@ -88,9 +102,9 @@ def texts(column: Column, value: Any) -> tuple[str, ...]:
         "ratio": numbers.percent,
         "decimal": numbers.decimals,
         "hours": numbers.duration,
-        "day": lambda at: f"{at:%Y-%m-%d}",
-        "time": lambda at: f"{at:%Y-%m-%d %H:%M}",
-        "second": lambda at: f"{at:%Y-%m-%d %H:%M:%S}",
+        "day": numbers.day,
+        "time": moments.minute,
+        "second": moments.second,
         "flag": lambda holds: "yes" if holds else "no",
     }
     return (writers[column.kind](value),)

@@ -10,6 +10,8 @@ import math
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from app.words import moments
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -195,7 +197,7 @@ def moment(at: datetime | None, timezone: str) -> str:
     if at is None:
         return UNKNOWN
     local = at.astimezone(ZoneInfo(timezone))
-    return f"{local.day} {local:%b %Y %H:%M} {local.tzname()}"
+    return f"{moments.minute(local)} {local.tzname()}"
 
 
 def day(at: datetime) -> str:
@@ -205,7 +207,7 @@ def day(at: datetime) -> str:
     >>> day(datetime(2026, 11, 2))
     '2 Nov 2026'
     """
-    return f"{at.day} {at:%b %Y}"
+    return f"{at:{moments.DAY}}"
 
 
 def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> str:
@@ -220,7 +222,7 @@ def period(from_at: datetime | None, to_at: datetime | None, timezone: str) -> s
     """
     zone = ZoneInfo(timezone)
     ends = [None if at is None else at.astimezone(zone) for at in (from_at, to_at)]
-    first, last = (None if at is None else f"{at.day} {at:%b %Y %H:%M}" for at in ends)
+    first, last = (None if at is None else moments.minute(at) for at in ends)
     named = next((at.tzname() for at in reversed(ends) if at is not None), None)
     if first is None:
         return "all time" if last is None else f"until {last} {named}"
@@ -234,6 +236,16 @@ def gpus(gpus_from: int, gpus_to: int) -> str:
     ('1 GPU', '1,025 to 2,048 GPUs')
     """
     return "1 GPU" if gpus_to == 1 else f"{gpus_from:,} to {gpus_to:,} GPUs"
+
+
+def job_size(label: str) -> str:
+    """A class of job sizes by its label, as the ledger and runs name it.
+
+    >>> job_size("1"), job_size("1025-2048")
+    ('1 GPU', '1,025 to 2,048 GPUs')
+    """
+    first, _, last = label.partition("-")
+    return gpus(int(first), int(last or first))
 
 
 def nodes(nodes_from: int, nodes_to: int) -> str:

@@ -70,6 +70,14 @@ def extent(store: Store) -> tuple[Any, Any]:
     return first, last
 
 
+def is_untouched(store: Store) -> bool:
+    """Whether nothing was ever read into the store: no cluster is known, no ingest happened."""
+    ((n_rows,),) = store.rows(
+        "SELECT (SELECT count(*) FROM clusters) + (SELECT count(*) FROM ingests)"
+    )
+    return not n_rows
+
+
 def recounted_at(store: Store) -> Any:
     """When failures were first counted by the present definition; None where they always were."""
     ((found,),) = store.rows("SELECT max(recounted_at) FROM store_meta")

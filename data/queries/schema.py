@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from data.errors import DataError
+from data.filters import Selection
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from data.filters import Selection
     from data.store import Store
 
 
@@ -119,6 +119,16 @@ def parameters(selection: Selection) -> tuple[Parameter, ...]:
 def values(selection: Selection) -> dict[str, Any]:
     """Value of each parameter, by its name."""
     return {parameter.name: parameter.value for parameter in parameters(selection)}
+
+
+def named(sql: str) -> frozenset[str]:
+    """Parameters that a query names; one that stands in a text or remark counts too.
+
+    >>> sorted(named("FROM jobs WHERE start_at >= $from_at AND start_at < $to_at"))
+    ['from_at', 'to_at']
+    """
+    known = {parameter.name for parameter in parameters(Selection())}
+    return frozenset(re.findall(r"\$(\w+)", sql)) & known
 
 
 _OF_LEDGER = re.compile(r"\b(gpu_time|job_runs)\b", re.IGNORECASE)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.beside_expected import expected_at_own_rate, expected_curve_of_runs
-from analytics.efficiency.ettr import EttrReport, ettr_report, in_hours
+from analytics.efficiency.ettr import (
+    EttrReport,
+    ettr_report,
+    in_hours,
+    runs_of_size,
+    runs_of_week,
+)
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
 from analytics.estimate import CONF_LEVEL, Estimate
@@ -24,7 +31,7 @@ from data.queries import efficiency, exposure
 from data.queries.clocks import zones
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -141,15 +148,20 @@ def job_like_runs(ask: Ask, selection: Selection) -> EttrSettings:
 def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) -> Answer:
     """ETTR of all runs and of the median one, by size and week, and of each."""
     report = ask(measured, selection, conf_level=conf_level)
-    expected = expected_by_size(report, ask(habits))
+    sized = _sized(ask, selection, report)
+    expected = expected_by_size(sized, ask(habits))
     hours = ask(exposure.node_hours, selection)
     notes = _notes(ask, selection, report, hours)
     return Answer(
         sentence(report, selection.min_gpus, hours),
         headlines(report, selection) if report.n_runs else (),
-        (by_size(report, expected), by_week(report), listed(report.by_run.head(LISTED))),
+        (
+            by_size(sized, expected, selection),
+            by_week(report, selection),
+            listed(report.by_run.head(LISTED)),
+        ),
         notes,
-        record=record(report, expected) | {"node_hours": hours, "notes": notes},
+        record=record(report, sized, expected) | {"node_hours": hours, "notes": notes},
         sheet=report.by_run,
     )
 
@@ -163,13 +175,16 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
     taken, failures = ask(habits), ask(mttf.measured, selection)
     curve = expected_curve_of_runs(report, taken, failures.gpus_per_node)
+    sized = _sized(ask, selection, report)
+    expected = expected_by_size(sized, taken)
     return Answer(
         sentence(report, selection.min_gpus, hours),
         headlines(report, selection),
         (
             chart(report, curve),
-            by_size(report, expected_by_size(report, taken)),
-            by_week(report),
+            size_chart(sized, expected, selection),
+            by_size(sized, expected, selection),
+            by_week(report, selection),
             listed(report.by_run, everything=everything),
         ),
         _notes(ask, selection, report, hours),
@@ -266,41 +281,95 @@ def expected_by_size(report: EttrReport, taken: Habits) -> tuple[Estimate, ...]:
     )
 
 
-def by_size(report: EttrReport, expected: tuple[Estimate, ...]) -> Table:
-    """ETTR by class of GPUs, beside what its own interruptions let expect."""
-    beside = Column("expected", "Expected", "ettr", help=terms.EXPECTED_ETTR.definition)
-    return _groups(report.by_size, Column("gpus", "GPUs"), "By size", (beside, expected))
+def _sized(ask: Ask, selection: Selection, report: EttrReport) -> EttrReport:
+    """The report whose size classes are shown: as for MTTF, of all sizes where none was asked."""
+    if selection.by_size == selection:
+        return report
+    return ask(measured, selection.by_size, limit=FEW, conf_level=report.conf_level)
 
 
-def by_week(report: EttrReport) -> Table:
-    """ETTR by ISO week of the first start."""
-    return _groups(report.by_week, Column("week", "Week"), "By week of the first start")
+def size_chart(sized: EttrReport, expected: tuple[Estimate, ...], selection: Selection) -> Chart:
+    """ETTR by class of sizes; a mark opens the runs of its class."""
+    return Chart(
+        "efficiency.ettr_by_size",
+        "What do runs of each size get out of their time?",
+        "ETTR of each class of sizes with its interval, weighted by GPU-time, beside what the "
+        "rate of its own interruptions lets expect.",
+        (sized.by_size, expected),
+        "ettr_sizes",
+        opens=Part("Runs of this size", of_size, (selection,), ("mark",)),
+    )
 
 
-def _groups(
-    groups: Sequence[GroupEttr],
-    by: Column,
-    title: str,
-    beside: tuple[Column, tuple[Estimate, ...]] | None = None,
-) -> Table:
-    """ETTR of groups of runs, with another estimate of each."""
-    values = beside[1] if beside else [None] * len(groups)
-    rows = [
-        (g.group, g.totals.n_runs, g.ettr, g.of_these_runs, *([value] if beside else []),
-         g.totals.n_interruptions, g.gpu_hours)
-        for g, value in zip(groups, values, strict=True)
-    ]  # fmt: skip
+def by_size(sized: EttrReport, expected: tuple[Estimate, ...], selection: Selection) -> Table:
+    """ETTR by class of sizes, beside what its own interruptions let expect."""
+    beside = Column("expected", "Expected ETTR", "ettr", help=terms.EXPECTED_ETTR.definition)
     columns_of = (
-        by,
-        Column("runs", "Runs", "count"),
-        Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time; of runs like these."),
-        Column("of_these_runs", "Of these runs", "ettr", shown=False,
-               help="The same without the sampling of runs: what these very runs got."),
-        *([beside[0]] if beside else []),
-        Column("interruptions", "Interruptions", "count"),
-        Column("gpu_hours", "GPU-hours", "number"),
+        Column("gpus", "GPUs", shown=False),
+        Column("job_size", "Job size"),
+        *_GROUP[:3],
+        beside,
+        *_GROUP[3:],
+    )
+    rows = tuple(
+        (group.group, numbers.job_size(group.group), *values[:3], value, *values[3:])
+        for group, value in zip(sized.by_size, expected, strict=True)
+        for values in (_values(group),)
+    )
+    every = selection.min_gpus > 1 and not selection.by_size.min_gpus
+    note = f"Runs of all sizes, those below {selection.min_gpus:,} GPUs too." if every else ""
+    opens = Part("Runs of this size", of_size, (selection,), ("gpus",))
+    return Table("ettr_by_gpus", "By size", columns_of, rows, "No run.", note, opens)
+
+
+def by_week(report: EttrReport, selection: Selection) -> Table:
+    """ETTR by ISO week of the first start."""
+    columns_of = (
+        Column("week", "Week", shown=False),
+        Column("monday", "Week of", "day"),
+        *_GROUP,
+    )
+    rows = tuple((g.group, _monday(g.group), *_values(g)) for g in report.by_week)
+    opens = Part("Runs of this week", of_week, (selection,), ("week",))
+    title = "By week of the first start"
+    return Table("ettr_by_week", title, columns_of, rows, "No run.", opens=opens)
+
+
+_GROUP = (
+    Column("runs", "Runs", "count"),
+    Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time; of runs like these."),
+    Column("of_these_runs", "Of these runs", "ettr", shown=False,
+           help="The same without the sampling of runs: what these very runs got."),
+    Column("interruptions", "Interruptions", "count"),
+    Column("gpu_hours", "GPU-hours", "number"),
+)  # fmt: skip
+"""Columns of a class of sizes or a week."""
+
+
+def _values(group: GroupEttr) -> tuple[Any, ...]:
+    """A class of sizes or a week, in these columns."""
+    totals = group.totals
+    return (
+        totals.n_runs, group.ettr, group.of_these_runs, totals.n_interruptions, group.gpu_hours,
     )  # fmt: skip
-    return Table(f"ettr_by_{by.key}", title, columns_of, tuple(rows), "No run.")
+
+
+def _monday(week: str) -> datetime:
+    """The first day of an ISO week."""
+    return datetime.strptime(f"{week}-1", "%G-W%V-%u")  # noqa: DTZ007 - a day has no zone
+
+
+def of_size(ask: Ask, selection: Selection, size: str, *, limit: int = EVERYTHING) -> Table:
+    """Runs of one class of sizes, those with most GPU-time first."""
+    runs_of = runs_of_size(ask(measured, selection.by_size).by_run, size)
+    title = f"Runs of {numbers.job_size(size)}"
+    return replace(listed(runs_of.head(limit)), key="runs_of_size", title=title)
+
+
+def of_week(ask: Ask, selection: Selection, week: str, *, limit: int = EVERYTHING) -> Table:
+    """Runs of one week, those with most GPU-time first."""
+    runs_of = runs_of_week(ask(measured, selection).by_run, week, ask(zones))
+    return replace(listed(runs_of.head(limit)), key="runs_of_week")
 
 
 def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
@@ -325,11 +394,11 @@ def _runs(report: EttrReport, selection: Selection) -> Part:
     return Part("Runs behind the number", _behind, (selection,), total=report.n_runs)
 
 
-def record(report: EttrReport, expected: tuple[Estimate, ...]) -> dict[str, Any]:
+def record(report: EttrReport, sized: EttrReport, expected: tuple[Estimate, ...]) -> dict[str, Any]:
     """The JSON of the command."""
     by_size = [
         _group(group) | {"expected": value}
-        for group, value in zip(report.by_size, expected, strict=True)
+        for group, value in zip(sized.by_size, expected, strict=True)
     ]
     return {name: getattr(report, name) for name in RECORDED} | {
         "definition": DEFINITION,

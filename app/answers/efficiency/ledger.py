@@ -66,8 +66,8 @@ EXPORT = (
     "faultline ingest sacct sacct.txt --cluster NAME",
 )
 _BOUNDS = (
-    Column("gpu_hours_lower", "At least", "number", "GPU-hours", none=""),
-    Column("gpu_hours_upper", "At most", "number", "GPU-hours", none=""),
+    Column("gpu_hours_lower", "At least", "number", "GPU-h", none=""),
+    Column("gpu_hours_upper", "At most", "number", "GPU-h", none=""),
 )
 
 
@@ -347,7 +347,7 @@ def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, s
             Column("attempts", "Attempts", "count"),
             Column("gpu_hours", "GPU-hours", "number"),
             *_BOUNDS,
-            Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours",
+            Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h",
                    help=terms.THIRTY_MINUTES.definition),
             Column("bucket", "Bucket in SQL", shown=False),
             Column("cause_name", "Cause in SQL", shown=False),

@@ -118,7 +118,7 @@ def _table(wide: pd.DataFrame, by: LedgerGroup) -> Table:
         f"GPU-hours by {WORDS[by]}",
         (
             Column(by, TITLES[by], kind, none="none stated"),
-            *(Column(name, BUCKETS[name].title, "number") for name in buckets),
+            *(Column(name, BUCKETS[name].title, "number", "GPU-h") for name in buckets),
         ),
         wide,
         "No GPU-hours are known.",
@@ -132,15 +132,15 @@ DAYS = (
     Column("n_gpus", "GPUs", "count", none="held by no job"),
     Column("cause", "Cause", none="no cause"),
     Column("gpu_hours", "GPU-hours", "number"),
-    Column("lower_gpu_hours", "At least", "number", "GPU-hours"),
-    Column("upper_gpu_hours", "At most", "number", "GPU-hours"),
+    Column("lower_gpu_hours", "At least", "number", "GPU-h"),
+    Column("upper_gpu_hours", "At most", "number", "GPU-h"),
     Column("n_attempts", "Attempts", "count"),
-    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours"),
+    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h"),
 )
 ATTEMPTS = (
     *columns("job_id", "attempt", "cluster", "cause", "domain", "state", "name", "user", "account",
              "partition", "n_gpus", "start_at", "end_at", "node"),
-    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-hours"),
+    Column("rule_gpu_hours", "By the 30-minute rule", "number", "GPU-h"),
     *columns(hidden=("attempt_key",)),
 )  # fmt: skip
 UNKNOWN = "unknown"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.words import moments
 from data.queries import schema
 from data.queries.schema import Parameter, parameters
 from data.sandbox import landlock_missing
@@ -51,6 +52,11 @@ def missing_guard() -> str | None:
     return landlock_missing()
 
 
+def named(sql: str) -> frozenset[str]:
+    """Which filters does a query go by? Names of its parameters."""
+    return schema.named(sql)
+
+
 def in_words(selection: Selection) -> list[dict[str, str]]:
     """Name, type and value of each parameter."""
     return [
@@ -63,7 +69,7 @@ def _value(parameter: Parameter) -> str:
     """The value in words."""
     if not parameter.open:
         value = parameter.value
-        return f"{value:%Y-%m-%d %H:%M}" if parameter.type == "TIMESTAMPTZ" else str(value)
+        return f"{moments.minute(value)} UTC" if parameter.type == "TIMESTAMPTZ" else str(value)
     if parameter.type == "TIMESTAMPTZ":
         return f"{parameter.value.year:04d}: all time"
     return "NULL: all" if parameter.value is None else f"{parameter.value}: all"

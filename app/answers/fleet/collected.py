@@ -24,7 +24,7 @@ COLUMNS = (
     Column("source", "Source"),
     Column("cluster", "Cluster"),
     Column("collected_until", "Collected until", "time", none="nothing was had of it"),
-    Column("age_hours", "Age", "hours", help="From then to now."),
+    Column("age_hours", "Age", "hours", "h", help="From then to now."),
     Column("asked_at", "Last asked", "time"),
     Column("n_answers", "Answers", "count", help="Stretches of time for which it had an answer."),
     Column("n_quiet", "Without a record", "count", help="Of them; a quiet time was collected too."),

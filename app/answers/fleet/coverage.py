@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
@@ -19,7 +20,6 @@ from data.sandbox import landlock_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
 
     import pandas as pd
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("cluster", "Cluster"),
     Column("source", "Source"),
-    Column("first_day", "First day", "day", help="Of the first record in the period, UTC."),
-    Column("last_day", "Last day", "day", help="Of the last record in the period, UTC."),
+    Column("first_day", "First day (UTC)", "day", help="Of the first record in the period."),
+    Column("last_day", "Last day (UTC)", "day", help="Of the last record in the period."),
     Column("records", "Records", "count"),
     Column("days_with_records", "Days with records", "count"),
     Column("quiet_days", "Quiet days", "count", help="Collected, and without a record."),
@@ -239,9 +239,10 @@ def of_store(ask: Ask, now: datetime) -> Answer:
     """What is in this store, and how old is it?"""
     shown = ask(contents)
     missing, unguarded = shown.coverage.missing, landlock_missing()
+    published = numbers.moment(datetime.fromisoformat(shown.published_at), "UTC")
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
-        f"{shown.published_at}, schema {shown.schema_version}"
+        f"{published}, schema {shown.schema_version}"
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
         blocks=(
             _tables(shown),

@@ -206,8 +206,8 @@ def note(found: Compared) -> str:
     if found.split_at is None or found.from_at is None or found.to_at is None:
         return ""
     text = (
-        f"From {found.split_at:%Y-%m-%d %H:%M} to {found.to_at:%Y-%m-%d %H:%M} beside "
-        f"{found.from_at:%Y-%m-%d %H:%M} to {found.split_at:%Y-%m-%d %H:%M} (UTC). Risen: "
+        f"{numbers.period(found.split_at, found.to_at, 'UTC')} beside "
+        f"{numbers.period(found.from_at, found.split_at, 'UTC')}. Risen: "
         f"{FEWEST} occurrences or more, false discovery rate at most "
         f"{numbers.percent(FALSE_DISCOVERY_RATE)}."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from analytics.nodes.validation_plan import BENCHMARKS
-from app.words import numbers
+from app.words import moments, numbers
 from app.words.plain import one_line, shortened
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _ticket(
 ) -> str:
     """Text of a repair ticket: finding, evidence by time, what to do."""
     window = of.window
-    period = f"{window.from_at:%Y-%m-%d} to {window.to_at:%Y-%m-%d}"
+    period = f"{numbers.day(window.from_at)} to {numbers.day(window.to_at)}"
     place = of.places[of.places["node"] == node.node].iloc[0]
     where = ", ".join(f"{key} {place[key]}" for key in ("rack", "pod") if place[key])
     lines = [
@@ -110,7 +110,7 @@ def _ticket(
         at = window.at(day)
         kind = SAID[signal][0] if signal in SAID else "excluded by a user"
         what = f": {_short(reason)}" if isinstance(reason, str) else ""
-        lines.append(f"- {at:%Y-%m-%d %H:%M} {kind}{what}")
+        lines.append(f"- {moments.minute(at)} {kind}{what}")
     return "\n".join(lines)
 
 

@@ -367,7 +367,7 @@ def _map(found: Sequence[ClusterVerdicts]) -> Chart:
 
 
 def _window(of: ClusterVerdicts) -> str:
-    return f"By {of.window.from_at:%Y-%m-%d} to {of.window.to_at:%Y-%m-%d}, UTC."
+    return f"By {numbers.day(of.window.from_at)} to {numbers.day(of.window.to_at)}, UTC."
 
 
 def _notes(found: Sequence[ClusterVerdicts], selection: Selection) -> Iterator[str]:

@@ -13,7 +13,7 @@ from analytics.nodes.machines.heat_map import HeatMap, heat_map
 from analytics.nodes.machines.pulls import pulls, watched
 from analytics.nodes.machines.settings import Settings
 from app.answers.content import Answer, Chart, Missing, Sheet, Table
-from app.words import numbers
+from app.words import moments, numbers
 from app.words.cells import Column
 from data.ingest.machine_samples import read_samples
 from data.queries.machine_metrics import last_samples
@@ -193,7 +193,7 @@ def _sentence(of: Examined) -> str:
     if found.machine is None or of.since_at is None:
         minutes = of.lasting / 60
         return f"No machine is faulty: none stays unlike all others for {minutes:.3g} minutes."
-    since = f"{of.since_at:%Y-%m-%d %H:%M:%S} UTC"
+    since = f"{moments.second(of.since_at)} UTC"
     if found.metric == SILENCE:
         return f"{found.machine} is faulty: no metric says anything of it from {since} on."
     began = f"{since} or before" if found.since_start else since

@@ -275,7 +275,7 @@ def _told(repair: Repair) -> str:
     numbered = ", ".join(ticket.key for ticket in repair.tickets)
     done = f"{repair.action} ({numbered})" if numbered else repair.action
     cause = (repair.failure and repair.failure.cause) or "cause unknown"
-    return f"{back:%Y-%m-%d} back after {done}, failed {repair.days:.1f} d later: {cause}"
+    return f"{numbers.day(back)} back after {done}, failed {repair.days:.1f} d later: {cause}"
 
 
 def _headlines(one: Held) -> Iterator[Number]:

@@ -39,8 +39,8 @@ FOLLOWS = {"yes": "yes", "roughly": "roughly", "no": "does not follow from r_f"}
 PUBLISHED = (
     Column("gpus", "GPUs", "count"),
     Column("published", "Published"),
-    Column("projected_hours", "24 h / (N r_f) (h)", "hours"),
-    Column("implied_rate_per_1000_node_days", "Implied r_f", "number",
+    Column("projected_hours", "24 h / (N r_f)", "hours", "h"),
+    Column("implied_rate_per_1000_node_days", "Implied r_f", "number", "per 1,000 node-days",
            help="The rate at which the published MTTF would follow."),
     Column("follows", "Follows from r_f"),
 )  # fmt: skip

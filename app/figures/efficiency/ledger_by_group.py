@@ -54,7 +54,7 @@ def figure(losses: LossesByGroup, *, mode: Mode = "light", note: str = "") -> go
         margin={"r": NOTES_PX, "t": 84},
     )
     chart.update_xaxes(
-        title="Share of the GPU-hours that jobs held",
+        title="Share of the GPU-hours that jobs held (%)",
         ticksuffix=" %",
         showgrid=True,
         rangemode="tozero",
@@ -73,8 +73,7 @@ def _named(group: str, by: str) -> str:
     """What a group is called: sizes with their unit."""
     if by != "size_class" or group == UNKNOWN_GROUP:
         return group
-    first, _, last = group.partition("-")
-    return numbers.gpus(int(first), int(last or first))
+    return numbers.job_size(group)
 
 
 def _add_bucket(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from analytics.efficiency.buckets import DAY, STACK
 from app.figures import template
 from app.figures.efficiency import buckets
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def figure(over_time: HoursOverTime, *, mode: Mode = "light", note: str = "") ->
         type="date",
         title="Day (UTC)" if step == DAY else "Week beginning (Monday, UTC)",
         range=[table.index[0], table.index[-1] + step],
-        tickformat="%-d %b\n%Y",
+        tickformat=moments.TICK_DAY,
         **({"tickvals": list(table.index)} if len(table) <= TICKS else {"nticks": TICKS}),
     )
     each = "" if step == DAY else ", mean of the week"
@@ -67,7 +67,7 @@ def _add_bucket(
         width=BAR_WIDTH * step.total_seconds() * 1000,
         marker=buckets.fill(name, mode),
         customdata=[
-            [name, f"{at:%-d %b %Y}: {numbers.number(value)} GPU-hours"]
+            [name, f"{at:{moments.DAY}}: {numbers.number(value)} GPU-hours"]
             for at, value in hours.items()
         ],
         hovertemplate=f"<b>{buckets.title(name)}</b><br>%{{customdata[1]}}<extra></extra>",
@@ -86,7 +86,7 @@ def _add_gaps(chart: go.Figure, over_time: HoursOverTime, drawn: Sequence[str], 
         y=[top] * len(gaps),
         width=over_time.step.total_seconds() * 1000,
         marker=template.hatched(mode),
-        customdata=[["", f"{at:%-d %b %Y}: no record of a job"] for at in gaps],
+        customdata=[["", f"{numbers.day(at)}: no record of a job"] for at in gaps],
         hovertemplate="%{customdata[1]}<extra></extra>",
         name="not collected",
     )

@@ -26,7 +26,7 @@ NOTES_PX = 262
 ZOOMED_FROM = 0.3
 """Productive share from which on the axis leaves out the part that all bars would share."""
 STEP = 0.05
-AXIS = {CAPACITY: "Share of capacity", HELD: "Share of the GPU-hours that jobs held"}
+AXIS = {CAPACITY: "Share of capacity (%)", HELD: "Share of the GPU-hours that jobs held (%)"}
 """What shares are of, by what all of it is called."""
 
 

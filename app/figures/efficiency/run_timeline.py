@@ -13,7 +13,7 @@ from app.figures.efficiency import buckets
 from app.figures.failures import attempts as attempt_figure
 from app.figures.failures import domains
 from app.figures.times import TimeChart
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -180,8 +180,8 @@ def _add_ratios(times: TimeChart, over_time: EttrOverTime) -> None:
             mode="lines",
             line={"color": colour, "width": width},
             connectgaps=False,
-            customdata=[f"{moment:%-d %b %Y %H:%M} UTC" for moment in utc],
-            hovertemplate=f"{name}: %{{y:.3f}}<br>%{{x|%-d %b %Y %H:%M}} ({zone})"
+            customdata=[f"{moments.minute(moment)} UTC" for moment in utc],
+            hovertemplate=f"{name}: %{{y:.3f}}<br>%{{x|{moments.MINUTE}}} ({zone})"
             "<br>%{customdata}<extra></extra>",
             yaxis="y2",
             name=name,

@@ -59,7 +59,7 @@ def figure(
     ends = [0.0, *(each.elasticity for each in ordered)]
     room = ROOM * (max(ends) - min(ends) or 1.0)
     chart.update_xaxes(
-        title="change of the ETTR (%), all others kept",
+        title="Change of the ETTR (%), all others kept",
         zeroline=True,
         zerolinecolor=palette.muted,
         range=[

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from app.figures import template
-from app.words import numbers
+from app.figures.times import tick_format
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -98,6 +99,9 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     if _has_names(shown, chart):
         order = list(dict.fromkeys(shown[chart.x].astype(str)))
         drawn.update_xaxes(type="category", categoryorder="array", categoryarray=order)
+    elif _has_times(shown, chart):
+        length = shown[chart.x].max() - shown[chart.x].min()
+        drawn.update_xaxes(title=f"{template.plain(chart.x)} (UTC)", tickformat=tick_format(length))
     return drawn
 
 
@@ -143,7 +147,8 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
         x = x.astype(str)
     values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": template.plain(name)}
     at, of, group = (template.plain(each) for each in (chart.x, chart.y, name))
-    hover = f"{at} %{{x}}<br>{of} %{{y:,}}<extra>{group}</extra>"
+    told = f"%{{x|{moments.SECOND}}}" if _has_times(rows, chart) else "%{x}"
+    hover = f"{at} {told}<br>{of} %{{y:,}}<extra>{group}</extra>"
     if chart.kind == "bar":
         drawn.add_bar(**values, marker={"color": colour, "line": {"width": 0}}, hovertemplate=hover)
         return
@@ -156,10 +161,15 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
     )
 
 
+def _has_times(frame: pd.DataFrame, chart: Chart) -> bool:
+    """Whether the values across are times."""
+    return pd.api.types.is_datetime64_any_dtype(frame[chart.x])
+
+
 def _has_names(frame: pd.DataFrame, chart: Chart) -> bool:
     """Whether the values across are names, each in its place; else they are numbers or times."""
     x = frame[chart.x]
-    if pd.api.types.is_datetime64_any_dtype(x):
+    if _has_times(frame, chart):
         return False
     few = chart.kind == "bar" and x.nunique() <= MOST_BARS
     return few or not pd.api.types.is_numeric_dtype(x)

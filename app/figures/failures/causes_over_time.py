@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.figures import template, times
 from app.figures.failures import domains
-from app.words import numbers
+from app.words import moments, numbers
 from app.words.domains import title
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _add_gaps(chart: go.Figure, total: Sequence[WeekRate], *, rates: bool, mode:
         name="nothing recorded",
         **template.hover(
             [
-                f"week of {week.week:%-d %b %Y}: no running time recorded, "
+                f"week of {numbers.day(week.week)}: no running time recorded, "
                 f"{numbers.counted(week.n_attempts, 'failed attempt')}"
                 for week in gaps
             ]
@@ -206,7 +206,7 @@ def _top(total: Sequence[WeekRate], *, rates: bool) -> float:
 def _says(week: WeekRate) -> str:
     """What a week says on hover."""
     rate = week.rate_per_1000_node_days
-    text = f"week of {week.week:%-d %b %Y}: {numbers.counted(week.n_attempts, 'failed attempt')}"
+    text = f"week of {numbers.day(week.week)}: {numbers.counted(week.n_attempts, 'failed attempt')}"
     if rate.value is None:
         return text
     return (
@@ -223,10 +223,10 @@ def _ticks(causes: CausesByWeek) -> dict[str, object]:
     whole = [weeks[0], weeks[-1] + WEEK] if weeks else None
     ends = {"range": [causes.from_at, causes.to_at] if clipped else whole}
     if not 0 < len(weeks) <= MANY_WEEKS:
-        return ends | {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
+        return ends | {"nticks": MAX_TICKS, "tickformat": moments.TICK_MONTH}
     step = -(-len(weeks) // MAX_TICKS) * WEEK
     return ends | {
         "tick0": weeks[0],
         "dtick": step.total_seconds() * 1000,
-        "tickformat": "%-d %b<br>%Y",
+        "tickformat": moments.TICK_DAY,
     }

@@ -11,6 +11,7 @@ from app.figures import template
 from app.figures.failures import domains
 from app.figures.failures.incidents_by_cause import wrapped
 from app.figures.times import TimeChart
+from app.words import moments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,8 +130,8 @@ def _add_moments(times: TimeChart, marks: Sequence[Mark], role: str, place: int)
 def _tick_format(span: pd.Timedelta) -> str:
     """How finely the axis says the time."""
     if span < pd.Timedelta(minutes=10):
-        return "%H:%M:%S\n%-d %b %Y"
-    return "%H:%M\n%-d %b %Y" if span < pd.Timedelta(days=2) else "%-d %b\n%Y"
+        return moments.TICK_SECOND
+    return moments.TICK_MINUTE if span < pd.Timedelta(days=2) else moments.TICK_DAY
 
 
 def _add_lines(times: TimeChart, timeline: Timeline) -> None:
@@ -185,4 +186,4 @@ def _says(mark: Mark, times: TimeChart) -> str:
 def _moment(at: pd.Timestamp, timezone: str) -> str:
     """A time to the second."""
     shown = at.tz_convert(timezone)
-    return f"{shown.day} {shown:%b %Y %H:%M:%S} {shown.tzname()}"
+    return f"{moments.second(shown)} {shown.tzname()}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from app.figures import template
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +67,8 @@ def figure(
     )
     _add_spells(chart, spells, mode)
     chart.update_layout(barmode="overlay", bargap=0)
-    chart.update_xaxes(type="date", title="Day (UTC)", range=[first, last], tickformat="%-d %b\n%Y")
+    ticks = {"tickformat": moments.TICK_DAY}
+    chart.update_xaxes(type="date", title="Day (UTC)", range=[first, last], **ticks)
     chart.update_yaxes(
         type="category",
         categoryarray=list(dict.fromkeys(spell.row for spell in spells)),
@@ -135,7 +136,7 @@ def _state(n_rows: float, forgotten: bool) -> str:
 def _spell(row: str, from_at: pd.Timestamp, n_days: int, state: tuple[str, str]) -> Spell:
     """One spell and what it says on hover."""
     last = from_at + (n_days - 1) * DAY
-    dates = f"{from_at:%-d %b %Y} to {last:%-d %b %Y} ({numbers.counted(n_days, 'day')})"
+    dates = f"{numbers.day(from_at)} to {numbers.day(last)} ({numbers.counted(n_days, 'day')})"
     return Spell(row, from_at, n_days, state[0], f"{state[1]}, {dates}")
 
 

@@ -61,8 +61,8 @@ def figure(found: SlowLinks, *, mode: Mode = "light", note: str = "") -> go.Figu
     every = max(1, math.ceil(len(names) / MOST_TICKS))
     ticks = list(range(0, len(names), every))
     axis = {"tickvals": ticks, "ticktext": [names[at] for at in ticks], "ticklen": 0}
-    chart.update_xaxes(title="receiver", tickangle=-60, showgrid=False, **axis)
-    chart.update_yaxes(title="sender", showgrid=False, range=[len(names) - 0.5, -0.5], **axis)
+    chart.update_xaxes(title="Receiver", tickangle=-60, showgrid=False, **axis)
+    chart.update_yaxes(title="Sender", showgrid=False, range=[len(names) - 0.5, -0.5], **axis)
     return chart
 
 

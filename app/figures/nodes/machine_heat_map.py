@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from app.figures import template
+from app.words import moments
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -47,7 +48,8 @@ def figure(
                   "tickfont": {"color": palette.muted}},
         hoverongaps=False,
         customdata=[[name] * len(of.at) for name in of.machines],
-        hovertemplate="%{customdata} at %{x|%H:%M:%S}: %{z:.4g}<extra></extra>",
+        hovertemplate=f"%{{customdata}}, %{{x|{moments.SECOND}}} ({timezone}): %{{z:.4g}}"
+        "<extra></extra>",
     )  # fmt: skip
     if of.since_at is not None:
         since = _times(np.array([of.since_at]), timezone)[0]
@@ -55,7 +57,7 @@ def figure(
     named = shown if shown <= MOST_NAMED else 1
     template.name_rows(chart, of.machines, mode)
     chart.update_yaxes(tickvals=list(range(named)), ticktext=list(of.machines[:named]))
-    chart.update_xaxes(title=f"time ({timezone})", showgrid=False)
+    chart.update_xaxes(title=f"Time ({timezone})", showgrid=False, tickformat=moments.TICK_SECOND)
     return chart
 
 

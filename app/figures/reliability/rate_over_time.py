@@ -9,7 +9,7 @@ import pandas as pd
 
 from analytics.reliability.weekly_rates import WEEK, weekly_rates
 from app.figures import template, times
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,9 +63,9 @@ def figure(
 def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:
     """A tick on the first day of a week; over half a year, on months."""
     if not 0 < len(weeks) <= MANY_WEEKS:
-        return {"nticks": MAX_TICKS, "tickformat": "%b<br>%Y"}
+        return {"nticks": MAX_TICKS, "tickformat": moments.TICK_MONTH}
     step = math.ceil(len(weeks) / MAX_TICKS) * WEEK
-    return {"tick0": weeks[0], "dtick": step.total_seconds() * 1000, "tickformat": "%-d %b<br>%Y"}
+    return {"tick0": weeks[0], "dtick": step.total_seconds() * 1000, "tickformat": moments.TICK_DAY}
 
 
 def _add_run(
@@ -89,7 +89,7 @@ def _add_run(
             f"<br>{numbers.counted(rate.n, 'failure')}"
             for _, rate in run
         ],
-        hovertemplate="week of %{x|%-d %b %Y}: %{customdata}<extra></extra>",
+        hovertemplate=f"week of %{{x|{moments.DAY}}}: %{{customdata}}<extra></extra>",
         name="failure rate",
     )
 
@@ -104,7 +104,7 @@ def _add_gaps(chart: go.Figure, rates: WeeklyRates, mode: Mode) -> None:
         y=[top] * len(rates.gaps),
         width=WEEK.total_seconds() * 1000,
         marker=template.hatched(mode),
-        hovertemplate="week of %{x|%-d %b %Y}: nothing ran or could be seen<extra></extra>",
+        hovertemplate=f"week of %{{x|{moments.DAY}}}: nothing ran or could be seen<extra></extra>",
         name="no exposure",
     )
 

@@ -37,7 +37,7 @@ def figure(seconds: Mapping[str, float], *, mode: Mode = "light", note: str = ""
         cliponaxis=False,
         hovertemplate="%{y}: %{x:.4g} s<extra></extra>",
     )
-    chart.update_xaxes(title="mean step time (s)", range=[0, ROOM * max(values)])
+    chart.update_xaxes(title="Mean step time (s)", range=[0, ROOM * max(values)])
     chart.update_yaxes(
         autorange="reversed", tickfont={"color": palette.text}, showgrid=False, ticklen=0
     )

@@ -53,7 +53,7 @@ def figure(
     chart.update_xaxes(
         title="GPU-hours wasted, 1 - 1/S (%)", range=[min([0.0, *wasted]), most * 1.12]
     )
-    chart.update_yaxes(title="share of traces (%)", range=[0, 104])
+    chart.update_yaxes(title="Share of traces (%)", range=[0, 104])
     return chart
 
 

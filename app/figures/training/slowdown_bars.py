@@ -60,7 +60,7 @@ def figure(
     low, high = min([1.0, *values]), max([1.0 + LEAST_SPAN, *values])
     room = ROOM * (high - low)
     chart.update_xaxes(
-        title="slowdown (ratio)",
+        title="Slowdown (ratio)",
         range=[low, high + room],
     )
     chart.update_yaxes(type="category", tickfont={"color": palette.text}, showgrid=False, ticklen=0)

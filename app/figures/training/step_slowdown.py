@@ -41,8 +41,8 @@ def figure(slow: Slowdowns, *, mode: Mode = "light", note: str = "") -> go.Figur
         )  # fmt: skip
     low, high = min([1.0, *slowdown]), max([STRAGGLING, job, *slowdown])
     room = 0.08 * (high - low)
-    chart.update_xaxes(title="training step", tickformat=",d")
-    chart.update_yaxes(title="slowdown (ratio)", range=[low - room, high + room])
+    chart.update_xaxes(title="Training step", tickformat=",d")
+    chart.update_yaxes(title="Slowdown (ratio)", range=[low - room, high + room])
     return chart
 
 

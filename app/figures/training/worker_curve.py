@@ -48,11 +48,11 @@ def figure(slowest: SlowestWorkers, *, mode: Mode = "light", note: str = "") -> 
     values = [0.0, 100.0, *(100 * value for value in known.values())]
     room = 0.1 * (max(values) - min(values))
     chart.update_xaxes(
-        title="workers fixed, slowest first", type="log", tickvals=list(known),
+        title="Workers fixed, slowest first", type="log", tickvals=list(known),
         ticktext=[f"{k:,}" for k in known], range=_span(list(known)),
     )  # fmt: skip
     chart.update_yaxes(
-        title="recovered (% of T - T_ideal)", range=[min(values) - room, max(values) + 2 * room]
+        title="Recovered (% of T - T_ideal)", range=[min(values) - room, max(values) + 2 * room]
     )
     return chart
 

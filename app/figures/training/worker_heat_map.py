@@ -138,14 +138,14 @@ def _axes(chart: go.Figure, *, n_dp: int, n_stages: int) -> None:
         if n_dp <= MOST_TICKS * each
     )
     chart.update_xaxes(
-        title="data-parallel rank",
+        title="Data-parallel rank",
         tickvals=list(range(0, n_dp, every)),
         tickangle=0,
         range=[-0.5, n_dp - 0.5],
         ticklen=0,
     )
     chart.update_yaxes(
-        title="pipeline stage",
+        title="Pipeline stage",
         tickvals=list(range(0, n_stages, max(1, n_stages // MOST_WRITTEN))),
         range=[n_stages - 0.5, -0.5],
         showgrid=False,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from app.show.drawings import style
 from app.show.drawings.style import PALETTE
+from app.words import moments
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -83,7 +84,7 @@ def _ticks(axes: Axes, first: pd.Timestamp, last: pd.Timestamp) -> None:
 
     axes.xaxis.set_major_locator(dates.AutoDateLocator(minticks=3, maxticks=7))
     long = last - first > 120 * DAY
-    axes.xaxis.set_major_formatter(dates.DateFormatter("%b %Y" if long else "%d %b %Y"))
+    axes.xaxis.set_major_formatter(dates.DateFormatter("%b %Y" if long else moments.DAY))
 
 
 def _spells(days: tuple[pd.Timestamp, ...]) -> list[tuple[pd.Timestamp, int]]:

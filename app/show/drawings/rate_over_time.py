@@ -76,7 +76,7 @@ def _ticks(axes: Axes, every: Sequence[pd.Timestamp]) -> None:
 
     if len(every) <= MANY_WEEKS:
         shown: Any = every[:: max(1, -(-len(every) // 8))]
-        axes.set_xticks(shown, [f"{week.day} {week:%b %Y}" for week in shown])
+        axes.set_xticks(shown, [numbers.day(week) for week in shown])
     else:
         locator: Any = dates.AutoDateLocator
         formatter: Any = dates.DateFormatter

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.show.drawings import style
 from app.show.drawings.style import PALETTE
+from app.words import moments
 from app.words.plain import one_line, shortened
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SHORTEST_BAR = 0.002
 MARKER_PT = {"seed": 5.4, "context": 4.6, "consequence": 4.4}
 LONGEST, LONGEST_SHOWN = 40, 26
 """Letters of a lane's name, and of what it shows."""
-TICKS = {4000.0: ("%b %Y", 5), 48.0: ("%d %b", 8), 1 / 6: ("%H:%M", 8), 0.0: ("%H:%M:%S", 7)}
+TICKS = {4000.0: ("%b %Y", 5), 48.0: ("%-d %b", 8), 1 / 6: ("%H:%M", 8), 0.0: ("%H:%M:%S", 7)}
 """Least length of the axis in hours -> how a time is told, and how many stand side by side."""
 LATE = 0.7
 """Share of the axis from which on words stand to the left of their moment."""
@@ -132,9 +133,9 @@ def _days(at: pd.Timestamp, timeline: Timeline) -> float:
 
 def _says(mark: Mark) -> str:
     """What a mark says on hover."""
-    when = f"{mark.start_at:%Y-%m-%d %H:%M:%S} UTC"
+    when = f"{moments.second(mark.start_at)} UTC"
     if mark.lasts:
-        when += f" to {mark.end_at:%Y-%m-%d %H:%M:%S} UTC" if mark.end_at else ", not ended"
+        when += f" to {moments.second(mark.end_at)} UTC" if mark.end_at else ", not ended"
     return one_line(f"{when}: {mark.text}" + (f" ({mark.n:,} alike)" if mark.n > 1 else ""))
 
 

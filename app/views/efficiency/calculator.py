@@ -33,7 +33,8 @@ def show(scope: Scope) -> None:
     with notice.explained():
         usual = ettr.job_like_runs(ask, scope.selection)
         asked = _settings(usual)
-        of_store = round(usual.rate_per_1000_node_days, 3) == asked.rate_per_1000_node_days
+        rate = asked.rate_per_1000_node_days
+        of_store = numbers.rounded(usual.rate_per_1000_node_days) == rate
         answer = kept(
             expected.answer,
             asked,
@@ -63,7 +64,7 @@ def _settings(usual: EttrSettings) -> EttrSettings:
         stated[key] = column.number_input(
             label,
             min_value=least,
-            value=None if key == "interval" else round(value, 3),
+            value=None if key == "interval" else numbers.rounded(value),
             placeholder=numbers.number(value) if key == "interval" else None,
             format="%g",
             key=key,

@@ -37,11 +37,8 @@ if answer.numbers:
 page.blocks([answer.chart("ettr_runs")], scope)
 page.notes(answer.notes)
 if answer.numbers:
-    size, week = st.columns(2, gap="large")
-    with size:
-        page.blocks([answer.table("ettr_by_gpus")], scope)
-    with week:
-        page.blocks([answer.table("ettr_by_week")], scope)
+    page.blocks([answer.chart("ettr_sizes")], scope)
+    page.blocks([answer.table("ettr_by_gpus"), answer.table("ettr_by_week")], scope)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.header("Runs", anchor=False, width="content")
         run_choice.box()

@@ -7,10 +7,11 @@ import streamlit as st
 from app.answers.fleet import clocks, collected, coverage
 from app.ask.cached import ask
 from app.show import page
-from app.views.fleet import add_data, audit, rejected, undo
+from app.views.fleet import add_data, audit, demo, rejected, undo
 from app.widgets import empty_state, filter_bar, page_head
 
 scope = filter_bar.show(uses=("period", "cluster"))
+demo.said()
 if scope.empty:
     empty_state.no_store()
     add_data.answer()

@@ -5,9 +5,14 @@ import streamlit as st
 from app.answers.fleet import overview, verdict
 from app.ask.cached import ask
 from app.show import page
+from app.views.fleet import demo, start
 from app.widgets import action_list, filter_bar, page_head
 
-scope = filter_bar.of_store()
+scope = filter_bar.show()
+if scope.empty:
+    start.show(scope)
+    st.stop()
+demo.said()
 head = st.container(gap="xsmall")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     reference = st.segmented_control(

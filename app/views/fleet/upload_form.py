@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import actions
-from app.views.fleet import mapping_wizard, stated
+from app.views.fleet import demo, mapping_wizard, stated
 from app.widgets import notice, upload
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ def show(scope: Scope) -> None:
     if scope.synthetic:
         st.markdown(
             "This store holds the synthetic demo, which never mixes with real data: start the "
-            "dashboard on a store of your own with `faultline serve --store ./store`."
+            "dashboard on a store of your own with `faultline serve --store ./store`, or remove "
+            "the demo from this one."
         )
+        demo.remove()
         return
     helps = actions.sources()
     file = st.file_uploader("File (also .gz, .xz, .zst)", key="upload_file")

@@ -115,7 +115,7 @@ def test_a_snooze_ends_by_itself_and_its_row_is_known_when_all_is_derived_again(
     until = datetime.fromisoformat(made.value)
     assert until > datetime.fromisoformat(made.made_at) + timedelta(days=6.9)
     (held,) = _listed(store, until - timedelta(hours=1)).put_off
-    assert held.in_words == f"snoozed until {until:%Y-%m-%d} by bob"
+    assert held.in_words == f"snoozed until {until:%-d %b %Y} by bob"
     assert _listed(store, until + timedelta(hours=1)).put_off == ()
     _with_a_crowd(store)
     (again,) = _listed(store, until - timedelta(hours=1)).put_off

@@ -18,7 +18,7 @@ from analytics.efficiency.expected_ettr import EttrSettings, ettr_sensitivities
 from analytics.efficiency.habits import Habit
 from analytics.efficiency.run_ettr import ettr_over_time, part_spans
 from analytics.estimate import Estimate
-from app.figures.efficiency import buckets, run_timeline, runs_and_expected
+from app.figures.efficiency import buckets, ettr_by_size, run_timeline, runs_and_expected
 from app.figures.efficiency import sensitivity_bars as bars
 
 MODES = pytest.mark.parametrize("mode", ["light", "dark"])
@@ -189,3 +189,18 @@ def test_sensitivities_are_bars_the_strongest_on_top(mode: Any) -> None:
     strengths = np.abs(np.asarray(bar["x"]))
     assert (np.diff(strengths) >= 0).all()
     assert pd.DataFrame(found)["parameter"].tolist() == [each.parameter for each in found]
+
+
+def test_bands_are_named_and_say_what_they_rest_on(runs: EttrReport) -> None:
+    expected = (Estimate(0.9, 0.85, 0.95, 0.9, 2), Estimate(0.8, None, None, 0.9, 0))
+    chart = ettr_by_size.figure(runs.by_size, expected, note="demo")
+    assert list(chart.layout.yaxis.ticktext) == ["129 to 256 GPUs", "513 to 1,024 GPUs"]
+    assert texts(chart) == ["2 runs, 1,420 GPU-hours", "1 run, 2,840 GPU-hours"]
+    (measured,), (ring,) = traces(chart, "measured"), traces(chart, "expected")
+    assert list(ring.x) == [0.9, 0.8]
+    assert [name for name, _ in measured.customdata] == ["129-256", "513-1024"]
+    assert "measured 0.800, 0.750 to 0.850 (assumed range)" in measured.customdata[0][1]
+    assert ring.customdata[1][1].startswith("<b>513 to 1,024 GPUs</b>: expected 0.800<br>1 run")
+    rows = ettr_by_size.frame(runs.by_size, expected)
+    assert rows[["n_runs", "expected_ettr"]].to_numpy().tolist() == [[2, 0.9], [1, 0.8]]
+    assert not ettr_by_size.figure((), ()).layout.annotations

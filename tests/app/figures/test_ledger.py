@@ -138,7 +138,7 @@ def test_the_waterfall_leads_from_capacity_to_productive() -> None:
     ends = [base + length for base, length in zip(bars["base"], bars["x"], strict=True)]
     assert ends == pytest.approx([100, 95, 85, 85, 82, 80, 80])
     assert bars["customdata"][4][0] == "lost_work"
-    assert figure["layout"]["xaxis"]["title"]["text"] == "Share of capacity"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Share of capacity (%)"
 
 
 def test_the_axis_says_where_it_starts() -> None:
@@ -168,7 +168,7 @@ def test_everything_productive_is_still_drawn() -> None:
     figure = _waterfall({"productive": 10})
     assert figure["layout"]["yaxis"]["ticktext"] == ["Held by jobs", "Productive"]
     assert figure["layout"]["xaxis"]["range"][0] < 100
-    assert figure["layout"]["xaxis"]["title"]["text"] == "Share of the GPU-hours that jobs held"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Share of the GPU-hours that jobs held (%)"
 
 
 def test_the_table_has_costs_where_a_price_is_known() -> None:

@@ -24,7 +24,7 @@ def test_senders_are_rows_and_what_was_not_measured_is_a_gap() -> None:
     assert (
         drawn["layout"]["xaxis"]["title"]["text"],
         drawn["layout"]["yaxis"]["title"]["text"],
-    ) == ("receiver", "sender")
+    ) == ("Receiver", "Sender")
     assert cells["z"][3][:3] == [2.0, 2.0, 2.0]
     assert (cells["z"][1][2], cells["z"][5][5], cells["z"][0][1]) == (None, None, 1.0)
     assert cells["zmax"] == 2.0

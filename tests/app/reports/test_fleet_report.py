@@ -127,9 +127,9 @@ def test_the_report_says_where_the_gpu_hours_went(reports: dict[str, Report]) ->
     assert len(buckets.rows) == 12
     productive = dict(zip(buckets.headers, buckets.printed[0], strict=True))
     assert productive["Bucket"] == "Productive"
-    assert productive["At least"] != ""
+    assert productive["At least (GPU-h)"] != ""
     idle = dict(zip(buckets.headers, buckets.printed[-1], strict=True))
-    assert (idle["Bucket"], idle["At least"]) == ("Idle", "")
+    assert (idle["Bucket"], idle["At least (GPU-h)"]) == ("Idle", "")
     assert {row[0] for row in tables["lost_work"].rows} >= {"Lost to failures"}
 
 

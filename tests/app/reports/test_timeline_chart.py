@@ -80,10 +80,10 @@ def test_every_mark_says_on_hover_what_was_recorded_and_when() -> None:
     out = Mark(START, None, "consequence", "outage", "node DOWN", lasts=True)
     often = replace(ONE, role="context", n=4)
     assert sorted(_hovers(_svg(_timeline(_lane(ran, out, often, ONE))))) == [
-        "2026-01-05 10:00:00 UTC to 2026-01-05 10:01:00 UTC: job 7 ran",
-        "2026-01-05 10:00:00 UTC, not ended: node DOWN",
-        "2026-01-05 10:00:00 UTC: GPU has fallen off the bus",
-        "2026-01-05 10:00:00 UTC: GPU has fallen off the bus (4 alike)",
+        "5 Jan 2026 10:00:00 UTC to 5 Jan 2026 10:01:00 UTC: job 7 ran",
+        "5 Jan 2026 10:00:00 UTC, not ended: node DOWN",
+        "5 Jan 2026 10:00:00 UTC: GPU has fallen off the bus",
+        "5 Jan 2026 10:00:00 UTC: GPU has fallen off the bus (4 alike)",
     ]
 
 
@@ -101,7 +101,7 @@ RECORDS = {
 def test_records_are_texts_and_never_markup_or_formulas(text: str) -> None:
     lanes = _timeline(_lane(replace(ONE, signal=text[:20], text=text), title=text[:25]))
     svg = _svg(lanes)
-    assert _hovers(svg) == [f"2026-01-05 10:00:00 UTC: {text}"]
+    assert _hovers(svg) == [f"5 Jan 2026 10:00:00 UTC: {text}"]
     assert f"kernel · {text[:25]}" in _texts(svg)
     assert not re.search(r"<(b|i|script)>|says:(?! nothing)| on\w+=", svg)
     assert f"kernel · {text[:25]}" in _paper(lanes)[0]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from analytics.reliability.failure_rate import size_label
 from app.actions import Options, ingest_files
+from app.answers.content import Chart, Part
+from app.answers.efficiency import ettr
+from app.ask import FEW, of_store
+from data.filters import Selection
+from data.store import Store
 from tests.some import some_at_once
 
 if TYPE_CHECKING:
@@ -44,6 +51,32 @@ def listed(page: AppTest) -> list[str]:
     return [str(run) for run in frame["run_id"]]
 
 
+def test_bands_and_weeks_open_their_runs(demo_store: Path) -> None:
+    selection = Selection(min_gpus=129)
+    with closing(Store.open(demo_store)) as store:
+        ask = of_store(store)
+        answer = ettr.answer_beside_expected(ask, selection)
+        bands, weeks = answer.table("ettr_by_gpus"), answer.table("ettr_by_week")
+        whole = answer.numbers[2].exact
+        smaller = [row for row in bands.values if int(row[0].partition("-")[0]) < 129]
+        assert smaller  # as for MTTF: of all sizes where nobody asked for one
+        assert bands.note == "Runs of all sizes, those below 129 GPUs too."
+        assert sum(row[2] for row in bands.values if row not in smaller) == whole
+        chart = answer.chart("ettr_sizes")
+        assert isinstance(chart, Chart)
+        assert isinstance(chart.opens, Part)
+        for size, _, n_runs, *_ in bands.values:
+            for part in (bands.opens.behind({"gpus": size}), chart.opens.behind({"mark": size})):
+                opened = part.opened(ask, limit=FEW)
+                gpus = [column.key for column in opened.columns].index("n_gpus")
+                assert len(opened) == min(n_runs, FEW)
+                assert {size_label(row[gpus]) for row in opened.values} == {size}
+        assert sum(row[2] for row in weeks.values) == whole
+        for week, monday, n_runs, *_ in weeks.values:
+            assert monday.strftime("%a %G-W%V") == f"Mon {week}"
+            assert len(weeks.opens.behind({"week": week}).opened(ask, limit=FEW)) == n_runs
+
+
 def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, PAGE, period="all")
     assert not page.exception
@@ -55,7 +88,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "Failures per run",
         "Mean wait to start",
     ]
-    assert len(page.get("plotly_chart")) == 2
+    assert len(page.get("plotly_chart")) == 3
     assert page.metric[2].value == f"{len(listed(page)):,}"
 
 

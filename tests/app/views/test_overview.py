@@ -157,6 +157,8 @@ def test_an_empty_store_says_which_commands_fill_it(
     assert not page.exception
     assert page.title[0].value == "This store holds no data yet"
     assert "faultline ingest sacct sacct.txt" in page.code[0].value
+    assert page.get("file_uploader")
+    assert page.button(key="load_demo").label == "Load the demo"
 
 
 def test_a_broken_store_is_a_notice_not_a_crash(

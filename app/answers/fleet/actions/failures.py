@@ -15,7 +15,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import Action, recorded, target
 from app.ask import FEW
-from app.words import numbers
+from app.words import moments, numbers
 from app.words.periods import custom_period
 from data.queries import incidents as incident_queries
 from data.queries import occurrences
@@ -49,7 +49,7 @@ def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
 def _of_incident(row: Mapping[Any, Any], *, is_over: bool) -> Action:
     """An incident: what it lost is at stake until it is over, then nothing."""
     n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
-    why = f"{numbers.counted(n_jobs, 'job')} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC"
+    why = f"{numbers.counted(n_jobs, 'job')} hit, from {moments.minute(row['start_at'])} UTC"
     lost = None if pd.isna(hours) else float(hours)
     stake, basis = (None if lost is None else recorded(lost, n_jobs)), BY_RULE
     if is_over:
@@ -97,7 +97,7 @@ def of_mass_failures(ask: Ask, selection: Selection, timezone: str) -> Iterator[
             target("mass_failure", row["key"]),
             what=f"{row['failures']:,} failures of {who} within {minutes}",
             why=f"of {row['of_failures']:,} in the period; {row['of_cause']:,} by {cause}; at "
-            f"{row['first_at']:%Y-%m-%d %H:%M} UTC, in no incident",
+            f"{moments.minute(row['first_at'])} UTC, in no incident",
             stake=None if pd.isna(hours) else recorded(float(hours), int(row["failures"])),
             stake_basis=BY_RULE if not pd.isna(hours) else "no GPUs are stated",
             page="failures",

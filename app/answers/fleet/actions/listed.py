@@ -32,8 +32,8 @@ COLUMNS = (
     Column("what", "What"),
     Column("why", "Why"),
     Column("stake_gpu_hours", "GPU-hours at stake", "number", none="not known"),
-    Column("stake_lower", "At least", "number", none=""),
-    Column("stake_upper", "At most", "number", none=""),
+    Column("stake_lower", "At least", "number", "GPU-h", none=""),
+    Column("stake_upper", "At most", "number", "GPU-h", none=""),
     Column("stake_basis", "Counted"),
     Column("state", "State", none="to do"),
     Column("target", "Target", wide=True),
@@ -60,8 +60,9 @@ class PutOff:
     def in_words(self) -> str:
         """Who did what, and until when."""
         until = self.said.value if self.said.field == SNOOZED_UNTIL else ""
-        did = f"snoozed until {datetime.fromisoformat(until):%Y-%m-%d}" if until else "acknowledged"
-        return f"{did} by {self.said.author}"
+        if not until:
+            return f"acknowledged by {self.said.author}"
+        return f"snoozed until {numbers.day(datetime.fromisoformat(until))} by {self.said.author}"
 
 
 @dataclass(frozen=True)

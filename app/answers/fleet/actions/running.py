@@ -48,7 +48,7 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
         name, hides = HIDDEN.get(row["source"], (row["source"], "all that it would show since"))
         yield _source(
             (row["cluster"], row["source"]),
-            what=f"No {name} since {row['last_day']:%Y-%m-%d}",
+            what=f"No {name} since {numbers.day(row['last_day'])}",
             why=f"{row['cluster']}: other sources go on for "
             f"{numbers.counted(int(row['days_silent']), 'day')}; hidden: {hides}",
             hides=(1, row["days_silent"]),

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.content import Chart, Missing
+from app.answers.explore import queries
 from app.figures.explore import result_chart
 from app.reports import query_files
 from app.show import chart, export, page
-from app.words import escaping, numbers
+from app.words import escaping, moments, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,8 @@ def _answered(answer: Rows, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
         _downloads(answer, scope)
-    drawn = {"Rows": lambda: _grid(frame), "Chart": lambda: _chart(frame, scope)}
+    of_query = scope.of_query(queries.named(answer.asked.sql))
+    drawn = {"Rows": lambda: _grid(frame), "Chart": lambda: _chart(frame, of_query)}
     page.tabs(drawn, key="sql_tab")
 
 
@@ -118,7 +120,7 @@ def _downloads(answer: Rows, scope: Scope) -> None:
 def _grid(frame: pd.DataFrame) -> None:
     """The rows; times in UTC, as the query sees them."""
     config = {
-        name: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss", help="UTC")
+        name: st.column_config.DatetimeColumn(format=moments.GRID["second"], help="UTC")
         for name in frame.select_dtypes(["datetime", "datetimetz"]).columns
     }
     st.dataframe(

@@ -76,7 +76,8 @@ def start(scope: Scope) -> None:
     except DataError as error:
         _fail(sql, error)
         return
-    asked = Asked(sql, scope.note, values, cached.snapshot(), scope.synthetic)
+    note = scope.of_query(queries.named(sql)).note
+    asked = Asked(sql, note, values, cached.snapshot(), scope.synthetic)
     st.session_state["sql_job"] = Job(running, asked)
     running.wait(QUICK_S)
 
