@@ -43,6 +43,8 @@ class Scope:
     """The store holds no data yet."""
     uses: frozenset[str] = frozenset(FILTERS)
     """Filters that the page goes by; others are not named."""
+    narrow: bool = False
+    """The screen is that of a phone."""
 
     @property
     def filters(self) -> str:
