@@ -192,7 +192,8 @@ def _excerpt(excerpt: Excerpt, scope: Scope) -> None:
             written.append(muted.format("   ..."))
         before = line.line_no
         style = f' style="background:{ground}"' if line.counts else ""
-        number = muted.format(f"{line.line_no:>6}")
+        number = f"{line.line_no:>6}"
+        number = number if line.counts else muted.format(number)
         written.append(f"<span{style}>{number}  {html.escape(line.text)}</span>")
     st.html(
         f'<pre tabindex="0" role="region" aria-label="Lines of {html.escape(excerpt.title)}" '
