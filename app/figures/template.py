@@ -20,6 +20,8 @@ TEXT_SIZE = 13
 TITLE_SIZE = 15
 HATCH = {"shape": "/", "size": 6, "solidity": 0.25}
 """How what is unknown or was not collected is drawn: never as zero, never as empty."""
+SQUARES = {"": "■", "-": "▤", "|": "▥", "+": "▦", "\\": "▧", "/": "▨", "x": "▩"}
+"""Pattern of a fill -> how it is written beside a name."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ PALETTES: dict[Mode, Palette] = {
         system_software="#8a4fa8",
         user="#2a9d7f",
         unknown="#7b8794",
-        info="#7b8794",
-        warning="#b07d00",
+        info="#8995a1",
+        warning="#a47300",
         critical="#c2255c",
         fatal="#5f0f40",
     ),
@@ -75,7 +77,7 @@ PALETTES: dict[Mode, Palette] = {
         user="#4cc9a6",
         unknown="#8592a1",
         info="#66727f",
-        warning="#e0b040",
+        warning="#ac8118",
         critical="#ff80aa",
         fatal="#ffd3e3",
     ),
@@ -188,11 +190,47 @@ def translucent(colour: str, opacity: float = 0.18) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
+def mixed(colour: str, ground: str, share: float) -> str:
+    """A colour between its ground (0) and the full one (1).
+
+    >>> mixed("#ffffff", "#000000", 0.5)
+    '#808080'
+    """
+    parts = (
+        round(int(colour[i : i + 2], 16) * share + int(ground[i : i + 2], 16) * (1 - share))
+        for i in (1, 3, 5)
+    )
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def text_on(ground: str) -> str:
+    """Black or white, whichever is read on a ground: one of them has 4.58:1 on every colour.
+
+    >>> text_on("#c2255c"), text_on("#ffd3e3")
+    ('#ffffff', '#000000')
+    """
+    channels = (int(ground[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    light = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if (light + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff"
+
+
 def hatched(mode: Mode) -> dict[str, object]:
     """Marker of a bar that stands for what is unknown or missing."""
     palette = PALETTES[mode]
     pattern = HATCH | {"fgcolor": palette.unknown, "bgcolor": palette.background}
     return {"color": palette.background, "pattern": pattern, "line": {"width": 0}}
+
+
+def patterned(
+    shape: str | Sequence[str], colour: str | Sequence[str], mode: Mode
+) -> dict[str, object]:
+    """Marker of bars with a sign beside their colour, for who does not see colours apart."""
+    ground: object = PALETTES[mode].background
+    if not isinstance(colour, str):
+        ground = [ground] * len(colour)
+    pattern = {"shape": shape, "size": 6, "solidity": 0.16, "fgcolor": ground, "bgcolor": colour}
+    return {"color": colour, "pattern": pattern}
 
 
 @cache

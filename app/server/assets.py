@@ -31,6 +31,8 @@ FOR_GOOD = "public, immutable, max-age=31536000"
 PACKED = frozenset({".woff2", ".woff", ".png"})
 """Endings of files that are compressed already."""
 FOLDER = Path(__file__).parent
+SCRIPTS = ("history.js", "access.js")
+"""What the page runs before Streamlit's scripts."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,13 @@ def _paths(folder: Path) -> Mapping[str, Path]:
 
 @lru_cache(maxsize=64)
 def page(sight: str) -> File:
-    """Streamlit's page with our name, our script before its, and what stands there until then.
+    """Streamlit's page with our name, our scripts before its, and what stands there until then.
 
     `sight` is what the page says first, as HTML; empty where that is not known.
     """
     folder = Path(file_util.get_static_dir())
     written = (folder / "index.html").read_text("utf-8")
-    script = (FOLDER / "history.js").read_text("utf-8")
+    script = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     style = (FOLDER / "first_page.css").read_text("utf-8")
     dressed = re.sub(r"<!--.*?-->", "", written, flags=re.DOTALL)
     dressed = dressed.replace("<title>Streamlit</title>", "<title>Faultline</title>", 1)

@@ -13,6 +13,7 @@ import streamlit as st
 from app.answers.content import Part
 from app.ask import FEW
 from app.ask.cached import kept
+from app.figures import narrow
 from app.show import export, links
 from app.words import escaping
 from app.words.periods import custom_period
@@ -62,7 +63,14 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     drawing = import_module(f"app.figures.{chart.kind}")
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
     options |= {"mode": scope.mode, "note": scope.origin if chart.whole else scope.note}
-    figure = kept(_drawn, chart.kind, chart.data, options, zooms="period" in scope.uses)
+    figure = kept(
+        _drawn,
+        chart.kind,
+        chart.data,
+        options,
+        zooms="period" in scope.uses,
+        fits_phone=scope.narrow,
+    )
     key = f"figure_{chart.key}"
     with st.container(gap=None, key=f"block_{chart.key}"):
         picked = _draw(figure, key, scope, zone=scope.timezone if chart.zoned else "UTC")
@@ -119,9 +127,13 @@ def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:
     return custom_period(first, last)
 
 
-def _drawn(kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool) -> go.Figure:
+def _drawn(
+    kind: str, data: tuple[Any, ...], options: dict[str, Any], *, zooms: bool, fits_phone: bool
+) -> go.Figure:
     """The figure; where it runs along time, dragging across it marks a period."""
-    figure = import_module(f"app.figures.{kind}").figure(*data, **options)
+    figure: go.Figure = import_module(f"app.figures.{kind}").figure(*data, **options)
+    if fits_phone:
+        return narrow.fitted(figure)
     along_time = re.search("%-?[A-Za-z]", figure.layout.xaxis.tickformat or "") is not None
     if zooms and along_time:
         figure.update_layout(dragmode="select", selectdirection="h")
@@ -144,7 +156,7 @@ def _draw(
         theme=None,
         key=key,
         config=CONFIG,
-        alt=figure.layout.title.text,
+        alt=figure.layout.title.text.replace("<br>", " "),
         on_select="rerun",
         selection_mode=("points", "box") if zooms else "points",
     )

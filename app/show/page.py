@@ -194,10 +194,12 @@ def _excerpt(excerpt: Excerpt, scope: Scope) -> None:
             written.append(muted.format("   ..."))
         before = line.line_no
         style = f' style="background:{ground}"' if line.counts else ""
-        number = muted.format(f"{line.line_no:>6}")
+        number = f"{line.line_no:>6}"
+        number = number if line.counts else muted.format(number)
         written.append(f"<span{style}>{number}  {html.escape(line.text)}</span>")
     st.html(
-        '<pre style="margin:0;padding:0.5rem 0.75rem;overflow-x:auto;font-size:0.8125rem;'
+        f'<pre tabindex="0" role="region" aria-label="Lines of {html.escape(excerpt.title)}" '
+        'style="margin:0;padding:0.5rem 0.75rem;overflow-x:auto;font-size:0.8125rem;'
         f'line-height:1.45;border:1px solid {palette.grid};border-radius:4px">'
         + "\n".join(written)
         + "</pre>"

@@ -48,6 +48,8 @@ class Scope:
     """Filters that the page goes by; others are not named."""
     clusters: tuple[str, ...] = ()
     """All of the store."""
+    narrow: bool = False
+    """The screen is that of a phone."""
 
     @property
     def filters(self) -> str:

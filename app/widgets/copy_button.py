@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-HTML = """<button type="button" aria-live="polite"></button>"""
+HTML = """<button type="button" aria-live="polite">Copy</button>"""
 CSS = """
 button {
   width: 100%;

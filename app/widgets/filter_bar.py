@@ -114,15 +114,17 @@ def _scope(
     uses: Collection[str] = USES,
 ) -> Scope:
     """The selection with what is needed to say it."""
+    seen = follow.browser()
     return Scope(
         selection,
         timezone=timezone,
         synthetic=choices is not None and choices.synthetic,
         snapshot=snapshot(),
-        mode=follow.mode(),
+        mode=seen.mode,
         empty=choices is None or choices.first_at is None,
         uses=frozenset(uses),
         clusters=() if choices is None else choices.clusters,
+        narrow=seen.narrow,
     )
 
 

@@ -19,10 +19,10 @@ COLOURS: dict[Mode, dict[str, str]] = {
         "productive": "#155fa0",
         "startup": "#2f93a3",
         "checkpoint": "#0b4f56",
-        "straggler": "#8f5fc4",
+        "straggler": "#7d4ab8",
         "lost_work_preempted": "#e0603f",
         "lost_work": "#9c1c1c",
-        "other": "#c0587f",
+        "other": "#a8456d",
         "queue_hold": "#7a5200",
         "idle": "#b58a2a",
         "drained": "#848f9b",
@@ -33,10 +33,10 @@ COLOURS: dict[Mode, dict[str, str]] = {
         "productive": "#7ab2ea",
         "startup": "#2f9fae",
         "checkpoint": "#a5e3ea",
-        "straggler": "#a98be0",
+        "straggler": "#c0a6f0",
         "lost_work_preempted": "#f5a58c",
         "lost_work": "#e5484d",
-        "other": "#f2b3cc",
+        "other": "#ffd6e5",
         "queue_hold": "#a87c1f",
         "idle": "#ecd08a",
         "drained": "#6c7885",
@@ -44,11 +44,18 @@ COLOURS: dict[Mode, dict[str, str]] = {
         "down_unplanned": "#eef2f6",
     },
 }
-"""Blue was kept, teal was spent on the way, red was lost, ochre was free, grey was out of service.
-
-Each stands out from the background by 3:1 at least; neighbours in a stack differ in lightness, so
-that they are told apart without seeing hues.
+"""Blue was kept, teal and violet were spent on the way, red was lost, ochre was free, grey was out
+of service. Each stands out from the background by 3:1 at least; those of one pattern differ in
+lightness, so that all are told apart without seeing hues.
 """
+PATTERNS = {
+    **dict.fromkeys(("productive", "idle"), ""),
+    **dict.fromkeys(("startup", "checkpoint", "straggler"), "-"),
+    **dict.fromkeys(("lost_work_preempted", "lost_work", "other"), "x"),
+    "queue_hold": "|",
+    **dict.fromkeys(("drained", "down_planned", "down_unplanned"), "\\"),
+}
+"""The same families as patterns; what fills most of a chart is plain."""
 
 
 def colour(bucket: str, mode: Mode) -> str:
@@ -68,12 +75,13 @@ def title(bucket: str) -> str:
 def fill(bucket: str, mode: Mode) -> dict[str, object]:
     """Marker of a bar, set off from its neighbours in a stack."""
     edge = {"width": 0.5, "color": template.PALETTES[mode].background}
-    return {"color": colour(bucket, mode), "line": edge}
+    return template.patterned(PATTERNS[bucket], colour(bucket, mode), mode) | {"line": edge}
 
 
 def swatch(bucket: str, mode: Mode) -> str:
     """A square in the colour of a bucket and its name, as Plotly's markup."""
-    return f'<span style="color:{colour(bucket, mode)}">■</span> {title(bucket)}'
+    square = template.SQUARES[PATTERNS[bucket]]
+    return f'<span style="color:{colour(bucket, mode)}">{square}</span> {title(bucket)}'
 
 
 def name_colours(chart: go.Figure, names: Sequence[str], mode: Mode, *, colour: str) -> None:

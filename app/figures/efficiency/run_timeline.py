@@ -129,11 +129,13 @@ def _add_attempts(times: TimeChart, drawn: pd.DataFrame) -> None:
 
 def _marker(part: str, rows: pd.DataFrame, mode: Mode) -> dict[str, object]:
     """How the bars of a part are filled: waiting is an outline."""
-    colours = [buckets.colour(bucket_of_part(part, lost), mode) for lost in rows["lost_to"]]
+    held = [bucket_of_part(part, lost) for lost in rows["lost_to"]]
+    colours = [buckets.colour(bucket, mode) for bucket in held]
     if part == "queued":
         background = template.PALETTES[mode].background
         return {"color": background, "line": {"width": 1, "color": colours}}
-    return {"color": colours, "line": {"width": 0}}
+    patterns = [buckets.PATTERNS[bucket] for bucket in held]
+    return template.patterned(patterns, colours, mode) | {"line": {"width": 0}}
 
 
 def _add_ends(times: TimeChart, drawn: pd.DataFrame, titles: Mapping[str, str]) -> None:

@@ -27,6 +27,10 @@ COLOURS: dict[Mode, tuple[str, ...]] = {
     "light": ("#155fa0", "#c44e00", "#2a9d7f", "#8a4fa8", "#b07d00", "#7b8794"),
     "dark": ("#7ab2ea", "#f08a4b", "#4cc9a6", "#c79be0", "#e0b040", "#8592a1"),
 }
+PATTERNS = ("", "-", "x", "|", "\\", "+")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "x")
+"""Signs of the series beside their colours, for who does not see these apart."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     )
     series = _series(shown, chart)
     title = {"text": template.plain(chart.colour or ""), "font": {"size": template.TEXT_SIZE}}
-    for (name, rows), colour in zip(series, COLOURS[mode], strict=False):
-        _draw(drawn, chart, rows, name=name, colour=colour)
+    for place, (name, rows) in enumerate(series):
+        _draw(drawn, chart, rows, name=name, place=place, mode=mode)
     drawn.update_layout(
         xaxis={"title": template.plain(chart.x)},
         yaxis={
@@ -140,9 +144,11 @@ def _series(frame: pd.DataFrame, chart: Chart) -> list[tuple[str, pd.DataFrame]]
     return found if rest.empty else [*found, (OTHERS, rest)]
 
 
-def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colour: str) -> None:
+def _draw(
+    drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, place: int, mode: Mode
+) -> None:
     """One series."""
-    x = rows[chart.x]
+    x, colour = rows[chart.x], COLOURS[mode][place]
     if _has_names(rows, chart):
         x = x.astype(str)
     values = {"x": [*x], "y": [*rows[chart.y].astype(float)], "name": template.plain(name)}
@@ -150,13 +156,14 @@ def _draw(drawn: go.Figure, chart: Chart, rows: pd.DataFrame, *, name: str, colo
     told = f"%{{x|{moments.SECOND}}}" if _has_times(rows, chart) else "%{x}"
     hover = f"{at} {told}<br>{of} %{{y:,}}<extra>{group}</extra>"
     if chart.kind == "bar":
-        drawn.add_bar(**values, marker={"color": colour, "line": {"width": 0}}, hovertemplate=hover)
+        look = template.patterned(PATTERNS[place], colour, mode) | {"line": {"width": 0}}
+        drawn.add_bar(**values, marker=look, hovertemplate=hover)
         return
     drawn.add_scatter(
         **values,
         mode="lines+markers" if chart.kind == "line" else "markers",
-        line={"color": colour, "width": 2},
-        marker={"color": colour, "size": 5, "opacity": 0.8},
+        line={"color": colour, "width": 2, "dash": DASHES[place]},
+        marker={"color": colour, "size": 6, "opacity": 0.8, "symbol": SYMBOLS[place]},
         hovertemplate=hover,
     )
 

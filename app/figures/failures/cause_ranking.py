@@ -99,7 +99,7 @@ def _add_cause(
         **template.hover([_says(cause, rates=rates)]),
     }
     if log:
-        symbol = "circle-open" if cause.domain == "unknown" else "circle"
+        symbol = domains.SYMBOLS.get(cause.domain, domains.SYMBOLS["unknown"])
         look = {"size": 9, "symbol": symbol, "color": colour}
         chart.add_scatter(mode="markers", marker=look, **common)
     else:

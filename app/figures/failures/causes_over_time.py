@@ -179,7 +179,7 @@ def _add_names(
 ) -> None:
     """The names beside the bars, from the top of the stack down, each with its colour and n."""
     for place, (each, rank) in enumerate(reversed(causes.ranked)):
-        mark = "▨" if each.domain == "unknown" else "■"
+        mark = template.SQUARES[domains.PATTERNS.get(each.domain, "/")]
         colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
         said = f"{domains.short(name(each, titles))}  {each.n_attempts:,}"
         template.beside(

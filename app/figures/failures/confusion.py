@@ -20,8 +20,8 @@ FRAME_HEIGHT = 230
 THOUSAND = 1_000
 WHOLE_FROM = 9_950
 """Count from which thousands are written without a decimal."""
-DARK_SHARE = 0.55
-"""Share from which on a cell is so strong that its text takes the background's colour."""
+FAINT = 0.08
+"""Strength of the colour of the smallest share."""
 
 
 def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> go.Figure:
@@ -39,7 +39,7 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         z=[[share or None for share in row] for row in matrix.shares_of_actual],
         zmin=0,
         zmax=1,
-        colorscale=[[0, template.translucent(palette.series, 0.08)], [1, palette.series]],
+        colorscale=[[0, template.translucent(palette.series, FAINT)], [1, palette.series]],
         showscale=False,
         xgap=1,
         ygap=1,
@@ -96,14 +96,13 @@ def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
 
 def _add_counts(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
     """The number of attempts in every cell that holds some."""
-    palette, shares = template.PALETTES[mode], matrix.shares_of_actual
-    for strong, colour in ((True, palette.background), (False, palette.text)):
-        cells = [
-            (column, row, n)
-            for row, counts in enumerate(matrix.counts)
-            for column, n in enumerate(counts)
-            if n and (shares[row][column] > DARK_SHARE) == strong
-        ]
+    by_colour: dict[str, list[tuple[int, int, int]]] = {}
+    for row, counts in enumerate(matrix.counts):
+        for column, n in enumerate(counts):
+            if n:
+                ground = cell(matrix.shares_of_actual[row][column], mode)
+                by_colour.setdefault(template.text_on(ground), []).append((column, row, n))
+    for colour, cells in by_colour.items():
         chart.add_scatter(
             x=[column for column, _, _ in cells],
             y=[row for _, row, _ in cells],
@@ -113,6 +112,12 @@ def _add_counts(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:
             hoverinfo="skip",
             name="counts",
         )
+
+
+def cell(share: float, mode: Mode) -> str:
+    """Colour of a cell by its share of the row."""
+    palette = template.PALETTES[mode]
+    return template.mixed(palette.series, palette.background, FAINT + (1 - FAINT) * share)
 
 
 def _compact(n: int) -> str:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 SHADES = (1.0, 0.7, 0.5, 0.38, 0.3, 0.24)
 """Strength of the domain's colour for its first, second, ... cause."""
+PATTERNS = {"hardware": "", "system_software": "-", "user": "x", "unknown": "/"}
+SYMBOLS = {
+    "hardware": "circle", "system_software": "diamond", "user": "square", "unknown": "circle-open",
+}  # fmt: skip
+"""Signs of the domains beside their colour: of bars and of marks."""
 LONGEST = 38
 """Letters of a title that stand in a figure; all of them on hover."""
 
@@ -20,17 +25,17 @@ def colour(domain: str, mode: Mode, rank: int = 0) -> str:
     """Colour of a domain, fainter for each further cause in it."""
     palette = template.PALETTES[mode]
     full = str(getattr(palette, domain, palette.unknown))
-    return _mixed(full, palette.background, SHADES[min(rank, len(SHADES) - 1)])
+    return template.mixed(full, palette.background, SHADES[min(rank, len(SHADES) - 1)])
 
 
 def fill(domain: str, mode: Mode, rank: int = 0) -> dict[str, object]:
     """Marker of a bar: the domain's colour; hatched where the domain is unknown."""
     palette = template.PALETTES[mode]
     shade = colour(domain, mode, rank)
-    edge = {"width": 1, "color": palette.background}
     if domain in TITLES and domain != "unknown":
-        return {"color": shade, "line": edge}
-    faint = _mixed(shade, palette.background, SHADES[3])
+        edge = {"width": 1, "color": colour(domain, mode)}
+        return template.patterned(PATTERNS[domain], shade, mode) | {"line": edge}
+    faint = template.mixed(shade, palette.background, SHADES[3])
     pattern = template.HATCH | {"fgcolor": shade, "bgcolor": faint}
     return {"color": palette.background, "pattern": pattern, "line": {"width": 1, "color": shade}}
 
@@ -43,12 +48,3 @@ def short(title: str) -> str:
     """
     text = title.partition(" (")[0]
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
-
-
-def _mixed(full: str, background: str, strength: float) -> str:
-    """A colour between the background (0) and the full one (1)."""
-    parts = (
-        round(int(full[i : i + 2], 16) * strength + int(background[i : i + 2], 16) * (1 - strength))
-        for i in (1, 3, 5)
-    )
-    return "#" + "".join(f"{part:02x}" for part in parts)

@@ -123,7 +123,7 @@ def wrapped(text: str, width: int = 70) -> str:
     """Text for a hover: escaped, cut where it is long, broken into lines.
 
     >>> wrapped("<b> and more", 6)
-    '&lt;b&gt; and<br>more'
+    '&lt;b&gt;<br>and<br>more'
     """
     lines, line = [], ""
     for word in text[:LONGEST].split():

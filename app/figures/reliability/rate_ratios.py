@@ -89,7 +89,11 @@ def _add_levels(chart: go.Figure, drawn: Sequence[LevelRate], mode: Mode) -> Non
             x=[min(max(ratio.value, LEAST), MOST) if ratio.value is not None else None],
             y=[name],
             mode="markers",
-            marker={"color": colour, "size": 8},
+            marker={
+                "color": colour,
+                "size": 8,
+                "symbol": "diamond" if each.stands_out else "circle",
+            },
             showlegend=False,
             **template.hover([_hover(each)]),
         )

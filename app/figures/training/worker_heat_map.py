@@ -23,7 +23,8 @@ MOST_TICKS: Final = 16
 MOST_WRITTEN: Final = 24
 """Data-parallel ranks up to which numbers fit the cells."""
 ROW_PX, FRAME_PX, MOST_PX = 40, 130, 620
-DARK_FROM: Final = 0.55
+FAINT: Final = 0.06
+"""Strength of the colour of a worker that is not slow."""
 
 
 def figure(
@@ -65,7 +66,7 @@ def figure(
         z=by_worker.T.tolist(),
         zmin=LEAST,
         zmax=most,
-        colorscale=[[0, template.translucent(palette.critical, 0.06)], [1, palette.critical]],
+        colorscale=[[0, template.translucent(palette.critical, FAINT)], [1, palette.critical]],
         colorbar={
             "thickness": 10,
             "len": 0.9,
@@ -109,15 +110,13 @@ def _write(
     chart: go.Figure, slowdown: Sequence[Sequence[float]], *, most: float, mode: Mode
 ) -> None:
     """Slowdowns in their cells, with as many digits as have room."""
-    palette = template.PALETTES[mode]
     digits = 2 if len(slowdown) <= MOST_TICKS else 1
-    for strong, colour in ((True, palette.background), (False, palette.text)):
-        cells = [
-            (dp, stage, value)
-            for dp, stages in enumerate(slowdown)
-            for stage, value in enumerate(stages)
-            if ((value - LEAST) / (most - LEAST) > DARK_FROM) == strong
-        ]
+    by_colour: dict[str, list[tuple[int, int, float]]] = {}
+    for dp, stages in enumerate(slowdown):
+        for stage, value in enumerate(stages):
+            ground = cell((value - LEAST) / (most - LEAST), mode)
+            by_colour.setdefault(template.text_on(ground), []).append((dp, stage, value))
+    for colour, cells in by_colour.items():
         chart.add_scatter(
             x=[dp for dp, _, _ in cells],
             y=[stage for _, stage, _ in cells],
@@ -127,6 +126,12 @@ def _write(
             hoverinfo="skip",
             name="values",
         )
+
+
+def cell(share: float, mode: Mode) -> str:
+    """Colour of a cell, from the weak end of the colours (0) to the strong one (1)."""
+    palette, strength = template.PALETTES[mode], FAINT + (1 - FAINT) * min(max(share, 0.0), 1.0)
+    return template.mixed(palette.critical, palette.background, strength)
 
 
 def _axes(chart: go.Figure, *, n_dp: int, n_stages: int) -> None:

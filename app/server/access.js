@@ -1,0 +1,20 @@
+// The server draws figures for the width of the screen: it learns it with the first request of the
+// page's socket, which comes after the page is read.
+document.addEventListener("readystatechange", () => {
+  const narrow = matchMedia("(max-width: 640px)").matches ? 1 : 0;
+  document.cookie = `faultline_narrow=${narrow}; path=/; SameSite=Lax`;
+}, { once: true });
+
+// Streamlit's list of pages holds its sections, where a list may hold items alone: a screen reader
+// is told of groups with a name instead.
+function nameSections() {
+  const list = document.querySelector('[data-testid="stSidebarNavItems"]:not([role])');
+  if (!list) return;
+  list.setAttribute("role", "presentation");
+  for (const section of list.children) {
+    section.setAttribute("role", "group");
+    section.setAttribute("aria-label", section.querySelector("header")?.textContent ?? "");
+    for (const item of section.querySelectorAll("li")) item.setAttribute("role", "presentation");
+  }
+}
+new MutationObserver(nameSections).observe(document, { childList: true, subtree: true });
