@@ -32,7 +32,7 @@ MOST_TOLD = 6
 """Changes of state that a mark tells."""
 ROW_HEIGHT = 24
 FRAME_HEIGHT = 96
-SIZE = 13
+SIZE = 11
 SYMBOLS = {
     State.NOT_COLLECTED: 136,  # an open hash: hatched, as everything unknown
     State.IDLE: 101,  # an open square
@@ -94,7 +94,7 @@ def figure(
     names = [f"{cluster}/{replay.nodes[node]}" for node in drawn]
     story = template.hover([grid.story(node) for node in drawn], names)
     ring = [place for place, node in enumerate(drawn) if replay.nodes[node] in replay.first_nodes]
-    around = {"symbol": RING, "size": SIZE + 9, "color": palette.text, "line": {"width": 2}}
+    around = {"symbol": RING, "size": SIZE + 8, "color": palette.text, "line": {"width": 2}}
     legend = {
         "symbol": [SYMBOLS[one] for one in grid.states],
         "color": [int(one) for one in grid.states],
