@@ -135,7 +135,7 @@ def _section(section: Section, paper: _Paper) -> Iterator[Flowable]:
     """A heading, kept with what follows it."""
     first = section.blocks[0] if section.blocks else None
     below = 0.0 if first is None else _least(_laid(first, section, paper))
-    yield CondPageBreak(min(below + 90, paper.room))
+    yield _together(below + 90, paper)
     yield _heading(section.title)
     for sentence in section.sentences:
         yield _text(sentence, styles.BODY)
@@ -146,7 +146,7 @@ def _section(section: Section, paper: _Paper) -> Iterator[Flowable]:
 def _block(block: Printed, section: Section, paper: _Paper) -> Iterator[Flowable]:
     """A table, chart or excerpt with its title, which is not repeated below the same heading."""
     laid = _laid(block, section, paper)
-    yield CondPageBreak(min(_least(laid) + 40, paper.room))
+    yield _together(_least(laid) + 40, paper)
     if not isinstance(block, Chart) and block.title != section.title:
         yield _text(block.title, styles.TABLE)
     if isinstance(block, Table) and block.note:
@@ -157,6 +157,19 @@ def _block(block: Printed, section: Section, paper: _Paper) -> Iterator[Flowable
     if isinstance(block, Chart) and block.captioned:
         yield _text(block.says, styles.MUTED)
     yield Spacer(1, 8)
+
+
+def _together(height: float, paper: _Paper) -> CondPageBreak:
+    """A new page where what follows would not stand on this one.
+
+    Raises
+    ------
+    LayoutError
+        Where it would stand on none: that many points cannot be spared.
+    """
+    if min(height, HEIGHT) > paper.room:
+        raise LayoutError("what must stand together is higher than a page")
+    return CondPageBreak(min(height, HEIGHT))
 
 
 def _laid(block: Printed, section: Section, paper: _Paper) -> Flowable:

@@ -66,9 +66,9 @@ def _jobs() -> Iterator[str]:
             begin = midnight + timedelta(hours=8 * turn)
             state = "NODE_FAIL" if day < 7 else "OUT_OF_MEMORY"
             yield job(state, begin, 4, user=f"u{turn}_", node=f"{LONG}-{8 + turn}")
-    for _ in range(25):  # nobody explained them, and they are in no incident
+    for _ in range(25):  # in no incident
         begin = datetime(2026, 11, 18, 12)  # noqa: DTZ001
-        yield job("FAILED", begin, 2, user="zoe_k", node="n1")
+        yield job("OUT_OF_MEMORY", begin, 2, user="zoe_k", node="n1")
     yield job("COMPLETED", datetime(2026, 11, 23), 6, user="ann", node="n1")  # noqa: DTZ001
 
 
