@@ -10,15 +10,16 @@ from email.message import EmailMessage
 from email.utils import make_msgid
 from typing import TYPE_CHECKING, Any
 
+from app.answers.content import Table
 from app.show.files import MIME
 from data.errors import DataError
 from data.site import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from app.reports.report import Report
+    from app.reports.report import Report, Section
     from data.site import Smtp
 
 WAIT_S = 30.0
@@ -108,7 +109,8 @@ def message(
     )
     mailed["From"], mailed["To"] = sender, ", ".join(to)
     mailed["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
-    lines = [report.answer, "", *(f"- {one}" for one in report.summary), "",
+    card = [line for part in report.sections if report.card for line in _in_words(part)]
+    lines = [report.answer, "", *(f"- {one}" for one in report.summary), *card, "",
              f"{report.period}; {report.filters}", f"content {report.content_sha256}"]  # fmt: skip
     mailed.set_content("\n".join(lines) + "\n")
     for path in paths:
@@ -121,6 +123,14 @@ def message(
             params={"charset": "utf-8"} if main == "text" else None,
         )
     return mailed
+
+
+def _in_words(section: Section) -> Iterator[str]:
+    """A section of a card as lines of text."""
+    yield from ("", f"{section.title}:", *(f"- {one}" for one in section.sentences))
+    for table in section.blocks:
+        if isinstance(table, Table):
+            yield from (f"- {'; '.join(filter(None, row))}" for row in table.printed)
 
 
 def _said(error: Exception) -> str:

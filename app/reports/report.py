@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _PSEUDONYM = re.compile(r"\b(user|account|job)-[a-z2-7]{10}\b")
 
 
+_NOT_SAID = ("stem", "clusters", "card", "dashboard")
+"""Fields of a report that only name its files, lay it out or link it."""
 Printed = Table | Chart | Excerpt
 """Blocks that documents print."""
 
@@ -133,7 +135,11 @@ class Report:
         replaced, their pseudonyms count by the order in which they appear: the key that made them
         does not.
         """
-        said = {field.name: getattr(self, field.name) for field in fields(self)} | {
+        said = {
+            "period" if field.name == "during" else field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in _NOT_SAID
+        } | {
             "period": self.period,
             "headlines": [
                 (h.term.label, h.value, h.interval, h.n, h.term.definition) for h in self.headlines
@@ -143,8 +149,6 @@ class Report:
                 for part in self.sections
             ],
         }
-        for not_said in ("stem", "during", "clusters", "card", "dashboard"):
-            del said[not_said]
         text = _numbered(json.dumps(said, ensure_ascii=False))
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 

@@ -5,6 +5,7 @@ No browser takes part, and no library of the system: everything comes from wheel
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
@@ -17,6 +18,7 @@ from reportlab.platypus import (
     TableStyle,
 )
 from reportlab.platypus import Table as Grid
+from reportlab.platypus.doctemplate import LayoutError
 
 from app.answers.content import Chart, Excerpt, Table
 from app.show.paper import pages, styles, tables
@@ -39,12 +41,28 @@ KEPT_ROWS = 4
 """Rows of a table, its header among them, that stand below its title at least."""
 SHORT = 0.28 * HEIGHT
 """A block up to this height is never split."""
-TOGETHER = 0.8 * HEIGHT
-"""Most that is asked to stand on one page, whatever follows a heading."""
 LEAST_FILLED = 1 / 6
 """Of the last page: one with less is not printed alone."""
 TRIES = 6
 """Layouts tried until the last page holds enough; each leaves more of the other pages empty."""
+LEAST_STEP = 0.03 * HEIGHT
+MOST_SPARED = 0.2 * HEIGHT
+"""Of a page that is left empty for that."""
+
+
+@dataclass(frozen=True)
+class _Paper:
+    """What is printed, and the height that a page has for it."""
+
+    report: Report
+    room: float = HEIGHT
+
+    def address(self, section: Section) -> str:
+        """Where the charts of a section lead; empty where nobody said."""
+        dashboard = self.report.dashboard
+        if dashboard is None or section.shown_on is None:
+            return ""
+        return dashboard.address(section.shown_on)
 
 
 def render(report: Report) -> bytes:
@@ -57,19 +75,23 @@ def render(report: Report) -> bytes:
         if made.n_pages == 1 or made.last_filled >= LEAST_FILLED:
             return made.content
         lacking = (LEAST_FILLED - made.last_filled) * HEIGHT / (made.n_pages - 1)
-        spared = min(spared + lacking + 4, HEIGHT - TOGETHER)
-        made = _laid_out(report, spared)
+        spared = min(spared + lacking + LEAST_STEP, MOST_SPARED)
+        try:
+            made = _laid_out(report, spared)
+        except LayoutError:  # something is as high as a page
+            break
     return (made if made.last_filled >= LEAST_FILLED else first).content
 
 
 def _laid_out(report: Report, spared: float) -> Written:
     """The pages, of which so many points stay empty at the foot."""
-    return pages.written(report, [*_head(report), *_body(report), *_foot(report)], spared)
+    paper = _Paper(report, HEIGHT - spared)
+    return pages.written(report, [*_head(report), *_body(paper), *_foot(report)], spared)
 
 
 def _on_one_page(report: Report) -> KeepInFrame:
     """All of it on one page, smaller where it would not fit."""
-    story = [*_head(report), *_body(report), *_small_print(report)]
+    story = [*_head(report), *_body(_Paper(report)), *_small_print(report)]
     return KeepInFrame(WIDTH, HEIGHT, story, mode="shrink")
 
 
@@ -95,11 +117,12 @@ def _head(report: Report) -> Iterator[Flowable]:
         )
 
 
-def _body(report: Report) -> Iterator[Flowable]:
+def _body(paper: _Paper) -> Iterator[Flowable]:
     """The sections, in order."""
+    report = paper.report
     for section in report.sections:
         if section.blocks or section.sentences:
-            yield from _section(section, report)
+            yield from _section(section, paper)
     if report.missing:
         names = ", ".join(report.missing)
         yield Spacer(1, 6)
@@ -108,50 +131,56 @@ def _body(report: Report) -> Iterator[Flowable]:
         )
 
 
-def _section(section: Section, report: Report) -> Iterator[Flowable]:
+def _section(section: Section, paper: _Paper) -> Iterator[Flowable]:
     """A heading, kept with what follows it."""
     first = section.blocks[0] if section.blocks else None
-    below = 0.0 if first is None else _least(_laid(first, section, report))
-    yield CondPageBreak(min(below + 90, TOGETHER))
+    below = 0.0 if first is None else _least(_laid(first, section, paper))
+    yield _together(below + 90, paper)
     yield _heading(section.title)
     for sentence in section.sentences:
         yield _text(sentence, styles.BODY)
     for block in section.blocks:
-        yield from _block(block, section, report)
+        yield from _block(block, section, paper)
 
 
-def _block(block: Printed, section: Section, report: Report) -> Iterator[Flowable]:
+def _block(block: Printed, section: Section, paper: _Paper) -> Iterator[Flowable]:
     """A table, chart or excerpt with its title, which is not repeated below the same heading."""
-    laid = _laid(block, section, report)
-    yield CondPageBreak(min(_least(laid) + 40, TOGETHER))
+    laid = _laid(block, section, paper)
+    yield _together(_least(laid) + 40, paper)
     if not isinstance(block, Chart) and block.title != section.title:
         yield _text(block.title, styles.TABLE)
     if isinstance(block, Table) and block.note:
         yield _text(block.note, styles.MUTED)
     yield laid
-    if isinstance(block, Chart) and (to := _address(section, report)):
+    if isinstance(block, Chart) and (to := paper.address(section)):
         yield Paragraph(styles.linked(ON_THE_DASHBOARD, to), styles.to_the_right(styles.MUTED))
     if isinstance(block, Chart) and block.captioned:
         yield _text(block.says, styles.MUTED)
     yield Spacer(1, 8)
 
 
-def _laid(block: Printed, section: Section, report: Report) -> Flowable:
+def _together(height: float, paper: _Paper) -> CondPageBreak:
+    """A new page where what follows would not stand on this one.
+
+    Raises
+    ------
+    LayoutError
+        Where it would stand on none: that many points cannot be spared.
+    """
+    if min(height, HEIGHT) > paper.room:
+        raise LayoutError("what must stand together is higher than a page")
+    return CondPageBreak(min(height, HEIGHT))
+
+
+def _laid(block: Printed, section: Section, paper: _Paper) -> Flowable:
     """What a block is on paper."""
     if isinstance(block, Chart):
-        return ChartOnPaper(block, WIDTH, _address(section, report))
+        return ChartOnPaper(block, WIDTH, paper.address(section))
     if isinstance(block, Excerpt):
         return tables.excerpt(block)
     if not len(block):
         return _text(block.empty, styles.MUTED)
-    return tables.table(block, report.dashboard)
-
-
-def _address(section: Section, report: Report) -> str:
-    """Where the charts of a section lead; empty where nobody said."""
-    if report.dashboard is None or section.shown_on is None:
-        return ""
-    return report.dashboard.address(section.shown_on)
+    return tables.table(block, paper.report.dashboard)
 
 
 def _least(laid: Flowable) -> float:

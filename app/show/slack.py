@@ -24,8 +24,7 @@ LONGEST = 3000
 """Characters of a block."""
 LONGEST_LINE = 600
 """Characters of one line: what is longer belongs into the other forms."""
-SHOWN_ON = ""
-"""The dashboard's first page."""
+FIRST_PAGE = Place("")
 _MARK = re.compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
 _APART = "\u200b"
 """Between a mark and its neighbours: mrkdwn knows no backslash."""
@@ -135,5 +134,5 @@ def _foot(report: Report) -> str:
     if report.missing:
         lines.append(f"_No record of: {escaped(', '.join(report.missing))}._")
     if report.dashboard is not None:
-        lines.append(link("Open the dashboard", report.dashboard.address(Place(SHOWN_ON))))
+        lines.append(link("Open the dashboard", report.dashboard.address(FIRST_PAGE)))
     return "\n".join(lines)

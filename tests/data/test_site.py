@@ -311,3 +311,30 @@ def test_a_mistake_in_runs_is_told(tmp_path: Path, text: str, said: str) -> None
     with pytest.raises(SiteError, match=re.escape(said)) as refused:
         load_site(written(tmp_path, text))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("stated", "address"),
+    [
+        ("https://faultline.example.org", "https://faultline.example.org/"),
+        ("http://10.0.0.7:8501/ops/", "http://10.0.0.7:8501/ops/"),
+        ("", ""),
+    ],
+)
+def test_the_address_of_the_dashboard_ends_in_a_slash(
+    tmp_path: Path, stated: str, address: str
+) -> None:
+    assert load_site(written(tmp_path, f'[reports]\naddress = "{stated}"\n')).address == address
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "3", '"faultline.example.org"', '"javascript:alert(1)"', '"https://"', '"https://a/?x=1"',
+        '"https://me:word@a/"', '"https://a:99999/"', '"https://[a/"', '"https://a/<b"',
+        f'"https://a/{"x" * 300}"',
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_told_in_one_line(tmp_path: Path, stated: str) -> None:
+    with pytest.raises(SiteError, match=r"reports\.address must be the dashboard's address"):
+        load_site(written(tmp_path, f"[reports]\naddress = {stated}\n"))

@@ -206,6 +206,8 @@ def _resolved(found: Incidents) -> str:
     said = f"{n} {'were' if found.resolved > 1 else 'was'} said to be resolved"
     if not found.began:
         return f"{said}; none began."
+    if found.still_open == found.began > 1:
+        return f"{said}; all {found.began:,} that began are open."
     return f"{said}; of {found.began:,} that began {found.still_open:,} are open."
 
 

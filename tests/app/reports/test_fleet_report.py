@@ -72,7 +72,7 @@ def test_it_is_about_the_period_asked_for(demo_store: Path) -> None:
         from_at=datetime(2025, 12, 8, tzinfo=UTC), to_at=datetime(2025, 12, 15, tzinfo=UTC)
     )
     report = _report(demo_store, period)
-    assert report.period == "8 Dec 2025 00:00 to 15 Dec 2025 00:00 UTC"
+    assert report.period == "Week 50, 8-14 December 2025 (UTC)"
     (weeks,) = (table for table in report.tables if table.key == "rate_by_week")
     assert [row[0] for row in weeks.rows] == ["2025-12-08"]
     assert any("preceding period" in sentence for sentence in report.summary)

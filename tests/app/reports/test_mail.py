@@ -117,6 +117,14 @@ def test_the_files_arrive_with_the_answer(
     assert b"open sesame" not in receiver.content
 
 
+def test_a_mail_of_the_card_says_all_of_it(reports: dict[str, Report]) -> None:
+    card = reports["monday"]
+    sent = mail.message(card, (), sender="a@example.org", to=("b@example.org",))
+    text = sent.get_content()
+    assert "Do this now:\n- " in text
+    assert all(row[0] in text for table in card.tables for row in table.printed)
+
+
 def test_the_environment_comes_before_the_file(receiver: Received, tmp_path: Path) -> None:
     root = _site(tmp_path, 1)
     found = mail.mail(

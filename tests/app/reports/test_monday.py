@@ -66,6 +66,9 @@ def _jobs() -> Iterator[str]:
             begin = midnight + timedelta(hours=8 * turn)
             state = "NODE_FAIL" if day < 7 else "OUT_OF_MEMORY"
             yield job(state, begin, 4, user=f"u{turn}_", node=f"{LONG}-{8 + turn}")
+    for _ in range(25):  # in no incident
+        begin = datetime(2026, 11, 18, 12)  # noqa: DTZ001
+        yield job("OUT_OF_MEMORY", begin, 2, user="zoe_k", node="n1")
     yield job("COMPLETED", datetime(2026, 11, 23), 6, user="ann", node="n1")  # noqa: DTZ001
 
 
@@ -205,8 +208,6 @@ def test_rows_and_the_page_lead_to_the_dashboard(weeks: Store, whole: Report) ->
     base = "https://faultline.example.org/ops"
     page = html.render(whole)
     assert f'href="{base}/incident?{asked}&cluster=c&incident='.replace("&", "&amp;") in page
-    hidden = kinds.report(weeks, "monday", Selection(from_at=FIRST_AT), redact=True, now=NOW)
-    assert "https://" not in html.render(hidden)
     assert f"<{base}/?{asked}&cluster=c|Open the dashboard>".replace("&", "&amp;") in _slack(whole)
     annotations = PdfReader(io.BytesIO(pdf.render(whole))).pages[0]["/Annots"]
     assert f"{base}/incident?{asked}" in " ".join(
@@ -249,6 +250,14 @@ def test_a_longer_report_is_told_by_its_head_in_slack(reports: dict[str, Report]
     assert reports["fleet"].answer in text
     assert "What this rests on" not in text
     assert len(text) < 6000
+
+
+def test_a_card_without_names_names_nobody(weeks: Store, card: Report) -> None:
+    assert "25 failures of user zoe_k within" in html.render(card)
+    hidden = html.render(kinds.report(weeks, "monday", _of(card), redact=True, now=NOW))
+    assert "zoe_k" not in hidden
+    assert re.search(r"25 failures of user user-[a-z2-7]{10} within", hidden)
+    assert "https://" not in hidden
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_the_monday_card_is_of_a_week_and_what_was_put_off_is_gone_at_once(
     (week,) = (box for box in page.selectbox if box.key == "week")
     assert str(week.value) in _page(page)
     assert "--kind monday --last week" in page.code[0].value
-    assert not [box for box in page.sidebar if box.key == "period"]
+    assert "UTC" not in page.caption[0].value
     with closing(Store.open(root)) as store:
         now = datetime.now(UTC)
         of_week = whole_weeks(store, None)[0]
