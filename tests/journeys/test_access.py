@@ -26,6 +26,15 @@ PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 RULES = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 ALLOWED: dict[str, str] = {}
 """Rule of axe -> why it cannot be kept. Nothing of the kind is left."""
+QUIET = """() => {
+    const app = document.querySelector("[data-testid=stApp]");
+    const plots = [...document.querySelectorAll(".js-plotly-plot")];
+    const busy = app.dataset.testScriptState !== "notRunning" ||
+        document.querySelector("[data-stale=true], [data-testid=stSkeleton]") ||
+        plots.some((plot) => !plot._fullLayout?._size);
+    window.quietSince = busy ? undefined : window.quietSince ?? performance.now();
+    return performance.now() - window.quietSince > 800;
+}"""
 LAYOUT = (Path(__file__).parent / "layout.js").read_text()
 FOCUS = (Path(__file__).parent / "focus.js").read_text()
 
@@ -41,13 +50,9 @@ def opened(browser: BrowserContext, address: str, size: dict[str, int], theme: s
 
 
 def settled(page: Page) -> None:
-    """Waits until nothing runs and nothing is left to be drawn."""
+    """Waits until nothing has run and nothing was left to be drawn for a moment."""
     expect(page.locator("h1")).to_be_visible()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-    page.wait_for_function(
-        "[...document.querySelectorAll('.js-plotly-plot')].every(plot => plot._fullLayout?._size)"
-    )
+    page.wait_for_function(QUIET)
 
 
 def violations(page: Page) -> list[tuple[str, str, str]]:
