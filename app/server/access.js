@@ -18,3 +18,27 @@ function nameSections() {
   }
 }
 new MutationObserver(nameSections).observe(document, { childList: true, subtree: true });
+
+// A table picks its first cell as soon as it has the focus, and the next one with Tab; a cell that is
+// picked opens its row. By keyboard Tab passes a table by; Enter or an arrow picks the first cell.
+let byTab = false;
+const entered = new WeakSet();
+addEventListener("keydown", (event) => {
+  byTab = event.key === "Tab";
+  const grid = event.target.closest?.('[data-testid="data-grid-canvas"]');
+  if (!grid) return;
+  if (byTab) event.stopPropagation();
+  else if (!entered.has(grid) && (event.key === "Enter" || event.key.startsWith("Arrow"))) {
+    entered.add(grid);
+    event.preventDefault();
+    event.stopPropagation();
+    grid.dispatchEvent(new FocusEvent("focusin", { bubbles: true }));
+  }
+}, true);
+addEventListener("focusin", (event) => {
+  if (byTab && event.isTrusted && event.target.matches?.('[data-testid="data-grid-canvas"]')) {
+    entered.delete(event.target);
+    event.stopPropagation();
+  }
+}, true);
+addEventListener("pointerdown", () => { byTab = false; }, true);

@@ -1,0 +1,46 @@
+(() => {
+  const FOCUSABLE = "button, a[href], input, select, textarea, [tabindex]";
+  const LOOK = ["outlineStyle", "outlineWidth", "outlineColor", "boxShadow", "borderColor", "backgroundColor",
+    "color", "opacity", "textDecorationLine"];
+  const visited = new Set(), unseen = [];
+  let before;
+
+  function active(root = document) {
+    const each = root.activeElement;
+    return each?.shadowRoot?.activeElement ? active(each.shadowRoot) : each;
+  }
+  // What an element and those around it look like.
+  function look(each) {
+    const around = [each, ...each.querySelectorAll("*")].slice(0, 6);
+    for (let up = each.parentElement, n = 0; up && n < 9; up = up.parentElement, n += 1) around.push(up);
+    return JSON.stringify(around.map((one) => LOOK.map((name) => getComputedStyle(one)[name])));
+  }
+  function all(root = document) {
+    const found = [...root.querySelectorAll(FOCUSABLE)];
+    return found.concat([...root.querySelectorAll("*")].flatMap((each) =>
+      each.shadowRoot ? all(each.shadowRoot) : []));
+  }
+
+  window.focusTest = {
+    // Notes the control that has the focus; true once the focus is back at the first one.
+    step() {
+      const now = active();
+      if (before && before.element !== now && look(before.element) === before.look) {
+        unseen.push(before.element.outerHTML.slice(0, 160));
+      }
+      if (!now || now === document.body) return visited.size > 1;
+      if (visited.has(now)) return now === visited.values().next().value;
+      visited.add(now);
+      before = { element: now, look: look(now) };
+      return false;
+    },
+    // Of a group (radio buttons, tabs) one control is reached by Tab, the others by arrows.
+    unreached() {
+      return all().filter((each) => each.checkVisibility({ visibilityProperty: true }) && each.tabIndex >= 0 &&
+        !each.disabled && !visited.has(each) && each.role !== "radio" && each.type !== "radio" &&
+        !each.closest("[aria-hidden=true], [inert]"))
+        .map((each) => each.outerHTML.slice(0, 200));
+    },
+    unseen: () => unseen,
+  };
+})()
