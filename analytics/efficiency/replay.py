@@ -1,0 +1,173 @@
+"""What interruptions cost at the interval at which runs saved, and at another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from analytics.efficiency.attempt_time import parts_under
+from analytics.efficiency.habit_cases import FIELDS, Times
+from analytics.efficiency.habit_model import NODES, WEIGHTS
+from analytics.failures.columns import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from analytics.efficiency.habits import Habit, Habits
+
+    Floats = NDArray[np.float64]
+
+COLUMNS: Final = (
+    *("cluster", "run_id", "n_gpus", "several", "ran_s", "counted_s", "bucket", "cause", "node"),
+    *("event", "again", "waited_s", *FIELDS),
+)
+"""What is read of each attempt."""
+CLASSES: Final = (("several_nodes", True), ("one_node", False))
+HOUR_S: Final = 3600.0
+MINUTES: Final = (
+    *(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0),
+    *(50.0, 60.0, 70.0, 80.0, 90.0, 105.0, 120.0, 150.0, 180.0, 210.0, 240.0, 300.0, 360.0),
+    *(480.0, 600.0, 720.0, 960.0, 1440.0),
+)
+"""Intervals between checkpoints that are tried: what people set."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Attempts played again under one habit; GPU-hours, arrays of shape (attempts,).
+
+    What an interruption costs is 0 where there was none.
+    """
+
+    lost: Floats
+    """Work since the last checkpoint."""
+    restart: Floats
+    """Start-up of the attempt with which the run went on."""
+    written: Floats
+    """Stopped to write checkpoints, of the time within the period."""
+
+
+def habit_sets(
+    attempts: pd.DataFrame, habits: Mapping[str, Habits], sampled: int, rng: np.random.Generator
+) -> tuple[tuple[Times, ...], list[tuple[Times, ...]], list[tuple[Times, ...]]]:
+    """Times of all attempts: in the mean, drawn from what is not known, and at assumed bounds.
+
+    Each is a tuple over which costs are averaged by `mean_over`. A run's own metrics take the place
+    of the habit of its class wherever they show it.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        With `COLUMNS`.
+    habits
+        Of each class of `CLASSES`.
+    sampled : int
+        Draws of the parameters that unobserved runs have in common; none where nothing is modelled.
+    """
+    modelled = any(each.models for each in habits.values())
+    drawn = [
+        _times(attempts, habits, shifts=dict(zip(FIELDS, shift, strict=True)))
+        for shift in (rng.standard_normal((sampled, len(FIELDS))) if modelled else ())
+    ]
+    assumes = any(each.assumes for each in habits.values())
+    corners = [_times(attempts, habits, corner=at) for at in range(4)] if assumes else []
+    return _times(attempts, habits), drawn, corners
+
+
+def _times(
+    attempts: pd.DataFrame,
+    habits: Mapping[str, Habits],
+    *,
+    shifts: Mapping[str, float] | None = None,
+    corner: int | None = None,
+) -> tuple[Times, ...]:
+    """Times of each attempt, one set for each node of the interval where that is modelled."""
+    several = attempts["several"].to_numpy(dtype=bool)
+    sizes = attempts["n_gpus"].to_numpy(dtype=float)
+    n = len(WEIGHTS) if any("interval_s" in each.models for each in habits.values()) else 1
+    found = {name: np.zeros((n, len(attempts))) for name in FIELDS}
+    for of_class, is_several in CLASSES:
+        at = several == is_several
+        known = habits[of_class]
+        habit = known.central if corner is None else known.corners[corner]
+        for name in FIELDS:
+            found[name][:, at] = _of_class(name, known, habit, sizes[at], shifts)
+    for name in FIELDS:
+        own = attempts[name].to_numpy(dtype=float)
+        found[name] = np.where(np.isnan(own), found[name], own)
+    return tuple(Times(*(found[name][at] for name in FIELDS)) for at in range(n))
+
+
+def _of_class(
+    name: str, known: Habits, habit: Habit, sizes: Floats, shifts: Mapping[str, float] | None
+) -> Floats:
+    """One quantity of the runs of a class: of the interval every node, of costs the mean."""
+    model = known.models.get(name)
+    if model is None:
+        return np.full(len(sizes), float(getattr(habit, name)))
+    if shifts is None:
+        return model.nodes(sizes) if name == "interval_s" else model.mean(sizes)
+    middle = model.location(sizes) + shifts[name] * np.sqrt(model.shared_var(sizes))
+    if name == "interval_s":
+        return np.asarray(np.exp(middle + NODES[:, None] * np.sqrt(model.own_var)))
+    return np.asarray(np.exp(middle + model.own_var / 2))
+
+
+def replayed(
+    attempts: pd.DataFrame, times: tuple[Times, ...], interval_min: float | None = None
+) -> Replayed:
+    """Costs under these times; runs on several nodes save every `interval_min` where it is given.
+
+    Of an attempt that ran for x after its start-up u and trained for D, then wrote for w by turns,
+    an interruption takes all of x where x < D, else the mean over a uniform phase,
+    (D^2 / 2 + D w) / (D + w); half of D where writes cost nothing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = dict.fromkeys(COLUMNS) | {"n_gpus": 10, "several": True, "ran_s": 36_000,
+    ...     "counted_s": 36_000.0, "bucket": "lost_work", "again": True, "waited_s": 60}
+    >>> hourly = (Times(np.array([3600.0]), np.array([0.0]), np.array([360.0])),)
+    >>> then, now = (replayed(pd.DataFrame([row]), hourly, every) for every in (None, 30.0))
+    >>> [float(each[0]) for each in (then.lost, now.lost, then.restart)]
+    [5.0, 2.5, 1.0]
+    """
+    require("attempts", attempts, COLUMNS)
+    ran = attempts["ran_s"].to_numpy(dtype=np.int64)
+    gpus = attempts["n_gpus"].to_numpy(dtype=float) / HOUR_S
+    struck = attempts["bucket"].notna().to_numpy()
+    again = struck & attempts["again"].to_numpy(dtype=bool)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counted = np.where(ran > 0, attempts["counted_s"].to_numpy(dtype=float) / ran, 0.0)
+    lost, restart, written = [], [], []
+    for each in _with_interval(attempts, times, interval_min):
+        parts = parts_under(ran, each)
+        lost.append(np.where(struck, np.minimum(parts.lost, parts.worked), 0.0) * gpus)
+        restart.append(np.where(again, each.restart_s, 0.0) * gpus)
+        written.append(parts.checkpoint * counted * gpus)
+    return Replayed(*(mean_over(each) for each in (lost, restart, written)))
+
+
+def _with_interval(
+    attempts: pd.DataFrame, times: tuple[Times, ...], interval_min: float | None
+) -> Iterator[Times]:
+    """The times, of runs on several nodes with another interval."""
+    several = attempts["several"].to_numpy(dtype=bool)
+    for each in times:
+        interval = each.interval_s
+        if interval_min is not None:
+            interval = np.where(several, interval_min * 60.0, interval)
+        yield Times(interval, each.write_s, each.restart_s)
+
+
+def mean_over(values: list[Floats]) -> Floats:
+    """Mean over the nodes of the interval, or the one value."""
+    if len(values) == 1:
+        return values[0]
+    found: Floats = np.einsum("n,ni->i", WEIGHTS, np.asarray(values))
+    return found
