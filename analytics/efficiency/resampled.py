@@ -114,7 +114,6 @@ class Sums:
             self.columns,
             total[:, every],
             total[:, chosen] - healthy * each,
-            healthy[:, 0],
             np.full(n, self.written),
             np.full(n, self.more_written),
             total[:, of_others + 1 :] + self.fixed,
@@ -129,8 +128,6 @@ class Outcomes:
     every: Floats
     by_nodes: Floats
     """Regained of each column without the nodes."""
-    healthy: Floats
-    """Failures of healthy nodes in their place."""
     written: Floats
     more_written: Floats
     curve: Floats
@@ -177,7 +174,7 @@ class Outcomes:
 
 def joined(parts: Sequence[Outcomes]) -> Outcomes:
     """Draws of several, one after the other."""
-    names = ("every", "by_nodes", "healthy", "written", "more_written", "curve")
+    names = ("every", "by_nodes", "written", "more_written", "curve")
     return Outcomes(
         parts[0].columns,
         *(np.concatenate([getattr(each, name) for each in parts]) for name in names),

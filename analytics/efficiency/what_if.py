@@ -56,6 +56,8 @@ class LeftOut:
     """In jobs of the period."""
     failures: int
     """Of the period that name it."""
+    usual: float
+    """Those that a healthy node in its place would have had: by the other nodes of its cluster."""
     cost: float
     """Of these failures and of what had to make room for their requeues: lost work and restarts."""
     counted: float
@@ -79,8 +81,6 @@ class WhatIf:
     """Regained without the nodes; n = their failures."""
     gross: float
     """Cost of all failures of the nodes, before a healthy node's are taken off."""
-    healthy: float
-    """Failures that healthy nodes in their place would have had."""
     by_interval: Estimate
     """Regained by the interval alone; n = interruptions of runs on several nodes."""
     by_interval_left: Estimate
@@ -199,14 +199,17 @@ def _left_out(
     failed = attempts[attempts["bucket"].eq("lost_work") & attempts["node"].notna()]
     counts = failed.groupby(["cluster", "node"]).size().to_dict()
     found = []
-    for cluster, node in dict.fromkeys(change.nodes):
+    chosen = dict.fromkeys(change.nodes)
+    for cluster, node in chosen:
         within = [key for key in days if key[0] == cluster]
         k = np.array([counts.get(key, 0) for key in within], dtype=float)
         e = np.array([days[key] for key in within])
-        held = days.get((cluster, node), 0.0)
+        others = np.array([key not in chosen for key in within], dtype=bool)
+        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
+        exposed = float(e[others].sum())
+        usual = held * float(k[others].sum()) / exposed if exposed else 0.0
         share = _counted(k, e, held) if change.hindsight else 1.0
-        n = int(counts.get((cluster, node), 0))
-        found.append(LeftOut(cluster, node, held, n, 0.0, share))
+        found.append(LeftOut(cluster, node, held, n, usual, 0.0, share))
     return tuple(found)
 
 
@@ -298,7 +301,6 @@ def _report(
         by_nodes=spread.of(lambda each: each.without, sum(e.failures for e in left_out))
         if known else nothing,
         gross=sum(each.cost for each in left_out),
-        healthy=float(point.healthy[0]),
         by_interval=by_interval,
         by_interval_left=spread.of(lambda each: each.regained - each.without, n_runs)
         if known else by_interval,
