@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from analytics.efficiency.habit_model import NODES, WEIGHTS
 from analytics.failures.columns import require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from analytics.efficiency.habits import Habit, Habits
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 COLUMNS: Final = (
     *("cluster", "run_id", "n_gpus", "several", "ran_s", "counted_s", "bucket", "cause", "node"),
@@ -35,6 +37,41 @@ MINUTES: Final = (
     *(480.0, 600.0, 720.0, 960.0, 1440.0),
 )
 """Intervals between checkpoints that are tried: what people set."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What is played again of each attempt; arrays of shape (attempts,)."""
+
+    ran_s: Ints
+    gpu_hours_per_s: Floats
+    several: Bools
+    struck: Bools
+    """It was interrupted."""
+    again: Bools
+    """And the run went on."""
+    counted: Floats
+    """Share of its time within the period."""
+
+    @classmethod
+    def of(cls, attempts: pd.DataFrame) -> Ran:
+        """From a frame with `COLUMNS`."""
+        require("attempts", attempts, COLUMNS)
+        ran = attempts["ran_s"].to_numpy(dtype=np.int64)
+        counted = attempts["counted_s"].to_numpy(dtype=float)
+        struck = attempts["bucket"].notna().to_numpy(dtype=bool)
+        return cls(
+            ran,
+            attempts["n_gpus"].to_numpy(dtype=float) / HOUR_S,
+            attempts["several"].to_numpy(dtype=bool),
+            struck,
+            struck & attempts["again"].to_numpy(dtype=bool),
+            np.divide(counted, ran, out=np.zeros(len(ran)), where=ran > 0),
+        )
+
+    def some(self, which: Bools) -> Ran:
+        """Some of them."""
+        return Ran(*(getattr(self, each.name)[which] for each in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -118,9 +155,7 @@ def _of_class(
     return np.asarray(np.exp(middle + model.own_var / 2))
 
 
-def replayed(
-    attempts: pd.DataFrame, times: tuple[Times, ...], interval_min: float | None = None
-) -> Replayed:
+def replayed(ran: Ran, times: tuple[Times, ...], interval_min: float | None = None) -> Replayed:
     """Costs under these times; runs on several nodes save every `interval_min` where it is given.
 
     Of an attempt that ran for x after its start-up u and trained for D, then wrote for w by turns,
@@ -129,40 +164,25 @@ def replayed(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> row = dict.fromkeys(COLUMNS) | {"n_gpus": 10, "several": True, "ran_s": 36_000,
-    ...     "counted_s": 36_000.0, "bucket": "lost_work", "again": True, "waited_s": 60}
+    >>> one = np.array([True])
+    >>> ten = Ran(np.array([36_000]), np.array([10 / 3600]), one, one, one, np.ones(1))
     >>> hourly = (Times(np.array([3600.0]), np.array([0.0]), np.array([360.0])),)
-    >>> then, now = (replayed(pd.DataFrame([row]), hourly, every) for every in (None, 30.0))
+    >>> then, now = (replayed(ten, hourly, every) for every in (None, 30.0))
     >>> [float(each[0]) for each in (then.lost, now.lost, then.restart)]
     [5.0, 2.5, 1.0]
     """
-    require("attempts", attempts, COLUMNS)
-    ran = attempts["ran_s"].to_numpy(dtype=np.int64)
-    gpus = attempts["n_gpus"].to_numpy(dtype=float) / HOUR_S
-    struck = attempts["bucket"].notna().to_numpy()
-    again = struck & attempts["again"].to_numpy(dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counted = np.where(ran > 0, attempts["counted_s"].to_numpy(dtype=float) / ran, 0.0)
     lost, restart, written = [], [], []
-    for each in _with_interval(attempts, times, interval_min):
-        parts = parts_under(ran, each)
-        lost.append(np.where(struck, np.minimum(parts.lost, parts.worked), 0.0) * gpus)
-        restart.append(np.where(again, each.restart_s, 0.0) * gpus)
-        written.append(parts.checkpoint * counted * gpus)
-    return Replayed(*(mean_over(each) for each in (lost, restart, written)))
-
-
-def _with_interval(
-    attempts: pd.DataFrame, times: tuple[Times, ...], interval_min: float | None
-) -> Iterator[Times]:
-    """The times, of runs on several nodes with another interval."""
-    several = attempts["several"].to_numpy(dtype=bool)
     for each in times:
-        interval = each.interval_s
+        of_all = each
         if interval_min is not None:
-            interval = np.where(several, interval_min * 60.0, interval)
-        yield Times(interval, each.write_s, each.restart_s)
+            interval = np.where(ran.several, interval_min * 60.0, each.interval_s)
+            of_all = replace(each, interval_s=interval)
+        parts = parts_under(ran.ran_s, of_all)
+        held = np.where(ran.struck, np.minimum(parts.lost, parts.worked), 0.0)
+        lost.append(held * ran.gpu_hours_per_s)
+        restart.append(np.where(ran.again, each.restart_s, 0.0) * ran.gpu_hours_per_s)
+        written.append(parts.checkpoint * ran.counted * ran.gpu_hours_per_s)
+    return Replayed(*(mean_over(each) for each in (lost, restart, written)))
 
 
 def mean_over(values: list[Floats]) -> Floats:

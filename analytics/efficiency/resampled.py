@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analytics.efficiency.habit_cases import FIELDS, Times
-from analytics.efficiency.replay import MINUTES, replayed
+from analytics.efficiency.replay import MINUTES, Ran, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,9 @@ class Asked:
     """Of these, by a node that is left out, whatever its share."""
     exposure_ratio: float
     """Exposure of the nodes left out, by their shares, over that of the others."""
-    interval_min: float | None
+    full_ratio: float
+    """The same in full."""
+    interval_min: float | None = None
     """Of runs on several nodes; None as they saved."""
 
 
@@ -184,18 +186,18 @@ def joined(parts: Sequence[Outcomes]) -> Outcomes:
 def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     """Costs of the attempts under these times, by incident."""
     attempts = asked.attempts
-    then, now = (replayed(attempts, times, every) for every in (None, asked.interval_min))
-    struck = attempts["bucket"].notna().to_numpy()
+    ran = Ran.of(attempts)
+    then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
     waited = attempts["waited_s"].fillna(0).to_numpy(dtype=float)
     gpus = attempts["n_gpus"].to_numpy(dtype=float)
     values = {
         "lost": then.lost,
         "restart": then.restart,
-        "waited": np.where(attempts["again"].to_numpy(dtype=bool), waited * gpus / 3600, 0.0),
+        "waited": np.where(ran.again, waited * gpus / 3600, 0.0),
         "less": then.lost - now.lost,
     }
     cause = causes_of(attempts)
-    columns = (*WHOLE, *((kind, each) for each in pd.unique(cause[struck])
+    columns = (*WHOLE, *((kind, each) for each in pd.unique(cause[ran.struck])
                          for kind in ("cost", "less")))  # fmt: skip
     values["cost"] = values["lost"] + values["restart"]
     rows = np.column_stack(
@@ -203,13 +205,14 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     )
     failed = asked.blamed & attempts["bucket"].eq("lost_work").to_numpy()
     counts = np.column_stack([asked.share * failed, failed, failed & ~asked.left_out])
-    several = attempts["several"].to_numpy(dtype=bool)
-    curve, fixed = _curve(attempts[several], times)
+    curve, fixed = _curve(ran, times)
     of_runs = np.zeros((len(attempts), curve.shape[1]))
-    of_runs[several] = curve
+    of_runs[ran.several] = curve
     rows = np.hstack([rows, rows * asked.share[:, None], rows * asked.blamed[:, None], counts,
-                      of_runs])[struck]  # fmt: skip
-    by_incident = pd.DataFrame(rows).groupby(attempts["event"][struck].to_numpy(), sort=False).sum()
+                      of_runs])[ran.struck]  # fmt: skip
+    by_incident = (
+        pd.DataFrame(rows).groupby(attempts["event"][ran.struck].to_numpy(), sort=False).sum()
+    )
     written = float(then.written.sum())
     return Sums(
         columns,
@@ -221,14 +224,18 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     )
 
 
-def _curve(attempts: pd.DataFrame, times: tuple[Times, ...]) -> tuple[Floats, Floats]:
-    """Cost of each attempt, and the writing of all, at each of `MINUTES` and as they saved."""
-    several = attempts.index.to_numpy()
+def _curve(ran: Ran, times: tuple[Times, ...]) -> tuple[Floats, Floats]:
+    """Cost of each run's attempts, and the writing of all, at each of `MINUTES` and as they saved.
+
+    Of runs on several nodes alone.
+    """
+    which = ran.several
     own = tuple(
-        Times(*(np.asarray(getattr(each, name))[several] for name in FIELDS)) for each in times
+        Times(*(np.asarray(getattr(each, name))[which] for name in FIELDS)) for each in times
     )
-    played = [replayed(attempts, own[:1], minutes) for minutes in MINUTES]
-    played.append(replayed(attempts, own))
+    some = ran.some(which)
+    played = [replayed(some, own[:1], minutes) for minutes in MINUTES]
+    played.append(replayed(some, own))
     cost = np.column_stack([each.lost + each.restart for each in played])
     return cost, np.array([each.written.sum() for each in played])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.efficiency.replay import MINUTES, habit_sets, replayed
+from analytics.efficiency.replay import MINUTES, Ran, habit_sets, replayed
 from analytics.efficiency.resampled import Asked, Outcomes, causes_of, joined, summed
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DRAWS: Final = 1024
 SHARED_DRAWS: Final = 8
+EACH: Final = DRAWS // SHARED_DRAWS
 """Draws of what is not known of the habits of runs, where that is modelled."""
 CURVE: Final = ("minutes", "gpu_hours", "lower", "upper")
 Every = float | Literal["best"] | None
@@ -132,7 +133,8 @@ def what_if(
 
     Nodes chosen in hindsight had bad luck, too: the excess of node i counts by
     s_i = v u_i / (1 + v u_i), the posterior mean where rates of nodes are gamma with variance v
-    around 1 (by moments), u_i being what is usual at its exposure.
+    around 1 (by moments), u_i being what is usual at its exposure. How much they differ is not well
+    known: the interval reaches as far as with the excess in full.
 
     Intervals are quantiles over draws: each incident weighs as a gamma variable of mean 1, and
     half an incident of mean cost is added where it can add (so that nothing seen is not nothing);
@@ -169,13 +171,21 @@ def what_if(
     elif interval_min is not None:
         asked = replace(asked, interval_min=float(interval_min))
     held = summed(asked, central)
-    chance = [held.drawn(DRAWS, rng)]
     if drawn:
-        each = DRAWS // len(drawn)
-        chance = [joined([summed(asked, times).drawn(each, rng) for times in drawn])]
+        chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
+    else:
+        chance = [held.drawn(DRAWS, rng)]
     chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
-    spread = _Spread(held.point(), tuple(chance), conf_level)
+    if change.hindsight:
+        chance.append(summed(_in_full(asked), central).drawn(DRAWS, rng))
+    spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
     return _report(asked, spread, _with_cost(attempts, left_out, central), central)
+
+
+def _in_full(asked: Asked) -> Asked:
+    """The same with the excess of the nodes left out counted in full."""
+    whole = replace(asked, share=asked.left_out.astype(float))
+    return replace(whole, exposure_ratio=asked.full_ratio)
 
 
 def _best(sums: Sums) -> float | None:
@@ -236,17 +246,18 @@ def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[Le
     blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
     held = sum(each.node_days * each.counted for each in left_out)
     of_clusters = exposure[exposure["cluster"].isin(clusters)]
-    others = float(of_clusters["exposure_node_days"].sum()) - sum(e.node_days for e in left_out)
-    ratio = held / others if others > 0 else 0.0
+    whole = sum(each.node_days for each in left_out)
+    others = float(of_clusters["exposure_node_days"].sum()) - whole
+    ratio, full = (each / others if others > 0 else 0.0 for each in (held, whole))
     out = np.array([place in share_of for place in places], dtype=bool)
-    return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, None)
+    return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
 
 
 def _with_cost(
     attempts: pd.DataFrame, left_out: Sequence[LeftOut], times: tuple[Times, ...]
 ) -> tuple[LeftOut, ...]:
     """The nodes with what their failures cost."""
-    then = replayed(attempts, times)
+    then = replayed(Ran.of(attempts), times)
     cost = pd.Series(then.lost + then.restart)
     by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
     return tuple(
@@ -260,7 +271,9 @@ class _Spread:
 
     point: Outcomes
     chance: tuple[Outcomes, ...]
-    """Of the habits in the mean or drawn; then of the bounds of what is assumed."""
+    """Of the habits in the mean or drawn; then of the bounds of what is assumed, and of nodes
+    chosen in hindsight as if their excess counted in full."""
+    assumed: bool
     conf_level: float
 
     def of(self, quantity: Callable[[Outcomes], Floats], n: int) -> Estimate:
@@ -269,7 +282,7 @@ class _Spread:
         tails = [(1 - self.conf_level) / 2, (1 + self.conf_level) / 2]
         bounds = np.array([np.quantile(quantity(each), tails) for each in self.chance])
         lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
-        level = self.conf_level if len(self.chance) == 1 else None
+        level = None if self.assumed else self.conf_level
         return Estimate(value, min(lower, value), max(upper, value), level, n)
 
 
@@ -285,11 +298,11 @@ def _report(
     n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
     n_named = int((attempts["bucket"].eq("lost_work") & attempts["node"].notna()).sum())
     nothing = unknown(level, 0)
-    nodeless = bool(left_out) and not n_named
+    known = n > 0 and (n_named > 0 or not left_out)
     by_interval = spread.of(lambda each: each.by_interval, n_runs) if n_runs else nothing
-    if asked.interval_min is None:
-        by_interval = Estimate(0.0, 0.0, 0.0, level, n_runs)
-    known = n > 0 and not nodeless
+    by_interval = _unchanged(level, n_runs) if n and asked.interval_min is None else by_interval
+    # Where no failure names a node, the nodes change nothing that is known: the interval may.
+    without = by_interval if asked.interval_min is not None else nothing
     return WhatIf(
         n_interruptions=n,
         n_named=n_named,
@@ -303,8 +316,8 @@ def _report(
         gross=sum(each.cost for each in left_out),
         by_interval=by_interval,
         by_interval_left=spread.of(lambda each: each.regained - each.without, n_runs)
-        if known else by_interval,
-        regained=spread.of(lambda each: each.regained, n) if known else by_interval,
+        if known else without,
+        regained=spread.of(lambda each: each.regained, n) if known else without,
         waited=spread.of(lambda each: each.avoided("waited"), n) if known else nothing,
         parts=_parts(spread, n) if n else {},
         causes=_causes(spread, attempts) if n else {},
@@ -314,6 +327,11 @@ def _report(
         best_min=_best_min(spread, n_runs),
         conf_level=level,
     )  # fmt: skip
+
+
+def _unchanged(conf_level: float, n: int) -> Estimate:
+    """Nothing regained where nothing is changed."""
+    return Estimate(0.0, 0.0, 0.0, conf_level, n)
 
 
 def _parts(spread: _Spread, n: int) -> dict[str, tuple[Estimate, Estimate]]:
@@ -343,7 +361,8 @@ def _causes(spread: _Spread, attempts: pd.DataFrame) -> dict[str, tuple[Estimate
 def _runs(asked: Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFrame:
     """What each run on several nodes regains: of failures of the nodes all the same share."""
     attempts = asked.attempts
-    then, now = (replayed(attempts, times, every) for every in (None, asked.interval_min))
+    ran = Ran.of(attempts)
+    then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
     cost = (then.lost + then.restart) * asked.share
     whole = float(cost.sum())
     part = float(point.without[0]) / whole if whole else 0.0

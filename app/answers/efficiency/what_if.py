@@ -110,8 +110,9 @@ class Wish:
     """Size of the job whose best interval is told; None for the largest usual one."""
 
 
-def period(store: Store, selection: Selection) -> Selection:
-    """The selection with a period: where it names none the last whole month that is recorded.
+def period(store: Store, selection: Selection, *, month: bool = True) -> Selection:
+    """The selection with a period: where it names none the last whole month that is recorded, or
+    with `month` false all of the records.
 
     Raises
     ------
@@ -122,7 +123,7 @@ def period(store: Store, selection: Selection) -> Selection:
     if last_at is None:
         raise DataError("no record of the store has a time: read the scheduler's records first")
     begin, end = selection.from_at, selection.to_at
-    if begin is None and end is None:
+    if month and begin is None and end is None:
         begin, end = last_whole(store, "month", selection.cluster)
         if begin < first_at:
             begin, end = first_at, None
@@ -218,12 +219,14 @@ class _Shown:
         if not found.n_interruptions:
             return f"No interruption of a job is known in {when}: nothing can be regained."
         changed = self._changed()
+        if not changed and self.chosen.nodes:
+            return f"No failure of {when} names a node: what leaving nodes out regains is unknown."
         if not changed:
             return f"{when} as it was: nothing is changed."
         hours, of = found.regained, numbers.number(found.as_was.value)
         again = f"{when} {' and '.join(changed)}"
         if hours.value is None:
-            return f"{again}: what that regains is not known, for no failure names a node."
+            return f"{again}: no run on several nodes was interrupted, so that regains nothing."
         spread = f" ({numbers.spread(hours)}{', assumed' if hours.assumed else ''})"
         spread = spread if hours.has_width else ""
         if hours.value < 0:
@@ -243,7 +246,7 @@ class _Shown:
         """What is otherwise than it was."""
         parts = []
         names = [node for _, node in self.chosen.nodes]
-        if names:
+        if names and self.found.by_nodes.value is not None:
             more = len(names) - MOST_NAMED
             rest = [f"{more:,} more"] if more > 0 else []
             parts.append(f"without {_listed(names[:MOST_NAMED] + rest)}")
@@ -352,7 +355,9 @@ class _Shown:
         found = self.found
         if not found.n_interruptions:
             return
-        if self.chosen.nodes:
+        if self.chosen.nodes and found.by_nodes.value is None:
+            yield "No failure of the period names a node: what nodes left out regain is unknown."
+        elif self.chosen.nodes:
             yield (
                 f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."

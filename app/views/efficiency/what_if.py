@@ -111,7 +111,7 @@ over = st.session_state.get("over") or st.query_params.get("over") or MONTH
 uses = filter_bar.USES if over == CHOSEN else filter_bar.USES[1:]
 scope = filter_bar.of_store(uses=uses)
 ledger_build.ensure()
-scope = replace(scope, selection=ask(what_if.period, scope.selection))
+scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over != CHOSEN))
 dated = replace(scope, uses=scope.uses | {"period"})
 """Whose notes and downloads name the month; what a row opens is told it by the row."""
 head = st.container()
