@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from analytics.efficiency.attempt_time import parts_under
 from analytics.efficiency.habit_cases import FIELDS, Times
-from analytics.efficiency.habit_model import NODES, WEIGHTS
+from analytics.efficiency.habit_model import WEIGHTS
 from analytics.failures.columns import require
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
     from numpy.typing import NDArray
 
-    from analytics.efficiency.habits import Habit, Habits
+    from analytics.efficiency.habit_model import HabitModel
+    from analytics.efficiency.habits import Habits
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
+    OfModel = Callable[[str, HabitModel, Floats, Ints], Floats]
 
 COLUMNS: Final = (
     *("cluster", "run_id", "n_gpus", "several", "ran_s", "counted_s", "bucket", "cause", "node"),
@@ -104,23 +107,30 @@ def habit_sets(
     habits
         Of each class of `CLASSES`.
     sampled : int
-        Draws of the parameters that unobserved runs have in common; none where nothing is modelled.
+        Draws of the parameters that unobserved runs have in common and of each one's own habit;
+        none where nothing is modelled.
     """
     modelled = any(each.models for each in habits.values())
+    run = attempts.groupby(["cluster", "run_id"], dropna=False, sort=False).ngroup().to_numpy()
     drawn = [
-        _times(attempts, habits, shifts=dict(zip(FIELDS, shift, strict=True)))
-        for shift in (rng.standard_normal((sampled, len(FIELDS))) if modelled else ())
+        _times(attempts, habits, partial(_drawn, _normals(run.astype(np.int64), rng)))[:1]
+        for _ in range(sampled if modelled else 0)
     ]
     assumes = any(each.assumes for each in habits.values())
-    corners = [_times(attempts, habits, corner=at) for at in range(4)] if assumes else []
-    return _times(attempts, habits), drawn, corners
+    corners = [_times(attempts, habits, _mean, corner=at) for at in range(4)] if assumes else []
+    return _times(attempts, habits, _mean), drawn, corners
+
+
+def _normals(run: Ints, rng: np.random.Generator) -> dict[str, tuple[float, Floats]]:
+    """Of each quantity one normal variable for all, and one for each run, by attempt."""
+    n = int(run.max(initial=0)) + 1
+    return {name: (rng.standard_normal(), rng.standard_normal(n)[run]) for name in FIELDS}
 
 
 def _times(
     attempts: pd.DataFrame,
     habits: Mapping[str, Habits],
-    *,
-    shifts: Mapping[str, float] | None = None,
+    of_model: OfModel,
     corner: int | None = None,
 ) -> tuple[Times, ...]:
     """Times of each attempt, one set for each node of the interval where that is modelled."""
@@ -129,30 +139,35 @@ def _times(
     n = len(WEIGHTS) if any("interval_s" in each.models for each in habits.values()) else 1
     found = {name: np.zeros((n, len(attempts))) for name in FIELDS}
     for of_class, is_several in CLASSES:
-        at = several == is_several
+        at = np.flatnonzero(several == is_several)
         known = habits[of_class]
         habit = known.central if corner is None else known.corners[corner]
         for name in FIELDS:
-            found[name][:, at] = _of_class(name, known, habit, sizes[at], shifts)
+            model = known.models.get(name)
+            fixed = float(getattr(habit, name))
+            found[name][:, at] = fixed if model is None else of_model(name, model, sizes[at], at)
     for name in FIELDS:
         own = attempts[name].to_numpy(dtype=float)
         found[name] = np.where(np.isnan(own), found[name], own)
     return tuple(Times(*(found[name][at] for name in FIELDS)) for at in range(n))
 
 
-def _of_class(
-    name: str, known: Habits, habit: Habit, sizes: Floats, shifts: Mapping[str, float] | None
+def _mean(name: str, model: HabitModel, sizes: Floats, _at: Ints) -> Floats:
+    """The interval at every node, costs in the mean."""
+    return model.nodes(sizes) if name == "interval_s" else model.mean(sizes)
+
+
+def _drawn(
+    normals: Mapping[str, tuple[float, Floats]],
+    name: str,
+    model: HabitModel,
+    sizes: Floats,
+    at: Ints,
 ) -> Floats:
-    """One quantity of the runs of a class: of the interval every node, of costs the mean."""
-    model = known.models.get(name)
-    if model is None:
-        return np.full(len(sizes), float(getattr(habit, name)))
-    if shifts is None:
-        return model.nodes(sizes) if name == "interval_s" else model.mean(sizes)
-    middle = model.location(sizes) + shifts[name] * np.sqrt(model.shared_var(sizes))
-    if name == "interval_s":
-        return np.asarray(np.exp(middle + NODES[:, None] * np.sqrt(model.own_var)))
-    return np.asarray(np.exp(middle + model.own_var / 2))
+    """One draw: what runs have in common, and each one's own."""
+    shared, own = normals[name]
+    off = shared * np.sqrt(model.shared_var(sizes)) + own[at] * np.sqrt(model.own_var)
+    return np.asarray(np.exp(model.location(sizes) + off))
 
 
 def replayed(ran: Ran, times: tuple[Times, ...], interval_min: float | None = None) -> Replayed:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from analytics.efficiency.habit_cases import FIELDS, Times
 from analytics.efficiency.replay import MINUTES, Ran, replayed
@@ -69,17 +70,18 @@ class Sums:
 
     def point(self) -> Outcomes:
         """Of what was."""
-        return self._outcomes(np.ones((1, len(self.by_incident))), self.by_incident)
+        return self._outcomes(self.by_incident.sum(axis=0)[None, :])
 
     def drawn(self, n: int, rng: np.random.Generator) -> Outcomes:
         """Of n draws of chance."""
         rows = np.vstack([self.by_incident, self._half_incidents()])
+        columns = sparse.csr_array(rows.T)  # of a cause or a node most incidents have nothing
         size = max(1, CHUNK // len(rows))
         found = []
         for start in range(0, n, size):
             weights = rng.standard_exponential((min(size, n - start), len(rows)))
             weights[:, -3:] = rng.standard_gamma(HALF, (len(weights), 3))
-            found.append(self._outcomes(weights, rows))
+            found.append(self._outcomes((columns @ weights.T).T))
         return joined(found)
 
     def _half_incidents(self) -> Floats:
@@ -101,9 +103,8 @@ class Sums:
         n = len(self.columns)
         return slice(0, n), slice(n, 2 * n), slice(2 * n, 3 * n), 3 * n, 3 * n + 1, 3 * n + 2
 
-    def _outcomes(self, weights: Floats, rows: Floats) -> Outcomes:
-        """What is regained where incidents weigh so much; weights of shape (draws, incidents)."""
-        total = weights @ rows
+    def _outcomes(self, total: Floats) -> Outcomes:
+        """What is regained where the columns of `by_incident` sum to this; shape (draws, ...)."""
         every, chosen, named, of_chosen, of_named, of_others = self._places()
         failures = total[:, [of_named]]
         mean = np.divide(
@@ -210,13 +211,14 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     of_runs[ran.several] = curve
     rows = np.hstack([rows, rows * asked.share[:, None], rows * asked.blamed[:, None], counts,
                       of_runs])[ran.struck]  # fmt: skip
-    by_incident = (
-        pd.DataFrame(rows).groupby(attempts["event"][ran.struck].to_numpy(), sort=False).sum()
-    )
+    incident = pd.factorize(attempts["event"][ran.struck])[0]
+    order = np.argsort(incident, kind="stable")
+    first = np.flatnonzero(np.diff(incident[order], prepend=-1))
+    by_incident = np.add.reduceat(rows[order], first) if len(first) else rows
     written = float(then.written.sum())
     return Sums(
         columns,
-        by_incident.to_numpy(),
+        by_incident,
         asked.exposure_ratio,
         written,
         float(now.written.sum()) - written,

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Node = tuple[str, str]
 
 DRAWS: Final = 1024
-SHARED_DRAWS: Final = 8
-EACH: Final = DRAWS // SHARED_DRAWS
-"""Draws of what is not known of the habits of runs, where that is modelled."""
+HABIT_DRAWS: Final = 16
+EACH: Final = DRAWS // HABIT_DRAWS
+"""Draws of the habits of runs, where these are modelled: each with `EACH` draws of chance."""
 CURVE: Final = ("minutes", "gpu_hours", "lower", "upper")
 Every = float | Literal["best"] | None
 
@@ -163,7 +163,7 @@ def what_if(
         validate.positive("interval_min", interval_min, "pass minutes, e.g. 30")
     rng = np.random.default_rng(seed)
     attempts = attempts.reset_index(drop=True)
-    central, drawn, corners = habit_sets(attempts, habits, SHARED_DRAWS, rng)
+    central, drawn, corners = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     left_out = _left_out(attempts, exposure, change)
     asked = _asked(attempts, exposure, left_out)
     if interval_min == "best":
