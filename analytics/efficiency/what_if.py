@@ -210,16 +210,17 @@ def _left_out(
     counts = failed.groupby(["cluster", "node"]).size().to_dict()
     found = []
     chosen = dict.fromkeys(change.nodes)
+    clusters = {cluster for cluster, _ in chosen}
+    others = [key for key in days if key[0] in clusters and key not in chosen]
+    exposed = sum(days[key] for key in others)
+    rate = sum(counts.get(key, 0) for key in others) / exposed if exposed else 0.0
     for cluster, node in chosen:
+        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
         within = [key for key in days if key[0] == cluster]
         k = np.array([counts.get(key, 0) for key in within], dtype=float)
         e = np.array([days[key] for key in within])
-        others = np.array([key not in chosen for key in within], dtype=bool)
-        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
-        exposed = float(e[others].sum())
-        usual = held * float(k[others].sum()) / exposed if exposed else 0.0
         share = _counted(k, e, held) if change.hindsight else 1.0
-        found.append(LeftOut(cluster, node, held, n, usual, 0.0, share))
+        found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
     return tuple(found)
 
 

@@ -34,10 +34,10 @@ def of_size(
     LedgerMissingError
         Where the ledger, which knows how runs save, is not built.
     """
-    size = gpus or ask(verdict.usual_size, selection.rows)
+    size = gpus or ask(verdict.usual_size, selection)
     if size is None:
         return None
-    report = ask(mttf.measured, selection.rows)
+    report = ask(mttf.measured, selection)
     return best_interval(
         size,
         report.rate.rate_per_1000_node_days,

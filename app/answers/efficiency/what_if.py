@@ -330,7 +330,7 @@ class _Shown:
             return Missing("lost_by_interval", finding, "So no interval is better than another.")
         return Chart(
             "efficiency.lost_by_interval",
-            "What would another checkpoint interval cost?",
+            "Which interval costs least?",
             "Lost work, restarts and writing of runs on several nodes, all nodes in, by the "
             "interval at which they had saved; the band is its interval.",
             (self.found,),

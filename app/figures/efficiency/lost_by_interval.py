@@ -31,7 +31,7 @@ def figure(found: WhatIf, *, mode: Mode = "light", note: str = "") -> go.Figure:
     """
     palette, curve = template.PALETTES[mode], found.curve
     chart = template.figure(
-        title="What would another checkpoint interval cost?", note=note, mode=mode, height=HEIGHT
+        title="Which interval costs least?", note=note, mode=mode, height=HEIGHT
     )
     band = template.translucent(palette.series)
     ends = (curve["lower"], curve["upper"])

@@ -40,7 +40,7 @@ def figure(steps: Steps, *, mode: Mode = "light", note: str = "") -> go.Figure:
     palette, rows = template.PALETTES[mode], _rows(steps)
     levels = [end for row in rows for end in _ends(row)]
     start = _start(min(levels), max(levels))
-    told = f" (the axis starts at {start:,.0f})" if start else ""
+    told = f" (axis starts at {start:,.0f})" if start else ""
     chart = template.figure(
         title="What would the period have lost?",
         note=note,
@@ -53,7 +53,7 @@ def figure(steps: Steps, *, mode: Mode = "light", note: str = "") -> go.Figure:
         template.label(chart, _says(row), x=0.0, y=y - BAR / 2, colour=palette.text, **place)
     chart.update_yaxes(visible=False, range=[len(rows) - 0.5, -0.75])
     chart.update_xaxes(
-        title=f"GPU-hours of lost work, restarts, writing{told}",
+        title=f"GPU-hours lost{told}",
         tickformat=",",
         nticks=6,
         range=[start, max(levels) + 0.03 * (max(levels) - start)],
