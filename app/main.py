@@ -33,6 +33,7 @@ page = st.navigation(
             st.Page("views/efficiency/my_runs.py", title="My runs", icon=":material/person:"),
             st.Page("views/efficiency/ettr.py", title="ETTR", icon=":material/speed:"),
             st.Page("views/efficiency/ledger.py", title="Ledger", icon=":material/balance:"),
+            st.Page("views/efficiency/what_if.py", title="What if", icon=":material/alt_route:"),
         ],
         "Nodes": [
             st.Page("views/nodes/lemons.py", title="Lemons", icon=":material/nutrition:"),

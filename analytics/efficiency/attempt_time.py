@@ -130,7 +130,7 @@ def attempt_time(
     under = cases(habits, n_gpus)
     every, chances = [], []
     for times in (*under.nodes, *under.others):
-        parts = _parts(ran_s, times)
+        parts = parts_under(ran_s, times)
         lost, chance = _unsaved(parts, under.mean, habits.cycle_spread)
         lost = np.where(interrupted, np.minimum(lost, parts.worked), 0.0)
         every.append({"startup": parts.startup, "checkpoint": parts.checkpoint, "lost": lost})
@@ -159,7 +159,7 @@ def _undisturbed(ran_s: Ints) -> AttemptTime:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """Running time under one habit, as if every attempt were interrupted at its end."""
 
     startup: Floats
@@ -174,7 +174,8 @@ class _Parts:
     """Work since the last of them by the clock of the habit."""
 
 
-def _parts(ran_s: Ints, times: Times) -> _Parts:
+def parts_under(ran_s: Ints, times: Times) -> Parts:
+    """Running time of attempts, seconds, by the parts that `attempt_time` defines."""
     interval, write = times.interval_s, times.write_s
     cycle = interval + write
     startup = np.minimum(ran_s, times.restart_s)
@@ -184,7 +185,7 @@ def _parts(ran_s: Ints, times: Times) -> _Parts:
     checkpoint = turns * write + np.maximum(rest - interval, 0.0)
     mean = (interval**2 / 2 + interval * write) / cycle
     saved = after >= interval
-    return _Parts(
+    return Parts(
         startup=startup,
         checkpoint=checkpoint,
         worked=after - checkpoint,
@@ -195,7 +196,7 @@ def _parts(ran_s: Ints, times: Times) -> _Parts:
     )
 
 
-def _unsaved(parts: _Parts, mean: Times, cycle_spread: float | None) -> tuple[Floats, Floats]:
+def _unsaved(parts: Parts, mean: Times, cycle_spread: float | None) -> tuple[Floats, Floats]:
     """Work since the last checkpoint, and its variance by chance.
 
     By the clock of the habit while the spread between runs leaves it known, else at a uniform

@@ -66,3 +66,17 @@ def test_a_calculation_is_shared_by_its_link(link: str, browser: BrowserContext)
     # The sender's page may still be drawing: its address changes before its answer does.
     said = page.get_by_text("Daly-Young's rule says").first
     expect(said).to_have_text(answer.inner_text())
+
+
+@pytest.mark.slow
+def test_the_interval_of_1024_gpus_is_one_click_from_overview(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(link.replace("/?", "/?period=all&"))
+    expect(page.get_by_text("Do this now").first).to_be_visible()
+    page.get_by_role("link", name="1,024 GPUs").click()
+    number = page.get_by_test_id("stMetric").filter(has_text="Best checkpoint interval, 1,024 GPUs")
+    expect(number).to_contain_text(" min")
+    assert "of_gpus=1024" in page.url
+    expect(page.get_by_text("Save a job of 1,024 GPUs every").first).to_be_visible()

@@ -100,7 +100,7 @@ def answer(
     """Which nodes to drain, why, and what that saves."""
     found = ask(verdicts, selection, days=days, conf_level=conf_level)
     tests = ask(tested, selection, days=days, conf_level=conf_level)
-    rows = _ranked(found)
+    rows = rows_ranked(found)
     listed = [row for row in rows if row["verdict"] in LISTED]
     if not found:
         return Answer("No node is known in these days.", blocks=(NO_NODES,), record=[])
@@ -138,10 +138,10 @@ def summary(
 
 def ranked(ask: Ask, selection: Selection) -> list[dict[str, Any]]:
     """Every node as JSON prints it, lemons by what draining them saves first; no back-test."""
-    return _ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
+    return rows_ranked(ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL))
 
 
-def _ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
+def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
     """The nodes of all clusters in that order."""
     return sorted((row for of in found for row in _rows(of)), key=_rank)
 

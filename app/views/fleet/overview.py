@@ -2,11 +2,13 @@
 
 import streamlit as st
 
+from app.answers.efficiency import best_interval
 from app.answers.fleet import overview, verdict
 from app.ask.cached import ask
-from app.show import page
+from app.show import links, page
 from app.views.fleet import demo, start
 from app.widgets import action_list, filter_bar, page_head
+from app.words import escaping
 
 scope = filter_bar.show()
 if scope.empty:
@@ -37,6 +39,13 @@ answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
 with head:
     page_head.show(answer.sentence, scope)
     page.headlines(answer.numbers, scope)
+    job = best_interval.if_built(ask, scope.selection, gpus)
+    if job is not None:
+        asked = [
+            links.page("what_if", best_interval.as_question(size), f"{size:,} GPUs")
+            for size in best_interval.sizes(job)
+        ]
+        st.caption(f"{escaping.escaped(best_interval.sentence(job))} More: {', '.join(asked)}.")
 action_list.show(scope)
 page.notes(answer.notes)
 page.beside(answer.blocks, [1, 1], scope)

@@ -1,0 +1,410 @@
+"""A period again without some nodes and with another checkpoint interval: what is regained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from analytics import validate
+from analytics.efficiency.replay import MINUTES, Ran, habit_sets, replayed
+from analytics.efficiency.resampled import Asked, Outcomes, causes_of, joined, summed
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from analytics.efficiency.habit_cases import Times
+    from analytics.efficiency.habits import Habits
+    from analytics.efficiency.resampled import Sums
+
+    Floats = NDArray[np.float64]
+    Node = tuple[str, str]
+
+DRAWS: Final = 1024
+HABIT_DRAWS: Final = 16
+EACH: Final = DRAWS // HABIT_DRAWS
+"""Draws of the habits of runs, where these are modelled: each with `EACH` draws of chance."""
+CURVE: Final = ("minutes", "gpu_hours", "lower", "upper")
+Every = float | Literal["best"] | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is otherwise than it was."""
+
+    nodes: tuple[Node, ...] = ()
+    """Left out: cluster and node."""
+    hindsight: bool = False
+    """They were chosen by this very period."""
+    interval_min: Every = None
+    """Minutes between checkpoints of runs on several nodes, > 0; `best` for that at which this
+    period would have cost least; None as they saved."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A node that is left out; GPU-hours."""
+
+    cluster: str
+    node: str
+    node_days: float
+    """In jobs of the period."""
+    failures: int
+    """Of the period that name it."""
+    usual: float
+    """Those that a healthy node in its place would have had: by the other nodes of its cluster."""
+    cost: float
+    """Of these failures and of what had to make room for their requeues: lost work and restarts."""
+    counted: float
+    """Share of the excess over a healthy node that counts: 1 where the node was chosen by what was
+    known before, less where it was chosen in hindsight."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A period played again; GPU-hours of jobs, as estimates whose n is what they rest on."""
+
+    n_interruptions: int
+    n_named: int
+    """Failures that name a node."""
+    interval_min: float | None
+    """Of the runs on several nodes; None where they save as they did."""
+    nodes: tuple[LeftOut, ...]
+    as_was: Estimate
+    """Lost work, restarts and writing, as they were; n = interruptions."""
+    by_nodes: Estimate
+    """Regained without the nodes; n = their failures."""
+    gross: float
+    """Cost of all failures of the nodes, before a healthy node's are taken off."""
+    by_interval: Estimate
+    """Regained by the interval alone; n = interruptions of runs on several nodes."""
+    by_interval_left: Estimate
+    """Regained by it of what is left without the nodes."""
+    regained: Estimate
+    """By both together."""
+    waited: Estimate
+    """GPU-hours that runs would have waited less to start again: not capacity, for others ran."""
+    parts: Mapping[str, tuple[Estimate, Estimate]]
+    """Part -> as it was, regained by both together: lost, restart, written."""
+    causes: Mapping[str, tuple[Estimate, Estimate]]
+    """Cause of the interruption -> cost as it was, regained; the most regained first. Writing has
+    no cause."""
+    runs: pd.DataFrame
+    """Runs on several nodes that gain or give up anything, the most first: cluster, run_id, name,
+    n_gpus, interruptions, by_nodes, by_interval, regained."""
+    curve: pd.DataFrame
+    """Cost of runs on several nodes by interval: minutes, gpu_hours, lower, upper; empty where
+    none was interrupted."""
+    present: Estimate
+    """The same at the intervals at which they saved."""
+    best_min: Estimate
+    """Interval at which the curve is lowest; unknown where writing costs nothing."""
+    conf_level: float
+
+
+def what_if(
+    attempts: pd.DataFrame,
+    habits: Mapping[str, Habits],
+    exposure: pd.DataFrame,
+    change: Change,
+    *,
+    conf_level: float = CONF_LEVEL,
+    seed: int = 0,
+) -> WhatIf:
+    """GPU-hours regained without some nodes, with another checkpoint interval, and by both.
+
+    Failure j costs x_j (lost work and the restart of the run). Nodes M with exposure E_M had K
+    failures; healthy ones in their place would have had U = E_M K_o / E_o, after the K_o failures
+    of the other nodes of their clusters in exposure E_o. Without M the period regains
+
+    .. math:: R_M = \\sum_{j \\in M} x_j - U \\ell, \\quad
+        \\ell = \\frac{3 \\bar x + \\sum_{j \\in M} x_j}{3 + K}
+
+    with the mean cost of a failure that names a node. Failures that name none, and those of users'
+    programs, stay. At the interval D each interruption costs d_j less, and writing costs W(D) - W
+    more: R_D = sum d_j - (W(D) - W); together the failures that are left gain,
+    R = R_M + sum_{not M} d_j + U delta - (W(D) - W), delta being as l of d_j.
+
+    Nodes chosen in hindsight had bad luck, too: the excess of node i counts by
+    s_i = v u_i / (1 + v u_i), the posterior mean where rates of nodes are gamma with variance v
+    around 1 (by moments), u_i being what is usual at its exposure. How much they differ is not well
+    known: the interval reaches as far as with the excess in full.
+
+    Intervals are quantiles over draws: each incident weighs as a gamma variable of mean 1, and
+    half an incident of mean cost is added where it can add (so that nothing seen is not nothing);
+    what is not known of the habits of runs is drawn, too. Runs and their work are held as they
+    were. Where habits are assumed, the interval reaches over their range and has no level.
+
+    Parameters
+    ----------
+    attempts : DataFrame
+        Columns of `replay.COLUMNS`, and `name`.
+    habits
+        Of `several_nodes` and `one_node`.
+    exposure : DataFrame
+        cluster, node, exposure_node_days.
+    change : Change
+        The nodes left out and the interval.
+
+    Raises
+    ------
+    OutOfRangeError
+        For an interval that is not > 0 or a level outside (0, 1).
+    """
+    validate.conf_level(conf_level)
+    interval_min = change.interval_min
+    if isinstance(interval_min, int | float):
+        validate.positive("interval_min", interval_min, "pass minutes, e.g. 30")
+    rng = np.random.default_rng(seed)
+    attempts = attempts.reset_index(drop=True)
+    central, drawn, corners = habit_sets(attempts, habits, HABIT_DRAWS, rng)
+    left_out = _left_out(attempts, exposure, change)
+    asked = _asked(attempts, exposure, left_out)
+    if interval_min == "best":
+        asked = replace(asked, interval_min=_best(summed(asked, central)))
+    elif interval_min is not None:
+        asked = replace(asked, interval_min=float(interval_min))
+    held = summed(asked, central)
+    if drawn:
+        chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
+    else:
+        chance = [held.drawn(DRAWS, rng)]
+    chance += [summed(asked, times).drawn(DRAWS, rng) for times in corners]
+    if change.hindsight:
+        chance.append(summed(_in_full(asked), central).drawn(DRAWS, rng))
+    spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
+    return _report(asked, spread, _with_cost(attempts, left_out, central), central)
+
+
+def _in_full(asked: Asked) -> Asked:
+    """The same with the excess of the nodes left out counted in full."""
+    whole = replace(asked, share=asked.left_out.astype(float))
+    return replace(whole, exposure_ratio=asked.full_ratio)
+
+
+def _best(sums: Sums) -> float | None:
+    """Minutes at which the curve is lowest; None where writing costs nothing or nothing struck."""
+    outcome = sums.point()
+    if not sums.fixed[0] or outcome.curve[0, -2] <= sums.fixed[-2]:
+        return None
+    return float(outcome.best_min[0])
+
+
+def _left_out(
+    attempts: pd.DataFrame, exposure: pd.DataFrame, change: Change
+) -> tuple[LeftOut, ...]:
+    """The nodes with their exposure and failures, and by how much their excess counts."""
+    days = {
+        (cluster, node): float(each)
+        for cluster, node, each in zip(
+            exposure["cluster"], exposure["node"], exposure["exposure_node_days"], strict=True
+        )
+    }
+    failed = attempts[attempts["bucket"].eq("lost_work") & attempts["node"].notna()]
+    counts = failed.groupby(["cluster", "node"]).size().to_dict()
+    found = []
+    chosen = dict.fromkeys(change.nodes)
+    clusters = {cluster for cluster, _ in chosen}
+    others = [key for key in days if key[0] in clusters and key not in chosen]
+    exposed = sum(days[key] for key in others)
+    rate = sum(counts.get(key, 0) for key in others) / exposed if exposed else 0.0
+    for cluster, node in chosen:
+        held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
+        within = [key for key in days if key[0] == cluster]
+        k = np.array([counts.get(key, 0) for key in within], dtype=float)
+        e = np.array([days[key] for key in within])
+        share = _counted(k, e, held) if change.hindsight else 1.0
+        found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
+    return tuple(found)
+
+
+def _counted(failures: Floats, exposure: Floats, held: float) -> float:
+    """Share of the excess of a node that its fleet lets expect: s = v u / (1 + v u)."""
+    whole = float(exposure.sum())
+    if not whole or not held:
+        return 0.0
+    usual = exposure * failures.sum() / whole
+    squared = float((usual**2).sum())
+    variance = (
+        max(0.0, float(((failures - usual) ** 2 - usual).sum())) / squared if squared else 0.0
+    )
+    u = held * float(failures.sum()) / whole
+    return float(variance * u / (1.0 + variance * u))
+
+
+def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[LeftOut]) -> Asked:
+    """What is played again, as they saved."""
+    share_of = {(each.cluster, each.node): each.counted for each in left_out}
+    clusters = {each.cluster for each in left_out} or set(attempts["cluster"])
+    places = list(zip(attempts["cluster"], attempts["node"], strict=True))
+    share = np.array([share_of.get(place, 0.0) for place in places], dtype=float)
+    blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
+    held = sum(each.node_days * each.counted for each in left_out)
+    of_clusters = exposure[exposure["cluster"].isin(clusters)]
+    whole = sum(each.node_days for each in left_out)
+    others = float(of_clusters["exposure_node_days"].sum()) - whole
+    ratio, full = (each / others if others > 0 else 0.0 for each in (held, whole))
+    out = np.array([place in share_of for place in places], dtype=bool)
+    return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
+
+
+def _with_cost(
+    attempts: pd.DataFrame, left_out: Sequence[LeftOut], times: tuple[Times, ...]
+) -> tuple[LeftOut, ...]:
+    """The nodes with what their failures cost."""
+    then = replayed(Ran.of(attempts), times)
+    cost = pd.Series(then.lost + then.restart)
+    by_node = cost.groupby([attempts["cluster"], attempts["node"]]).sum().to_dict()
+    return tuple(
+        replace(each, cost=float(by_node.get((each.cluster, each.node), 0.0))) for each in left_out
+    )
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """The outcome of what was, and what chance and unknown habits leave open."""
+
+    point: Outcomes
+    chance: tuple[Outcomes, ...]
+    """Of the habits in the mean or drawn; then of the bounds of what is assumed, and of nodes
+    chosen in hindsight as if their excess counted in full."""
+    assumed: bool
+    conf_level: float
+
+    def of(self, quantity: Callable[[Outcomes], Floats], n: int) -> Estimate:
+        """A quantity with its interval: over the assumed range, if there is one."""
+        value = float(quantity(self.point)[0])
+        tails = [(1 - self.conf_level) / 2, (1 + self.conf_level) / 2]
+        bounds = np.array([np.quantile(quantity(each), tails) for each in self.chance])
+        lower, upper = float(bounds[:, 0].min()), float(bounds[:, 1].max())
+        level = None if self.assumed else self.conf_level
+        return Estimate(value, min(lower, value), max(upper, value), level, n)
+
+
+def _report(
+    asked: Asked,
+    spread: _Spread,
+    left_out: tuple[LeftOut, ...],
+    times: tuple[Times, ...],
+) -> WhatIf:
+    """All quantities as estimates."""
+    attempts, point, level = asked.attempts, spread.point, spread.conf_level
+    struck = attempts["bucket"].notna()
+    n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
+    n_named = int((attempts["bucket"].eq("lost_work") & attempts["node"].notna()).sum())
+    nothing = unknown(level, 0)
+    known = n > 0 and (n_named > 0 or not left_out)
+    by_interval = spread.of(lambda each: each.by_interval, n_runs) if n_runs else nothing
+    by_interval = _unchanged(level, n_runs) if n and asked.interval_min is None else by_interval
+    # Where no failure names a node, the nodes change nothing that is known: the interval may.
+    without = by_interval if asked.interval_min is not None else nothing
+    return WhatIf(
+        n_interruptions=n,
+        n_named=n_named,
+        interval_min=asked.interval_min,
+        nodes=left_out,
+        as_was=spread.of(
+            lambda each: each.cost("lost") + each.cost("restart") + each.written, n
+        ) if n else nothing,
+        by_nodes=spread.of(lambda each: each.without, sum(e.failures for e in left_out))
+        if known else nothing,
+        gross=sum(each.cost for each in left_out),
+        by_interval=by_interval,
+        by_interval_left=spread.of(lambda each: each.regained - each.without, n_runs)
+        if known else without,
+        regained=spread.of(lambda each: each.regained, n) if known else without,
+        waited=spread.of(lambda each: each.avoided("waited"), n) if known else nothing,
+        parts=_parts(spread, n) if n else {},
+        causes=_causes(spread, attempts) if n else {},
+        runs=_runs(asked, point, times),
+        curve=_curve(spread) if n_runs else pd.DataFrame(columns=CURVE),
+        present=spread.of(lambda each: each.curve[:, -1], n_runs) if n_runs else nothing,
+        best_min=_best_min(spread, n_runs),
+        conf_level=level,
+    )  # fmt: skip
+
+
+def _unchanged(conf_level: float, n: int) -> Estimate:
+    """Nothing regained where nothing is changed."""
+    return Estimate(0.0, 0.0, 0.0, conf_level, n)
+
+
+def _parts(spread: _Spread, n: int) -> dict[str, tuple[Estimate, Estimate]]:
+    """Each part as it was, and what is regained of it."""
+    asked: dict[str, tuple[Callable[[Outcomes], Floats], Callable[[Outcomes], Floats]]] = {
+        "lost": (lambda e: e.cost("lost"), lambda e: e.avoided("lost") + e.less()),
+        "restart": (lambda e: e.cost("restart"), lambda e: e.avoided("restart")),
+        "written": (lambda e: e.written, lambda e: 0.0 - e.more_written),
+    }
+    return {name: (spread.of(was, n), spread.of(less, n)) for name, (was, less) in asked.items()}
+
+
+def _causes(spread: _Spread, attempts: pd.DataFrame) -> dict[str, tuple[Estimate, Estimate]]:
+    """The same of each cause, the most regained first, then the dearest."""
+    struck = attempts["bucket"].notna()
+    found = {}
+    for cause, n in pd.Series(causes_of(attempts)[struck]).value_counts().items():
+        name, n = str(cause), int(n)
+        found[name] = (
+            spread.of(partial(Outcomes.cost, kind="cost", cause=name), n),
+            spread.of(partial(Outcomes.of_cause, cause=name), n),
+        )
+    order = sorted(found, key=lambda c: (-(found[c][1].value or 0.0), -(found[c][0].value or 0.0)))
+    return {cause: found[cause] for cause in order}
+
+
+def _runs(asked: Asked, point: Outcomes, times: tuple[Times, ...]) -> pd.DataFrame:
+    """What each run on several nodes regains: of failures of the nodes all the same share."""
+    attempts = asked.attempts
+    ran = Ran.of(attempts)
+    then, now = (replayed(ran, times, every) for every in (None, asked.interval_min))
+    cost = (then.lost + then.restart) * asked.share
+    whole = float(cost.sum())
+    part = float(point.without[0]) / whole if whole else 0.0
+    left = 1.0 - asked.share * (part if whole else 0.0)
+    rows = attempts[["cluster", "run_id", "name", "n_gpus"]].assign(
+        interruptions=attempts["bucket"].notna().astype(int),
+        by_nodes=cost * part,
+        by_interval=(then.lost - now.lost) * left - (now.written - then.written),
+    )[attempts["several"] & attempts["run_id"].notna()]
+    runs = rows.groupby(["cluster", "run_id"], as_index=False).agg(
+        {"name": "first", "n_gpus": "max", "interruptions": "sum", "by_nodes": "sum",
+         "by_interval": "sum"}
+    )  # fmt: skip
+    runs["regained"] = runs["by_nodes"] + runs["by_interval"]
+    gains = runs[runs["regained"] != 0]
+    order = np.lexsort((gains["run_id"].astype(str), -gains["regained"]))
+    return gains.take(order).reset_index(drop=True)
+
+
+def _curve(spread: _Spread) -> pd.DataFrame:
+    """Cost by interval, with its interval."""
+    tails = [(1 - spread.conf_level) / 2, (1 + spread.conf_level) / 2]
+    bounds = np.array([np.quantile(each.curve[:, :-1], tails, axis=0) for each in spread.chance])
+    value = spread.point.curve[0, :-1]
+    return pd.DataFrame(
+        {
+            "minutes": MINUTES,
+            "gpu_hours": value,
+            "lower": np.minimum(bounds[:, 0].min(axis=0), value),
+            "upper": np.maximum(bounds[:, 1].max(axis=0), value),
+        }
+    )
+
+
+def _best_min(spread: _Spread, n: int) -> Estimate:
+    """Where the curve is lowest; no bound where that is an end of what was tried."""
+    found = spread.of(lambda each: each.best_min, n) if n else unknown(spread.conf_level, 0)
+    if not n or found.value == MINUTES[0]:
+        return unknown(spread.conf_level, n)
+    return replace(
+        found,
+        lower=None if found.lower == MINUTES[0] else found.lower,
+        upper=None if found.upper == MINUTES[-1] else found.upper,
+    )

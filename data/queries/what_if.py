@@ -1,0 +1,99 @@
+"""Attempts of a period with what ended them and whose node it was, to be played again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from data.definitions import INFRASTRUCTURE
+from data.filters import Filter
+from data.interrupted import RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from data.filters import Selection
+    from data.store import Store
+
+_ENDED = Filter(within="end_at", n_gpus="n_gpus")
+_RAN = Filter(of="jobs", overlaps=("start_at", "end_at"), n_gpus="jobs.n_gpus")
+_CAPACITY = Filter(columns=("cluster",))
+
+
+def attempts(store: Store, selection: Selection) -> pd.DataFrame:
+    """Attempts with GPUs of the period: those on several nodes, and all that were interrupted.
+
+    Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
+    (of it within the period), `bucket` and `cause` of what an interruption within the period lost
+    (NULL where there was none), `node` (at fault; of an attempt that had to make room, of the
+    failure whose requeue took its place), `event` (incident, else the attempt), `again`
+    (the run went on with another attempt), `waited_s` (how long that one waited), and what the
+    run's training metrics show: `interval_s`, `write_s`, `restart_s`.
+    """
+    ended = f"(SELECT rowid, * FROM jobs WHERE {_ENDED.where(selection)} AND n_gpus > 0)"
+    return store.frame(
+        f"""WITH {interrupted(ended)},
+            loss AS (
+              SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted GROUP BY id),
+            told AS (
+              SELECT cluster, key AS attempt_key, min(incident_id) AS incident_id
+              FROM incident_members JOIN incidents USING (incident_id)
+              WHERE kind IN ('failure', 'preemption') AND NOT retired GROUP BY ALL),
+            blamed AS (
+              SELECT cluster, attempt_key, node FROM verdict
+              WHERE {INFRASTRUCTURE} AND node IS NOT NULL),
+            at_fault AS (
+              SELECT incident_id, min(node) AS node FROM told JOIN blamed
+                USING (cluster, attempt_key)
+              GROUP BY incident_id HAVING count(DISTINCT node) = 1),
+            clock AS (
+              SELECT cluster, gpus_per_node, epoch_us(as_of_at) // 1000000 AS end_s
+              FROM clusters WHERE basis = 'gpu_time'),
+            broken AS (
+              SELECT DISTINCT cluster, run_id FROM jobs
+              WHERE rowid IN (SELECT id FROM loss) AND run_id IS NOT NULL),
+            shown AS (
+              SELECT cluster, run_id, checkpoint_interval_s, checkpoint_write_s, restart_s
+              FROM job_runs),
+            following AS (
+              SELECT jobs.rowid AS id, lead(start_at) OVER next IS NOT NULL AS again,
+                lead({WAITED_S}) OVER next AS waited_s
+              FROM jobs JOIN clock USING (cluster) SEMI JOIN broken USING (cluster, run_id)
+              WHERE n_gpus > 0
+              WINDOW next AS (PARTITION BY cluster, run_id
+                ORDER BY coalesce(start_at, submit_at), attempt_key))
+            SELECT jobs.cluster, jobs.attempt_key, jobs.run_id, jobs.name,
+              CAST(jobs.n_gpus AS BIGINT) AS n_gpus, coalesce({SEVERAL_NODES}, false) AS several,
+              {RAN_S} AS ran_s,
+              greatest(0, epoch(least(coalesce(jobs.end_at, make_timestamptz(end_s * 1000000)),
+                $to_at) - greatest(jobs.start_at, $from_at))) AS counted_s,
+              bucket, loss.cause,
+              CASE WHEN bucket IS NULL THEN NULL
+                WHEN bucket = 'lost_work' THEN blamed.node ELSE at_fault.node END AS node,
+              coalesce(told.incident_id, jobs.attempt_key) AS event,
+              coalesce(again, false) AS again, following.waited_s,
+              checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
+            FROM jobs JOIN clock USING (cluster)
+            LEFT JOIN loss ON loss.id = jobs.rowid
+            LEFT JOIN following ON following.id = jobs.rowid
+            LEFT JOIN told ON told.cluster = jobs.cluster AND told.attempt_key = jobs.attempt_key
+            LEFT JOIN blamed
+              ON blamed.cluster = jobs.cluster AND blamed.attempt_key = jobs.attempt_key
+            LEFT JOIN at_fault ON at_fault.incident_id = told.incident_id
+            LEFT JOIN shown ON shown.cluster = jobs.cluster AND shown.run_id = jobs.run_id
+            WHERE jobs.start_at IS NOT NULL AND jobs.n_gpus > 0 AND {_RAN.where(selection)}
+              AND (several OR bucket IS NOT NULL)
+            ORDER BY jobs.start_at, jobs.cluster, jobs.attempt_key""",
+        selection.parameters,
+    )
+
+
+def node_gpus(store: Store, selection: Selection) -> pd.DataFrame:
+    """GPUs of each node, or of a node of its cluster where none are listed."""
+    return store.frame(
+        f"""SELECT cluster, node, coalesce(arg_max(gpus, first_seen_at), any_value(gpus_per_node))
+              AS gpus
+            FROM nodes JOIN clusters USING (cluster)
+            WHERE node IS NOT NULL AND {_CAPACITY.where(selection)}
+            GROUP BY cluster, node ORDER BY cluster, node""",
+        selection.parameters,
+    )

@@ -1,0 +1,147 @@
+"""A month played again: eight nodes by hand, records that lack something, the command."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from app.answers.efficiency import what_if
+from app.answers.efficiency.what_if import Wish
+from app.ask import of_store, once
+from app.cli import main
+from data.errors import DataError
+from data.filters import Selection
+from data.store import Store
+from tests.app.replayed_store import IN_JANUARY, OF_EACH, made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from app.answers.content import Answer
+    from app.ask import Ask
+
+AS_WAS = Wish(worst=0, interval=None)
+WORST = Wish(worst=1, interval=None)
+DECEMBER, JANUARY = datetime(2025, 12, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("replayed"))
+
+
+@pytest.fixture(scope="module")
+def ask(site: Path) -> Iterator[Ask]:
+    with closing(Store.open(site)) as store:
+        yield once(of_store(store))
+
+
+def played(ask: Ask, wish: Wish, **selected: Any) -> Answer:
+    return what_if.answer(ask, replace(Selection(), **selected), wish)
+
+
+def test_the_month_without_its_worst_node_is_what_a_hand_counts(ask: Ask) -> None:
+    answer = played(ask, WORST)
+    found, (node,) = answer.record, answer.record["nodes"]
+    assert (found["from_at"], found["to_at"]) == (JANUARY, datetime(2026, 2, 1, tzinfo=UTC))
+    assert (found["chosen"], node.node, node.failures) == ("before", "n1", IN_JANUARY)
+    assert found["gross"] == pytest.approx(IN_JANUARY * OF_EACH, rel=1e-6)
+    assert node.usual == pytest.approx(1 / 7, rel=0.05)  # n5 failed once, six others never
+    regained = found["regained"]
+    assert regained.value == pytest.approx((IN_JANUARY - node.usual) * OF_EACH, rel=1e-6)
+    assert regained.lower < regained.value < regained.upper
+    assert regained.conf_level is None  # nothing says how these runs save
+    assert found["capacity_gpu_hours"] == 8 * 31 * 24
+    assert found["waited"].value == 0.0  # each attempt started when it was submitted
+    assert answer.sentence.startswith("January 2026 without n1: 74.4 of ")
+    assert answer.numbers[0].basis.endswith("; 149 EUR")
+    assert answer.notes[0].startswith("Chosen by what was known before")
+
+
+def test_nothing_changed_regains_nothing_and_the_best_interval_is_the_lowest(ask: Ask) -> None:
+    answer = played(ask, AS_WAS)
+    assert answer.sentence == "January 2026 as it was: nothing is changed."
+    for wish in (AS_WAS, replace(AS_WAS, interval=60.0)):  # hourly, as is assumed of them anyway
+        assert played(ask, wish).record["regained"].value == 0.0
+    best = played(ask, replace(AS_WAS, interval="best")).record
+    assert best["regained"].value > 0
+    curve = best["curve"].set_index("minutes")["gpu_hours"]
+    assert curve.idxmin() == best["interval_min"] == best["best_min"].value > 60
+
+
+def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
+    before = played(ask, WORST).record
+    within = played(ask, replace(WORST, by="within")).record
+    named = played(ask, replace(WORST, nodes=("N1",))).record
+    assert (within["chosen"], named["chosen"]) == ("within", "named")
+    assert within["nodes"][0].node == named["nodes"][0].node == "n1"
+    assert 0 < within["regained"].value < before["regained"].value
+    assert within["regained"].value == named["regained"].value
+    first = played(ask, WORST, from_at=DECEMBER, to_at=JANUARY)
+    assert first.record["chosen"] == "nobody"  # nothing is recorded before December
+    assert first.notes[0].startswith("Nothing is recorded of nodes before the period")
+
+
+def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:
+    whole, half = (
+        played(ask, AS_WAS, **given).record["n_interruptions"]
+        for given in ({}, {"from_at": datetime(2026, 1, 16, tzinfo=UTC)})
+    )
+    assert (whole, 0 < half < whole) == (IN_JANUARY + 1, True)
+    none = played(ask, Wish(), min_gpus=17)
+    assert none.sentence.startswith("No interruption of a job is known in January 2026")
+    assert none.numbers[0].value == "unknown"
+
+
+def test_the_best_interval_is_of_the_size_asked_for(ask: Ask) -> None:
+    usual, small, large = (
+        played(ask, replace(AS_WAS, gpus=gpus)).record["best_interval"] for gpus in (None, 16, 1024)
+    )
+    assert usual == small
+    assert large.exact_min.value < small.exact_min.value / 7
+    assert large.exact_min.lower < large.exact_min.value < large.exact_min.upper
+
+
+def test_a_node_that_is_not_there_is_refused(ask: Ask) -> None:
+    with pytest.raises(DataError, match="did you mean 'n1'"):
+        played(ask, Wish(nodes=("n1x",)))
+
+
+def test_the_command_prints_the_same_and_hides_names(
+    ask: Ask, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["whatif", "--store", str(site), "--worst", "1", "--interval-min", "30", "--redact"]
+    assert main([*given, "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    regained = played(ask, Wish(worst=1, interval=30.0)).record["regained"]
+    assert printed["regained"]["value"] == regained.value
+    assert printed["runs"]
+    assert not any(row["name"].startswith("train") for row in printed["runs"])
+
+
+def test_an_interval_that_is_none_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["whatif", "--interval-min", "0"])
+    assert "minutes above 0, best or as-was, got '0'" in capsys.readouterr().err
+
+
+def test_an_empty_store_is_one_line(empty_store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "--store", str(empty_store)]) == 2
+    assert "no record of the store has a time" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_without_names_of_nodes_the_nodes_are_unknown_and_the_interval_is_not(
+    tmp_path: Path,
+) -> None:
+    with closing(Store.open(made(tmp_path / "unnamed", named=False))) as store:
+        found = played(of_store(store), Wish(interval=30.0)).record
+    assert (found["nodes"], found["n_named"]) == ([], 0)
+    assert found["n_interruptions"] == IN_JANUARY + 1
+    assert found["regained"].value == found["by_interval"].value

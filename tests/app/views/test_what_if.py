@@ -1,0 +1,83 @@
+"""What if: the same answer as the command's, by its address; one click from Overview."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.answers.efficiency import what_if
+from app.ask import of_store
+from data.filters import Selection
+from data.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
+
+PAGE = "views/efficiency/what_if.py"
+CHANGED = {"worst": "2", "every": "minutes", "minutes": "20", "of_gpus": "4096"}
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def test_page_and_command_say_the_same_of_what_the_address_changes(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, **CHANGED)
+    assert not page.exception
+    with closing(Store.open(demo_store)) as store:
+        wish = what_if.Wish(worst=2, interval=20.0, gpus=4096)
+        answer = what_if.answer(of_store(store), Selection(), wish)
+    assert " with a checkpoint every 20 min: " in answer.sentence
+    assert page.title[0].value.replace("\N{NO-BREAK SPACE}", " ") == answer.sentence
+    assert metrics(page) == {number.term.label: number.value for number in answer.numbers}
+    assert "Best checkpoint interval, 4,096 GPUs" in metrics(page)
+    assert len(page.get("plotly_chart")) == 2
+
+
+@pytest.mark.slow
+def test_the_chosen_period_takes_the_place_of_the_month(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    month = open_page(demo_store, PAGE, period="all")
+    chosen = open_page(demo_store, PAGE, period="all", over="chosen period")
+    assert not chosen.exception
+    assert metrics(month) != metrics(chosen)
+
+
+@pytest.mark.slow
+def test_nothing_changed_is_said(open_page: Callable[..., AppTest], demo_store: Path) -> None:
+    page = open_page(demo_store, PAGE, worst="0", every="as it was")
+    assert page.title[0].value.endswith(" as it was: nothing is changed.")
+    assert metrics(page)["GPU-hours regained"] == "0"
+
+
+@pytest.mark.slow
+def test_a_node_that_is_not_there_is_a_notice(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, without="no-such-node")
+    assert not page.exception
+    assert "must be one of the store's" in page.warning[0].value
+
+
+def test_overview_leads_there_in_one_click(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    said = " ".join(caption.value for caption in open_page(demo_store, period="all").caption)
+    assert "GPUs every " in said
+    assert "[1,024 GPUs](what_if?period=all&of_gpus=1024&over=chosen+period)" in said
+
+
+def test_an_empty_store_says_which_commands_fill_it(
+    open_page: Callable[..., AppTest], empty_store: Path
+) -> None:
+    page = open_page(empty_store, PAGE)
+    assert not page.exception
+    assert not page.metric
