@@ -112,11 +112,11 @@ def _paths(folder: Path) -> Mapping[str, Path]:
 
 @cache
 def page() -> File:
-    """Streamlit's page with our name, our script before its, and what stands there until then."""
+    """Streamlit's page with our name, our scripts before its, and what stands there until then."""
     folder = Path(file_util.get_static_dir())
     written = (folder / "index.html").read_text("utf-8")
-    script = (FOLDER / "history.js").read_text("utf-8")
-    style = (FOLDER / "first_page.css").read_text("utf-8")
+    script = "".join((FOLDER / name).read_text("utf-8") for name in ("history.js", "tour.js"))
+    style = "".join((FOLDER / name).read_text("utf-8") for name in ("first_page.css", "tour.css"))
     dressed = re.sub(r"<!--.*?-->", "", written, flags=re.DOTALL)
     dressed = dressed.replace("<title>Streamlit</title>", "<title>Faultline</title>", 1)
     dressed = dressed.replace("<head>", f"<head><style>{style}</style><script>{script}</script>", 1)

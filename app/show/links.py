@@ -25,11 +25,11 @@ MARGIN = pd.Timedelta(days=7)
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
-    "user": "my_runs", "sql": "sql",
+    "user": "my_runs", "sql": "sql", "term": "glossary",
 }  # fmt: skip
 NAMES: dict[Link, str] = {
     "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
-    "user": "user", "sql": "sql",
+    "user": "user", "sql": "sql", "term": "key",
 }  # fmt: skip
 """Columns that name what a link opens."""
 
