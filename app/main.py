@@ -53,6 +53,7 @@ page = st.navigation(
             st.Page("views/explore/find.py", title="Find", icon=":material/search:"),
             st.Page("views/explore/sql.py", title="SQL", icon=":material/code:"),
             st.Page("views/explore/reports.py", title="Reports", icon=":material/description:"),
+            st.Page("views/explore/glossary.py", title="Glossary", icon=":material/menu_book:"),
         ],
     },
     expanded=True,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from app.words import terms
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from app.words.plain import one_line, shortened
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ _NOT_STATED = "not stated by the source"
 _COLUMNS = (
     Column("cluster", "Cluster"),
     Column("job_id", "Job", link="job"),
-    Column("attempt", "Attempt", "count", help="Ordinal of the attempt within its job, from 1."),
-    Column("attempt_key", "Attempt key", help="Key of the attempt in SQL and annotations."),
+    Column("attempt", "Attempt", "count", help=of_failures.ATTEMPT.definition),
+    Column("attempt_key", "Attempt key", help=of_failures.ATTEMPT_KEY.definition),
     Column("run_id", "Run", link="run", none="unknown: no run is known of this job"),
     Column("incident_id", "Incident", link="incident", none="of no incident"),
     Column("trace", "Trace", link="trace"),
@@ -30,8 +32,8 @@ _COLUMNS = (
     Column("cause", "Cause", none=_NO_CAUSE),
     Column("subcause", "Finer cause", none=_NOT_STATED),
     Column("domain", "Domain", none=_NO_CAUSE),
-    Column("confidence", "Confidence", "ratio", help="Share of the evidence for this cause."),
-    Column("method", "Method", help="What names the cause."),
+    Column("confidence", "Confidence", "ratio", help=terms.CONFIDENCE.definition),
+    Column("method", "Method", help=of_failures.METHOD.definition),
     Column("symptom", "Symptom", none=_NOT_STATED),
     Column("evidence", "Evidence", none="no evidence"),
     Column("severity", "Severity", none=_NOT_STATED),

@@ -1,5 +1,5 @@
-"""faultline find: what is called so: a job, node, user, incident, cause, XID, run, trace or saved
-query; of a line of a log what it says.
+"""faultline find: what is called so: a job, node, user, incident, cause, XID, run, trace, saved
+query or term; of a line of a log what it says.
 """
 
 from __future__ import annotations

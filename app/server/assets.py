@@ -31,8 +31,9 @@ FOR_GOOD = "public, immutable, max-age=31536000"
 PACKED = frozenset({".woff2", ".woff", ".png"})
 """Endings of files that are compressed already."""
 FOLDER = Path(__file__).parent
-SCRIPTS = ("history.js", "access.js")
-"""What the page runs before Streamlit's scripts."""
+SCRIPTS = ("history.js", "access.js", "tour.js")
+STYLES = ("first_page.css", "tour.css")
+"""What the page runs and wears before Streamlit's own."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def page(sight: str) -> File:
     folder = Path(file_util.get_static_dir())
     written = (folder / "index.html").read_text("utf-8")
     script = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
-    style = (FOLDER / "first_page.css").read_text("utf-8")
+    style = "\n".join((FOLDER / name).read_text("utf-8") for name in STYLES)
     dressed = re.sub(r"<!--.*?-->", "", written, flags=re.DOTALL)
     dressed = dressed.replace("<title>Streamlit</title>", "<title>Faultline</title>", 1)
     dressed = dressed.replace("<head>", f"<head><style>{style}</style><script>{script}</script>", 1)

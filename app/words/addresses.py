@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 PAGES: dict[Link, str] = {
     "job": "job", "node": "node", "incident": "incident", "run": "ettr", "trace": "stragglers",
-    "user": "my_runs", "sql": "sql",
+    "user": "my_runs", "sql": "sql", "term": "glossary",
 }  # fmt: skip
 NAMES: dict[Link, str] = {
     "job": "job_id", "node": "node", "incident": "incident_id", "run": "run_id", "trace": "trace",
-    "user": "user", "sql": "sql",
+    "user": "user", "sql": "sql", "term": "key",
 }  # fmt: skip
 """Columns that name what a link opens."""
 

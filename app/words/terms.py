@@ -14,8 +14,19 @@ class Term:
     label: str
     """With the unit, where the value does not carry it."""
     definition: str
+    unit: str = ""
+    """Of its values; empty where they are counts or no numbers."""
+    equation: str = ""
+    """In symbols, where the definition says it in words alone."""
+    source: str = ""
+    """Who defined it, where somebody else did."""
+    pages: tuple[str, ...] = ()
+    """Pages that show it, by their names in the address, first the one it belongs to."""
 
 
+KOKOLIS = "Kokolis et al., arXiv 2410.21680"
+LIN = "Lin et al., arXiv 2505.05713"
+PER_NODE_DAYS = "per 1,000 node-days"
 DEFINITIONS = {
     "infrastructure": "hardware or system software by any evidence that survives the weighing, or "
     "NODE_FAIL or another lost node; never what its user cancelled",
@@ -33,105 +44,128 @@ FAILURE_RATE = Term(
     f"eight 1-GPU jobs are one node). A failure: {DEFINITIONS['infrastructure']}. "
     "The interval is Garwood's exact one for a Poisson count, widened by a bootstrap over "
     "calendar weeks where failures come in clusters.",
+    unit=PER_NODE_DAYS,
+    equation="1,000 x failures / node-days",
+    source=KOKOLIS,
+    pages=("mttf", "overview", "reports"),
 )
 INCIDENT_RATE = Term(
     "Incidents per 1,000 node-days",
     "Failures of one incident count once: a node that kills five jobs at a time is one incident "
     "and five failures. Where failures are known without jobs, those of a node within an hour do.",
+    unit=PER_NODE_DAYS,
+    pages=("mttf", "reports"),
 )
 EXPOSURE = Term(
     "Exposure (node-days)",
     "GPUs / GPUs per node x running time, summed over the attempts that count: eight 1-GPU jobs "
     "are one node.",
+    unit="node-days",
+    pages=("mttf",),
 )
 NODE_MTTF = Term(
     "MTTF of one node",
     "Mean time to failure of one node: 24 h / (failures per node-day). A job on N nodes waits an "
     "N-th of it, if nodes fail independently and at one rate.",
+    unit="h",
+    pages=("mttf", "reports"),
+)
+LARGEST_JOBS = Term(
+    "MTTF of the largest jobs",
+    "Measured mean time to failure of jobs of the largest size that ran: their running hours "
+    "divided by their failures. Without a failure only a lower bound is known.",
+    unit="h",
+    pages=("mttf", "reports"),
 )
 BETWEEN_FAILURES = Term(
     "Mean time between failures",
     "Mean gap between consecutive failures of the whole selection: (last - first) / (n - 1). It "
     "is about the fleet, not about a job.",
+    unit="h",
+    pages=("mttf", "reports"),
 )
 REPAIR = Term(
     "Mean time to repair",
     "Mean of the repair times that the source states, else of end - start of the failure. Only "
     "failures whose repair is known count.",
+    unit="h",
+    pages=("mttf", "reports"),
 )
 OUT_OF_SERVICE = Term(
     "Nodes out of service",
     "Nodes that the scheduler held down, drained or failing at the end of the period. Unknown "
     "where no source says so.",
+    pages=("reports",),
 )
 COVERAGE = Term(
     "Sources with records",
     "Sources with at least one record in the period, of those that a site can have. A day without "
     "a record is shown as a gap, not as zero, unless `faultline collect` knows that it was quiet.",
+    pages=("data", "reports"),
 )
 FAILED_ATTEMPTS = Term(
     "Failed attempts",
     "Attempts that ended FAILED, NODE_FAIL, TIMEOUT, OUT_OF_MEMORY or BOOT_FAIL, were requeued, or "
     "lost a node, of all attempts that ended in the period. Each has a verdict: cause, domain, "
     "confidence and the evidence for it.",
+    pages=("failures", "reports"),
 )
 UNKNOWN_CAUSE = Term(
     "Cause unknown",
     "Share of the failed attempts for which no record says why. They stay unknown: a node that was "
     "lost without any event is one of them. The interval is Clopper and Pearson's exact one.",
+    unit="ratio",
+    pages=("failures", "reports"),
 )
 COUNTED_FAILURES = Term(
     "Infrastructure failures",
     f"Attempts ended by infrastructure: {DEFINITIONS['infrastructure']}. These are the failures "
     "that failure rate, MTTF, ETTR, ledger and incidents count.",
+    pages=("failures",),
 )
 FAILED_GPU_HOURS = Term(
     "Held by failed jobs, GPU-h",
     "Running time x GPUs of all failed attempts, whoever was at fault. It is not what failures "
     "cost: that is what the ledger counts as lost, work since the last checkpoint of attempts that "
     "infrastructure ended.",
+    unit="GPU-h",
+    pages=("failures",),
 )
 CONFIDENCE = Term(
     "Confidence",
     "Share of the weighted evidence that speaks for this cause, from 0 to 1; 0 where the cause is "
     "unknown, 1 where a person decided.",
-)
-CAUSAL_RATIO = Term(
-    "Causal ratio",
-    "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
-    "and 1 - m / K. h: hits per node of failed attempts; f: the lower 90 % bound of hits per node "
-    "of completed ones; m: the hits that its rate beside attempts that ran on would give; K: the "
-    "lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
-    "Evidence counts by this share, and the less the more nodes an attempt has.",
-)
-HIT_BY_CHANCE = Term(
-    "Hit by chance",
-    "Expected share of failed attempts near whose end a check fires that has nothing to do with "
-    "it: 1 - exp(-N W r), for N nodes, the window W of attribution and the rate r of all checks by "
-    "chance.",
-)
-MISATTRIBUTED = Term(
-    "Misattributed by chance",
-    "The same of those checks that count as evidence at that size: expected share of failures "
-    "whose cause no record shows that get a wrong one.",
+    unit="ratio",
+    pages=("job", "failures", "incident", "my_runs", "reports"),
 )
 NODE_OUTAGES = Term(
     "Times out of service",
     "Times that the scheduler held the node down, drained or failing in the period, planned ones "
     "included.",
+    pages=("node", "reports"),
 )
 NODE_EVENTS = Term(
     "Critical or fatal events",
     "Health checks and kernel lines of severity critical or fatal on this node in the period.",
+    pages=("node", "reports"),
 )
 NODE_FAILURES = Term(
     "Attempts ended by this node",
     "Attempts whose verdict names this node and its hardware or system software, or that it was "
     "lost. On the other failed attempts another node or the program was at fault, or nothing "
     "says.",
+    pages=("node", "reports"),
 )
-NODE_INCIDENTS = Term("Incidents", "Incidents of the period whose evidence names this node.")
-NODE_TICKETS = Term("Tickets", "Repair tickets of this node, opened or open in the period.")
+NODE_INCIDENTS = Term(
+    "Incidents",
+    "Incidents of the period whose evidence names this node.",
+    pages=("node", "reports"),
+)
+NODE_TICKETS = Term(
+    "Tickets",
+    "Repair tickets of this node, opened or open in the period.",
+    pages=("node", "reports"),
+)
 DOMAINS = (
     Term("Hardware", "GPU, memory, link, NIC, power, disk: something must be repaired."),
     Term(
@@ -149,6 +183,8 @@ INCIDENTS_WITH_JOBS = Term(
     "Failures, critical events and outages that share a node, rack, cause or crash loop in time "
     "are one incident. The rate counts those that hit a job, per 1,000 node-days of running time, "
     "with Garwood's exact interval for a Poisson count.",
+    unit=PER_NODE_DAYS,
+    pages=("incidents",),
 )
 LOST_GPU_HOURS = Term(
     "By the 30-minute rule, GPU-h",
@@ -156,75 +192,108 @@ LOST_GPU_HOURS = Term(
     "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
     "with the preempted attempts as its second order. All failures of an incident count, those of "
     "a crash loop whatever their verdict. What failures cost is what the ledger says.",
+    unit="GPU-h",
+    source=KOKOLIS,
+    pages=("incidents", "incident", "reports"),
 )
 OPEN_INCIDENTS = Term(
     "Open incidents",
     "Incidents that nobody has acknowledged or resolved. An incident is open until a person says "
     "otherwise.",
+    pages=("incidents",),
 )
 CRASH_LOOPS = Term(
     "Crash loops",
     "Incidents in which one job failed at least 3 times in a row within 24 hours, whatever the "
     "verdicts: each round takes its nodes again and may preempt other jobs.",
+    pages=("incidents", "incident"),
 )
 INCIDENT_CONFIDENCE = Term(
     "Confidence",
     "Of the incident's cause: the largest confidence of the verdicts that name it; 1 where a "
     "person said it, unknown where no failed attempt names it.",
+    unit="ratio",
+    pages=("incident", "reports"),
 )
 BLAST_RADIUS = Term(
     "Jobs hit",
     "Jobs that failed, and jobs that a requeue of one of these preempted. GPUs are those of each "
     "job's largest attempt: GPUs that two jobs held one after the other count twice.",
+    pages=("incident", "reports"),
 )
-NODES_HIT = Term("Nodes", "Nodes of the attempts hit and of the events.")
+NODES_HIT = Term(
+    "Nodes",
+    "Nodes of the attempts hit and of the events.",
+    pages=("incident", "reports"),
+)
 COMPANIONS = Term(
     "Signals that come together",
     "Of the incidents that show a check or code, the share that shows others too, with Clopper and "
     "Pearson's exact interval; an incident counts once. Lift: how many times as often as chance "
     "would bring them together. Which came first, or caused the other, it does not say.",
+    unit="ratio",
+    pages=("incidents",),
 )
 PRODUCTIVE_SHARE = Term(
     "Productive",
     "Share of the GPU-hours that did work which was kept: not spent on start-up or checkpoints, "
     "and not lost since the last checkpoint. Errors of the user's own program count as productive. "
     "It is Google's goodput, of the whole capacity or of the time that jobs held.",
+    unit="ratio",
+    source="Google, ml-goodput-measurement",
+    pages=("ledger", "reports"),
 )
 LOST_TO_FAILURES = Term(
     "Lost: failures, GPU-h",
     "Work since the last checkpoint when hardware, system software or a lost node ended an "
     "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
     "struck.",
+    unit="GPU-h",
+    pages=("ledger", "overview", "failures", "incidents", "reports"),
 )
 LOST_TO_PREEMPTION = Term(
     "Preempted, GPU-h",
     "Work since the last checkpoint of attempts that were preempted. Second order is the part "
     "that the requeue of a failed job caused.",
+    unit="GPU-h",
+    pages=("ledger",),
 )
 OUT_OF_SERVICE_HOURS = Term(
     "Out of service, GPU-h",
     "Capacity out of service: nodes drained, lost or found down, and planned maintenance. GPUs "
     "that jobs still held on draining nodes are not counted.",
+    unit="GPU-h",
+    pages=("ledger",),
 )
 IDLE_HOURS = Term(
     "Idle, GPU-h",
     "GPUs in service that no job held and for which no eligible job waited. Free GPUs while as "
     "many were waited for are held by the queue, a bucket of its own.",
+    unit="GPU-h",
+    pages=("ledger",),
 )
 HELD_HOURS = Term(
     "Held by jobs, GPU-h",
     "Running time x GPUs of all attempts in the selection: what the shares are shares of.",
+    unit="GPU-h",
+    pages=("ledger",),
 )
 LOSSES_COST = Term(
     "Cost of the losses",
     "GPU-hours lost to failures and to preemption, and those of nodes down or drained, at the "
     "price of a GPU-hour that site.toml states.",
+    unit="currency of site.toml",
+    equation="price x (lost + preempted + out of service)",
+    pages=("ledger", "overview"),
 )
 THIRTY_MINUTES = Term(
     "By the 30-minute rule",
     "The loss as Kokolis et al. (arXiv 2410.21680) count it: min(running time, 30 min) x GPUs of "
     "each attempt, the mean loss with hourly checkpoints. First order: failed attempts; second "
     "order: attempts that the requeue of one preempted.",
+    unit="GPU-h",
+    source=KOKOLIS,
+    pages=("ledger", "reports"),
 )
 ETTR = Term(
     "ETTR, all runs",
@@ -233,91 +302,45 @@ ETTR = Term(
     "an interruption are not productive; errors of the user's program are (Kokolis et al., arXiv "
     "2410.21680). The interval is that of runs like these: it holds how much runs differ, what is "
     "not known of their checkpoints and start-up, and when interruptions struck. n counts runs.",
+    unit="ratio",
+    equation="ETTR = sum of R x GPUs / sum of (Q + S) x GPUs",
+    source=KOKOLIS,
+    pages=("ettr", "overview", "my_runs"),
 )
 EXPECTED_ETTR = Term(
     "Expected ETTR",
     "The exact form of a run as long as these in the mean, at the rate at which they were "
     "interrupted themselves (failures of infrastructure, preemptions, requeues) and at their mean "
     "wait before a start. n counts interruptions; the interval is Garwood's of their rate.",
+    unit="ratio",
+    pages=("ettr",),
 )
 ETTR_MEDIAN = Term(
     "ETTR, median run",
     "Half of the runs got more out of their time. Each run counts once, whatever its size; the "
     "interval is distribution-free, from the order of the runs.",
+    unit="ratio",
+    pages=("ettr",),
 )
 RUNS = Term(
     "Runs",
     "A run is all attempts and jobs of one task: requeues, and what [runs] of site.toml joins. "
     "Counted are runs on several nodes that ran in the period, whole. GPU-hours: waiting and "
     "running.",
+    pages=("ettr",),
 )
 FAILURES_PER_RUN = Term(
     "Failures per run",
     "Attempts that hardware or system software ended, or whose node was lost, per run; "
     "preemptions are not failures. The interval is Garwood's exact one for a Poisson count.",
+    pages=("ettr",),
 )
 RUN_WAIT = Term(
     "Mean wait to start",
     "Time eligible and queued before a start, mean over all attempts of the runs; what a start "
     "costs in the long run. The interval is by the sampling of runs.",
-)
-SLOWDOWN = Term(
-    "Slowdown",
-    "S of the paper: mean time of a step as it ran, without launch delays, over that of the same "
-    "step with every operation at its ideal cost: the mean of its type for computes, the median "
-    "for transfers. Above 1.1 the run straggles. The interval resamples the traced steps.",
-)
-WASTED_SHARE = Term(
-    "GPU-time wasted",
-    "1 - 1 / S: share of the run's GPU-hours that waiting for stragglers takes.",
-)
-WASTED_HOURS = Term(
-    "Wasted, GPU-h a day",
-    "GPU-time wasted x GPUs of the job x 24 h: per day of training. Needs the job's GPUs, which "
-    "the meta file of the trace states.",
-)
-SLOWEST_WORKERS = Term(
-    "Due to slowest workers",
-    "M_W of the paper: share of T - T_ideal that fixing the slowest 3 % of workers recovers. "
-    "Above 0.5 few workers are the problem. It can exceed 1 or fall below 0: the ideal is a mean "
-    "that the slow workers raise.",
-)
-LAST_STAGE = Term(
-    "Due to last stage",
-    "M_S of the paper: share of T - T_ideal that fixing the last pipeline stage recovers. From "
-    "0.5 on the stages are uneven, often by the loss layer. It can exceed 1 or fall below 0, as "
-    "that of the slowest workers can.",
-)
-LAUNCH_SLOWDOWN = Term(
-    "Launch slowdown",
-    "Traced over simulated step time: delays that no dependency explains, such as data loading, "
-    "and the simulation's own error. Above 5 % the paper leaves a trace out.",
-)
-WORKER_SLOWDOWN = Term(
-    "Slowdown by one worker",
-    "S_w of the paper: step time if this worker alone kept its own costs, over the ideal one. "
-    "`exact` simulates each worker; `min` is the paper's approximation, the smaller of its rank's "
-    "and its stage's.",
-)
-GIVEN_BACK = Term(
-    "Given back",
-    "(T - T_fix) / T: share of the mean step time that the fix gives back. Gains of several parts "
-    "do not add up. The interval resamples the traced steps.",
-)
-GIVEN_BACK_HOURS = Term(
-    "Given back, GPU-h a day",
-    "Share given back x GPUs of the job x 24 h: per day of training.",
-)
-STRAGGLES_WHEN = Term(
-    "When",
-    "A step straggles where its S is above 1.1. Autocorrelation: of a step's S with that of the "
-    "next traced step, 1 where slow steps stand together, about 0 where they come at random. An "
-    "onset is a step from which on steps take 3 % longer or more, by 6 standard errors.",
-)
-STRAGGLES_WHERE = Term(
-    "Where",
-    "What a worker, rank, stage or node costs alone: S - 1 with all others ideal. Gini "
-    "coefficient: 0 where all cost the same, near 1 where one costs all.",
+    unit="h",
+    pages=("ettr",),
 )
 CHANGE = (
     "Before is the preceding period of the same length. A change is clear where the two intervals "
@@ -327,6 +350,9 @@ PROJECTION = Term(
     "Projection",
     "MTTF of a job of N nodes if nodes fail independently at the measured rate r_f: "
     "24 / (N r_f) hours, after Kokolis et al., arXiv 2410.21680.",
+    unit="h",
+    source=KOKOLIS,
+    pages=("mttf", "reports"),
 )
 
 
@@ -338,13 +364,9 @@ def failure_rate(definition: str) -> Term:
 
 def largest_jobs(gpus_from: int, gpus_to: int) -> Term:
     """The MTTF of the largest class of sizes that ran."""
-    return Term(
-        f"MTTF, {numbers.gpus(gpus_from, gpus_to)}",
-        "Measured mean time to failure of jobs of the largest size that ran: their running hours "
-        "divided by their failures. Without a failure only a lower bound is known.",
-    )
+    return replace(LARGEST_JOBS, label=f"MTTF, {numbers.gpus(gpus_from, gpus_to)}")
 
 
 def ettr_from(min_gpus: int) -> Term:
     """ETTR of large runs, on pages that count jobs of all sizes."""
-    return Term(f"ETTR, {min_gpus:,}+ GPUs", ETTR.definition)
+    return replace(ETTR, label=f"ETTR, {min_gpus:,}+ GPUs")

@@ -26,6 +26,7 @@ from app.answers.reliability import detection, mttf
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_efficiency
 from data.filters import MTTF_MIN_GPUS
 from data.queries import efficiency, exposure
 from data.queries.clocks import zones
@@ -58,7 +59,7 @@ RUNS = (
     Column("ettr", "ETTR", "decimal"),
     Column("lower", "At least", "decimal"),
     Column("upper", "At most", "decimal"),
-    Column("basis", "Measured by", help="What tells start-up, checkpoints and lost work."),
+    Column("basis", "Measured by", help=of_efficiency.MEASURED_BY.definition),
     Column("n_attempts", "Attempts", "count"),
     Column("n_interruptions", "Interruptions", "count"),
     Column("n_failures", "Failures", "count", wide=True),
@@ -67,7 +68,7 @@ RUNS = (
     Column("first_start_at", "First start", "time", wide=True),
     Column("last_end_at", "Last end", "time", none="has not ended", wide=True),
     *columns("user", "account", "partition", wide=("user", "account", "partition")),
-    Column("joined_by", "Joined by", help="What makes its attempts and jobs one run.", wide=True),
+    Column("joined_by", "Joined by", help=of_efficiency.JOINED_BY.definition, wide=True),
     *columns("cluster", wide=("cluster",)),
 )  # fmt: skip
 RECORDED = ("ettr", "of_these_runs", "median", "wait_hours", "mean_wait_hours",
@@ -337,9 +338,9 @@ def by_week(report: EttrReport, selection: Selection) -> Table:
 
 _GROUP = (
     Column("runs", "Runs", "count"),
-    Column("ettr", "ETTR", "ettr", help="Weighted by GPU-time; of runs like these."),
+    Column("ettr", "ETTR", "ettr", help=of_efficiency.GROUP_ETTR.definition),
     Column("of_these_runs", "Of these runs", "ettr", shown=False,
-           help="The same without the sampling of runs: what these very runs got."),
+           help=of_efficiency.OF_THESE_RUNS.definition),
     Column("interruptions", "Interruptions", "count"),
     Column("gpu_hours", "GPU-hours", "number"),
 )  # fmt: skip

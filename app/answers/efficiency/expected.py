@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.ettr_range import ettr_range
@@ -11,7 +12,7 @@ from analytics.estimate import CONF_LEVEL
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,19 +32,6 @@ LEFT_OUT = {
 }
 """What each form leaves out."""
 NOTHING_FAILS = "At a rate of 0 no input changes the expected ETTR."
-INTERVAL = Term("Checkpoint interval", "Training between two checkpoints, which all values are of.")
-DALY_YOUNG = Term("Daly-Young interval", "The interval that Daly's and Young's rule says.")
-BEST = Term("Best interval", "The interval that is best for the exact form.")
-BEST_FIRST_ORDER = Term(
-    "Best interval, first order",
-    "The interval that is best for form v2, for the full form where the run has a length.",
-)
-AT_BEST = Term("ETTR at the best interval", "By the exact form.")
-MTTF = Term("MTTF of the job", "Mean time to failure of the job at this failure rate.")
-OF_RUN = Term(
-    "ETTR of a run of this length",
-    "Productive time over expected wall-clock, first wait and start-up included; exact form.",
-)
 PUBLISHED = (
     Column("form", "Form"),
     Column("gpus", "GPUs", "count"),
@@ -176,21 +164,21 @@ def _numbers(expected: ExpectedEttr) -> Iterator[Number]:
     """What a simulation gives, and the intervals."""
     if expected.exact_of_run is not None:
         value = expected.exact_of_run
-        yield Number(OF_RUN, numbers.decimals(value), exact=value, unit="ratio")
+        yield Number(of_efficiency.LENGTH_ETTR, numbers.decimals(value), exact=value, unit="ratio")
     if expected.simulated is not None:
-        of = Term(f"ETTR, simulated {expected.simulated.of}", "By Monte Carlo.")
+        of = replace(of_efficiency.SIMULATED_ETTR, label=f"ETTR, simulated {expected.simulated.of}")
         yield estimated(of, "ettr", expected.simulated.ettr)
     for term, minutes in (
-        (INTERVAL, expected.interval_min),
-        (DALY_YOUNG, expected.daly_young_interval_min),
-        (BEST, expected.optimal_interval_min),
-        (BEST_FIRST_ORDER, expected.optimal_interval_first_order_min),
+        (of_efficiency.CHECKPOINT_INTERVAL, expected.interval_min),
+        (of_efficiency.DALY_YOUNG, expected.daly_young_interval_min),
+        (of_efficiency.BEST_INTERVAL, expected.optimal_interval_min),
+        (of_efficiency.BEST_FIRST_ORDER, expected.optimal_interval_first_order_min),
     ):
         text = "none" if minutes is None else f"{numbers.number(minutes)} min"
         yield Number(term, text, exact=minutes, unit="min")
     at_best, hours = expected.exact_at_optimum, expected.mttf_hours
-    yield Number(AT_BEST, numbers.decimals(at_best), exact=at_best, unit="ratio")
-    yield Number(MTTF, numbers.duration(hours), exact=hours, unit="h")
+    yield Number(of_efficiency.ETTR_AT_BEST, numbers.decimals(at_best), exact=at_best, unit="ratio")
+    yield Number(of_efficiency.JOB_MTTF, numbers.duration(hours), exact=hours, unit="h")
 
 
 def record(expected: ExpectedEttr) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import inventory
 from app.words import numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_efficiency
 from app.words.terms import Term
 from data.filters import Selection
 from data.queries import efficiency, exposure, fleet
@@ -156,7 +157,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
             by_cause(ledger, selection, ask(cause_titles)),
         ),
         (*_of_selection(ledger, selection), *notes, *_untraced(ledger)),
-        tuple(_meanings()),
+        (*meanings().values(), of_efficiency.SUMS),
         **parts,
     )
 
@@ -443,17 +444,18 @@ def _untraced(ledger: GoodputLedger) -> Iterator[str]:
         yield NO_TRACES
 
 
-def _meanings() -> Iterator[Term]:
-    """What each bucket means, and Google's term for it."""
-    for kind in BUCKETS.values():
-        how = "Estimated" if kind.estimated else "As recorded"
-        term = kind.goodput_term or OUTSIDE
-        yield Term(kind.title, f"{kind.meaning} {how}; Google's term: `{term}`.")
-    yield Term(
-        "Terms and sums",
-        "The terms are those of Google's ml-goodput-measurement. Buckets are whole GPU-seconds and "
-        "add up to the total exactly.",
-    )
+def meanings() -> dict[str, Term]:
+    """What each bucket means, and Google's term for it, by its name in SQL."""
+    return {
+        name: Term(
+            kind.title,
+            f"{kind.meaning} {'Estimated' if kind.estimated else 'As recorded'}; Google's term: "
+            f"`{kind.goodput_term or OUTSIDE}`.",
+            unit="GPU-h",
+            pages=("ledger",),
+        )
+        for name, kind in BUCKETS.items()
+    }
 
 
 def _missing(ask: Ask, selection: Selection) -> Missing:

@@ -15,8 +15,8 @@ from app.answers.failures.taxonomy import taxonomy
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_efficiency
 from app.words.plain import one_line, shortened
-from app.words.terms import Term
 from data.queries import owners
 
 if TYPE_CHECKING:
@@ -28,27 +28,6 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-FAILED = Term(
-    "Failed",
-    "Attempts that ended in the period by a failure, of all of this user that did or that have not "
-    "ended. A requeue is a new attempt. Completed, cancelled and preempted ones did not fail.",
-)
-AT_FAULT = Term(
-    "Not by the program",
-    "Failed attempts by hardware or system software, of all that failed, as their verdicts say. "
-    "Each verdict rests on evidence; unknown means that no record says whose fault it was.",
-)
-LOST = Term(
-    "Lost when interrupted, GPU-h",
-    "Sum over the attempts that infrastructure, preemption or a requeue ended of min(running time, "
-    "30 min) x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680). "
-    "Work since the last checkpoint of runs on several nodes is in the table of runs.",
-)
-OWN = Term(
-    "Held by own errors, GPU-h",
-    "Running time x GPUs of the attempts that the program or its submission ended. How much of "
-    "that work was saved is not known.",
-)
 NOT_FAILED = "no verdict: it did not fail"
 NOTHING = Missing(
     "my_jobs",
@@ -72,7 +51,7 @@ USERS = (
     *columns("gpu_hours"),
     Column("last_at", "Latest end", "time", "UTC", none="none has ended"),
 )
-_LOST = replace(KNOWN["lost_gpu_hours"], title="Lost (GPU-h)", help=LOST.definition)
+_LOST = replace(KNOWN["lost_gpu_hours"], title="Lost (GPU-h)", help=of_efficiency.LOST.definition)
 _HELD = replace(KNOWN["gpu_hours"], title="Held (GPU-h)")
 _EVIDENCE = Column("evidence", "Evidence", none="no record says why")
 CAUSES = (
@@ -291,14 +270,14 @@ def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ..
     own = numbers.counted(of.by_domain["user"], "attempt")
     own += f", {of.n_own_unknown:,} of unknown size" if of.n_own_unknown else ""
     shown = [
-        counted(FAILED, of.n_failed, of=of.n_attempts, noun="attempts",
+        counted(of_efficiency.FAILED, of.n_failed, of=of.n_attempts, noun="attempts",
                 basis=" · ".join(filter(None, others)) or "all ended", opens=rows("failed")),
-        counted(AT_FAULT, not_own, of=of.n_failed, noun="attempts", basis=told or "none failed",
-                opens=rows("infrastructure")),
-        composed(LOST, _at_least(of.lost_gpu_hours, of.n_lost_unknown), lost,
+        counted(of_efficiency.AT_FAULT, not_own, of=of.n_failed, noun="attempts",
+                basis=told or "none failed", opens=rows("infrastructure")),
+        composed(of_efficiency.LOST, _at_least(of.lost_gpu_hours, of.n_lost_unknown), lost,
                  exact=of.lost_gpu_hours, unit="GPU-h", opens=rows("interrupted")),
-        composed(OWN, _at_least(of.own_gpu_hours, of.n_own_unknown), own, exact=of.own_gpu_hours,
-                 unit="GPU-h", opens=rows("own")),
+        composed(of_efficiency.OWN, _at_least(of.own_gpu_hours, of.n_own_unknown), own,
+                 exact=of.own_gpu_hours, unit="GPU-h", opens=rows("own")),
     ]  # fmt: skip
     if found.ettr.n_runs:
         runs = Part("Runs behind the number", runs_behind, (name, selection))

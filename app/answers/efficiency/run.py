@@ -22,7 +22,7 @@ from app.answers.efficiency.ettr import in_words
 from app.answers.failures.taxonomy import cause_titles
 from app.words import numbers, terms
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_efficiency
 from data.errors import DataError
 from data.queries import efficiency
 
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.store import Store
 
-OF_RUN = Term(
-    "ETTR of the run",
-    "Productive time over the time that the run was eligible and waited, and ran. One run is no "
-    "sample: the interval is what is not known of this one, its checkpoints and start-up where no "
-    "training metrics show them, and when interruptions struck. n counts interruptions.",
-)
-OVER_ELAPSED = Term(
-    "Productive over elapsed",
-    "Productive time over all time since the run first became eligible, pauses between submissions "
-    "included.",
-)
 HOURS = ("waited", "ran", "startup", "checkpoint", "lost", "productive")
 ATTEMPTS = (
     *columns("job_id", "attempt", "state", "cause", "domain", "node", "n_gpus",
@@ -53,7 +42,7 @@ ATTEMPTS = (
     Column("checkpoint_h", "Checkpoints (h)", "number"),
     Column("lost_h", "Lost work (h)", "number"),
     Column("productive_h", "Productive (h)", "number"),
-    Column("basis", "Measured by", help="What tells start-up, checkpoints and lost work."),
+    Column("basis", "Measured by", help=of_efficiency.MEASURED_BY.definition),
     *columns("submit_at", "start_at", "end_at", "incident_id", "user", "account", "partition",
              "name", "cluster", hidden=("attempt_key",),
              wide=("submit_at", "start_at", "end_at", "incident_id", "user", "account",
@@ -115,10 +104,10 @@ def answer(
     return Answer(
         sentence(run),
         (
-            estimated(OF_RUN, "ettr", run.ettr),
+            estimated(of_efficiency.RUN_ETTR, "ettr", run.ettr),
             estimated(terms.EXPECTED_ETTR, "ettr", run.expected),
-            Number(OVER_ELAPSED, numbers.decimals(run.elapsed_ratio), exact=run.elapsed_ratio,
-                   unit="ratio"),
+            Number(of_efficiency.OVER_ELAPSED, numbers.decimals(run.elapsed_ratio),
+                   exact=run.elapsed_ratio, unit="ratio"),
         ),
         (timeline(run, titles), interruptions(run, titles), attempts(run)),
         run.notes,

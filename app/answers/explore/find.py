@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import KNOWN, columns
 from app.answers.content import Answer, Sheet, Table
+from app.answers.explore import glossary
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.training.fleet import labelled
 from app.words import domains, numbers
@@ -46,12 +47,14 @@ CODES = (Column("code", "Code"), Column("title", "What happened"), *columns("dom
          Column("action", "What to do", none="the catalog says nothing"))  # fmt: skip
 QUERIES = (Column("sql", "Saved query", link="sql"), Column("title", "Name"),
            Column("author", "By"))  # fmt: skip
+TERMS = (Column("label", "Term", link="term"), Column("definition", "What it means"),
+         Column("key", "Key"))  # fmt: skip
 VERDICT = (Column("title", "What the text says"), Column("domain", "Whose fault"),
            Column("confidence", "Confidence", "ratio"), Column("action", "What to do"),
            *columns("evidence"))  # fmt: skip
 NOTHING = (
-    "Nothing is called so. Ask for a job, node, user, incident, cause, XID, run, trace or saved "
-    "query, or paste the end of a log or a line of the kernel."
+    "Nothing is called so. Ask for a job, node, user, incident, cause, XID, run, trace, saved "
+    "query or term, or paste the end of a log or a line of the kernel."
 )
 _STORED: tuple[tuple[str, str, tuple[Column, ...], Callable[..., pd.DataFrame]], ...] = (
     ("jobs", "Jobs", JOBS, find.jobs),
@@ -90,6 +93,7 @@ def _hits(ask: Ask, wanted: str, saved: Iterable[SavedQuery]) -> Iterable[tuple[
         yield best, Table(key, title, of, named[[column.key for column in of]])
     yield 2, _causes(ask, wanted)
     yield 2, _queries(wanted, saved)
+    yield _terms(wanted)
 
 
 def _noun(table: Table) -> tuple[str, str]:
@@ -146,6 +150,16 @@ def _queries(wanted: str, saved: Iterable[SavedQuery]) -> Table:
     """Queries that people saved."""
     rows = [(each.sql, each.name, each.author) for each in saved if _holds(wanted, each.name)]
     return Table("queries", "Saved queries", QUERIES, rows[:MOST])
+
+
+def _terms(wanted: str) -> tuple[int, Table]:
+    """Entries of the glossary that are called so; the place of the best one."""
+    hits = [each for each in glossary.matching(glossary.entries(), wanted)
+            if _holds(wanted, each.key, each.term.label)]  # fmt: skip
+    rows = [(each.term.label, shortened(each.term.definition, 160), each.key)
+            for each in hits[:MOST]]  # fmt: skip
+    exact = any(wanted.casefold() in (each.key, each.term.label.casefold()) for each in hits)
+    return (0 if exact else 2), Table("terms", "Terms", TERMS, rows)
 
 
 def _holds(wanted: str, *names: str) -> bool:

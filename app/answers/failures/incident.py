@@ -16,7 +16,7 @@ from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_failures
 from data.errors import DataError
 from data.queries import incidents as incident_queries
 
@@ -32,19 +32,15 @@ MARKS = (
     "Filled: failures and critical events, which make it an incident. Ring: context. Diamond, dark "
     "bar: consequences. Pale bar: an attempt that ran."
 )
-CAUSE = Term("Cause", "The leading cause of its failed attempts.")
-DOMAIN = Term("Domain", "Hardware, system software, user program, or unknown.")
-STATUS = replace(terms.OPEN_INCIDENTS, label="Status")
-WHO_ACTS = Term("Who acts", "Who mends the cause, and what to do.")
 _NOT_AN_ATTEMPT = "no attempt is about it"
 _OF_ATTEMPTS = ("job_id", "attempt", "state", "n_gpus", "cause", "domain", "confidence")
 MEMBERS = (
     Column("start_at", "Time", "second", "UTC"),
     Column("seconds_after_start", "After the start (s)", "number", wide=True,
-           help="Since the first failure or critical event."),
+           help=of_failures.AFTER_START.definition),
     Column("source", "Source"),
     *columns("node", "severity"),
-    Column("role", "Role", help="Seeds make it an incident; the others are context."),
+    Column("role", "Role", help=of_failures.ROLE.definition),
     Column("text", "Record"),
     Column("signal", "Signal", none="no check or code", wide=True),
     *(replace(column, none=_NOT_AN_ATTEMPT)
@@ -54,7 +50,7 @@ MEMBERS = (
     Column("user", "User", none=_NOT_AN_ATTEMPT, wide=True),
     Column("kind", "Kind", wide=True),
     *columns("cluster", wide=("cluster",)),
-    Column("key", "Key", wide=True, help="Key of the record in its table."),
+    Column("key", "Key", wide=True, help=of_failures.RECORD_KEY.definition),
 )  # fmt: skip
 VERDICTS = (
     *columns("job_id", "attempt", "state"),
@@ -120,7 +116,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
     return Answer(
         f"{one.row['summary']}.",
         (
-            composed(WHO_ACTS, one.cause.owner, one.cause.action),
+            composed(of_failures.WHO_ACTS, one.cause.owner, one.cause.action),
             *facts(one),
             *blast_radius(one),
             *standing_of.who(one.row),
@@ -173,9 +169,9 @@ def facts(one: Incident) -> tuple[Number, ...]:
     """Cause, domain, status, and the crash loop where it is one."""
     row = one.row
     told = (
-        Number(CAUSE, one.cause.title),
-        Number(DOMAIN, domains.title(str(row["domain"]))),
-        Number(STATUS, str(row["status"])),
+        Number(of_failures.CAUSE, one.cause.title),
+        Number(of_failures.DOMAIN, domains.title(str(row["domain"]))),
+        Number(of_failures.STATUS, str(row["status"])),
     )
     if not row["loop_failures"]:
         return told

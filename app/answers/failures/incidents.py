@@ -29,6 +29,7 @@ from app.answers.reliability import detection, mttf
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from app.words.numbers import number, percent
 from data.queries import detection as detection_queries
 from data.queries import fleet as fleet_queries
@@ -421,7 +422,7 @@ def by_cause(summary: IncidentSummary) -> Table:
             Column("jobs", "Jobs hit", "count"),
             Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
             Column("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
-            Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
+            Column("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
         ),
         tuple(
             (one.title, domains.title(one.domain), one.n_incidents, one.n_jobs,
@@ -501,8 +502,8 @@ SIGNALS = (
     Column("comes_with", "Come with", help=terms.COMPANIONS.definition),
     Column("share", "Share", "share"),
     Column("n_both", "Incidents with both", "count"),
-    Column("of", "Incidents", "count", help="Those that show the first signal."),
-    Column("lift", "Lift", "number", help="How many times as often as by chance."),
+    Column("of", "Incidents", "count", help=of_failures.SHOWING_FIRST.definition),
+    Column("lift", "Lift", "number", help=of_failures.LIFT.definition),
 )
 NONE_TOGETHER = Missing(
     "signals",

@@ -13,6 +13,7 @@ from app.answers.content import Answer, Chart, Table
 from app.answers.failures.taxonomy import cause_titles
 from app.words import domains, escaping, numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from data.errors import DataError
 from data.queries import failures as failure_queries
 from data.queries import targets
@@ -50,9 +51,9 @@ EVIDENCE = (
     Column("check", "Check"),
     *columns("severity", "node", "cause", "text"),
     Column("why", "Why"),
-    Column("n", "Records", "count", help="Records alike that stand for one."),
+    Column("n", "Records", "count", help=of_failures.RECORDS_ALIKE.definition),
     Column("at", "Time", "second", "UTC"),
-    Column("key", "Key", help="Key of the record in its table."),
+    Column("key", "Key", help=of_failures.RECORD_KEY.definition),
     *columns(hidden=("cluster",)),
 )
 ROLES = {

@@ -13,7 +13,7 @@ from analytics.proportion import proportion
 from app.answers.content import Answer, Number, Sheet, Table, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_failures
 from data.ingest.tabular import read_labelled_text
 from data.models import save_model
 from data.site import load_site
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from data.ingest.tabular import LabelledText
 
 _EVER = datetime.min.replace(tzinfo=UTC)
-ACCURACY = Term("Accuracy", "Share of the rows whose label the model names.")
-MACRO_F1 = Term("Macro F1", "Mean of F1 over the labels: each counts alike, however rare it is.")
-COVERAGE = Term("Coverage", "Share of the rows on which the model speaks.")
-COVERED_ACCURACY = Term("Accuracy where it speaks", "Share of those rows that it gets right.")
 PER_CLASS = (
     Column("label", "Label"),
     Column("precision", "Precision", "share"),
@@ -134,7 +130,7 @@ def of_training(trained: Trained, store: Path) -> Answer:
         f"A model of {numbers.counted(model.n, 'row')} names the label of "
         f"{numbers.percent(evaluation.accuracy.value)} of rows it has not seen",
         evaluation,
-        coverage=Number(COVERAGE, numbers.percent(checked.covered_ratio)),
+        coverage=Number(of_failures.MODEL_COVERAGE, numbers.percent(checked.covered_ratio)),
         covered_accuracy=checked.covered_accuracy,
         record=record,
         notes=tuple(notes),
@@ -156,7 +152,7 @@ def of_evaluation(tested: TextEvaluation, monthly: TextEvaluation | None = None)
     return _told(
         sentence,
         tested.evaluation,
-        coverage=estimated(COVERAGE, "share", tested.abstaining.coverage),
+        coverage=estimated(of_failures.MODEL_COVERAGE, "share", tested.abstaining.coverage),
         covered_accuracy=tested.abstaining.accuracy,
         record=record,
         notes=notes,
@@ -177,10 +173,10 @@ def _told(
     return Answer(
         sentence,
         (
-            estimated(ACCURACY, "share", evaluation.accuracy),
-            estimated(MACRO_F1, "ettr", evaluation.macro_f1),
+            estimated(of_failures.ACCURACY, "share", evaluation.accuracy),
+            estimated(of_failures.MACRO_F1, "ettr", evaluation.macro_f1),
             coverage,
-            estimated(COVERED_ACCURACY, "share", covered_accuracy),
+            estimated(of_failures.COVERED_ACCURACY, "share", covered_accuracy),
         ),
         (
             Table("per_class", "Label by label", PER_CLASS, labels),

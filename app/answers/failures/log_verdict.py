@@ -9,7 +9,7 @@ from app.answers.columns import columns
 from app.answers.content import Answer, Number, Sheet, Table
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_failures
 from data.ingest.source import read_log_lines
 from data.models import load_model
 from data.site import load_site
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 SCHEMES = ("rsc", "acme", "llama3")
 """Whose labels stand beside a cause."""
-CONFIDENCE = Term("Confidence", "Share of the evidence for this cause.")
-LABELS = Term("Labels", "What published taxonomies call the cause.")
 EVIDENCE = (Column("line", "Line", "count"), *columns("text"))
 ALTERNATIVES = (*columns("cause", "confidence"), Column("reason", "Because"))
 
@@ -77,8 +75,12 @@ def answer(name: str, root: Path) -> Answer:
     return Answer(
         _sentence(verdict),
         (
-            Number(CONFIDENCE, numbers.percent(verdict.confidence), exact=verdict.confidence),
-            Number(LABELS, ", ".join(labels) or "none"),
+            Number(
+                of_failures.LOG_CONFIDENCE,
+                numbers.percent(verdict.confidence),
+                exact=verdict.confidence,
+            ),
+            Number(of_failures.LABELS, ", ".join(labels) or "none"),
         ),
         tuple(_tables(verdict)),
         notes=(read,) if judged.n_read < judged.n_lines else (),

@@ -16,6 +16,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from data.errors import DataError
 from data.queries import failures as failure_queries
 from data.queries import fleet as fleet_queries
@@ -41,7 +42,7 @@ JOBS = (
     *columns("n_nodes", "name", wide=("n_nodes", "name")),
     Column("cause", "Cause", none="it did not fail"),
     Column("domain", "Domain", none="it did not fail", wide=True),
-    Column("here", "By this node", "flag", help="The verdict names this node."),
+    Column("here", "By this node", "flag", help=of_failures.BY_THIS_NODE.definition),
     *columns("n_gpus", "user", "account"),
     *columns("attempt_key", "cluster", wide=("attempt_key", "cluster")),
 )

@@ -11,6 +11,7 @@ from app.answers.failures import trust, verdicts
 from app.answers.reliability import detection, mttf
 from app.words import domains, numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_failures
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -278,7 +279,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
             Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
             Column("who_acts", "Who acts"),
             Column("action", "What to do", wide=True),
-            Column("cause", "Name", wide=True, help="Its name in filters and annotations."),
+            Column("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
         ),
         tuple(
             (one.title, domains.title(one.domain), one.n_attempts, lost.get(one.cause),

@@ -8,8 +8,9 @@ from analytics.failures import calibration
 from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
 from analytics.failures.misattribution import SizeChance, misattribution
 from app.answers.content import Answer, Chart, Missing, Table
-from app.words import numbers, terms
+from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from data.queries import failures as failure_queries
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ CHECKS = (
            none="none completed"),
     Column("over_1_percent", "Over 1 %", "flag"),
     Column("percent_of_failed_nodes", "Of failed nodes (%)", "number", none="none failed"),
-    Column("causal_ratio", terms.CAUSAL_RATIO.label, "ratio", help=terms.CAUSAL_RATIO.definition),
-    Column("discounted", "Discounted", "flag", help="Counts as evidence by its causal ratio."),
+    Column("causal_ratio", of_failures.CAUSAL_RATIO.label, "ratio",
+           help=of_failures.CAUSAL_RATIO.definition),
+    Column("discounted", "Discounted", "flag", help=of_failures.DISCOUNTED.definition),
     Column("n_completed_attempts_hit", "Completed attempts hit", "count"),
     Column("n_completed_attempts", "Completed attempts", "count"),
     Column("n_failed_hits", "Failed nodes hit", "count"),
@@ -72,10 +74,10 @@ def by_size(sizes: Sequence[SizeChance]) -> Table:
         (
             Column("nodes", "Nodes"),
             Column("attempts", "Failed attempts", "count"),
-            Column("hit_by_chance", terms.HIT_BY_CHANCE.label, "share",
-                   help=terms.HIT_BY_CHANCE.definition),
-            Column("misattributed", terms.MISATTRIBUTED.label, "share",
-                   help=terms.MISATTRIBUTED.definition),
+            Column("hit_by_chance", of_failures.HIT_BY_CHANCE.label, "share",
+                   help=of_failures.HIT_BY_CHANCE.definition),
+            Column("misattributed", of_failures.MISATTRIBUTED.label, "share",
+                   help=of_failures.MISATTRIBUTED.definition),
         ),
         tuple(
             (numbers.nodes(size.nodes_from, size.nodes_to), size.n_attempts, size.hit_by_chance,
@@ -96,7 +98,7 @@ def of_checks(ask: Ask, selection: Selection) -> Answer:
     note = (
         "Whole store as of the last publish, whatever the period. The paper asks that under 1 % of "
         "completed jobs see a failed check (Kokolis et al., arXiv 2410.21680). "
-        f"{terms.CAUSAL_RATIO.label}: {terms.CAUSAL_RATIO.definition}"
+        f"{of_failures.CAUSAL_RATIO.label}: {of_failures.CAUSAL_RATIO.definition}"
     )
     return Answer(
         f"{numbers.counted(over, 'check')} of {len(trusted.checks):,} "
@@ -122,11 +124,11 @@ NOT_CONFIRMED = Missing(
 SCORES = (
     Column("cause", "Cause"),
     Column("domain", "Domain"),
-    Column("actual", "Right cause of", "count", help="Attempts whose right cause it is."),
-    Column("found", "Named for", "count", help="Attempts whose verdict names it."),
+    Column("actual", "Right cause of", "count", help=of_failures.RIGHT_CAUSE_OF.definition),
+    Column("found", "Named for", "count", help=of_failures.NAMED_FOR.definition),
     Column("right", "Both", "count"),
-    Column("precision", "Precision", "share", help="Share of the attempts it is named for."),
-    Column("recall", "Recall", "share", help="Share of the attempts whose right cause it is."),
+    Column("precision", "Precision", "share", help=of_failures.PRECISION.definition),
+    Column("recall", "Recall", "share", help=of_failures.RECALL.definition),
 )
 
 

@@ -9,6 +9,7 @@ from analytics.fleet.clock_offset import clock_offsets
 from app.answers.content import Table
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_fleet
 from data.filters import Selection
 from data.queries import clocks
 from data.zones import zone_of
@@ -146,12 +147,12 @@ def record(found: list[Contradiction]) -> list[dict[str, object]]:
 COLUMNS = (
     Column("cluster", "Cluster"),
     Column("source", "Source"),
-    Column("lies", "Lies", help="How far its times are off those of the reference."),
+    Column("lies", "Lies", help=of_fleet.LIES.definition),
     Column("reference", "Reference"),
-    Column("n", "Occasions", "count", help="That agree at this offset."),
+    Column("n", "Occasions", "count", help=of_fleet.AGREEING.definition),
     Column("n_near", "Within 30 s", "count"),
-    Column("n_in_step", "Without it", "count", help="Occasions that agree at no offset."),
-    Column("n_by_chance", "By chance", "decimal", help="That would agree at such an offset."),
+    Column("n_in_step", "Without it", "count", help=of_fleet.OUT_OF_STEP.definition),
+    Column("n_by_chance", "By chance", "decimal", help=of_fleet.AGREEING_BY_CHANCE.definition),
     Column("correction", "What to do"),
 )
 

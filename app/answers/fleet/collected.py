@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from app.answers.content import Missing, Table
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_fleet
 from data.queries import collected
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ COLUMNS = (
     Column("source", "Source"),
     Column("cluster", "Cluster"),
     Column("collected_until", "Collected until", "time", none="nothing was had of it"),
-    Column("age_hours", "Age", "hours", "h", help="From then to now."),
+    Column("age_hours", "Age", "hours", "h", help=of_fleet.AGE.definition),
     Column("asked_at", "Last asked", "time"),
-    Column("n_answers", "Answers", "count", help="Stretches of time for which it had an answer."),
-    Column("n_quiet", "Without a record", "count", help="Of them; a quiet time was collected too."),
-    Column("error", "Last error", none="none", help="Of the last attempt, where that failed."),
+    Column("n_answers", "Answers", "count", help=of_fleet.ANSWERS.definition),
+    Column("n_quiet", "Without a record", "count", help=of_fleet.QUIET_ANSWERS.definition),
+    Column("error", "Last error", none="none", help=of_fleet.LAST_ERROR.definition),
 )
 NOTHING_COLLECTED = Missing(
     "collected",

@@ -14,6 +14,7 @@ from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_fleet
 from data.filters import Selection
 from data.queries import collected, fleet
 from data.sandbox import landlock_missing
@@ -35,17 +36,16 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("cluster", "Cluster"),
     Column("source", "Source"),
-    Column("first_day", "First day (UTC)", "day", help="Of the first record in the period."),
-    Column("last_day", "Last day (UTC)", "day", help="Of the last record in the period."),
+    Column("first_day", "First day (UTC)", "day", help=of_fleet.FIRST_DAY.definition),
+    Column("last_day", "Last day (UTC)", "day", help=of_fleet.LAST_DAY.definition),
     Column("records", "Records", "count"),
     Column("days_with_records", "Days with records", "count"),
-    Column("quiet_days", "Quiet days", "count", help="Collected, and without a record."),
+    Column("quiet_days", "Quiet days", "count", help=of_fleet.QUIET_DAYS.definition),
     Column(
         "days_without_records",
         "Days not known",
         "count",
-        help="Between the first and the last day, without a record, and not known to have been "
-        "collected.",
+        help=of_fleet.DAYS_NOT_KNOWN.definition,
     ),
 )
 

@@ -12,6 +12,7 @@ from app.answers.content import Answer, Missing, Part, Table
 from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_fleet
 from data.publish import undoable
 from data.queries import fleet
 from data.snapshots import kept_snapshots
@@ -33,17 +34,19 @@ INGESTS = (
     Column("path", "File"),
     Column("rows_read", "Records", "count"),
     Column("rows_kept", "Kept", "count"),
-    Column("rows_skipped", "Skipped", "count", help="Of no interest, e.g. steps of jobs."),
-    Column("rows_rejected", "Rejected", "count", help="Could not be read; a row opens them."),
-    Column("brought", "Brought", help="Rows added or changed, by table."),
-    Column("undoable", "Undoable", "flag", help="Whether the snapshot before it is still kept."),
+    Column("rows_skipped", "Skipped", "count", help=of_fleet.SKIPPED.definition),
+    Column("rows_rejected", "Rejected", "count", help=of_fleet.REJECTED.definition),
+    Column("brought", "Brought", help=of_fleet.BROUGHT.definition),
+    Column("undoable", "Undoable", "flag", help=of_fleet.UNDOABLE.definition),
     Column("first_at", "First time", "time", none=_NO_TIMES),
     Column("last_at", "Last time", "time", none=_NO_TIMES),
-    Column("zones", "Zones", help="Zone in which times without one were read, by cluster."),
+    Column("zones", "Zones", help=of_fleet.ZONES.definition),
     Column("skipped_by_reason", "Why skipped"),
-    Column("notices", "Notices", help="What the reader had to assume."),
-    Column("command", "Command", help="Reads it again.", none="uploaded, or not noted"),
-    Column("sha256", "SHA-256", help="Of the file's bytes as they were given."),
+    Column("notices", "Notices", help=of_fleet.NOTICES.definition),
+    Column(
+        "command", "Command", help=of_fleet.READ_AGAIN.definition, none="uploaded, or not noted"
+    ),
+    Column("sha256", "SHA-256", help=of_fleet.SHA256.definition),
 )
 LISTED = ("ingest_id", "ingested_at", "source", "cluster", "path", "rows_kept", "rows_rejected",
           "brought", "undoable")  # fmt: skip
@@ -53,12 +56,12 @@ REJECTED = (
     Column("path", "File"),
     Column("line_no", "Line", "count"),
     *columns("reason"),
-    Column("raw", "Record", help="Its first 2,000 characters."),
+    Column("raw", "Record", help=of_fleet.RAW_RECORD.definition),
 )
 SNAPSHOTS = (
     Column("snapshot", "Snapshot", "count"),
     Column("published_at", "Published", "time"),
-    Column("bytes", "Bytes", "count", help="Blocks that two snapshots share count in both."),
+    Column("bytes", "Bytes", "count", help=of_fleet.SNAPSHOT_BYTES.definition),
     Column("published", "Present one", "flag"),
 )
 _JSON = ("brought", "zones", "skipped_by_reason", "notices")

@@ -20,6 +20,7 @@ from app.answers.content import Table
 from app.answers.efficiency import ledger
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_fleet
 from data.queries import exposure, fleet
 from data.queries import occurrences as queries
 
@@ -38,9 +39,9 @@ DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
     Column("title", "Cause"),
-    Column("now", "Now", "count", help="Occurrences: an incident, or a user's failures of a day."),
+    Column("now", "Now", "count", help=of_fleet.OCCURRENCES.definition),
     Column("before", "Before", "count"),
-    Column("ratio", "Rate ratio", "rate", help="Rate now over rate before, exact interval."),
+    Column("ratio", "Rate ratio", "rate", help=of_fleet.RISEN.definition),
     Column("q_value", "False discovery rate", "decimal"),
     Column("stake_gpu_hours", "GPU-hours at stake", "rate", none="unknown: no GPUs stated"),
     Column("failures", "Failed attempts now", "count", wide=True),

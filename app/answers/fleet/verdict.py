@@ -14,7 +14,7 @@ from analytics.reliability.fleet_verdict import Verdict, fleet_verdict, largest_
 from app.answers.content import Number, estimated
 from app.answers.reliability import detection, mttf
 from app.words import numbers
-from app.words.terms import Term
+from app.words.glossary import of_fleet
 from data.filters import MTTF_MIN_GPUS
 from data.queries import exposure
 
@@ -123,17 +123,7 @@ def mttf_of_size(ask: Ask, selection: Selection, gpus: int | None = None) -> Num
     """MTTF of a job of the largest usual size, or of the one asked for, by the pooled rate."""
     size = gpus or ask(usual_size, selection)
     if size is None:
-        return Number(term(None), numbers.UNKNOWN, "no job states GPUs")
+        return Number(of_fleet.projected(None), numbers.UNKNOWN, "no job states GPUs")
     report = ask(mttf.measured, selection, gpus=(size,))
     value = next((point.mttf_hours for point in report.projection), unknown(CONF_LEVEL, 0))
-    return estimated(term(size), "mttf", value)
-
-
-def term(gpus: int | None) -> Term:
-    """The projection for one size."""
-    return Term(
-        "MTTF" if gpus is None else f"MTTF, {gpus:,} GPUs",
-        "Projected from all failures of the selection: 24 / (N r_f) hours for a job of N nodes, "
-        "as if nodes failed independently. The size is the largest usual one (jobs up to it hold "
-        "95 % of GPU-time), unless another is chosen.",
-    )
+    return estimated(of_fleet.projected(size), "mttf", value)

@@ -12,7 +12,7 @@ from app.answers.nodes import lemon_words
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,40 +21,18 @@ if TYPE_CHECKING:
     from app.answers.nodes.judged_nodes import ClusterVerdicts
     from app.answers.nodes.lemon_words import Told
     from app.ask import Ask
+    from app.words.terms import Term
     from data.filters import Selection
 
 MOST_NAMED = 3
 MOST_ROWS = 50
-LEMONS = Term(
-    "Lemon nodes",
-    "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
-    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
-    "expected to be there by chance. One that stands out by a single week or by the jobs of a "
-    "single user is to be watched.",
-)
-SAVED = Term(
-    "GPU-hours saved by draining",
-    "Of jobs that the lemons would end in as many days ahead, by the 30-minute rule, less those "
-    "that healthy nodes in their place would end. What draining itself costs is not taken off.",
-)
-AVOIDED = Term(
-    "Failed jobs avoided",
-    "Failures of the window that lie on the lemons, less those that as many healthy nodes would "
-    "have had.",
-)
-TESTED = Term(
-    "Saved by the list before",
-    "The same list made one window earlier: share of the GPU-hours lost since then that its nodes "
-    "lost, beyond what healthy nodes lose.",
-)
-SCORE = "-log10 of the chance that a healthy node of the same exposure has as much against it."
 DRAIN = (
     *columns("node"),
     Column("verdict", "Verdict"),
-    Column("score", "Score", "number", help=SCORE),
+    Column("score", "Score", "number", help=of_nodes.LEMON_SCORE.definition),
     Column("ratio", "Times usual", "rate",
-           help="Rate of occasions over that of a healthy node of its exposure."),
-    Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=SAVED.definition),
+           help=of_nodes.TIMES_USUAL.definition),
+    Column("saved_gpu_hours", "Saves (GPU-h)", "rate", help=of_nodes.SAVED.definition),
     Column("reasons", "Why"),
     Column("action", "What to do"),
     Column("command", "Command", wide=True),
@@ -229,24 +207,24 @@ def _headlines(
     n = sum(row["verdict"] == "lemon" for row in rows)
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
     watched = f"{sum(row['verdict'] == 'watch' for row in rows):,} to be watched"
-    yield composed(LEMONS, f"{n:,} of {known:,}", watched, exact=n)
+    yield composed(of_nodes.LEMONS, f"{n:,} of {known:,}", watched, exact=n)
     with_jobs = [of for of in found if "job_failure" in of.collected]
     if with_jobs:
         saved = _total([of.saved_by_all for of in with_jobs], conf_level)
-        yield _estimated(SAVED, saved, "GPU-hours")
+        yield _estimated(of_nodes.SAVED, saved, "GPU-hours")
         of_all = sum(of.without.failures for of in with_jobs)
         avoided = _total([of.without.avoided for of in with_jobs], conf_level)
-        yield _estimated(AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
+        yield _estimated(of_nodes.AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
     else:
-        yield composed(SAVED, numbers.UNKNOWN, "no jobs are known")
-        yield composed(AVOIDED, numbers.UNKNOWN, "no jobs are known")
+        yield composed(of_nodes.SAVED, numbers.UNKNOWN, "no jobs are known")
+        yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, "no jobs are known")
     lost = sum(each.lost_gpu_hours for each in tests)
     if lost:
         ratio, listed = sum(e.saved_gpu_hours for e in tests) / lost, sum(e.n_listed for e in tests)
         basis = f"{numbers.counted(listed, 'node')}, {numbers.number(lost)} GPU-hours lost since"
-        yield composed(TESTED, numbers.percent(ratio), basis, exact=ratio)
+        yield composed(of_nodes.SAVED_BEFORE, numbers.percent(ratio), basis, exact=ratio)
     else:
-        yield composed(TESTED, numbers.UNKNOWN, "no loss is known, or no day before")
+        yield composed(of_nodes.SAVED_BEFORE, numbers.UNKNOWN, "no loss is known, or no day before")
 
 
 def _total(estimates: Sequence[Estimate], conf_level: float) -> Estimate:

@@ -14,7 +14,7 @@ from analytics.nodes.links.verdict import LEAST_RATIO, slow_links
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_nodes
 from data.errors import DataError
 from data.ingest.delays import read_delays
 
@@ -25,21 +25,6 @@ if TYPE_CHECKING:
     from analytics.nodes.links.verdict import SlowLinks
     from data.ingest.delays import DelayFile
 
-SLOWER = Term(
-    "Delay over usual",
-    "Median, over its pairs, of the delay over the usual one of such pairs: of one host, of one "
-    "switch, of two switches. A pair's delay is the low quartile of its samples. The interval is "
-    "that of a median; of one link, the scatter of all pairs.",
-)
-PAIRS = Term("Pairs measured", "Ordered pairs of endpoints with at least one sample.")
-LINK_FROM = Term(
-    "A slow link is named from",
-    "Delay over usual from which one slow link is told from chance in these samples.",
-)
-END_FROM = Term(
-    "A slow sender or receiver from",
-    "Delay over usual from which a slow sender or receiver is told from chance in these samples.",
-)
 MOST_HOSTS = 8
 """Hosts of a group that a sentence names."""
 MOST_TOLD = 100
@@ -153,7 +138,7 @@ def _what(finding: Finding) -> str:
 def _headlines(found: SlowLinks) -> tuple[Number, ...]:
     all_pairs = found.n_pairs + found.n_missing
     pairs = Number(
-        PAIRS,
+        of_nodes.PAIRS,
         f"{found.n_pairs:,} of {all_pairs:,}",
         f"{found.n_samples:,} samples, {numbers.counted(found.n_endpoints, 'endpoint')}",
         exact=found.n_pairs,
@@ -161,11 +146,14 @@ def _headlines(found: SlowLinks) -> tuple[Number, ...]:
     )
     limits = tuple(
         Number(term, _times(ratio), "the usual delay", exact=ratio, unit="ratio")
-        for term, ratio in ((LINK_FROM, found.link_from_ratio), (END_FROM, found.end_from_ratio))
+        for term, ratio in (
+            (of_nodes.LINK_FROM, found.link_from_ratio),
+            (of_nodes.END_FROM, found.end_from_ratio),
+        )
     )
     if not found.findings:
         return (pairs, *limits)
-    return (estimated(SLOWER, "ettr", found.findings[0].ratio), pairs, *limits)
+    return (estimated(of_nodes.SLOWER, "ettr", found.findings[0].ratio), pairs, *limits)
 
 
 def _blocks(found: SlowLinks) -> Iterator[Table | Chart]:

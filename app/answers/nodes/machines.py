@@ -15,6 +15,7 @@ from analytics.nodes.machines.settings import Settings
 from app.answers.content import Answer, Chart, Missing, Sheet, Table
 from app.words import moments, numbers
 from app.words.cells import Column
+from app.words.glossary import of_nodes
 from data.ingest.machine_samples import read_samples
 from data.queries.machine_metrics import last_samples
 
@@ -38,8 +39,7 @@ NEAREST = (
     Column("metric", "Metric"),
     Column("how", "How it is unlike the others"),
     Column("score", "Score", "number",
-           help="Mean distance to all other machines in spreads of healthy ones, that the machine "
-           "keeps for the time that a fault must last."),
+           help=of_nodes.DISTANCE.definition),
     Column("threshold", "Threshold", "number"),
     Column("seconds", "Beyond it (s)", "number"),
     Column("view", "View", shown=False),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.answers.columns import columns
 from app.answers.content import Missing, Table
 from app.words.cells import Column
+from app.words.glossary import of_nodes
 from data.queries import metrics
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ COLUMNS = (
     Column("mean", "Mean", "number"),
     Column("maximum", "Greatest", "number"),
     Column("increase", "Rose by", "number", none="a gauge, or one sample alone",
-           help="Of a counter, over the period; it may have begun again at 0."),
+           help=of_nodes.ROSE_BY.definition),
     Column("n", "Samples", "count"),
     Column("hour_at", "Last hour", "time", "UTC"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_nodes
 from data.queries import repairs as records
 
 if TYPE_CHECKING:
@@ -29,46 +29,26 @@ if TYPE_CHECKING:
 MOST_ROWS = 50
 MOST_TOLD = 5
 """Repairs of a node that its evidence tells, the latest."""
-AGAIN = Term(
-    "Fail again",
-    "Share of returns to service after which the node fails within the horizon (Kaplan and Meier). "
-    "A failure: what counts in the rate and names the node; of one incident the first. What was "
-    "not watched so long is censored, also by the next drain.",
-)
-BESIDE = Term(
-    "Beside other nodes",
-    "Failures per node-day in jobs after a return to service, over those of nodes that were not "
-    "just repaired. It lies above 1 even where repairs are good: nodes that fail often are "
-    "repaired often.",
-)
-BESIDE_REPAIRS = Term(
-    "Beside other repairs",
-    "The same over all other actions, adjusted for how often the node was repaired in the 90 days "
-    "before and for whether it had failed or was drained without a failure. An action does not "
-    "hold where it lies above 1 by more than chance, all actions tested together (Holm, 5 %).",
-)
-VENDOR = Term(
-    "Nodes for the vendor",
-    "Nodes on which two repairs or more were followed by a failure of hardware within the horizon.",
-)
 ACTIONS = (
     Column("action", "Action"),
     Column("repairs", "Returns", "count"),
     Column("nodes", "Nodes", "count"),
-    Column("failed_again", "Failed again", "count", help="Within the horizon."),
+    Column("failed_again", "Failed again", "count", help=of_nodes.FAILED_AGAIN.definition),
     Column("fails_again_ratio", "Fail again", "share"),
     Column("exposure_node_days", "Node-days after", "number"),
-    Column("beside_repairs", "Beside other repairs", "rate", help=BESIDE_REPAIRS.definition),
-    Column("beside_nodes", "Beside other nodes", "rate", help=BESIDE.definition),
+    Column(
+        "beside_repairs", "Beside other repairs", "rate", help=of_nodes.BESIDE_REPAIRS.definition
+    ),
+    Column("beside_nodes", "Beside other nodes", "rate", help=of_nodes.BESIDE_NODES.definition),
     Column("verdict", "Verdict"),
 )
 LIST = (
     *columns("node"),
-    Column("did_not_hold", "Did not hold", "count", help="Repairs after which it failed again."),
+    Column("did_not_hold", "Did not hold", "count", help=of_nodes.DID_NOT_HOLD.definition),
     Column("repairs", "Of returns", "count"),
     Column("by_hardware", "By hardware", "count"),
     Column("for_vendor", "For the vendor", "flag"),
-    Column("p_value", "By chance", "decimal", help="At the rate of all repaired nodes."),
+    Column("p_value", "By chance", "decimal", help=of_nodes.NOT_HELD_BY_CHANCE.definition),
     Column("serials", "Serials", none="not stated by any source"),
     Column("vendors", "Vendor", none="not stated"),
     Column("evidence", "Evidence"),
@@ -180,7 +160,7 @@ def answer(
         () if empty else tuple(_headlines(one)),
         (empty,) if empty else (actions.first(MOST_ROWS), nodes.first(MOST_ROWS)),
         notes=() if empty else tuple(_notes(one)),
-        terms=(BESIDE_REPAIRS,),
+        terms=(of_nodes.BESIDE_REPAIRS,),
         record=_record(one, listed),
         sheet=_sheet(one.found),
     )
@@ -281,17 +261,24 @@ def _told(repair: Repair) -> str:
 def _headlines(one: Held) -> Iterator[Number]:
     found = one.found
     compared = _compared(found)
-    yield estimated(AGAIN, "share", found.fails_again, more=f", within {found.horizon_days:g} days")
-    yield estimated(BESIDE, "ettr", found.beside_nodes)
+    yield estimated(
+        of_nodes.FAIL_AGAIN,
+        "share",
+        found.fails_again,
+        more=f", within {found.horizon_days:g} days",
+    )
+    yield estimated(of_nodes.BESIDE_NODES, "ettr", found.beside_nodes)
     yield composed(
-        Term("Actions that do not hold", BESIDE_REPAIRS.definition),
+        of_nodes.DO_NOT_HOLD,
         f"{len(found.failing):,} of {compared:,}" if compared else numbers.UNKNOWN,
         "compared with others" if compared else "too little data to compare any",
         exact=len(found.failing) if compared else None,
     )
     vendor = sum(each.for_vendor for each in found.returned)
     several = numbers.counted(len(found.returned), "node")
-    yield composed(VENDOR, numbers.count(vendor), f"of {several} that failed again", exact=vendor)
+    yield composed(
+        of_nodes.VENDOR, numbers.count(vendor), f"of {several} that failed again", exact=vendor
+    )
 
 
 def _notes(one: Held) -> Iterator[str]:

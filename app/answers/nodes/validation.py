@@ -16,7 +16,7 @@ from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_nodes
 from data.errors import DataError
 from data.ingest.superbench import read_results
 from data.queries import validation
@@ -35,31 +35,11 @@ HORIZON_DAYS = 28.0
 MOST_NAMED = 3
 MOST_ROWS = 50
 """Nodes of the plan that are shown; all are in JSON and CSV."""
-WORTH = Term(
-    "Nodes worth testing",
-    "Nodes where the GPU-hours at stake exceed those of the tests: chance of an incident in the "
-    "horizon x GPU-hours of an incident x share of defects that the tests find.",
-)
-STAKE = Term(
-    "GPU-hours at stake",
-    "Of these nodes, GPU-hours that incidents of the horizon would cost whose defect the tests "
-    "find. An upper bound of what is saved: a defect may come later than its test.",
-)
-COST = Term("GPU-hours of testing", "Minutes of the tests x GPUs of the nodes.")
-RATE = Term(
-    "Incidents per 1,000 node-days",
-    "Of the fleet: incidents of hardware or system software that name a node, by time in jobs.",
-)
-REGRESSED = Term(
-    "Regressed nodes",
-    "Nodes with a metric that is less similar to the fleet's centre than the criterion allows, or "
-    "with a benchmark that ended with an error.",
-)
 PLAN = (
     *columns("node"),
     Column("n_incidents", "Incidents", "count"),
     Column("rate_per_1000_node_days", "Per 1,000 node-days", "rate",
-           help="Drawn towards the fleet's rate by how little the node's own time says."),
+           help=of_nodes.OWN_INCIDENT_RATE.definition),
     Column("p_incident", "Chance of an incident", "ratio"),
     Column("tests", "Test with", none="no test is worth its time"),
     Column("minutes", "Minutes", "number"),
@@ -71,7 +51,7 @@ PLAN = (
 FOUND = (
     *columns("node"),
     Column("metric", "Metric"),
-    Column("ratio", "Over the fleet's", "ettr", help="Mean of the node over that of the centre."),
+    Column("ratio", "Over the fleet's", "ettr", help=of_nodes.OVER_CENTRE.definition),
     Column("similarity", "Similarity", "decimal"),
     Column("threshold", "Regressed below", "decimal"),
     Column("n_nodes", "Nodes compared", "count"),
@@ -250,11 +230,12 @@ def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[N
     )
     by_rate = f"{' to '.join(bounds)} by the rate's interval, {horizon}" if bounds else horizon
     return (
-        composed(WORTH, f"{len(worth):,} of {len(plan.tests):,}", horizon, exact=len(worth)),
-        composed(STAKE, numbers.number(stake), by_rate, exact=stake, unit="GPU-hours"),
-        composed(COST, numbers.number(cost), "by running times assumed", exact=cost,
-                 unit="GPU-hours"),
-        estimated(RATE, "rate", rate),
+        composed(of_nodes.WORTH_TESTING, f"{len(worth):,} of {len(plan.tests):,}", horizon,
+                 exact=len(worth)),
+        composed(of_nodes.AT_STAKE, numbers.number(stake), by_rate, exact=stake, unit="GPU-hours"),
+        composed(of_nodes.COST_OF_TESTS, numbers.number(cost), "by running times assumed",
+                 exact=cost, unit="GPU-hours"),
+        estimated(of_nodes.HARDWARE_INCIDENTS, "rate", rate),
     )  # fmt: skip
 
 
@@ -290,7 +271,7 @@ def _result_numbers(results: Judged | None) -> tuple[Number, ...]:
         return ()
     n, regressed = len(results.found.nodes), len(results.found.regressed)
     judged_of = f"{len(results.found.criteria):,} metrics judged"
-    return (composed(REGRESSED, f"{regressed:,} of {n:,}", judged_of, exact=regressed),)
+    return (composed(of_nodes.REGRESSED, f"{regressed:,} of {n:,}", judged_of, exact=regressed),)
 
 
 def _result_blocks(results: Judged | None) -> list[Table | Missing]:

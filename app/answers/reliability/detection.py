@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.words import numbers
-from app.words.terms import Term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,12 +18,6 @@ SCHEDULER = "`sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt`"
 EVIDENCE = (
     "`faultline ingest kernel-log`, `gcm-health`, `sacctmgr-events` and `job-log` read what tells "
     "them from errors of programs."
-)
-UNEXPLAINED = Term(
-    "Unexplained failures",
-    "Failed attempts, not ended by their user, of which no record names the cause. They do not "
-    "count as failures of the infrastructure. Where no health event, node event or job log was "
-    "collected when they ended, the interval reaches from none to all of them.",
 )
 
 

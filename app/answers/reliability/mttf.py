@@ -15,6 +15,7 @@ from app.answers.reliability import detection, sensitivity
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
+from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS, Term
 from data.queries import reliability
 
@@ -48,10 +49,6 @@ ESTIMATES: dict[str, tuple[Term, Kind]] = {
     REPAIR: (terms.REPAIR, "mttf"),
 }
 """Estimates of a whole selection by their keys in JSON: what they mean, how they are written."""
-COUNTED_IN_NODES = Term(
-    "Running time (node-hours)",
-    "Nodes x running time, summed over the attempts: no job of the selection states GPUs.",
-)
 NO_LARGE_JOBS = (
     "No job of {n} GPUs or more ran, so the failure rate and its projection are unknown: lower "
     "the smallest job."
@@ -262,7 +259,9 @@ class Headlines:
         if self.now.basis != "node_time" or node_days is None:
             return Number(terms.EXPOSURE, numbers.number(node_days), exact=node_days)
         hours = 24.0 * node_days
-        return Number(COUNTED_IN_NODES, numbers.number(hours), exact=hours, unit="node-hours")
+        return Number(
+            of_reliability.NODE_HOURS, numbers.number(hours), exact=hours, unit="node-hours"
+        )
 
 
 def by_size(report: MttfReport, selection: Selection) -> Table:
@@ -368,7 +367,7 @@ def _counted(report: MttfReport) -> Iterator[Term]:
             f"{numbers.count(report.by_lost_node)} whose node the scheduler lost, whatever the "
             f"verdict.{detection.counted_in_words(report)}",
         )
-        yield detection.UNEXPLAINED
+        yield of_reliability.UNEXPLAINED
     yield Term(
         "Sizes counted",
         f"The rate counts {detection.sizes(report.min_gpus)}: MTTF and ETTR start from 129 GPUs "

@@ -9,6 +9,7 @@ from analytics.reliability.failure_rate import projection_of_rate
 from app.answers.content import Answer, Sheet, Table
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_reliability
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ PUBLISHED = (
     Column("published", "Published"),
     Column("projected_hours", "24 h / (N r_f)", "hours", "h"),
     Column("implied_rate_per_1000_node_days", "Implied r_f", "number", "per 1,000 node-days",
-           help="The rate at which the published MTTF would follow."),
+           help=of_reliability.IMPLIED_RATE.definition),
     Column("follows", "Follows from r_f"),
 )  # fmt: skip
 

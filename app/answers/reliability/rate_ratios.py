@@ -10,7 +10,7 @@ from analytics.reliability.rate_regression import ALL_OTHERS, RateComparison, ra
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, counted, estimated
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_reliability
 from data.queries import fact_rates
 
 if TYPE_CHECKING:
@@ -32,17 +32,6 @@ WIDE = 20.0
 """Upper over lower bound from which adjusting has left nothing to compare, where the counts would
 have."""
 PER_1000 = 1000.0
-RATIO = Term(
-    "Rate ratio",
-    "Failures per node-day of one level over those of the reference, adjusted by Poisson "
-    "regression for cluster, age of the node and size of the job. Its interval rests on how much "
-    "nodes of one level differ among themselves.",
-)
-APART = Term(
-    "Levels that differ",
-    "Levels whose ratio differs from 1 by more than chance, where all levels are tested together "
-    "(Holm, 5 %).",
-)
 MISSING = Missing(
     "rate_ratios",
     "Nothing is known of the nodes by which their failure rates could be compared.",
@@ -234,10 +223,15 @@ def _columns(fact: str) -> tuple[Column, ...]:
     return (
         Column("level", _words(fact).capitalize() if fact != "gpu_model" else "GPU model"),
         Column("nodes", "Nodes", "count"),
-        Column("failures", "Failures", "count", help="Failures of one incident count once."),
+        Column("failures", "Failures", "count", help=of_reliability.LEVEL_FAILURES.definition),
         Column("exposure_node_days", "Exposure (node-days)", "number"),
-        Column("rate_per_1000_node_days", "Per 1,000 node-days", "rate", help="Not adjusted."),
-        Column("ratio", "Rate ratio", "rate", help="Adjusted; the reference has 1."),
+        Column(
+            "rate_per_1000_node_days",
+            "Per 1,000 node-days",
+            "rate",
+            help=of_reliability.LEVEL_RATE.definition,
+        ),
+        Column("ratio", "Rate ratio", "rate", help=of_reliability.RATE_RATIO.definition),
         Column("crude_ratio", "Not adjusted", "number", none="the reference has no failure"),
         Column("stands_out", "More than chance", "flag"),
     )
@@ -300,10 +294,15 @@ def _headlines(one: Compared) -> Iterator[Number]:
         return
     tested = sum(each.p_value is not None for each in found.levels)
     if tested:
-        yield counted(APART, len(found.apart), of=tested, noun="levels")
+        yield counted(of_reliability.LEVELS_APART, len(found.apart), of=tested, noun="levels")
     first = next((each for each in found.levels if each.level != found.reference), None)
     if first is not None:
-        yield estimated(RATIO, "ettr", first.ratio, more=f", {first.level} to {_reference(one)}")
+        yield estimated(
+            of_reliability.RATE_RATIO,
+            "ettr",
+            first.ratio,
+            more=f", {first.level} to {_reference(one)}",
+        )
 
 
 def _notes(one: Compared) -> Iterator[str]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from app.answers.columns import KNOWN, columns
 from app.answers.content import Table
-from app.words import numbers, terms
+from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +87,7 @@ COLUMNS: Final = (
     Column("where", "Where"),
     replace(KNOWN["node"], title="Slowest node", none="unknown, or none alone"),
     Column("gain_ratio", "Gives back", "ratio",
-           help="Share of the step time that fixing this alone gives back."),
+           help=of_training.GIVES_BACK.definition),
     Column("evidence", "Evidence"),
     *columns(hidden=("cluster",)),
 )  # fmt: skip
@@ -209,9 +210,10 @@ def patterns(found: StragglerTrace) -> dict[Term, str]:
     """When and where the run straggles, or that this is not stored with the trace."""
     known = found.analysis.patterns
     if known is None:
-        return {terms.STRAGGLES_WHEN: NOT_STORED.format("Patterns")}
-    return {terms.STRAGGLES_WHEN: _when(known, found.facts["n_steps"]),
-            terms.STRAGGLES_WHERE: f"of what each costs alone, {_where(known, found)}"}  # fmt: skip
+        return {of_training.STRAGGLES_WHEN: NOT_STORED.format("Patterns")}
+    return {of_training.STRAGGLES_WHEN: _when(known, found.facts["n_steps"]),
+            of_training.STRAGGLES_WHERE:
+                f"of what each costs alone, {_where(known, found)}"}  # fmt: skip
 
 
 def _when(patterns: StragglerPatterns, n_steps: int) -> str:

@@ -11,7 +11,8 @@ from analytics.training.stragglers.timeline import drawn_timeline
 from analytics.training.stragglers.what_if import WhatIf
 from app.answers.content import Answer, Chart, estimated
 from app.answers.training import causes, trace
-from app.words import numbers, terms
+from app.words import numbers
+from app.words.glossary import of_training
 from data.errors import DataError
 from data.ingest.straggler_rows import read_rows
 from data.queries import stragglers
@@ -82,8 +83,8 @@ def answer(ask: Ask, found: StragglerTrace, part: str) -> Answer:
     return Answer(
         f"{gained}.",
         (
-            estimated(terms.GIVEN_BACK, "share", fix.saved_ratio),
-            trace.per_day(terms.GIVEN_BACK_HOURS, hours),
+            estimated(of_training.GIVEN_BACK, "share", fix.saved_ratio),
+            trace.per_day(of_training.GIVEN_BACK_HOURS, hours),
         ),
         (Chart("training.before_after", title, title, (seconds,), whole=True),),
         notes=(BEYOND_IDEAL,) if fix.mean_fixed_seconds < ideal else (),

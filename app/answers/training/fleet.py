@@ -14,8 +14,9 @@ from analytics.training.stragglers.fleet import (
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Table
 from app.answers.training import causes
-from app.words import numbers, terms
+from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_training
 from data.queries import stragglers
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ PUBLISHED = (
 CAUSES = (
     Column("strongest_cause", "Strongest cause"),
     Column("traces", "Traces", "count"),
-    Column("ratio", "Share", "share", help="Of the traces that straggle."),
+    Column("ratio", "Share", "share", help=of_training.SHARE_OF_TRACES.definition),
     Column("mean_slowdown", "Mean S", "decimal"),
     Column("cause", "Cause in SQL", shown=False),
 )
@@ -65,11 +66,11 @@ _NO_META = "unknown: no meta file states it"
 TRACES = (
     *columns("trace"),
     Column("strongest_cause", "Strongest cause"),
-    Column("slowdown", "Slowdown", "decimal", help=terms.SLOWDOWN.definition),
-    Column("wasted_ratio", "Wasted share", "ratio", help=terms.WASTED_SHARE.definition),
+    Column("slowdown", "Slowdown", "decimal", help=of_training.SLOWDOWN.definition),
+    Column("wasted_ratio", "Wasted share", "ratio", help=of_training.WASTED_SHARE.definition),
     Column("n_gpus", "GPUs", "count", none=_NO_META),
     Column("gpu_hours", "GPU-hours", "number", none=f"unknown: {_NO_JOB}",
-           help="Of the run, divided evenly over its traces."),
+           help=of_training.GPU_HOURS_OF_TRACE.definition),
     Column("traced_at", "Traced at", "time", "UTC", none="the trace has only relative times"),
     Column("job_id", "Job", link="job", none=_NO_JOB),
     Column("cluster", "Cluster", none=_NO_JOB),
@@ -78,7 +79,7 @@ TRACES = (
     Column("n_steps", "Steps", "count"),
     Column("n_dropped_steps", "Steps left out", "count"),
     Column("simulation_error_ratio", "Simulation error", "ratio",
-           help="Above 5 % a trace is left out of the shares."),
+           help=of_training.SIMULATION_ERROR.definition),
     Column("cause", "Cause in SQL", shown=False),
     Column("trace_id", "Trace id", shown=False),
 )  # fmt: skip

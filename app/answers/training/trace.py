@@ -14,8 +14,9 @@ from app.answers.content import Answer, Chart, Number, Part, Table, composed, es
 from app.answers.training import causes
 from app.answers.training.doubts import doubts
 from app.answers.training.worker_nodes import worker_nodes
-from app.words import numbers, terms
+from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_training
 from data.queries import stragglers
 
 if TYPE_CHECKING:
@@ -48,20 +49,23 @@ WORKERS = (
     Column("stage", "Pipeline stage", "count"),
     *columns("node"),
     Column(
-        "slowdown_exact", "By one worker, exact", "decimal", help=terms.WORKER_SLOWDOWN.definition
+        "slowdown_exact",
+        "By one worker, exact",
+        "decimal",
+        help=of_training.WORKER_SLOWDOWN.definition,
     ),
     Column(
         "slowdown_min",
         "By one worker, approximate",
         "decimal",
-        help=terms.WORKER_SLOWDOWN.definition,
+        help=of_training.WORKER_SLOWDOWN.definition,
     ),
     *columns(hidden=("cluster",)),
 )
 RECOVERED = (
     Column("fixed", "Fixed"),
     Column("recovered_ratio", "Recovered", "decimal", none="unknown: nothing is lost",
-           help="Share of T - T_ideal that fixing these recovers."),
+           help=of_training.RECOVERED.definition),
 )  # fmt: skip
 
 
@@ -183,12 +187,12 @@ def _headlines(found: StragglerTrace) -> tuple[Number, ...]:
     fixed = f"{numbers.counted(len(slow.slowest.workers), 'worker')} fixed, {n}"
     last = f"stage {len(slow.stages) - 1} fixed, {n}"
     return (
-        estimated(terms.SLOWDOWN, "ettr", found.slowdown, more=alone, opens=steps),
-        estimated(terms.WASTED_SHARE, "share", found.wasted, more=alone, opens=steps),
-        per_day(terms.WASTED_HOURS, found.wasted_gpu_hours_per_day, steps),
-        _ratio(terms.SLOWEST_WORKERS, slow.slowest.contribution.fixed_ratio, fixed, workers),
-        _ratio(terms.LAST_STAGE, slow.stages[-1].fixed_ratio, last, recovered),
-        _ratio(terms.LAUNCH_SLOWDOWN, slow.launch_slowdown, f"simulation error {off}", steps),
+        estimated(of_training.SLOWDOWN, "ettr", found.slowdown, more=alone, opens=steps),
+        estimated(of_training.WASTED_SHARE, "share", found.wasted, more=alone, opens=steps),
+        per_day(of_training.WASTED_HOURS, found.wasted_gpu_hours_per_day, steps),
+        _ratio(of_training.SLOWEST_WORKERS, slow.slowest.contribution.fixed_ratio, fixed, workers),
+        _ratio(of_training.LAST_STAGE, slow.stages[-1].fixed_ratio, last, recovered),
+        _ratio(of_training.LAUNCH_SLOWDOWN, slow.launch_slowdown, f"simulation error {off}", steps),
     )
 
 

@@ -13,7 +13,7 @@ head = st.container()
 text = st.text_area(
     "Find",
     key="find",
-    placeholder="A job, node, user, incident, cause, XID, run, trace or saved query; "
+    placeholder="A job, node, user, incident, cause, XID, run, trace, saved query or term; "
     "or the end of a log, or a line of the kernel. Ctrl-Enter looks.",
     label_visibility="collapsed",
 )

@@ -11,6 +11,7 @@ from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
 from app.words import escaping
+from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
 from data.filters import MTTF_MIN_GPUS
 
@@ -60,8 +61,10 @@ per_node = columns[2].number_input(
     "GPUs per node", 1, value=int(GPUS_PER_NODE), key="gpus_per_node", bind="query-params"
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
-columns[3].metric("Projected MTTF", projected.printed[0][1])
+columns[3].metric(
+    "Projected MTTF", projected.printed[0][1], help=of_reliability.AT_GIVEN_RATE.definition
+)
 figures = projection.published(ask(sensitivity.measured, scope.selection))
-with page.method((*answer.terms, rate_ratios.RATIO)):
+with page.method((*answer.terms, of_reliability.RATE_RATIO)):
     st.markdown(figures.sentence)
     page.blocks(figures.blocks, scope, titled=False)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit import file_util
 
+import app
+import app.server
 from app.server.assets import Assets, page
 
 STATIC = Path(file_util.get_static_dir()) / "static"
@@ -93,3 +96,13 @@ def test_what_the_page_says_first_stands_in_it() -> None:
 def test_all_else_passes() -> None:
     assert ask("/_stcore/health", accept_encoding="gzip")[2] == PAGE
     assert ask("/", "POST")[2] == PAGE
+
+
+def test_the_tour_leads_to_pages_that_are_there() -> None:
+    script = (Path(app.server.__file__).parent / "tour.js").read_text()
+    named = re.findall(r'\["([^"]+)", "([^"]+)"\]', script)
+    main = (Path(app.__file__).parent / "main.py").read_text()
+    titles = dict(re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', main))
+    assert len(named) == 8
+    assert all(titles["overview" if href == "./" else href] == title for title, href in named)
+    assert script in page().plain.decode()

@@ -8,7 +8,8 @@ import streamlit as st
 
 from app.answers.training import causes, trace
 from app.show import links, page
-from app.words import escaping, numbers, terms
+from app.words import escaping, numbers
+from app.words.glossary import of_training
 
 if TYPE_CHECKING:
     from app.answers.training.trace import StragglerTrace
@@ -27,7 +28,7 @@ def heat_map(found: StragglerTrace, scope: Scope) -> None:
         required=True,
         key="s_w",
         bind="query-params",
-        help=terms.WORKER_SLOWDOWN.definition,
+        help=of_training.WORKER_SLOWDOWN.definition,
     )
     page.blocks([trace.workers_chart(found, way)], scope)
 

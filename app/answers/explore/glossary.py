@@ -1,0 +1,161 @@
+"""What do the words of the dashboard mean? Needs no store; causes are those of the site."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from app.answers.content import Answer, Sheet
+from app.answers.efficiency import ledger
+from app.words import domains, numbers, terms
+from app.words.glossary import (
+    of_efficiency,
+    of_failures,
+    of_fleet,
+    of_nodes,
+    of_reliability,
+    of_training,
+)
+from app.words.terms import Term
+from data.site import load_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+PAGES: Final[Mapping[str, str]] = {
+    "overview": "Overview", "data": "Data", "failures": "Failures", "incidents": "Incidents",
+    "incident": "Incident", "job": "Job", "node": "Node", "mttf": "MTTF", "my_runs": "My runs",
+    "ettr": "ETTR", "ledger": "Ledger", "lemons": "Lemons", "machines": "Machines",
+    "links": "Links", "repairs": "Repairs", "validation": "Validation",
+    "stragglers": "Stragglers", "reports": "Reports",
+}  # fmt: skip
+"""Pages that show terms, by their names in the address, in the order of the navigation."""
+COMMANDS: Final = "Command line"
+"""Group of the terms that no page shows."""
+CAUSES: Final = "Causes"
+MODULES: Final = (
+    terms, of_fleet, of_failures, of_reliability, of_efficiency, of_nodes, of_training,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A term with its place in the glossary."""
+
+    key: str
+    """Its name in the address."""
+    group: str
+    """The page that it belongs to, or what else holds it."""
+    term: Term
+
+
+@dataclass(frozen=True)
+class Found:
+    """Entries that hold a word; all of them where there is none."""
+
+    word: str
+    entries: tuple[Entry, ...]
+    n: int
+    """Entries that there are."""
+
+
+def found(root: Path, word: str = "") -> Found:
+    """Every entry, or those that hold a word."""
+    everything = (*entries(), *causes(root))
+    return Found(word.strip(), matching(everything, word), len(everything))
+
+
+def answer(found: Found) -> Answer:
+    """What a command prints of them."""
+    return Answer(sentence(found), record={"terms": [*map(_record, found.entries)]},
+                  sheet=_sheet(found.entries))  # fmt: skip
+
+
+def matching(among: Iterable[Entry], word: str) -> tuple[Entry, ...]:
+    """Entries that hold every word of a text, those that are called so first."""
+    wanted = word.casefold().split()
+    placed = [(place, each) for each in among if (place := _place(each, wanted)) is not None]
+    return tuple(each for _, each in sorted(placed, key=lambda hit: hit[0]))
+
+
+def _place(entry: Entry, words: list[str]) -> int | None:
+    """0 where its key or label is the text, 1 where these hold all words, 2 where its text does."""
+    names = f"{entry.term.label} {entry.key}".casefold()
+    text = f"{names} {entry.term.definition} {entry.term.source}".casefold()
+    if " ".join(words) in (entry.key, entry.term.label.casefold()):
+        return 0
+    if all(word in names for word in words):
+        return 1
+    return 2 if all(word in text for word in words) else None
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """The entries of the dashboard itself, page by page."""
+    order = [*PAGES.values(), COMMANDS]
+    return tuple(sorted(_own(), key=lambda each: order.index(each.group)))
+
+
+def _own() -> Iterator[Entry]:
+    """Terms of the modules of words, then what counts as a failure, then the ledger's buckets."""
+    for module in MODULES:
+        for name, value in vars(module).items():
+            if isinstance(value, Term):
+                yield _entry(name.lower(), value)
+    for domain, term in zip(domains.TITLES, terms.DOMAINS, strict=True):
+        yield _entry(f"domain_{domain}", term)
+    for name, meaning in terms.DEFINITIONS.items():
+        yield _entry(f"failure_{name}", Term(f"A failure, by definition {name}",
+                     f"{meaning[0].upper()}{meaning[1:]}.", pages=("mttf",)))  # fmt: skip
+    for name, term in ledger.meanings().items():
+        yield _entry(f"bucket_{name}", term)
+
+
+def _entry(key: str, term: Term) -> Entry:
+    return Entry(key, PAGES[term.pages[0]] if term.pages else COMMANDS, term)
+
+
+def causes(root: Path) -> tuple[Entry, ...]:
+    """The causes that the site tells apart: whose fault, and who does what."""
+    known = load_site(root).causes.causes.values()
+    return tuple(
+        Entry(f"cause_{each.name}", CAUSES, Term(
+            each.title,
+            f"Cause `{each.name}`: {domains.title(each.domain)}. {each.action} "
+            f"Who acts: {each.owner}.",
+            pages=("failures", "incidents", "incident", "job"),
+        ))
+        for each in known
+    )  # fmt: skip
+
+
+def sentence(found: Found) -> str:
+    """How many there are, or which one it is."""
+    n = len(found.entries)
+    if not found.word:
+        groups = len({each.group for each in found.entries})
+        return f"{numbers.counted(n, 'term')}, in {groups} groups"
+    if n == 1:
+        return found.entries[0].term.label
+    if not n:
+        return f"None of {found.n:,} terms holds {found.word!r}"
+    return f"{n:,} of {found.n:,} terms hold {found.word!r}"
+
+
+def _record(entry: Entry) -> dict[str, object]:
+    """An entry as JSON holds it; what it lacks is null."""
+    of = asdict(entry.term)
+    return {"key": entry.key, "group": entry.group, **{
+        name: list(of[name]) if name == "pages" else of[name] or None for name in of
+    }}  # fmt: skip
+
+
+def _sheet(among: tuple[Entry, ...]) -> Sheet:
+    columns = ("key", "group", "label", "definition", "unit", "equation", "source", "pages")
+    return Sheet(columns, [
+        (each.key, each.group, *(getattr(each.term, name) for name in columns[2:-1]),
+         " ".join(each.term.pages))
+        for each in among
+    ])  # fmt: skip

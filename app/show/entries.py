@@ -1,0 +1,43 @@
+"""Entries of the glossary on a page: each under a link that leads to it alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.answers.explore.glossary import PAGES
+from app.show import links
+from app.words import escaping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from app.answers.explore.glossary import Entry
+
+WIDTH = 860
+"""Of the text, in pixels: longer lines are hard to follow."""
+
+
+def show(entries: Iterable[Entry]) -> None:
+    """Label with unit, definition, then equation, source and the pages that show it."""
+    st.markdown("\n\n".join(map(_written, entries)), width=WIDTH)
+
+
+def _written(entry: Entry) -> str:
+    """One entry as a paragraph of markdown."""
+    term = entry.term
+    told = term.unit.casefold() in term.label.casefold()
+    unit = "" if told else f" ({escaping.escaped(term.unit)})"
+    name = links.page("glossary", {"term": entry.key}, term.label)
+    behind = [escaping.code(term.equation)] if term.equation else []
+    behind += [escaping.escaped(term.source)] if term.source else []
+    pages = ", ".join(_page(each) for each in term.pages)
+    behind += [f"on {pages}"] if pages else []
+    more = f"  \n:small[{' · '.join(behind)}]" if behind else ""
+    return f"**{name}**{unit}  \n{escaping.with_code(term.definition)}{more}"
+
+
+def _page(name: str) -> str:
+    """A link to a page; the first page of the dashboard has no name in the address."""
+    return links.page("./" if name == "overview" else name, {}, PAGES[name])

@@ -1,0 +1,115 @@
+"""Terms of My runs, ETTR and Ledger."""
+
+from __future__ import annotations
+
+from app.words.terms import KOKOLIS, Term
+
+_ETTR = ("ettr",)
+_MY_RUNS = ("my_runs",)
+FAILED = Term(
+    "Failed",
+    "Attempts that ended in the period by a failure, of all of this user that did or that have not "
+    "ended. A requeue is a new attempt. Completed, cancelled and preempted ones did not fail.",
+    pages=_MY_RUNS,
+)
+AT_FAULT = Term(
+    "Not by the program",
+    "Failed attempts by hardware or system software, of all that failed, as their verdicts say. "
+    "Each verdict rests on evidence; unknown means that no record says whose fault it was.",
+    pages=_MY_RUNS,
+)
+LOST = Term(
+    "Lost when interrupted, GPU-h",
+    "Sum over the attempts that infrastructure, preemption or a requeue ended of min(running time, "
+    "30 min) x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680). "
+    "Work since the last checkpoint of runs on several nodes is in the table of runs.",
+    unit="GPU-h",
+    source=KOKOLIS,
+    pages=_MY_RUNS,
+)
+OWN = Term(
+    "Held by own errors, GPU-h",
+    "Running time x GPUs of the attempts that the program or its submission ended. How much of "
+    "that work was saved is not known.",
+    unit="GPU-h",
+    pages=_MY_RUNS,
+)
+SUMS = Term(
+    "Terms and sums",
+    "The terms are those of Google's ml-goodput-measurement. Buckets are whole GPU-seconds and "
+    "add up to the total exactly.",
+    pages=("ledger",),
+)
+MEASURED_BY = Term(
+    "Measured by", "What tells start-up, checkpoints and lost work.", pages=("ettr", "my_runs")
+)
+JOINED_BY = Term(
+    "Joined by", "What makes the attempts and jobs of a run one run.", pages=("ettr", "my_runs")
+)
+GROUP_ETTR = Term(
+    "ETTR of a group",
+    "ETTR of the runs of one group, weighted by GPU-time; the interval is that of runs like these.",
+    unit="ratio",
+    pages=_ETTR,
+)
+OF_THESE_RUNS = Term(
+    "Of these runs",
+    "ETTR of a group without the sampling of runs: what these very runs got.",
+    unit="ratio",
+    pages=_ETTR,
+)
+RUN_ETTR = Term(
+    "ETTR of the run",
+    "Productive time over the time that the run was eligible and waited, and ran. One run is no "
+    "sample: the interval is what is not known of this one, its checkpoints and start-up where no "
+    "training metrics show them, and when interruptions struck. n counts interruptions.",
+    unit="ratio",
+    equation="ETTR = R / (Q + S)",
+    source=KOKOLIS,
+    pages=_ETTR,
+)
+OVER_ELAPSED = Term(
+    "Productive over elapsed",
+    "Productive time over all time since the run first became eligible, pauses between submissions "
+    "included.",
+    unit="ratio",
+    pages=_ETTR,
+)
+LENGTH_ETTR = Term(
+    "ETTR of a run of this length",
+    "Productive time over expected wall-clock, first wait and start-up included; exact form.",
+    unit="ratio",
+    pages=_ETTR,
+)
+SIMULATED_ETTR = Term("ETTR, simulated", "By Monte Carlo.", unit="ratio", pages=_ETTR)
+CHECKPOINT_INTERVAL = Term(
+    "Checkpoint interval",
+    "Training between two checkpoints, which all values are of.",
+    unit="min",
+    pages=_ETTR,
+)
+DALY_YOUNG = Term(
+    "Daly-Young interval",
+    "The interval that Daly's and Young's rule says.",
+    unit="min",
+    equation="sqrt(2 x time of a checkpoint x MTTF)",
+    pages=_ETTR,
+)
+BEST_INTERVAL = Term(
+    "Best interval", "The interval that is best for the exact form.", unit="min", pages=_ETTR
+)
+BEST_FIRST_ORDER = Term(
+    "Best interval, first order",
+    "The interval that is best for form v2, for the full form where the run has a length.",
+    unit="min",
+    pages=_ETTR,
+)
+ETTR_AT_BEST = Term("ETTR at the best interval", "By the exact form.", unit="ratio", pages=_ETTR)
+JOB_MTTF = Term(
+    "MTTF of the job",
+    "Mean time to failure of the job at this failure rate.",
+    unit="h",
+    equation="MTTF = 24 / (N r_f), r_f in failures per node-day",
+    source=KOKOLIS,
+    pages=_ETTR,
+)

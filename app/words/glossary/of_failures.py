@@ -1,0 +1,108 @@
+"""Terms of Failures, Incidents, Incident, Job and Node, and of their records everywhere."""
+
+from __future__ import annotations
+
+from app.words.terms import Term
+
+_INCIDENT = ("incident",)
+_FAILURES = ("failures",)
+ATTEMPT = Term(
+    "Attempt",
+    "Ordinal of the attempt within its job, from 1.",
+    pages=("job", "failures", "incident", "node", "ettr", "my_runs"),
+)
+ATTEMPT_KEY = Term(
+    "Attempt key",
+    "Key of the attempt in SQL and annotations.",
+    pages=("job", "failures", "node", "ettr", "my_runs"),
+)
+METHOD = Term("Method", "What names the cause.", pages=("job", "failures"))
+RECORD_KEY = Term("Key", "Key of the record in its table.", pages=("job", "incident"))
+RECORDS_ALIKE = Term("Records", "Records alike that stand for one.", pages=("job",))
+CAUSE_NAME = Term(
+    "Name", "Name of the cause in filters and annotations.", pages=("failures", "incidents")
+)
+CAUSE = Term("Cause", "The leading cause of its failed attempts.", pages=_INCIDENT)
+DOMAIN = Term("Domain", "Hardware, system software, user program, or unknown.", pages=_INCIDENT)
+STATUS = Term("Status", "Open until a person acknowledges or resolves it.", pages=_INCIDENT)
+WHO_ACTS = Term("Who acts", "Who mends the cause, and what to do.", pages=_INCIDENT)
+AFTER_START = Term(
+    "After the start (s)",
+    "Time since the first failure or critical event of the incident.",
+    unit="s",
+    pages=_INCIDENT,
+)
+ROLE = Term("Role", "Seeds make it an incident; the others are context.", pages=_INCIDENT)
+SHOWING_FIRST = Term(
+    "Incidents with the first signal",
+    "Incidents that show the first signal.",
+    pages=("incidents",),
+)
+LIFT = Term(
+    "Lift",
+    "How many times as often as by chance two signals come together.",
+    unit="ratio",
+    pages=("incidents",),
+)
+BY_THIS_NODE = Term("By this node", "The verdict names this node.", pages=("node",))
+CAUSAL_RATIO = Term(
+    "Causal ratio",
+    "Share of a check's hits around failed attempts that is not chance: the lesser of 1 - f / h "
+    "and 1 - m / K. h: hits per node of failed attempts; f: the lower 90 % bound of hits per node "
+    "of completed ones; m: the hits that its rate beside attempts that ran on would give; K: the "
+    "lower bound of those there are. 1: it never fires by chance; 0: as often as around failure. "
+    "Evidence counts by this share, and the less the more nodes an attempt has.",
+    unit="ratio",
+    pages=_FAILURES,
+)
+HIT_BY_CHANCE = Term(
+    "Hit by chance",
+    "Expected share of failed attempts near whose end a check fires that has nothing to do with "
+    "it: 1 - exp(-N W r), for N nodes, the window W of attribution and the rate r of all checks by "
+    "chance.",
+    unit="ratio",
+    pages=_FAILURES,
+)
+MISATTRIBUTED = Term(
+    "Misattributed by chance",
+    "The same of those checks that count as evidence at that size: expected share of failures "
+    "whose cause no record shows that get a wrong one.",
+    unit="ratio",
+    pages=_FAILURES,
+)
+DISCOUNTED = Term(
+    "Discounted", "Whether the check counts as evidence by its causal ratio only.", pages=_FAILURES
+)
+RIGHT_CAUSE_OF = Term(
+    "Right cause of", "Attempts whose right cause it is, as people said.", pages=_FAILURES
+)
+NAMED_FOR = Term("Named for", "Attempts whose verdict names it.", pages=_FAILURES)
+PRECISION = Term(
+    "Precision",
+    "Of the attempts that a cause is named for, the share of which it is the right one.",
+    unit="ratio",
+    pages=_FAILURES,
+)
+RECALL = Term(
+    "Recall",
+    "Of the attempts whose right cause it is, the share that it is named for.",
+    unit="ratio",
+    pages=_FAILURES,
+)
+LOG_CONFIDENCE = Term(
+    "Confidence of a log's verdict", "Share of the evidence for this cause.", unit="ratio"
+)
+LABELS = Term("Labels", "What published taxonomies call the cause.")
+ACCURACY = Term("Accuracy", "Share of the rows whose label the model names.", unit="ratio")
+MACRO_F1 = Term(
+    "Macro F1",
+    "Mean of F1 over the labels: each counts alike, however rare it is.",
+    unit="ratio",
+    equation="F1 = 2 precision recall / (precision + recall)",
+)
+MODEL_COVERAGE = Term("Coverage", "Share of the rows on which the model speaks.", unit="ratio")
+COVERED_ACCURACY = Term(
+    "Accuracy where it speaks",
+    "Share of the rows on which the model speaks that it gets right.",
+    unit="ratio",
+)

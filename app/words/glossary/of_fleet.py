@@ -1,0 +1,83 @@
+"""Terms of Overview and Data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.words.terms import KOKOLIS, Term
+
+_DATA = ("data",)
+_OVERVIEW = ("overview",)
+MTTF = Term(
+    "MTTF",
+    "Projected from all failures of the selection: 24 / (N r_f) hours for a job of N nodes, "
+    "as if nodes failed independently. The size is the largest usual one (jobs up to it hold "
+    "95 % of GPU-time), unless another is chosen.",
+    unit="h",
+    source=KOKOLIS,
+    pages=_OVERVIEW,
+)
+OCCURRENCES = Term(
+    "Now",
+    "Occurrences of the cause: an incident, or a user's failures of a day.",
+    pages=_OVERVIEW,
+)
+RISEN = Term(
+    "Rate ratio of a cause",
+    "Rate now over rate in the period before, with the exact interval of a ratio of two Poisson "
+    "rates.",
+    unit="ratio",
+    pages=_OVERVIEW,
+)
+FIRST_DAY = Term("First day", "Day of the first record in the period, UTC.", pages=_DATA)
+LAST_DAY = Term("Last day", "Day of the last record in the period, UTC.", pages=_DATA)
+QUIET_DAYS = Term(
+    "Quiet days", "Days that were collected and without a record.", unit="days", pages=_DATA
+)
+DAYS_NOT_KNOWN = Term(
+    "Days not known",
+    "Days between the first and the last, without a record, and not known to have been collected.",
+    unit="days",
+    pages=_DATA,
+)
+AGE = Term(
+    "Age",
+    "Time from when the source was collected until to now.",
+    unit="h",
+    pages=_DATA,
+)
+ANSWERS = Term("Answers", "Stretches of time for which the source had an answer.", pages=_DATA)
+QUIET_ANSWERS = Term(
+    "Without a record",
+    "Answers of the source that held no record; a quiet time was collected too.",
+    pages=_DATA,
+)
+LAST_ERROR = Term(
+    "Last error", "Error of the last attempt to collect the source, where that failed.", pages=_DATA
+)
+SKIPPED = Term("Skipped", "Records of no interest, e.g. steps of jobs.", pages=_DATA)
+REJECTED = Term("Rejected", "Records that could not be read; a row opens them.", pages=_DATA)
+RAW_RECORD = Term("Record", "The first 2,000 characters of a rejected record.", pages=_DATA)
+BROUGHT = Term("Brought", "Rows that the ingest added or changed, by table.", pages=_DATA)
+UNDOABLE = Term("Undoable", "Whether the snapshot before the ingest is still kept.", pages=_DATA)
+ZONES = Term("Zones", "Zone in which times without one were read, by cluster.", pages=_DATA)
+NOTICES = Term("Notices", "What the reader had to assume.", pages=_DATA)
+READ_AGAIN = Term("Command", "Command that reads the file again.", pages=_DATA)
+SHA256 = Term("SHA-256", "Hash of the file's bytes as they were given.", pages=_DATA)
+SNAPSHOT_BYTES = Term(
+    "Bytes",
+    "Size of the snapshot; blocks that two snapshots share count in both.",
+    unit="bytes",
+    pages=_DATA,
+)
+LIES = Term("Lies", "How far the times of a source are off those of the reference.", pages=_DATA)
+AGREEING = Term("Occasions", "Occasions that agree at this offset of two clocks.", pages=_DATA)
+OUT_OF_STEP = Term("Without it", "Occasions that agree at no offset of two clocks.", pages=_DATA)
+AGREEING_BY_CHANCE = Term(
+    "By chance", "Occasions that chance would let agree at such an offset.", pages=_DATA
+)
+
+
+def projected(gpus: int | None) -> Term:
+    """The projection for one size; none where no job states its GPUs."""
+    return MTTF if gpus is None else replace(MTTF, label=f"MTTF, {gpus:,} GPUs")

@@ -1,0 +1,179 @@
+"""Terms of Lemons, Machines, Links, Repairs and Validation, and of a node's metrics."""
+
+from __future__ import annotations
+
+from app.words.terms import KOKOLIS, PER_NODE_DAYS, Term
+
+_LEMONS = ("lemons",)
+_LINKS = ("links",)
+_REPAIRS = ("repairs",)
+_VALIDATION = ("validation",)
+_SUPERBENCH = "SuperBench, arXiv 2402.06194"
+LEMONS = Term(
+    "Lemon nodes",
+    "Nodes with more failed jobs, unplanned outages, repair tickets and critical events than a "
+    "healthy node of the same exposure would have by chance; of those listed at most a tenth is "
+    "expected to be there by chance. One that stands out by a single week or by the jobs of a "
+    "single user is to be watched.",
+    source=f"the name and the signals: {KOKOLIS}",
+    pages=_LEMONS,
+)
+SAVED = Term(
+    "GPU-hours saved by draining",
+    "Of jobs that the lemons would end in as many days ahead, by the 30-minute rule, less those "
+    "that healthy nodes in their place would end. What draining itself costs is not taken off.",
+    unit="GPU-h",
+    pages=_LEMONS,
+)
+AVOIDED = Term(
+    "Failed jobs avoided",
+    "Failures of the window that lie on the lemons, less those that as many healthy nodes would "
+    "have had.",
+    pages=_LEMONS,
+)
+SAVED_BEFORE = Term(
+    "Saved by the list before",
+    "The same list made one window earlier: share of the GPU-hours lost since then that its nodes "
+    "lost, beyond what healthy nodes lose.",
+    unit="ratio",
+    pages=_LEMONS,
+)
+LEMON_SCORE = Term(
+    "Score",
+    "-log10 of the chance that a healthy node of the same exposure has as much against it.",
+    pages=("lemons", "node"),
+)
+TIMES_USUAL = Term(
+    "Times usual",
+    "Rate of occasions over that of a healthy node of its exposure.",
+    unit="ratio",
+    pages=("lemons", "node"),
+)
+DISTANCE = Term(
+    "Score of a machine",
+    "Mean distance to all other machines in spreads of healthy ones, that the machine "
+    "keeps for the time that a fault must last.",
+    source="the idea: Minder, arXiv 2411.01791",
+    pages=("machines",),
+)
+ROSE_BY = Term(
+    "Rose by",
+    "Rise of a counter over the period; it may have begun again at 0.",
+    pages=("node",),
+)
+SLOWER = Term(
+    "Delay over usual",
+    "Median, over its pairs, of the delay over the usual one of such pairs: of one host, of one "
+    "switch, of two switches. A pair's delay is the low quartile of its samples. The interval is "
+    "that of a median; of one link, the scatter of all pairs.",
+    unit="ratio",
+    pages=_LINKS,
+)
+PAIRS = Term("Pairs measured", "Ordered pairs of endpoints with at least one sample.", pages=_LINKS)
+LINK_FROM = Term(
+    "A slow link is named from",
+    "Delay over usual from which one slow link is told from chance in these samples.",
+    unit="ratio",
+    pages=_LINKS,
+)
+END_FROM = Term(
+    "A slow sender or receiver from",
+    "Delay over usual from which a slow sender or receiver is told from chance in these samples.",
+    unit="ratio",
+    pages=_LINKS,
+)
+FAIL_AGAIN = Term(
+    "Fail again",
+    "Share of returns to service after which the node fails within the horizon (Kaplan and Meier). "
+    "A failure: what counts in the rate and names the node; of one incident the first. What was "
+    "not watched so long is censored, also by the next drain.",
+    unit="ratio",
+    pages=_REPAIRS,
+)
+BESIDE_NODES = Term(
+    "Beside other nodes",
+    "Failures per node-day in jobs after a return to service, over those of nodes that were not "
+    "just repaired. It lies above 1 even where repairs are good: nodes that fail often are "
+    "repaired often.",
+    unit="ratio",
+    pages=_REPAIRS,
+)
+BESIDE_REPAIRS = Term(
+    "Beside other repairs",
+    "The same over all other actions, adjusted for how often the node was repaired in the 90 days "
+    "before and for whether it had failed or was drained without a failure. An action does not "
+    "hold where it lies above 1 by more than chance, all actions tested together (Holm, 5 %).",
+    unit="ratio",
+    pages=_REPAIRS,
+)
+DO_NOT_HOLD = Term(
+    "Actions that do not hold",
+    "Actions after which nodes fail more often than after all others by more than chance, all "
+    "actions tested together (Holm, 5 %), adjusted for how often the node was repaired before.",
+    pages=_REPAIRS,
+)
+VENDOR = Term(
+    "Nodes for the vendor",
+    "Nodes on which two repairs or more were followed by a failure of hardware within the horizon.",
+    pages=_REPAIRS,
+)
+FAILED_AGAIN = Term(
+    "Failed again",
+    "Returns to service after which the node failed within the horizon.",
+    pages=_REPAIRS,
+)
+DID_NOT_HOLD = Term(
+    "Did not hold", "Repairs of a node after which it failed again.", pages=_REPAIRS
+)
+NOT_HELD_BY_CHANCE = Term(
+    "By chance",
+    "Chance that as many repairs do not hold at the rate of all repaired nodes.",
+    unit="ratio",
+    pages=_REPAIRS,
+)
+WORTH_TESTING = Term(
+    "Nodes worth testing",
+    "Nodes where the GPU-hours at stake exceed those of the tests: chance of an incident in the "
+    "horizon x GPU-hours of an incident x share of defects that the tests find.",
+    source=_SUPERBENCH,
+    pages=_VALIDATION,
+)
+AT_STAKE = Term(
+    "GPU-hours at stake",
+    "Of these nodes, GPU-hours that incidents of the horizon would cost whose defect the tests "
+    "find. An upper bound of what is saved: a defect may come later than its test.",
+    unit="GPU-h",
+    pages=_VALIDATION,
+)
+COST_OF_TESTS = Term(
+    "GPU-hours of testing",
+    "Minutes of the tests x GPUs of the nodes.",
+    unit="GPU-h",
+    pages=_VALIDATION,
+)
+HARDWARE_INCIDENTS = Term(
+    "Incidents per 1,000 node-days",
+    "Of the fleet: incidents of hardware or system software that name a node, by time in jobs.",
+    unit=PER_NODE_DAYS,
+    pages=_VALIDATION,
+)
+OWN_INCIDENT_RATE = Term(
+    "Per 1,000 node-days",
+    "Incidents of one node per 1,000 node-days, drawn towards the fleet's rate by how little the "
+    "node's own time says.",
+    unit=PER_NODE_DAYS,
+    pages=_VALIDATION,
+)
+REGRESSED = Term(
+    "Regressed nodes",
+    "Nodes with a metric that is less similar to the fleet's centre than the criterion allows, or "
+    "with a benchmark that ended with an error.",
+    source=_SUPERBENCH,
+    pages=_VALIDATION,
+)
+OVER_CENTRE = Term(
+    "Over the fleet's",
+    "Mean of a metric on the node over that of the fleet's centre.",
+    unit="ratio",
+    pages=_VALIDATION,
+)

@@ -1,0 +1,61 @@
+"""Terms of MTTF."""
+
+from __future__ import annotations
+
+from app.words.terms import KOKOLIS, PER_NODE_DAYS, Term
+
+_MTTF = ("mttf",)
+NODE_HOURS = Term(
+    "Running time (node-hours)",
+    "Nodes x running time, summed over the attempts: no job of the selection states GPUs.",
+    unit="node-hours",
+    pages=_MTTF,
+)
+UNEXPLAINED = Term(
+    "Unexplained failures",
+    "Failed attempts, not ended by their user, of which no record names the cause. They do not "
+    "count as failures of the infrastructure. Where no health event, node event or job log was "
+    "collected when they ended, the interval reaches from none to all of them.",
+    pages=_MTTF,
+)
+AT_GIVEN_RATE = Term(
+    "Projected MTTF",
+    "MTTF of a job of N nodes if nodes fail independently at the rate r_f that is given.",
+    unit="h",
+    equation="24 / (N r_f), r_f in failures per node-day",
+    source=KOKOLIS,
+    pages=_MTTF,
+)
+IMPLIED_RATE = Term(
+    "Implied r_f",
+    "The rate at which the published MTTF would follow.",
+    unit=PER_NODE_DAYS,
+    equation="r_f = 1,000 x 24 / (N MTTF)",
+    source=KOKOLIS,
+    pages=_MTTF,
+)
+RATE_RATIO = Term(
+    "Rate ratio",
+    "Failures per node-day of one level over those of the reference, adjusted by Poisson "
+    "regression for cluster, age of the node and size of the job. Its interval rests on how much "
+    "nodes of one level differ among themselves.",
+    unit="ratio",
+    pages=_MTTF,
+)
+LEVELS_APART = Term(
+    "Levels that differ",
+    "Levels whose ratio differs from 1 by more than chance, where all levels are tested together "
+    "(Holm, 5 %).",
+    pages=_MTTF,
+)
+LEVEL_FAILURES = Term(
+    "Failures of a level",
+    "Failures on the nodes of one level. Failures of one incident count once.",
+    pages=_MTTF,
+)
+LEVEL_RATE = Term(
+    "Failure rate of a level",
+    "Failures per 1,000 node-days on the nodes of one level, not adjusted.",
+    unit=PER_NODE_DAYS,
+    pages=_MTTF,
+)

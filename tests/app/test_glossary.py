@@ -1,0 +1,95 @@
+"""The glossary: every tooltip has one entry, every entry is found, on every surface."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import app
+from app.answers.explore import glossary
+from app.cli import main
+
+APP = Path(app.__file__).parent
+MADE_OF_RESULTS = {
+    ("efficiency/ledger.py", "meanings"),
+    ("explore/glossary.py", "_own"),
+    ("explore/glossary.py", "causes"),
+    ("reliability/mttf.py", "_counted"),
+}
+"""Functions that make terms of what the ledger, the taxonomy or a report says."""
+
+
+def test_a_key_names_one_entry_and_an_entry_says_what_it_is() -> None:
+    entries = glossary.entries()
+    keys = [each.key for each in entries]
+    assert len(keys) == len(set(keys))
+    assert len({each.term.definition for each in entries}) == len(entries)
+    assert {"mttf", "node_mttf", "ettr", "lemons", "bucket_lost_work", "failure_paper"} <= {*keys}
+    for each in entries:
+        assert each.term.definition.endswith("."), each
+        assert set(each.term.pages) <= set(glossary.PAGES), each
+
+
+def test_its_pages_are_those_of_the_navigation() -> None:
+    pages = re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', (APP / "main.py").read_text())
+    named = {name: title for name, title in pages if name not in ("find", "sql", "glossary")}
+    assert list(glossary.PAGES.items()) == list(named.items())
+
+
+@pytest.mark.parametrize("path", sorted((APP / "answers").rglob("*.py")), ids=lambda p: p.stem)
+def test_an_answer_takes_its_words_from_the_glossary(path: Path) -> None:
+    name = str(path.relative_to(APP / "answers"))
+    tree = ast.parse(path.read_text())
+    for function in ast.walk(tree):
+        for child in ast.iter_child_nodes(function):
+            child.__dict__["inside"] = (
+                function.name
+                if isinstance(function, ast.FunctionDef)
+                else function.__dict__.get("inside", "")
+            )
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        called = getattr(call.func, "id", "")
+        if called == "Term":
+            made = (name, call.__dict__["inside"])
+            assert made in MADE_OF_RESULTS, f"{made}: put the Term into app/words"
+        help_of = next((k.value for k in call.keywords if k.arg == "help"), None)
+        if called in ("Column", "replace") and help_of is not None:
+            text = ast.unparse(help_of)
+            assert text.endswith(".definition"), f"{name}: {text} is no entry of app/words"
+
+
+def test_what_is_called_so_comes_before_what_mentions_it(tmp_path: Path) -> None:
+    found = glossary.found(tmp_path, "mttf")
+    keys = [each.key for each in found.entries]
+    assert keys[0] == "mttf"
+    assert keys.index("node_mttf") < keys.index(
+        "failure_rate" if "failure_rate" in keys else "projection"
+    )
+    assert [each.key for each in glossary.found(tmp_path, "node_mttf").entries] == ["node_mttf"]
+    assert glossary.found(tmp_path, "no such word").entries == ()
+    everything = glossary.found(tmp_path)
+    assert len(everything.entries) == everything.n
+    assert [each.key for each in glossary.found(tmp_path, "cause_gpu_memory").entries] == [
+        "cause_gpu_memory"
+    ]
+
+
+def test_the_command_says_it_without_a_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", str(tmp_path / "none")]
+    assert main(["terms", "node_mttf", *store, "--format", "json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["terms"]
+    assert (entry["label"], entry["unit"], entry["group"]) == ("MTTF of one node", "h", "MTTF")
+    assert entry["pages"] == ["mttf", "reports"]
+    assert entry["source"] is None
+    assert main(["terms", "Daly-Young", "interval", *store, "--format", "table"]) == 0
+    printed = capsys.readouterr().out
+    assert "Daly-Young interval (ETTR: daly_young)" in printed
+    assert "  Equation: sqrt(2 x time of a checkpoint x MTTF)\n" in printed
+    assert main(["terms", *store, "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == glossary.found(tmp_path).n + 1
