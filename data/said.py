@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING
 
 from analytics.errors import AnalysisError
 from data.site import load_site
-from data.state import State
+from data.state import ACKNOWLEDGED, RESOLVED, State
+from data.tables.incidents import INCIDENT_MEMBERS, INCIDENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from data.tables import Table
+
+INTO, OF = "merged_into", "incident"
+"""Fields by which people arrange incidents: of an incident, that it is the same as another; of an
+attempt, of which incident it is."""
+STATUS = "status"
+_TAKES_BACK = {"open": ("acknowledged", "resolved"), "acknowledged": ("resolved",)}
+NONE = "none"
+"""Value of `OF` where the attempt is of no incident."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +33,20 @@ class Said:
     """Changes with every annotation and undo."""
     parameters: dict[str, list[str]] = field(default_factory=lambda: _columns([]))
 
+    def pairs(self, kind: str, field: str) -> list[tuple[str, str]]:
+        """Key of the target and value of what was said so, in the order in which it was said."""
+        return [
+            (key, value) for of, key, name, value in self._rows() if (of, name) == (kind, field)
+        ]
+
     def decided(self) -> list[tuple[str, str]]:
         """Attempts whose cause a person decided, each with it; in order of the attempts."""
+        return sorted(self.pairs("attempt", "cause"))
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        """Kind, key, field and value of each."""
         names = ("said_kind", "said_key", "said_field", "said_value")
-        rows = zip(*(self.parameters[name] for name in names), strict=True)
-        return sorted((key, value) for kind, key, field, value in rows
-                      if (kind, field) == ("attempt", "cause"))  # fmt: skip
+        return zip(*(self.parameters[name] for name in names), strict=True)
 
 
 def read_said(root: Path) -> Said:
@@ -44,7 +64,28 @@ def read_said(root: Path) -> Said:
         except AnalysisError:
             continue  # a cause that the site's taxonomy no longer has decides nothing
         rows.append((kind, key, name, value, domain))
+    rows += _standing(state.statuses())
     return Said(version, _columns(rows))
+
+
+def _standing(statuses: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, ...]]:
+    """When and by whom each target was acknowledged and resolved, as long as that stands.
+
+    The first acknowledgement counts, and the first word that it is resolved; whoever says open
+    again takes back both, whoever says acknowledged again that it is resolved.
+    """
+    since: dict[str, dict[str, tuple[str, str]]] = {}
+    for target, author, made_at, status in statuses:
+        held = since.setdefault(target, {})
+        for other in _TAKES_BACK.get(status, ()):
+            held.pop(other, None)
+        if (STATUS, status) in (ACKNOWLEDGED, RESOLVED):
+            held.setdefault(status, (made_at, author))
+    for target, held in since.items():
+        kind, _, key = target.partition(":")
+        for status, (made_at, author) in held.items():
+            yield kind, key, f"{status}_at", made_at, ""
+            yield kind, key, f"{status}_by", author, ""
 
 
 def _columns(rows: list[tuple[str, ...]]) -> dict[str, list[str]]:
@@ -52,6 +93,27 @@ def _columns(rows: list[tuple[str, ...]]) -> dict[str, list[str]]:
     names = ("said_kind", "said_key", "said_field", "said_value", "said_domain")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
+
+def _typed(table: Table) -> str:
+    """A list of rows of a table, as SQL names its type."""
+    columns = (f'"{name}" {column.type}' for name, column in table.columns.items())
+    return f"STRUCT({', '.join(columns)})[]"
+
+
+ARRANGED = f"""
+arranged AS (SELECT unnest(CAST($arranged_incidents AS {_typed(INCIDENTS)}), max_depth := 2)),
+incidents AS NOT MATERIALIZED (
+  FROM main.incidents WHERE incident_id NOT IN (SELECT incident_id FROM arranged)
+  UNION ALL BY NAME FROM arranged),
+incident_members AS NOT MATERIALIZED (
+  FROM main.incident_members WHERE incident_id NOT IN (SELECT incident_id FROM arranged)
+  UNION ALL BY NAME
+  SELECT unnest(CAST($arranged_members AS {_typed(INCIDENT_MEMBERS)}), max_depth := 2))
+"""
+"""The tables of incidents as people arranged them (`data.arranged`), under their own names: every
+query that reads them begins with this."""
+AS_DERIVED = "arranged AS (SELECT 1)"
+"""What stands there where nobody arranged any."""
 
 SAID = """
 said AS (

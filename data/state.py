@@ -30,6 +30,8 @@ _REMEDY = (
 )
 ACKNOWLEDGED = ("status", "acknowledged")
 """Field and value by which somebody has taken something on."""
+RESOLVED = ("status", "resolved")
+"""By which somebody says that nothing of it is left to do."""
 SNOOZED_UNTIL = "snoozed_until"
 """Field whose value, an ISO time in UTC, says until when somebody wants to hear no more of it."""
 _SCHEMA = """
@@ -66,6 +68,12 @@ ORDER BY annotations.rowid DESC
 """
 
 
+_STATUSES = """
+SELECT target, author, made_at, value FROM annotations
+WHERE field = 'status' AND undone_at IS NULL ORDER BY rowid
+"""
+
+
 @dataclass(frozen=True)
 class Annotation:
     """What a person said about an attempt, an incident or a node."""
@@ -78,7 +86,7 @@ class Annotation:
     made_at: str
     """ISO time in UTC."""
     field: str
-    """cause, note, status or snoozed_until."""
+    """What is said, as `app.actions` lists it, or snoozed_until."""
     value: str
     undone_at: str | None = None
     """ISO time in UTC; None while it was not undone."""
@@ -241,6 +249,10 @@ class State:
         annotation_id, target, author, made_at, field, value; in the order in which they were made.
         """
         return self._read(_HOLDING, {})
+
+    def statuses(self) -> list[tuple[str, str, str, str]]:
+        """Every status that was said and not undone: target, author, made_at, value; in order."""
+        return self._read(_STATUSES, {})
 
     def redaction_key(self) -> bytes:
         """The key of this store's pseudonyms: made once, and told to nobody."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from data.arranged import Arranged, arranged
 from data.columns import columns_of
 from data.current import SCHEMA_VERSION, Current, read_current, refuse_newer, threads_for
 from data.database_errors import told_of
 from data.errors import StoreError
 from data.landing import landed
-from data.said import Said, read_said
+from data.said import ARRANGED, AS_DERIVED, Said, read_said
 from data.state import State
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Store:
         self.current = current
         self.said = said
         self._lock = threading.Lock()
+        self._arranged: Arranged | None = None
         with told_of(self.path):
             self._connection = duckdb.connect(
                 str(self.path),
@@ -111,20 +113,27 @@ class Store:
         """File of the snapshot."""
         return self.root / self.current.file
 
+    @property
+    def arranged(self) -> Arranged:
+        """Incidents as people arranged them, worked out when a query first asks for incidents."""
+        if self._arranged is None:
+            self._arranged = arranged(self._cursor(), self.root, self.said)
+        return self._arranged
+
     def frame(self, sql: str, parameters: dict[str, Any] | None = None) -> pd.DataFrame:
         """Rows of a query as a frame; the parameters that it names are bound."""
         with told_of(self.path), self._cursor() as cursor:
-            return cursor.execute(sql, self._named(sql, parameters)).df()
+            return cursor.execute(*self._bound(sql, parameters)).df()
 
     def columns(self, sql: str, parameters: dict[str, Any] | None = None) -> Columns:
         """Columns of a query as arrays, made without pandas: NaN, NaT or None where unknown."""
         with told_of(self.path), self._cursor() as cursor:
-            return columns_of(cursor.execute(sql, self._named(sql, parameters)))
+            return columns_of(cursor.execute(*self._bound(sql, parameters)))
 
     def rows(self, sql: str, parameters: dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Rows of a query as tuples; the parameters that it names are bound."""
         with told_of(self.path), self._cursor() as cursor:
-            return cursor.execute(sql, self._named(sql, parameters)).fetchall()
+            return cursor.execute(*self._bound(sql, parameters)).fetchall()
 
     def close(self) -> None:
         """Closes the snapshot."""
@@ -135,8 +144,15 @@ class Store:
         with self._lock:
             return self._connection.cursor()
 
-    def _named(self, sql: str, parameters: dict[str, Any] | None) -> dict[str, Any]:
-        """The parameters that a statement names: DuckDB refuses any other."""
+    def _bound(self, sql: str, parameters: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+        """A statement, and of the parameters those that it names: DuckDB refuses any other.
+
+        Where people arranged no incident the tables are read as they are: that is quicker.
+        """
         known = {**self.said.parameters, **(parameters or {})}
+        if ARRANGED in sql:
+            held = self.arranged
+            known |= {"arranged_incidents": held.incidents, "arranged_members": held.members}
+            sql = sql if held.incidents else sql.replace(ARRANGED, AS_DERIVED)
         named = set(_PARAMETER.findall(sql))
-        return {name: value for name, value in known.items() if name in named}
+        return sql, {name: value for name, value in known.items() if name in named}

@@ -3,7 +3,7 @@
 from app.actions.collecting import collect_sources
 from app.actions.ledger import READER_WAIT_S, build_ledger
 from app.actions.machines import examine_machines
-from app.actions.people import FIELDS, STATUSES, annotate, put_off, restore_said, undo
+from app.actions.people import FIELDS, OF_KIND, STATUSES, annotate, put_off, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
@@ -33,6 +33,7 @@ from data.state import Annotation
 
 __all__ = [
     "FIELDS",
+    "OF_KIND",
     "PAGE_LIMITS",
     "READER_WAIT_S",
     "STATUSES",

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from analytics.failures.taxonomy import taxonomy
+from app.actions.arranging import checked_merge, checked_place
 from data.audit import login
 from data.errors import DataError
 from data.queries import targets
+from data.said import INTO, OF
 from data.site import load_site
 from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 from data.store import Store, require_current
@@ -22,9 +24,13 @@ if TYPE_CHECKING:
 
 FIELDS = ("cause", "note", "status")
 """What can be said about an attempt, an incident or a node."""
+OF_KIND = {"incident": ("owner", "assignee", "remedy", INTO), "attempt": (OF,)}
+"""What can be said besides of one of them alone."""
 STATUSES = ("open", "acknowledged", "resolved")
 LONGEST_NOTE = 10_000
 """Characters: every page of the target carries them."""
+LONGEST_NAME = 100
+"""Characters of an owner or assignee."""
 _ACTION = re.compile(r"action:[a-z_]+-[0-9a-f]{12}")
 LONGEST_SNOOZE = 366
 """Days."""
@@ -48,7 +54,9 @@ def annotate(
         `attempt:<cluster>/<attempt_key>`, `incident:<incident_id>` or `node:<cluster>/<node>`.
     field, value : str
         `cause` with one of the taxonomy or of the site, `status` with one of STATUSES, or `note`
-        with text.
+        with text. Of an incident `owner` (a team), `assignee` (a person), `remedy` (what we do
+        about it) with text, and `merged_into` with the id of the incident that it is the same as.
+        Of an attempt `incident` with the id of the one that it is of, or `none`.
     author : str, optional
         Who says it; the login user where it is not given.
 
@@ -57,10 +65,16 @@ def annotate(
     DataError
         Where the store has no such target, or the value is none of the field's.
     """
-    checked = _checked(root, field, value)
+    kind = target.partition(":")[0]
+    _require_field(kind, field)
+    if field not in (INTO, OF):
+        value = _checked(root, field, value)
     with contextlib.closing(Store.open(root)) as store:
         target = _known(store, target)
-    return State(root).annotate(target, field, checked, author=author or login())
+        if field in (INTO, OF):
+            check = checked_merge if field == INTO else checked_place
+            value = check(store, target.partition(":")[2], value.strip())
+    return State(root).annotate(target, field, value, author=author or login())
 
 
 def put_off(
@@ -139,17 +153,28 @@ def _known(store: Store, target: str) -> str:
     raise DataError(f"{target}: the store holds no such {kind}: {remedy}")
 
 
+def _require_field(kind: str, field: str) -> None:
+    """Refuses a field that cannot be said of this kind of target, or of any."""
+    own = {name: of for of, names in OF_KIND.items() for name in names}
+    if field not in (*FIELDS, *own):
+        raise DataError(
+            f"field must be one of {', '.join((*FIELDS, *own))}, got {field!r}: name one"
+        )
+    if field in own and kind in targets.KINDS and kind != own[field]:
+        raise DataError(f"{field} is said of an {own[field]} alone, not of a target {kind}:...")
+
+
 def _checked(root: Path, field: str, value: str) -> str:
     """A value of the field; refuses any other."""
-    if field == "note":
-        if not value.strip() or len(value) > LONGEST_NOTE:
+    longest = {"note": LONGEST_NOTE, "remedy": LONGEST_NOTE}
+    longest |= {"owner": LONGEST_NAME, "assignee": LONGEST_NAME}
+    if field in longest:
+        if not value.strip() or len(value) > longest[field]:
             raise DataError(
-                f"a note holds 1 to {LONGEST_NOTE:,} characters, got {len(value.strip()):,}: "
+                f"{field} holds 1 to {longest[field]:,} characters, got {len(value.strip()):,}: "
                 "write it shorter, or undo the one that holds"
             )
         return value.strip()
-    if field not in FIELDS:
-        raise DataError(f"field must be one of {', '.join(FIELDS)}, got {field!r}: name one")
     known = tuple(taxonomy(load_site(root).taxonomy).causes) if field == "cause" else STATUSES
     if value not in known:
         near = difflib.get_close_matches(value.lower().replace(" ", "_"), known, n=1)

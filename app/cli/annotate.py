@@ -1,5 +1,5 @@
-"""faultline annotate: say the cause, a note or the status of an attempt, an incident or a node, or
-undo it.
+"""faultline annotate: say the cause, a note or the status of an attempt, an incident or a node, who
+has an incident and which are one, or undo it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     said.add_argument("--cause", metavar="C", help="the cause, one of the taxonomy's")
     said.add_argument("--note", metavar="TEXT", help="a note")
     said.add_argument("--status", metavar="S", help="open, acknowledged or resolved")
+    said.add_argument("--owner", metavar="TEAM", help="of an incident: the team that has it")
+    said.add_argument("--assignee", metavar="PERSON", help="of an incident: who works on it")
+    said.add_argument("--remedy", metavar="TEXT", help="of an incident: what we do about it")
+    said.add_argument(
+        "--merged-into", metavar="ID", help="of an incident: it is the same as incident ID"
+    )
+    said.add_argument(
+        "--incident", metavar="ID", help="of an attempt: it is of incident ID, or of `none`"
+    )
     said.add_argument("--undo", metavar="ID", help="take an annotation back")
     said.add_argument(
         "--restore",
@@ -60,7 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         if arguments.target is None:
             raise DataError("name a TARGET, e.g. `faultline annotate node:CLUSTER/NODE --note ...`")
-        field = next(name for name in actions.FIELDS if getattr(arguments, name) is not None)
+        fields_of = (*actions.FIELDS, *(name for own in actions.OF_KIND.values() for name in own))
+        field = next(name for name in fields_of if getattr(arguments, name) is not None)
         value = getattr(arguments, field)
         made = actions.annotate(arguments.store, arguments.target, field, value)
     terminal.print_record(terminal.plain(made), arguments.format)

@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", choices=("user", "system_software", "hardware", "unknown"))
     parser.add_argument("--cause", metavar="NAME", help="only this cause")
     parser.add_argument("--status", choices=("open", "acknowledged", "resolved"))
+    parser.add_argument("--owner", metavar="TEAM", help="only those that people say this team has")
+    parser.add_argument("--assignee", metavar="PERSON", help="only those of this person")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
         "--summary", action="store_true", help="number, rate and cost in place of the list"
@@ -53,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     selection = options.selection(arguments, store)
     if arguments.cause is not None:
         taxonomy(store).domain_of(arguments.cause)
-    kind = incidents.Kind(arguments.domain, arguments.cause, arguments.status)
+    chosen = ("domain", "cause", "status", "owner", "assignee")
+    kind = incidents.Kind(**{name: getattr(arguments, name) for name in chosen})
     terminal.synthetic(store)
     if arguments.summary:
         answer = incidents.answer(ask, selection, kind, conf_level=arguments.conf_level)

@@ -1,11 +1,11 @@
-"""The report of one incident: what happened, why, what it hit, and what to do."""
+"""The report of one incident, a postmortem: what happened, why, what it cost, and who does what."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from app.answers.failures import incident, logs, said
+from app.answers.failures import incident, logs, said, standing
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
@@ -48,11 +48,13 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     """What happened here, why, what did it hit, and what now?"""
     answer, one = incident.answer(ask, request.about), ask(incident.incident, request.about)
     row, held, titles = one.row, _coverage(ask, one.row), ask(cause_titles)
-    history = ask(said.history, f"incident:{row['incident_id']}")
+    history = ask(said.of_incident, str(row["incident_id"]))
     seen, verdicts = one.members["kind"] != "preemption", one.verdicts.to_dict("records")
     evidence = incident.evidence(one.dated_members[seen]).first(MOST_ROWS)
-    attempts = (*incident.hit(one, titles), incident.alternatives(verdicts, titles))
-    headlines = (*incident.facts(one), *incident.blast_radius(one))
+    failed, *preempted = incident.hit(one, titles)
+    causes = (failed.first(MOST_ROWS), incident.alternatives(verdicts, titles).first(MOST_ROWS))
+    cost = tuple(table.first(MOST_ROWS) for table in preempted)
+    headlines = (*incident.facts(one), *incident.blast_radius(one), *standing.who(row))
     return Report(
         kind="incident",
         stem=f"incident-{row['incident_id']}",
@@ -68,9 +70,11 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
                 "What happened when",
                 (incident.timeline(one), answer.table("incident_phases"), evidence),
             ),
+            Section("Cause", causes, (f"{one.cause.title}.",)),
             log_section(ask, verdicts),
-            Section("What it hit, and why", tuple(t.first(MOST_ROWS) for t in attempts)),
-            Section("What people said", (said.table(history),)),
+            Section("Cost", cost, incident.cost(one)),
+            Section("What people said", (said.table(history),), standing.in_words(row)),
+            Section("What we do about it", (), (standing.remedy(row),)),
             Section("Similar incidents", (answer.table("similar_incidents"),)),
             rests_on(held),
         ),

@@ -36,7 +36,10 @@ _HOME = re.compile(
 _PIECE = re.compile(r"[^\W_]+")
 _IDS = ("job_id", "run_id")
 """Fields of results that hold an id."""
-_STATE_COLUMNS: dict[str, People] = {"undone_by": "user", "note": "text"}
+_STATE_COLUMNS: dict[str, People] = {
+    "undone_by": "user", "note": "text", "remedy": "text", "owner": "text", "assignee": "user",
+    "acknowledged_by": "user", "resolved_by": "user",
+}  # fmt: skip
 """What columns that state.sqlite adds to the store's frames hold that names people."""
 
 
@@ -108,7 +111,7 @@ class Names:
             one,
             author=self.user(one.author),
             undone_by=one.undone_by and self.user(one.undone_by),
-            value=self.text(one.value),
+            value=(self.user if one.field == "assignee" else self.text)(one.value),
         )
 
     def nested(self, value: Any) -> Any:
@@ -206,7 +209,9 @@ class Pseudonyms(Names):
 def hidden(store: Store) -> Hidden:
     """Names of users, accounts and jobs, with the store's key; made where there is none yet."""
     state, known = State(store.root), stored.people(store)
-    authors = {name for one in state.history() for name in (one.author, one.undone_by) if name}
+    history = state.history()
+    authors = {name for one in history for name in (one.author, one.undone_by) if name}
+    authors |= {one.value for one in history if one.field == "assignee"}
     return Hidden(replace(known, users=known.users | authors), state.redaction_key())
 
 

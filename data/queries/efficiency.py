@@ -10,7 +10,7 @@ from data.definitions import INFRASTRUCTURE
 from data.errors import DataError
 from data.filters import Filter
 from data.interrupted import BY_RULE, ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
-from data.said import VERDICTS
+from data.said import ARRANGED, VERDICTS
 from data.site import load_site
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def attempts_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
     `domain`, `node`, `incident_id`.
     """
     return store.frame(
-        f"""WITH {interrupted(_JOBS)},
+        f"""WITH {interrupted(_JOBS)}, {ARRANGED},
             attempt AS (
               SELECT jobs.rowid AS id, cluster, attempt_key, job_id, attempt, name, "user", account,
                 partition, state, n_nodes, jobs.n_gpus, submit_at, eligible_at, start_at, end_at,

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from data.definitions import FAILED_BY
 from data.filters import Filter
-from data.said import VERDICTS
+from data.said import ARRANGED, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,7 +243,7 @@ def node_hours(store: Store, selection: Selection) -> dict[str, float]:
 def job_failures(store: Store, selection: Selection) -> Columns:
     """Failed attempts of all sizes, one row each, with the incident that each belongs to."""
     columns = store.columns(
-        f"""WITH {failures_of(selection)}
+        f"""WITH {ARRANGED}, {failures_of(selection)}
             SELECT cluster, attempt_key AS key, partition, units AS n_gpus, node_time, failed_at,
               {local_day("failed_at")} AS day, node, incident_id,
               coalesce(domain = 'hardware', false) AS by_hardware,

@@ -12,6 +12,7 @@ from data.queries.exposure import (
     node_days_of,
     node_failures_of,
 )
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
@@ -138,7 +139,8 @@ def rows(store: Store, selection: Selection, fact: str) -> Columns:
     say, are a level of their own, `a + b`.
     """
     return store.columns(
-        f"""WITH {held_of(selection)}, {failures_of(selection)}, {_facts(fact)}, {_SEGMENTS},
+        f"""WITH {ARRANGED}, {held_of(selection)},
+            {failures_of(selection)}, {_facts(fact)}, {_SEGMENTS},
             ran AS (
               SELECT held.cluster, held.node, level, coalesce(age, 'unknown') AS age, size,
                 sum(share * (least(end_us, until_us) - greatest(begin_us, from_us))) / {DAY_US}

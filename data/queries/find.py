@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from data.said import ARRANGED
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -69,7 +71,8 @@ def incidents(store: Store, text: str, *, limit: int) -> pd.DataFrame:
     """By id or cause: columns place, incident_id, start_at, summary, cluster."""
     return _found(
         store,
-        f"""SELECT least({_place("incident_id")}, 1 + {_place("cause")}) AS place, incident_id,
+        f"""WITH {ARRANGED}
+            SELECT least({_place("incident_id")}, 1 + {_place("cause")}) AS place, incident_id,
               start_at, summary, cluster
             FROM incidents WHERE NOT retired AND place IS NOT NULL
             ORDER BY place, start_at DESC, incident_id""",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.filters import Filter, equal
-from data.said import SAID, VERDICTS
+from data.said import ARRANGED, SAID, VERDICTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,17 +13,33 @@ if TYPE_CHECKING:
     from data.filters import Selection
     from data.store import Store
 
-_INCIDENTS = f"""{SAID},
+
+def _said(*fields: str, of: str = "VARCHAR") -> str:
+    """What people said of an incident, a column a field."""
+    return ", ".join(
+        f"CAST(max(value) FILTER (field = '{name}') AS {of}) AS {name}" for name in fields
+    )
+
+
+def _hours(at: str) -> str:
+    """Hours from the start of an incident; NULL where nobody said it, or somebody too early."""
+    return f"CASE WHEN {at} >= start_at THEN date_diff('second', start_at, {at}) / 3600.0 END"
+
+
+_INCIDENTS = f"""{ARRANGED}, {SAID},
 of_incident AS (
   SELECT key AS incident_id, max(value) FILTER (field = 'cause') AS said_cause,
     max(domain) FILTER (field = 'cause') AS said_domain,
-    max(value) FILTER (field = 'status') AS status, max(value) FILTER (field = 'note') AS note
+    {_said("status", "note", "owner", "assignee", "remedy", "acknowledged_by", "resolved_by")},
+    {_said("acknowledged_at", "resolved_at", of="TIMESTAMPTZ")}
   FROM said WHERE kind = 'incident' GROUP BY key),
 incident AS (
   SELECT incidents.* REPLACE (coalesce(said_cause, cause) AS cause,
       coalesce(said_domain, domain) AS domain),
     cause AS derived_cause, said_cause IS NOT NULL AS decided, coalesce(status, 'open') AS status,
-    note
+    note, owner, assignee, acknowledged_at, acknowledged_by,
+    {_hours("acknowledged_at")} AS hours_to_acknowledge,
+    resolved_at, resolved_by, {_hours("resolved_at")} AS hours_to_resolve, remedy
   FROM incidents LEFT JOIN of_incident USING (incident_id))
 """
 """The table `incidents` with what people said over it."""
@@ -39,17 +55,15 @@ def incident_rows(
     store: Store,
     selection: Selection,
     *,
-    domain: str | None = None,
-    cause: str | None = None,
-    status: str | None = None,
     first: str = "latest",
     limit: int = 10_000,
+    **which: str | None,
 ) -> pd.DataFrame:
     """Living incidents that touch the period, the latest or the largest first; nodes as JSON.
 
+    `which` names values of columns (domain, cause, status, owner, assignee); None leaves one open.
     With a partition, account or size only those in which such an attempt failed.
     """
-    chosen = {"domain": domain, "cause": cause, "status": status}
     failed = _FAILED.where(selection)
     touched = f"""incident_id IN (
                 SELECT incident_id FROM incident_members member JOIN incidents USING (incident_id)
@@ -58,10 +72,10 @@ def incident_rows(
                 WHERE {failed})"""
     return store.frame(
         f"""WITH {_INCIDENTS} FROM incident
-            WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**chosen)}
+            WHERE NOT retired AND {_TOUCHED.where(selection)} AND {equal(**which)}
               AND {"true" if failed == "true" else touched}
             ORDER BY {FIRST_BY[first]}, incident_id LIMIT {int(limit)}""",
-        selection.parameters | chosen,
+        selection.parameters | which,
     )
 
 
@@ -72,10 +86,48 @@ def incident(store: Store, incident_id: str) -> pd.DataFrame:
     )
 
 
+class Standing(NamedTuple):
+    """Whether an incident is one."""
+
+    incident_id: str
+    cluster: str
+    retired: bool
+    superseded_by: str | None
+
+
+def standing(store: Store, incident_id: str) -> Standing | None:
+    """What became of an incident; None where the store knows none of this id."""
+    rows = store.rows(
+        f"""WITH {ARRANGED} SELECT incident_id, cluster, coalesce(retired, false), superseded_by
+            FROM incidents WHERE incident_id = $incident""",
+        _of(incident_id),
+    )
+    return Standing(*rows[0]) if rows else None
+
+
+def quiet(store: Store, incident_ids: list[str]) -> pd.DataFrame:
+    """How long incidents are over: columns incident_id, quiet_days (from the last record of it, or
+    the return of its last node, to the last record of its cluster), n_out (nodes whose outage has
+    no end).
+    """
+    return store.frame(
+        f"""WITH {ARRANGED}
+            SELECT incident_id, date_diff('second',
+                greatest(any_value(incidents.end_at), max(member.start_at), max(member.end_at)),
+                any_value(as_of_at)) / 86400.0 AS quiet_days,
+              count(DISTINCT member.node) FILTER (
+                member.kind = 'node_event' AND member.end_at IS NULL) AS n_out
+            FROM incidents JOIN (SELECT unnest($incidents) AS incident_id) USING (incident_id)
+            JOIN clusters USING (cluster) LEFT JOIN incident_members member USING (incident_id)
+            GROUP BY incident_id ORDER BY incident_id""",
+        {"incidents": incident_ids},
+    )
+
+
 def first_by(store: Store, word: str) -> str | None:
     """Id of the latest or the largest living incident; None where there is none."""
     rows = store.rows(
-        f"""SELECT incident_id FROM incidents WHERE NOT retired
+        f"""WITH {ARRANGED} SELECT incident_id FROM incidents WHERE NOT retired
             ORDER BY {FIRST_BY[word]}, incident_id LIMIT 1"""
     )
     return rows[0][0] if rows else None
@@ -99,7 +151,7 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
     node_events, or that of the health event).
     """
     return store.frame(
-        f"""WITH {VERDICTS}
+        f"""WITH {ARRANGED}, {VERDICTS}
             SELECT member.kind, member.key, member.start_at, member.end_at, member.node,
               member.text, member.severity, member.role, member.signal, incidents.cluster,
               jobs.job_id, jobs.attempt, jobs.state, jobs.n_gpus, jobs.start_at AS began_at,
@@ -123,12 +175,21 @@ def members(store: Store, incident_id: str) -> pd.DataFrame:
 def of_attempt(store: Store, cluster: str, attempt_key: str) -> pd.DataFrame:
     """Living incidents that an attempt is part of: columns incident_id, summary, start_at."""
     return store.frame(
-        """SELECT incident_id, summary, incidents.start_at
+        f"""WITH {ARRANGED} SELECT incident_id, summary, incidents.start_at
            FROM incident_members JOIN incidents USING (incident_id)
            WHERE kind = 'failure' AND key = $key AND cluster = $cluster AND NOT retired
            ORDER BY incidents.start_at DESC, incident_id""",
         {"cluster": cluster, "key": attempt_key},
     )
+
+
+def has_failed(store: Store, cluster: str, attempt_key: str) -> bool:
+    """Whether an attempt is one that failed."""
+    rows = store.rows(
+        "SELECT 1 FROM failures WHERE cluster = $cluster AND attempt_key = $key LIMIT 1",
+        {"cluster": cluster, "key": attempt_key},
+    )
+    return bool(rows)
 
 
 def of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:
@@ -150,7 +211,8 @@ def evidence_rows(store: Store, incident_ids: list[str]) -> pd.DataFrame:
     """Members of incidents: columns incident_id, kind, key, start_at, node, severity, role, signal,
     text; in order of time."""
     return store.frame(
-        """SELECT incident_id, kind, key, start_at, node, severity, role, signal, text
+        f"""WITH {ARRANGED}
+           SELECT incident_id, kind, key, start_at, node, severity, role, signal, text
            FROM incident_members SEMI JOIN (SELECT unnest($incidents) AS incident_id)
              USING (incident_id)
            ORDER BY incident_id, start_at, kind, key""",
@@ -165,7 +227,7 @@ def verdicts(store: Store, incident_id: str) -> pd.DataFrame:
     derived_cause, confidence, method, symptom; evidence and alternatives as JSON arrays.
     """
     return store.frame(
-        f"""WITH {VERDICTS}
+        f"""WITH {ARRANGED}, {VERDICTS}
             SELECT verdict.cluster, verdict.attempt_key, jobs.job_id, jobs.attempt, verdict.state,
               verdict.failed_at, verdict.node, verdict.cause, verdict.domain,
               verdict.derived_cause, verdict.confidence, verdict.method, verdict.symptom,
@@ -183,7 +245,7 @@ def verdicts(store: Store, incident_id: str) -> pd.DataFrame:
 def signal_rows(store: Store, incident_ids: list[str]) -> pd.DataFrame:
     """What health events showed in these incidents: columns incident_id, signal; each pair once."""
     return store.frame(
-        """SELECT DISTINCT incident_id, signal
+        f"""WITH {ARRANGED} SELECT DISTINCT incident_id, signal
            FROM incident_members SEMI JOIN (SELECT unnest($incidents) AS incident_id)
              USING (incident_id)
            WHERE kind = 'health_event' AND signal IS NOT NULL ORDER BY ALL""",

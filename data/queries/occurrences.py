@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.queries.exposure import local_day
 from data.queries.failures import verdicts_of
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ def occurrences(store: Store, selection: Selection) -> pd.DataFrame:
     with exposure count.
     """
     return store.frame(
-        f"""WITH {verdicts_of(selection)},
+        f"""WITH {ARRANGED}, {verdicts_of(selection)},
             item AS (
               SELECT cluster, cause, domain, method,
                 least(gpu_seconds, 1800 * n_gpus) AS rule_gpu_seconds,
@@ -56,7 +57,7 @@ def unexplained_failures(store: Store, selection: Selection) -> pd.DataFrame:
     failed_at, user, node, cause, job_id, rule_gpu_seconds; in order of time.
     """
     return store.frame(
-        f"""WITH {verdicts_of(selection)}
+        f"""WITH {ARRANGED}, {verdicts_of(selection)}
             SELECT cluster, failed_at, "user", chosen.node, cause, job_id,
               CAST(least(gpu_seconds, 1800 * n_gpus) AS DOUBLE) AS rule_gpu_seconds
             FROM chosen ANTI JOIN ({_OF_INCIDENTS}) USING (cluster, attempt_key)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from data.filters import Filter
 from data.queries.exposure import DAY_US, failures_of, node_exposure, node_failures_of
 from data.queries.fact_rates import held_of
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def failures(store: Store, selection: Selection) -> list[tuple[Any, ...]]:
     where its cause says so, another cause as it stands, and None where it is not determined.
     """
     return store.rows(
-        f"""WITH {failures_of(selection)},
+        f"""WITH {ARRANGED}, {failures_of(selection)},
             placed AS (
               SELECT failure.*, verdict.cause, row_number() OVER (
                 PARTITION BY failure.cluster, failure.node, coalesce(incident_id, attempt_key)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.frames import GPUS_PER_NODE
 from data.filters import Filter
 from data.queries.exposure import node_exposure
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +31,7 @@ def nodes(store: Store, selection: Selection) -> pd.DataFrame:
     that names none counts for nobody. Hosts that only logs name are left out.
     """
     found = store.frame(
-        f"""WITH named AS (
+        f"""WITH {ARRANGED}, named AS (
              SELECT cluster, unnest(CAST(nodes AS VARCHAR[])) AS node, cause, start_at
              FROM incidents
              WHERE {_INFRASTRUCTURE} AND nodes_named AND {_TOUCHED.where(selection)}),
@@ -70,7 +71,7 @@ def loss(store: Store, selection: Selection) -> tuple[float | None, int]:
     By the 30-minute rule, preempted jobs included; None where there is none.
     """
     rows: list[Any] = store.rows(
-        f"""SELECT avg(lost_gpu_seconds) / 3600, count(*) FROM incidents
+        f"""WITH {ARRANGED} SELECT avg(lost_gpu_seconds) / 3600, count(*) FROM incidents
             WHERE {_INFRASTRUCTURE} AND nodes_named AND {_TOUCHED.where(selection)}""",
         selection.parameters,
     )

@@ -12,7 +12,7 @@ from analytics.failures.incidents import wording
 from analytics.failures.incidents.blast_radius import accounts, leading_causes, nodes_hit
 from analytics.failures.incidents.identity import IncidentTables, new_ids
 from analytics.failures.incidents.links import groups_of
-from analytics.failures.incidents.members import Members, given, members_of
+from analytics.failures.incidents.members import Given, Members, given, members_of
 from analytics.failures.incidents.options import IncidentOptions
 
 if TYPE_CHECKING:
@@ -100,11 +100,35 @@ def incidents(
         "preempted": preempted,
     }
     members = members_of(given(tables), chosen)
-    group, n = _numbered(groups_of(members, chosen))
-    rows = _rows(members, group, chosen)
-    found = _incidents(members, group, n, chosen)
-    ids = new_ids(rows, found["cluster"], found["domain"])
-    found = {"incident_id": ids} | found | {"summary": wording.summaries(found, chosen.titles)}
+    return _described(members, _numbered(groups_of(members, chosen)), chosen)
+
+
+def as_one(records: Given, incident_id: str, options: IncidentOptions) -> IncidentTables | None:
+    """The one incident that records make when they are held together; None where none is a seed.
+
+    Whatever would link them is not asked: all that an incident says follows from its records
+    alone, as in `incidents`.
+    """
+    members = members_of(records, options)
+    if not members.n_seeds:
+        return None
+    together = np.zeros(members.n, dtype=np.int64)
+    return _described(members, (together, 1), options, ids=np.array([incident_id], dtype=object))
+
+
+def _described(
+    members: Members,
+    groups: tuple[Ints, int],
+    options: IncidentOptions,
+    *,
+    ids: NDArray[np.object_] | None = None,
+) -> IncidentTables:
+    """Both tables of members by the number of their group, under new ids where none are given."""
+    group, n = groups
+    rows, found = _rows(members, group, options), _incidents(members, group, n, options)
+    if ids is None:
+        ids = new_ids(rows, found["cluster"], found["domain"])
+    found = {"incident_id": ids} | found | {"summary": wording.summaries(found, options.titles)}
     rows = {"incident_id": ids[rows.pop("group")]} | rows
     return IncidentTables(
         _frame(found, ("start_at", "incident_id")),
@@ -198,7 +222,7 @@ def _filled(part: Mapping[str, Any], name: str) -> NDArray[Any]:
 def _outage_rows(outages: Columns, first: Ints, late: NDArray[np.bool_]) -> dict[str, Any]:
     return {
         "kind": "node_event",
-        "key": _outage_keys(outages, first),
+        "key": outage_keys(outages, first),
         "at": outages["start_at"],
         "end_at": outages["end_at"],
         "node": outages["node"],
@@ -261,7 +285,7 @@ def _context(members: Members, group: Ints, options: IncidentOptions) -> tuple[I
     return pairs // width, pairs % width
 
 
-def _outage_keys(outages: Columns, first: Ints) -> list[str]:
+def outage_keys(outages: Columns, first: Ints) -> list[str]:
     """Node and start, which with the cluster are the key of an outage."""
     starts = np.datetime_as_string(first.view("datetime64[us]"), unit="s")
     return [f"{node}@{start}Z" for node, start in zip(outages["node"], starts, strict=True)]

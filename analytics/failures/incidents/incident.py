@@ -35,6 +35,8 @@ class Incident:
     verdicts: pd.DataFrame
     """Of its failed attempts: job_id, attempt_key, failed_at, cause, confidence, method, evidence
     and alternatives (lists)."""
+    emptied: bool = False
+    """Whether people took everything out of it that the records hold."""
 
     @cached_property
     def timeline(self) -> Timeline:

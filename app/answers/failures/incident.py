@@ -11,6 +11,7 @@ from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.failures import incidents, replay, similar
+from app.answers.failures import standing as standing_of
 from app.answers.failures.taxonomy import cause_titles, taxonomy
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms
@@ -107,6 +108,7 @@ def incident(store: Store, incident_id: str) -> Incident:
         cause=causes.get(row["cause"], causes["unknown"]),
         asked_id=incident_id,
         verdicts=verdicts,
+        emptied=standing_of.emptied(store, incident_id),
     )
 
 
@@ -121,6 +123,8 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             composed(WHO_ACTS, one.cause.owner, one.cause.action),
             *facts(one),
             *blast_radius(one),
+            *standing_of.who(one.row),
+            standing_of.doing(one.row),
         ),
         (
             timeline(one),
@@ -132,9 +136,13 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             alternatives(one.verdicts.to_dict("records"), titles),
             similar.table(like, one),
         ),
-        notes=(*standing(one), *decided(one, titles)),
+        notes=(
+            *standing(one),
+            *ask(standing_of.arrangement, str(one.row["incident_id"])),
+            *decided(one, titles),
+        ),
         record=incidents.record(one.row)
-        | {"title": one.cause.title, "owner": one.cause.owner, "action": one.cause.action}
+        | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
         | {"confidence": one.confidence, "evidence": one.members}
         | {"replay": replay.record(played, one), "similar": similar.record(like)},
         sheet=one.members,
@@ -209,6 +217,12 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
             opens=Part("Behind the number", _verdicts, (name,)),
         ),
     )
+
+
+def cost(one: Incident) -> tuple[str, ...]:
+    """What it hit and lost, in words."""
+    shown = blast_radius(one)[:3]
+    return tuple(f"{each.term.label}: {each.value} ({each.basis})." for each in shown)
 
 
 def _lost(one: Incident, opens: Part) -> Number:
@@ -335,7 +349,12 @@ def standing(one: Incident) -> tuple[str, ...]:
         notes.append(
             f"Incident {one.asked_id} was merged into {row['incident_id']}, which is shown."
         )
-    if row["retired"]:
+    if one.emptied:
+        notes.append(
+            "Empty: people took every failure out of it. What follows is what the records say; "
+            "undo what they said to have it back."
+        )
+    elif row["retired"]:
         notes.append(
             "Retired: with the records that are now in the store, its members are no incident any "
             "more. What follows is how it stood last."

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 
-NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status"
+NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status and nobody"
 CARRIERS = ("health_events.", "node_events")
 """Sources without which an incident is a failure alone."""
 _SUMMARY, *_COST = columns("summary", "lost_gpu_hours")
@@ -59,6 +59,8 @@ COLUMNS = (
     *_COST,
     Column("n_jobs", "Jobs hit", "count"),
     *columns("domain", "cause", "status"),
+    Column("owner", "Owner", none="nobody said", wide=True),
+    Column("assignee", "Assignee", none="nobody said", wide=True),
     Column("n_failed_jobs", "Failed jobs", "count", wide=True),
     Column("n_preempted_jobs", "Preempted jobs", "count", wide=True),
     *columns("n_gpus", "n_nodes", wide=("n_gpus", "n_nodes")),
@@ -69,6 +71,16 @@ COLUMNS = (
     Column("n_unmeasured", "Attempts not measured", "count", wide=True),
     Column("end_at", "Ended", "time", "UTC", wide=True),
     Column("note", "Note", none="nobody has written one", wide=True),
+    Column("remedy", "What we do about it", none="nobody said", wide=True),
+    *(
+        column
+        for what, name in (("acknowledge", "Acknowledged"), ("resolve", "Resolved"))
+        for column in (
+            Column(f"{what}d_at", name, "time", "UTC", none="nobody said", wide=True),
+            Column(f"{what}d_by", f"{name} by", none="nobody said", wide=True),
+            Column(f"hours_to_{what}", f"{name} after", "hours", none="not known", wide=True),
+        )
+    ),
     *columns("cluster", wide=("cluster",)),
 )
 
@@ -84,17 +96,25 @@ NOT_DERIVED = Missing(
 
 @dataclass(frozen=True)
 class Kind:
-    """Which incidents: of a domain, cause and status; None is all."""
+    """Which incidents: of a domain, cause, status, owner and assignee; None is all."""
 
     domain: str | None = None
     cause: str | None = None
     status: str | None = None
+    owner: str | None = None
+    assignee: str | None = None
+
+    @property
+    def by_people(self) -> bool:
+        """Whether it goes by what people said, of which the ledger knows nothing."""
+        return any((self.status, self.owner, self.assignee))
 
     @property
     def words(self) -> str:
         """What was chosen."""
         cause = self.cause and self.cause.replace("_", " ")
-        chosen = (self.domain and domains.title(self.domain), cause, self.status)
+        domain = self.domain and domains.title(self.domain)
+        chosen = (domain, cause, self.status, self.owner, self.assignee)
         return " · ".join(part for part in chosen if part)
 
 
@@ -128,7 +148,7 @@ def _losses(
     cost: GoodputLedger | None, kind: Kind, causes: Mapping[str, Cause]
 ) -> dict[str, float] | None:
     """GPU-hours lost by cause, of the causes chosen; None where the ledger does not say."""
-    if cost is None or kind.status is not None:
+    if cost is None or kind.by_people:
         return None
     return {
         cause: hours.value or 0.0
@@ -136,6 +156,11 @@ def _losses(
         if kind.cause in (None, cause)
         and kind.domain in (None, causes[cause].domain if cause in causes else "unknown")
     }
+
+
+def assignees(store: Store) -> list[str]:
+    """Who is said to work on an incident."""
+    return sorted({name for _, name in store.said.pairs("incident", "assignee")})
 
 
 def rows(

@@ -22,6 +22,23 @@ def history(store: Store, target: str) -> list[Annotation]:
     return State(store.root).history(target)
 
 
+def of_incident(store: Store, incident_id: str) -> list[Annotation]:
+    """All that was said of an incident and of those merged into it, and which attempts moved."""
+    here, field = store.arranged, "incident"
+    about = {f"incident:{incident_id}"}
+    about |= {f"incident:{one}" for one, other in here.same.items() if other == incident_id}
+    moved = {
+        f"attempt:{each.cluster}/{each.attempt_key}"
+        for each in here.moves
+        if incident_id in (each.from_id, each.to_id)
+    }
+    return [
+        each
+        for each in State(store.root).history()
+        if each.target in about or (each.target in moved and each.field == field)
+    ]
+
+
 def made_at(annotation: Annotation) -> datetime:
     """When something was said."""
     return datetime.fromisoformat(annotation.made_at)

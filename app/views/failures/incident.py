@@ -2,12 +2,18 @@
 
 import streamlit as st
 
-from app.answers.failures import incident, incidents, taxonomy
+from app.answers.failures import incident, incidents, standing, taxonomy
 from app.ask import FEW
 from app.ask.cached import ask
 from app.show import page
-from app.views.failures import attempt_choice, attempt_log, chosen, incident_files
-from app.widgets import filter_bar, page_head, replay, said
+from app.views.failures import (
+    attempt_choice,
+    attempt_log,
+    chosen,
+    incident_files,
+    incident_people,
+)
+from app.widgets import filter_bar, page_head, replay
 from app.words import domains, escaping
 
 scope = filter_bar.of_store(uses=() if chosen.named("Incident") else filter_bar.USES)
@@ -30,23 +36,22 @@ with head:
 for note in incident.standing(one):
     notice = st.warning if one.row["retired"] else st.info
     notice(escaping.escaped(note), icon=":material/history:")
-domain = domains.title(str(one.row["domain"]))
-owner, _, action = incident.who_acts(one).partition(": ")
-st.markdown(f"**{escaping.escaped(one.cause.title)}** · {domain}")
-st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
-page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
-page.headlines(incident.blast_radius(one), scope)
+page.notes(ask(standing.arrangement, str(one.row["incident_id"])))
 page.blocks([answer.chart("incident_timeline")], scope)
 replay.show(answer.chart("incident_replay"), scope)
 page.blocks([answer.table("incident_phases")], scope, titled=False)
-evidence, people = st.columns([5, 2], gap="large")
-with evidence:
-    page.blocks([*incident.loop(one), answer.table("evidence")], scope)
-    if len(one.verdicts):
-        attempt = attempt_choice.of_incident(one)
-        page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
-        attempt_log.show(attempt, scope)
-with people:
-    cause = None if one.row["decided"] else str(one.row["cause"])
-    said.show(f"incident:{one.row['incident_id']}", scope, cause=cause)
+st.header("Cause", anchor=False)
+owner, _, action = incident.who_acts(one).partition(": ")
+domain = domains.title(str(one.row["domain"]))
+st.markdown(f"**{escaping.escaped(one.cause.title)}** · {domain}")
+st.markdown(f"**{escaping.escaped(owner)}:** {escaping.escaped(action)}")
+page.notes(incident.decided(one, ask(taxonomy.cause_titles)))
+st.header("Cost", anchor=False)
+page.headlines(incident.blast_radius(one), scope)
+page.blocks([*incident.loop(one), answer.table("evidence")], scope)
+if len(one.verdicts):
+    attempt = attempt_choice.of_incident(one)
+    page.blocks([incident.alternatives([attempt], ask(taxonomy.cause_titles))], scope)
+    attempt_log.show(attempt, scope)
+incident_people.show(one, scope)
 page.blocks([answer.table("similar_incidents")], scope)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import actions
 from app.answers.failures import incidents
+from app.ask import reader
 from app.ask.cached import ask
 from app.show import page
 from app.widgets import filter_bar, page_head
@@ -13,9 +14,11 @@ from app.words import domains
 
 scope = filter_bar.of_store()
 head = st.container()
-of_domain, of_cause, of_status = st.columns([2, 3, 2])
+of_domain, of_cause, of_status, of_assignee = st.columns([2, 3, 2, 2])
 every = ask(incidents.summarised, scope.selection, incidents.Kind())
 titles = {each.cause: each.title for each in every.by_cause}
+me = reader.author()
+assignees = sorted(ask(incidents.assignees), key=lambda name: name != me)
 bound: dict[str, Any] = {"index": None, "bind": "query-params", "label_visibility": "collapsed"}
 kind = incidents.Kind(
     of_domain.selectbox(
@@ -28,6 +31,10 @@ kind = incidents.Kind(
     ),
     of_status.selectbox(
         "Status", actions.STATUSES, placeholder="whatever the status", key="of_status", **bound
+    ),
+    assignee=of_assignee.selectbox(
+        "Assignee", assignees, placeholder="whoever has it", key="of_assignee",
+        format_func=lambda name: f"{name} (you)" if name == me else name, **bound,
     ),
 )  # fmt: skip
 answer = incidents.answer(ask, scope.selection, kind, address=st.context.url or "")

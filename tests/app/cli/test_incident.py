@@ -30,7 +30,15 @@ def test_json_says_who_acts_how_sure_and_on_what_evidence(
     assert found["incident_id"] == name
     assert found["lost_gpu_hours"] == 32.0
     assert (found["cause"], found["domain"], found["n_jobs"]) == ("node_lost", "unknown", 1)
-    assert {"owner", "action", "confidence", "start_at", "end_at", "nodes"} <= set(found)
+    assert {
+        "suggested_owner",
+        "owner",
+        "action",
+        "confidence",
+        "start_at",
+        "end_at",
+        "nodes",
+    } <= set(found)
     assert {each["source"] for each in found["evidence"]} == {"scheduler"}
 
 

@@ -146,7 +146,7 @@ def test_people_decide_cause_and_status_and_can_take_it_back(
     box = {each.label: each for each in page.selectbox}
     box["Cause"].set_value("power")
     box["Status"].set_value("acknowledged")
-    page.text_area[0].set_value("breaker *tripped*")
+    next(each for each in page.text_area if each.label == "Note").set_value("breaker *tripped*")
     page = page.button[_place(page, "Save")].click().run()
     assert not page.exception
     assert any("A person decided the cause" in caption.value for caption in page.caption)
@@ -159,6 +159,24 @@ def test_people_decide_cause_and_status_and_can_take_it_back(
         page = page.button[_place(page, "Undo")].click().run()
     assert not page.exception
     assert not any("A person decided" in caption.value for caption in page.caption)
+
+
+def test_two_incidents_are_merged_and_parted_on_the_page(
+    open_page: Callable[..., AppTest], own_demo: Path
+) -> None:
+    with closing(Store.open(own_demo)) as store:
+        rows = incidents.rows(store, Selection(), incidents.Kind(), limit=2)
+    one, other = rows["incident_id"]
+    page = open_page(own_demo, PAGE, incident=one)
+    fields = {each.label: each for each in page.text_input}
+    fields["This is the same as incident"].set_value(other)
+    page = page.button[_place(page, "Merge into it")].click().run()
+    assert not page.exception
+    assert page.info[0].value == f"Incident {one} was merged into {other}, which is shown."
+    assert {each.label: each.value for each in page.metric}["Jobs hit"] == str(rows["n_jobs"].sum())
+    page = page.button[_place(page, "Undo")].click().run()
+    assert not page.exception
+    assert page.title[0].value == f"{rows['summary'][0]}."
 
 
 def _place(page: AppTest, label: str) -> int:

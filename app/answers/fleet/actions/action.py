@@ -42,8 +42,9 @@ class Action:
     named: Mapping[str, str] = field(default_factory=dict)
     """What the address of that page names."""
     hides: tuple[int, float] = (0, 0.0)
-    """Of a source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was
-    never read; then how long, or how many failures without a cause it could explain."""
+    """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
+    source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
+    then how long, or how many failures without a cause it could explain."""
 
     @property
     def gpu_hours(self) -> float | None:
@@ -68,7 +69,10 @@ def recorded(gpu_hours: float, n: int) -> Estimate:
     return Estimate(gpu_hours, gpu_hours, gpu_hours, CONF_LEVEL, n)
 
 
-def rank(action: Action) -> tuple[bool, float, int, float, str]:
-    """Most GPU-hours at stake first; then what has none that is known, by what it hides."""
+def rank(action: Action) -> tuple[int, float, int, float, str]:
+    """Most GPU-hours at stake first; then what has none that is known, by what it hides; last what
+    has none any more.
+    """
     hours, (how, much) = action.gpu_hours, action.hides
-    return (hours is None, -(hours or 0.0), -how, -much, action.target)
+    place = 2 if hours == 0 else 1 if hours is None else 0
+    return (place, -(hours or 0.0), -how, -much, action.target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,10 +17,11 @@ from app.answers.fleet.actions.action import Action, recorded, target
 from app.ask import FEW
 from app.words import numbers
 from app.words.periods import custom_period
+from data.queries import incidents as incident_queries
 from data.queries import occurrences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from app.ask import Ask
@@ -28,25 +29,43 @@ if TYPE_CHECKING:
     from data.store import Store
 
 BY_RULE = "by the 30-minute rule"
+QUIET_DAYS = 7
+"""Days without a record of an incident after which nothing of it is at stake, if its nodes are
+back: what it lost is lost."""
+OVER = f"nothing now: no record of it for {QUIET_DAYS} days, and none of its nodes is out"
 AROUND = timedelta(minutes=WINDOW_MINUTES)
 
 
 def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
     """Incidents that nobody has resolved."""
     rows = ask(incidents.rows, selection, incidents.Kind(), first="largest", limit=FEW)
-    for row in rows[rows["status"] != "resolved"].to_dict("records"):
-        jobs = numbers.counted(int(row["n_jobs"] or 0), "job")
-        hours = row["lost_gpu_hours"]
-        yield Action(
-            "incident",
-            f"incident:{row['incident_id']}",
-            what=str(row["summary"]).partition(";")[0],
-            why=f"{jobs} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC; {row['status']}",
-            stake=None if pd.isna(hours) else recorded(float(hours), int(row["n_jobs"] or 0)),
-            stake_basis=BY_RULE,
-            page="incident",
-            named={"incident": str(row["incident_id"])},
-        )
+    rows = rows[rows["status"] != "resolved"]
+    quiet = ask(incident_queries.quiet, rows["incident_id"].tolist())
+    over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
+    for row in rows.to_dict("records"):
+        yield _of_incident(row, is_over=row["incident_id"] in set(over["incident_id"]))
+
+
+def _of_incident(row: Mapping[Any, Any], *, is_over: bool) -> Action:
+    """An incident: what it lost is at stake until it is over, then nothing."""
+    n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
+    why = f"{numbers.counted(n_jobs, 'job')} hit, from {row['start_at']:%Y-%m-%d %H:%M} UTC"
+    lost = None if pd.isna(hours) else float(hours)
+    stake, basis = (None if lost is None else recorded(lost, n_jobs)), BY_RULE
+    if is_over:
+        stake, basis = recorded(0.0, n_jobs), OVER
+        why += f"; over, {numbers.number(lost)} GPU-hours were lost"
+    return Action(
+        "incident",
+        f"incident:{row['incident_id']}",
+        what=str(row["summary"]).partition(";")[0],
+        why=f"{why}; {row['status']}",
+        stake=stake,
+        stake_basis=basis,
+        page="incident",
+        named={"incident": str(row["incident_id"])},
+        hides=(0, lost or 0.0) if is_over else (0, 0.0),
+    )
 
 
 def found_mass_failures(store: Store, selection: Selection) -> pd.DataFrame:

@@ -144,8 +144,11 @@ def sentence(found: Listed) -> str:
     first = found.due[0]
     hours = first.gpu_hours
     stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
+    over = sum(each.gpu_hours == 0 for each in found.due)
+    apart = f"; {over:,} of them with nothing at stake any more" if over else ""
     put_off = f"; {len(found.put_off):,} put off" if found.put_off else ""
-    return f"{numbers.counted(len(found.due), 'thing')} to do{put_off}; first: {first.what}{stake}."
+    n = numbers.counted(len(found.due), "thing")
+    return f"{n} to do{apart}{put_off}; first: {first.what}{stake}."
 
 
 def table(found: Listed) -> Table:
