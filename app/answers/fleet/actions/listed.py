@@ -75,7 +75,8 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     turns: list[tuple[int, int]] = []
     for place, row in enumerate(rows):
         seen[row.kind] += 1
-        within = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
+        few = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
+        within = few and row.gpu_hours != 0  # what is over waits for all that is not
         turns.append((0 if within and row.kind == "node" else 1 if within else 2, place))
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
