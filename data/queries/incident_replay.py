@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from data.queries.collected import COLLECTED_DAYS
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +129,7 @@ def signatures(store: Store, incident_ids: Sequence[str]) -> pd.DataFrame:
     the cause of a failed attempt.
     """
     return store.frame(
-        """WITH member AS (
+        f"""WITH {ARRANGED}, member AS (
               SELECT incident_id, cluster, kind, key, signal
               FROM incident_members JOIN incidents USING (incident_id)
               SEMI JOIN (SELECT unnest($incidents) AS incident_id) USING (incident_id)
@@ -151,7 +152,8 @@ def hit_by(store: Store, incident_ids: Sequence[str]) -> pd.DataFrame:
     """What incidents hit: columns incident_id, kind, key, node, start_at, end_at; of failed and
     preempted attempts, and of outages."""
     return store.frame(
-        """SELECT incident_id, kind, key, node, start_at, end_at FROM incident_members
+        f"""WITH {ARRANGED} SELECT incident_id, kind, key, node, start_at, end_at
+           FROM incident_members
            SEMI JOIN (SELECT unnest($incidents) AS incident_id) USING (incident_id)
            WHERE kind IN ('failure', 'preemption', 'node_event')
            ORDER BY incident_id, start_at, kind, key""",

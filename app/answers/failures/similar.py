@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LISTED = 10
 """Similar incidents that are listed at most."""
+SAID = ("remedy", "note")
+"""What people said of an incident, in words of their own."""
 LONGEST = 40
 """Characters of a signature that a reason quotes."""
 COLUMNS = (
@@ -41,6 +43,7 @@ COLUMNS = (
     Column("recovery_hours", "Recovered after (h)", "number", none="not known",
            help="From its beginning until all its jobs ran again and its nodes were back."),
     *columns("status"),
+    Column("remedy", "What was done", none="nobody has said it"),
     Column("note", "Note", none="nobody has written one"),
     *columns("summary"),
     Column("recovery", "What came back", wide=True),
@@ -52,7 +55,8 @@ class Compared:
     """The living incidents of a cluster."""
 
     rows: pd.DataFrame
-    """Columns incident_id, start_at, cause, nodes (a list), nodes_named, summary, status, note."""
+    """Columns incident_id, start_at, cause, nodes (a list), nodes_named, summary, status, remedy,
+    note."""
     signatures: pd.DataFrame
     """Columns incident_id, kind, text: what was seen in each."""
 
@@ -68,7 +72,7 @@ class Found:
     since: pd.Timestamp | None
     """When the first of them began."""
     rows: pd.DataFrame
-    """Of the first of them, by incident_id: start_at, summary, status and note."""
+    """Of the first of them, by incident_id: start_at, summary, status, remedy, note."""
     recoveries: dict[str, Recovery]
     """How these ended."""
 
@@ -77,7 +81,7 @@ def compared(store: Store, cluster: str) -> Compared:
     """What an incident of a cluster is compared with."""
     rows = incident_queries.incident_rows(store, Selection(cluster=cluster), limit=EVERYTHING)
     kept = ["cluster", "incident_id", "start_at", "cause", "nodes", "nodes_named", "summary",
-            "status", "note"]  # fmt: skip
+            "status", "remedy", "note"]  # fmt: skip
     seen = incident_replay.signatures(store, rows["incident_id"].tolist())
     return Compared(incidents.listed(rows)[kept], seen)
 
@@ -172,9 +176,9 @@ def _rows(alike_ones: Found) -> list[tuple[Any, ...]]:
     shown = []
     for each in alike_ones.similar[:LISTED]:
         row, back = alike_ones.rows.loc[each.incident_id], alike_ones.recoveries[each.incident_id]
-        note = row["note"] if isinstance(row["note"], str) else None
+        remedy, note = (row[name] if isinstance(row[name], str) else None for name in SAID)
         shown.append(
-            (each.incident_id, each.start_at, reason(each), back.hours, row["status"], note,
+            (each.incident_id, each.start_at, reason(each), back.hours, row["status"], remedy, note,
              row["summary"], recovered(back))
         )  # fmt: skip
     return shown

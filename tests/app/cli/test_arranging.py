@@ -136,9 +136,10 @@ def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_
     told("annotate", f"incident:{one}", "--merged-into", other)
     together = told("incident", other)
     _read(root, _lost(6, 25))
-    assert told("incident", other) == together
+    others = {"similar": None}  # further incidents come with further records
+    assert told("incident", other) | others == together | others
     _read(root, _lost(2, 6, state="COMPLETED").replace("T02", "T03"))  # its final record
-    assert told("incident", one) == alone, "what it was merged into is retired"
+    assert told("incident", one) | others == alone | others, "what it was merged into is retired"
     assert other not in [each["incident_id"] for each in told("incidents")]
 
 
