@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analytics.efficiency.best_interval import BestInterval, best_interval
@@ -11,12 +12,13 @@ from app.answers.efficiency import ettr
 from app.answers.fleet import verdict
 from app.answers.reliability import mttf
 from app.words import numbers
-from app.words.terms import Term
+from app.words.glossary.of_efficiency import BEST_INTERVAL
 from data.queries import efficiency
 
 if TYPE_CHECKING:
     from analytics.estimate import Estimate
     from app.ask import Ask
+    from app.words.terms import Term
     from data.filters import Selection
 
 KNOWN_GPUS = 1024
@@ -116,13 +118,7 @@ def sentence(found: BestInterval | None) -> str:
 def term(gpus: int | None) -> Term:
     """The interval of one size."""
     size = "" if gpus is None else f", {gpus:,} GPUs"
-    return Term(
-        f"Best checkpoint interval{size}",
-        "Training between two checkpoints at which the exact expected ETTR of such a job is "
-        "highest, at the failure rate of the selection and the time that a checkpoint stops a run "
-        "of this size. Its interval holds what both leave open. Daly and Young's rule is "
-        "sqrt(2 x write x MTTF). The size is the largest usual one unless another is chosen.",
-    )
+    return replace(BEST_INTERVAL, label=f"{BEST_INTERVAL.label}{size}")
 
 
 def as_address(found: BestInterval) -> dict[str, str]:

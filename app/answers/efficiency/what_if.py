@@ -20,7 +20,8 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet.choices import last_whole
 from app.words import numbers
 from app.words.cells import Column
-from app.words.terms import Term
+from app.words.glossary import of_efficiency
+from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
 from data.errors import DataError
 from data.queries import efficiency, exposure, fleet
 from data.queries import what_if as queries
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from analytics.efficiency.what_if import Every
     from app.answers.efficiency.left_out import By, Chosen
     from app.ask import Ask
+    from app.words.terms import Term
     from data.filters import Selection
     from data.store import Store
 
@@ -41,27 +43,6 @@ MOST_NAMED = 3
 MOST_RUNS = 20
 ALIKE = 0.05
 """Relative difference up to which two intervals are about the same."""
-REGAINED = Term(
-    "GPU-hours regained",
-    "Lost work, restarts and writing of checkpoints that the period would have been spared, by all "
-    "that is changed together. Runs and their work are held as they were; failures of users' own "
-    "programs stay, and so do those whose node nobody knows.",
-)
-BY_NODES = Term(
-    "Without the nodes",
-    "What failures of these nodes cost, with what had to make room for their requeued jobs, less "
-    "what the failures of healthy nodes in their place would have cost.",
-)
-BY_INTERVAL = Term(
-    "By the interval",
-    "What interruptions of runs on several nodes would have cost less, less what writing more "
-    "checkpoints takes: of the interruptions that are left without the nodes.",
-)
-GIVEN_UP = Term(
-    "Capacity given up",
-    "GPUs of the nodes left out x the period. It is not taken off: spare nodes, or idle ones, do "
-    "their work; where there are none it is gone.",
-)
 PARTS = {"lost": "Lost work", "restart": "Restarts", "written": "Writing checkpoints"}
 BUCKET_NAMES = {
     "lost_work": "Failure without evidence of a cause",
@@ -70,14 +51,14 @@ BUCKET_NAMES = {
 }
 NODES = (
     *columns("node"),
-    Column("verdict", "Judged", none="was named", help="Lemon, to watch or fine, when chosen."),
-    Column("score", "Score", "number", none="was named", help="As on the page of lemons."),
+    Column("verdict", "Judged", none="was named", help=of_efficiency.JUDGED_THEN.definition),
+    Column("score", "Score", "number", none="was named", help=of_efficiency.SCORE_THEN.definition),
     Column("failures", "Failures", "count"),
-    Column("usual", "Usual", "number", help="Failures of a healthy node in its place."),
-    Column("cost", "They cost (GPU-h)", "number", help="Lost work and restarts."),
-    Column("counted", "Counts by", "ratio", help="Share of the excess over a healthy node."),
+    Column("usual", "Usual", "number", help=of_efficiency.USUAL_FAILURES.definition),
+    Column("cost", "They cost", "number", "GPU-h", help=of_efficiency.THEY_COST.definition),
+    Column("counted", "Counts by", "ratio", help=of_efficiency.COUNTS_BY.definition),
     Column("node_days", "Days in jobs", "number"),
-    Column("capacity", "Capacity (GPU-h)", "number", help=GIVEN_UP.definition),
+    Column("capacity", "Capacity", "number", "GPU-h", help=GIVEN_UP.definition),
     *columns("cluster", wide=("cluster",)),
     *columns(hidden=("start_at", "end_at")),
 )

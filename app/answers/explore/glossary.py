@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 PAGES: Final[Mapping[str, str]] = {
     "overview": "Overview", "data": "Data", "failures": "Failures", "incidents": "Incidents",
     "incident": "Incident", "job": "Job", "node": "Node", "mttf": "MTTF", "my_runs": "My runs",
-    "ettr": "ETTR", "ledger": "Ledger", "lemons": "Lemons", "machines": "Machines",
-    "links": "Links", "repairs": "Repairs", "validation": "Validation",
-    "stragglers": "Stragglers", "reports": "Reports",
+    "ettr": "ETTR", "ledger": "Ledger", "what_if": "What if",
+    "lemons": "Lemons", "machines": "Machines", "links": "Links", "repairs": "Repairs",
+    "validation": "Validation", "stragglers": "Stragglers", "reports": "Reports",
 }  # fmt: skip
 """Pages that show terms, by their names in the address, in the order of the navigation."""
 COMMANDS: Final = "Command line"

@@ -17,6 +17,7 @@ from app.answers.failures.replay import collected, recovered
 from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
+from app.words.glossary import of_failures
 from app.words.plain import shortened
 from data.filters import Selection
 from data.queries import incident_replay
@@ -40,8 +41,8 @@ COLUMNS = (
     *columns("incident_id"),
     Column("start_at", "Began", "time", "UTC"),
     Column("reason", "Why similar"),
-    Column("recovery_hours", "Recovered after (h)", "number", none="not known",
-           help="From its beginning until all its jobs ran again and its nodes were back."),
+    Column("recovery_hours", of_failures.RECOVERED_AFTER.label, "number", "h", none="not known",
+           help=of_failures.RECOVERED_AFTER.definition),
     *columns("status"),
     Column("remedy", "What was done", none="nobody has said it"),
     Column("note", "Note", none="nobody has written one"),

@@ -7,27 +7,21 @@ from typing import TYPE_CHECKING, Any
 from app.answers.columns import text
 from app.answers.content import Number, composed
 from app.words import numbers
-from app.words.terms import Term
+from app.words.glossary.of_failures import (
+    ACKNOWLEDGED,
+    ASSIGNEE,
+    OWNER,
+    REMEDY,
+    RESOLVED,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from app.words.terms import Term
     from data.store import Store
 
 NOBODY = "nobody said"
-OWNER = Term("Owner", "The team that has the incident, as people say.")
-ASSIGNEE = Term("Assignee", "Who works on it, as people say.")
-ACKNOWLEDGED = Term(
-    "Acknowledged after",
-    "From the first record of the incident until somebody first said that it is acknowledged. "
-    "Unknown where nobody said so, or where that was said before its first record.",
-)
-RESOLVED = Term(
-    "Resolved after",
-    "From the first record of the incident until somebody said that it is resolved. Unknown where "
-    "nobody said so, or where that was said before its first record.",
-)
-REMEDY = Term("What we do about it", "What was done and what will be, in people's words.")
 NO_REMEDY = "Nobody has said what is done about it."
 
 

@@ -6,6 +6,7 @@ from app.words.terms import KOKOLIS, Term
 
 _ETTR = ("ettr",)
 _MY_RUNS = ("my_runs",)
+_WHAT_IF = ("what_if",)
 FAILED = Term(
     "Failed",
     "Attempts that ended in the period by a failure, of all of this user that did or that have not "
@@ -112,4 +113,53 @@ JOB_MTTF = Term(
     equation="MTTF = 24 / (N r_f), r_f in failures per node-day",
     source=KOKOLIS,
     pages=_ETTR,
+)
+REGAINED = Term(
+    "GPU-hours regained",
+    "Lost work, restarts and writing of checkpoints that the period would have been spared, by all "
+    "that is changed together. Runs and their work are held as they were; failures of users' own "
+    "programs stay, and so do those whose node nobody knows.",
+    unit="GPU-h",
+    pages=_WHAT_IF,
+)
+BY_NODES = Term(
+    "Without the nodes",
+    "What failures of these nodes cost, with what had to make room for their requeued jobs, less "
+    "what the failures of healthy nodes in their place would have cost.",
+    unit="GPU-h",
+    pages=_WHAT_IF,
+)
+BY_INTERVAL = Term(
+    "By the interval",
+    "What interruptions of runs on several nodes would have cost less, less what writing more "
+    "checkpoints takes: of the interruptions that are left without the nodes.",
+    unit="GPU-h",
+    pages=_WHAT_IF,
+)
+GIVEN_UP = Term(
+    "Capacity given up",
+    "GPUs of the nodes left out x the period. It is not taken off: spare nodes, or idle ones, do "
+    "their work; where there are none it is gone.",
+    unit="GPU-h",
+    pages=_WHAT_IF,
+)
+JUDGED_THEN = Term(
+    "Judged", "Lemon, to watch or fine, by what was known when nodes were chosen.", pages=_WHAT_IF
+)
+SCORE_THEN = Term("Score", "Score of the page Lemons, when nodes were chosen.", pages=_WHAT_IF)
+USUAL_FAILURES = Term("Usual", "Failures of a healthy node in its place.", pages=_WHAT_IF)
+THEY_COST = Term(
+    "They cost", "Lost work and restarts of its failures.", unit="GPU-h", pages=_WHAT_IF
+)
+COUNTS_BY = Term(
+    "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_WHAT_IF
+)
+BEST_INTERVAL = Term(
+    "Best checkpoint interval",
+    "Training between two checkpoints at which the exact expected ETTR of such a job is "
+    "highest, at the failure rate of the selection and the time that a checkpoint stops a run "
+    "of this size. Its interval holds what both leave open. Daly and Young's rule is "
+    "sqrt(2 x write x MTTF). The size is the largest usual one unless another is chosen.",
+    unit="min",
+    pages=(*_WHAT_IF, "overview"),
 )

@@ -6,6 +6,7 @@ from app.words.terms import Term
 
 _INCIDENT = ("incident",)
 _FAILURES = ("failures",)
+_PEOPLE = ("incident", "incidents", "reports")
 ATTEMPT = Term(
     "Attempt",
     "Ordinal of the attempt within its job, from 1.",
@@ -105,4 +106,29 @@ COVERED_ACCURACY = Term(
     "Accuracy where it speaks",
     "Share of the rows on which the model speaks that it gets right.",
     unit="ratio",
+)
+OWNER = Term("Owner", "The team that has the incident, as people say.", pages=_PEOPLE)
+ASSIGNEE = Term("Assignee", "Who works on the incident, as people say.", pages=_PEOPLE)
+ACKNOWLEDGED = Term(
+    "Acknowledged after",
+    "From the first record of the incident until somebody first said that it is acknowledged. "
+    "Unknown where nobody said so, or where that was said before its first record.",
+    unit="h",
+    pages=_PEOPLE,
+)
+RESOLVED = Term(
+    "Resolved after",
+    "From the first record of the incident until somebody said that it is resolved. Unknown where "
+    "nobody said so, or where that was said before its first record.",
+    unit="h",
+    pages=_PEOPLE,
+)
+REMEDY = Term(
+    "What we do about it", "What was done and what will be, in people's words.", pages=_PEOPLE
+)
+RECOVERED_AFTER = Term(
+    "Recovered after",
+    "From the beginning of an incident until all its jobs ran again and its nodes were back.",
+    unit="h",
+    pages=_INCIDENT,
 )

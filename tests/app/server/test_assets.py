@@ -105,4 +105,4 @@ def test_the_tour_leads_to_pages_that_are_there() -> None:
     titles = dict(re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', main))
     assert len(named) == 8
     assert all(titles["overview" if href == "./" else href] == title for title, href in named)
-    assert script in page().plain.decode()
+    assert script in page("").plain.decode()
