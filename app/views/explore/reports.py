@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.views.explore import report_page
-from app.widgets import filter_bar, page_head
+from app.widgets import empty_state, filter_bar, page_head
 
 head, controls = st.container(), st.empty()
 row = controls.container(horizontal=True, vertical_alignment="center")
@@ -12,7 +12,8 @@ with row:
 scope = filter_bar.show(uses=report_page.uses(kind))
 if scope.empty:
     controls.empty()
-    filter_bar.of_store()
+    empty_state.no_store()
+    st.stop()
 with head:
     page_head.of_one(
         "Reports to hand to others",
