@@ -55,48 +55,48 @@ class Choice:
         return replace(selection, from_at=self.week.from_at, to_at=self.week.to_at)
 
 
-def uses() -> tuple[str, ...]:
-    """Filters that the kind goes by: one of a week has a choice of weeks in place of the period."""
-    named = str(st.session_state.get("kind") or st.query_params.get("kind", ""))
-    kind = kinds.kinds().get(named.lower())
-    weekly = kind is not None and kind.weekly
-    return tuple(name for name in filter_bar.USES if not (weekly and name == "period"))
+def chosen_kind() -> Kind:
+    """Which kind."""
+    name = st.segmented_control(
+        "Kind",
+        [*kinds.kinds()],
+        format_func=str.capitalize,
+        default="fleet",
+        required=True,
+        key="kind",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return kinds.kinds()[name]
 
 
-def choose(scope: Scope) -> Choice:
-    """The controls in one row."""
-    week, last = None, False
-    with st.container(horizontal=True, vertical_alignment="center"):
-        name = st.segmented_control(
-            "Kind",
-            [*kinds.kinds()],
-            format_func=str.capitalize,
-            default="fleet",
-            required=True,
-            key="kind",
+def uses(kind: Kind) -> tuple[str, ...]:
+    """Filters that it goes by: one of a week has a choice of weeks in place of the period."""
+    return tuple(name for name in filter_bar.USES if not (kind.weekly and name == "period"))
+
+
+def choose(kind: Kind, scope: Scope) -> Choice:
+    """What it is about, its week, and whether names are replaced."""
+    about, week, last = "", None, False
+    if kind.metavar:
+        about = st.text_input(
+            kind.name.capitalize(),
+            key=kind.name,
             bind="query-params",
+            placeholder=kind.placeholder,
+            icon=":material/search:",
             label_visibility="collapsed",
+            width=320,
         )
-        kind, about = kinds.kinds()[name], ""
-        if kind.metavar:
-            about = st.text_input(
-                name.capitalize(),
-                key=name,
-                bind="query-params",
-                placeholder=kind.placeholder,
-                icon=":material/search:",
-                label_visibility="collapsed",
-                width=320,
-            )
-        if kind.weekly:
-            week, last = _week(scope)
-        redact = st.toggle(
-            "Redact names",
-            key="redact",
-            bind="query-params",
-            help="Pseudonyms in place of users, accounts and names of jobs. A name has the same "
-            "pseudonym in every report of this store.",
-        )
+    if kind.weekly:
+        week, last = _week(scope)
+    redact = st.toggle(
+        "Redact names",
+        key="redact",
+        bind="query-params",
+        help="Pseudonyms in place of users, accounts and names of jobs. A name has the same "
+        "pseudonym in every report of this store.",
+    )
     return Choice(kind, (about or "").strip(), redact, week, last)
 
 

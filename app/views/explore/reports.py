@@ -3,13 +3,25 @@
 import streamlit as st
 
 from app.views.explore import report_page
-from app.widgets import filter_bar, page_head
+from app.widgets import empty_state, filter_bar, page_head
 
-scope = filter_bar.of_store(uses=report_page.uses())
-page_head.of_one(
-    "Reports to hand to others", f"Files that open without this dashboard · {scope.filters}", scope
-)
-choice = report_page.choose(scope)
+head, controls = st.container(), st.empty()
+row = controls.container(horizontal=True, vertical_alignment="center")
+with row:
+    kind = report_page.chosen_kind()
+scope = filter_bar.show(uses=report_page.uses(kind))
+if scope.empty:
+    controls.empty()
+    empty_state.no_store()
+    st.stop()
+with head:
+    page_head.of_one(
+        "Reports to hand to others",
+        f"Files that open without this dashboard · {scope.filters}",
+        scope,
+    )
+with row:
+    choice = report_page.choose(kind, scope)
 report = report_page.made(choice, scope)
 if report is None:
     st.stop()
