@@ -17,7 +17,15 @@ function nameSections() {
     for (const item of section.querySelectorAll("li")) item.setAttribute("role", "presentation");
   }
 }
-new MutationObserver(nameSections).observe(document, { childList: true, subtree: true });
+
+// Lines of code that scroll sideways do so by keyboard, too.
+function reachCode() {
+  const unreached = document.querySelectorAll('[data-testid="stCode"] pre:not([tabindex])');
+  for (const code of unreached) code.tabIndex = 0;
+}
+
+new MutationObserver(() => { nameSections(); reachCode(); })
+  .observe(document, { childList: true, subtree: true });
 
 // A table picks its first cell as soon as it has the focus, and the next one with Tab; a cell that is
 // picked opens its row. By keyboard Tab passes a table by; Enter or an arrow picks the first cell.

@@ -23,7 +23,8 @@
 
   window.focusTest = {
     // Notes the control that has the focus; true once the focus is back at the first one.
-    step() {
+    async step() {
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
       const now = active();
       if (before && before.element !== now && look(before.element) === before.look) {
         unseen.push(before.element.outerHTML.slice(0, 160));

@@ -29,7 +29,7 @@ page.blocks(answer.blocks[:1], scope)
 tickets = {row["node"]: row for row in answer.record if row["ticket"]}
 if tickets:
     chosen = st.selectbox("Ticket and command of", list(tickets), key="ticket_of")
-    st.code(tickets[chosen]["command"], language=None)
+    st.code(tickets[chosen]["command"], language=None, wrap_lines=True)
     st.code(tickets[chosen]["ticket"], language=None, wrap_lines=True)
     copy_button.text("Copy the ticket", tickets[chosen]["ticket"])
 page.blocks(answer.blocks[1:], scope)
