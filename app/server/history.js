@@ -49,3 +49,17 @@ addEventListener("keydown", (event) => {
   };
   focus(200);
 }, true);
+
+// Where dragging across a chart sets the period, Streamlit takes no click on a mark: it is told of one
+// as of a selection.
+addEventListener("pointerover", (event) => {
+  const chart = event.target.closest?.(".js-plotly-plot");
+  if (!chart?.on || chart.heard === chart._ev) return;
+  chart.heard = chart._ev;
+  chart.on("plotly_click", (clicked) => {
+    if (chart._fullLayout.dragmode !== "select") return;
+    const points = clicked.points.map(({ curveNumber, pointNumber, pointIndex, x, y, customdata }) =>
+      ({ curveNumber, pointNumber, pointIndex, x, y, customdata }));
+    chart.emit("plotly_selected", { points });
+  });
+}, true);
