@@ -24,6 +24,10 @@ SQUARES = {"": "■", "-": "▤", "|": "▥", "+": "▦", "\\": "▧", "/": "▨
 """Pattern of a fill -> how it is written beside a name."""
 
 
+MOST_PICKED = 4096
+"""Cells of a heat map that are drawn so that a click picks one."""
+
+
 @dataclass(frozen=True)
 class Palette:
     """Colours of one mode. A colour keeps its meaning on every page."""
@@ -134,6 +138,28 @@ def hover(texts: Sequence[str], names: Sequence[str] | None = None) -> dict[str,
         return {"customdata": texts, "hovertemplate": "%{customdata}<extra></extra>"}
     told = [list(pair) for pair in zip(names, texts, strict=True)]
     return {"customdata": told, "hovertemplate": "%{customdata[1]}<extra></extra>"}
+
+
+def pickable(chart: go.Figure, cells: Iterable[tuple[float, float, str, str]]) -> None:
+    """Lets the cells of a heat map be clicked, which Plotly's own cannot: a bar that nobody sees
+    lies over each, of column, row, the name that a click tells, and what it says.
+
+    Where there are more than `MOST_PICKED` the heat map alone says something.
+    """
+    every = list(cells)
+    if len(every) > MOST_PICKED:
+        return
+    chart.update_traces(hoverinfo="skip", hovertemplate=None, selector={"type": "heatmap"})
+    chart.add_bar(
+        x=[x for x, *_ in every],
+        y=[1.0] * len(every),
+        base=[y - 0.5 for _, y, *_ in every],
+        width=1.0,
+        marker={"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}},
+        name="cells",
+        **hover([says for *_, says in every], [name for *_, name, _ in every]),
+    )
+    chart.update_layout(barmode="overlay", bargap=0)
 
 
 def whiskers(

@@ -50,6 +50,20 @@ addEventListener("keydown", (event) => {
   focus(200);
 }, true);
 
+// Where dragging across a chart sets the period, Streamlit takes no click on a mark: it is told of one
+// as of a selection.
+addEventListener("pointerover", (event) => {
+  const chart = event.target.closest?.(".js-plotly-plot");
+  if (!chart?.on || chart.heard === chart._ev) return;
+  chart.heard = chart._ev;
+  chart.on("plotly_click", (clicked) => {
+    if (chart._fullLayout.dragmode !== "select") return;
+    const points = clicked.points.map(({ curveNumber, pointNumber, pointIndex, x, y, customdata }) =>
+      ({ curveNumber, pointNumber, pointIndex, x, y, customdata }));
+    chart.emit("plotly_selected", { points });
+  });
+}, true);
+
 // What the server sent with the page stands until the page has drawn the same.
 addEventListener("DOMContentLoaded", () => {
   const sight = document.getElementById("first-sight");

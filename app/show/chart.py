@@ -100,9 +100,9 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     if isinstance(picked, dict):
         links.stay(picked)
         return
-    if isinstance(chart.opens, Part):
+    if isinstance(chart.opens, Part) and picked[0]:
         opens(chart.opens.behind({"mark": picked[0]}))
-    elif chart.opens is not None:
+    elif isinstance(chart.opens, str) and picked[0]:
         links.go_to_mark(chart.opens, picked[0], scope, during=chart.during)
     else:
         st.dialog(escaping.escaped(chart.title), width="large")(_behind)(
@@ -168,4 +168,4 @@ def _draw(
     data = points[0].get("customdata") if points else None
     if not data:
         return None
-    return (data,) if isinstance(data, str) else tuple(str(each) for each in data)
+    return (data,) if isinstance(data, str) else tuple(str(each or "") for each in data)

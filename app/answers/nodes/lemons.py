@@ -341,7 +341,7 @@ def _map(found: Sequence[ClusterVerdicts]) -> Chart:
         for each, place in zip(of.nodes, of.places.to_dict("records"), strict=True)
     ]
     says = "Each cell is a node, each row a rack; the darker, the more speaks against it."
-    return Chart("nodes.rack_map", "Where do the lemons stand?", says, (cells,))
+    return Chart("nodes.rack_map", "Where do the lemons stand?", says, (cells,), opens="node")
 
 
 def _window(of: ClusterVerdicts) -> str:

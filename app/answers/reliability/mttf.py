@@ -274,7 +274,7 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
             Column("gpus_to", "GPUs to", "count", shown=False),
             Column("job_size", "Job size"),
             Column("failures", "Failures", "count"),
-            Column("running_hours", "Running time (h)", "count"),
+            Column("running_hours", "Running time (h)", "number"),
             Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
         ),
         tuple(

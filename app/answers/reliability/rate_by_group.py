@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from analytics.frames import RATE_GROUPS
@@ -62,15 +63,20 @@ def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Ta
         f"rate_by_{by}",
         _title(overall, by),
         (
-            Column(by, TITLES[by]),
+            Column(by, TITLES[by], "day" if by == "week" else "text"),
             Column("failures", "Failures", "count"),
             Column("exposure_node_days", "Exposure (node-days)", "number"),
             Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
         ),
-        tuple(tuple(row.values())[:4] for row in record(groups)),
+        tuple((_named(row["group"], by), *tuple(row.values())[1:4]) for row in record(groups)),
         "Nothing ran in the period.",
         ALL_EXPOSURE if by not in SEEN and _in_part(overall) else "",
     )
+
+
+def _named(group: str, by: RateGroup) -> str | datetime:
+    """A group as its column holds it: weeks by their Monday."""
+    return datetime.fromisoformat(group) if by == "week" else group
 
 
 def record(groups: Sequence[GroupRate]) -> list[dict[str, Any]]:

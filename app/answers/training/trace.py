@@ -149,7 +149,7 @@ def workers_chart(found: StragglerTrace, way: str) -> Chart:
         found.analysis.slowdowns,
         found.nodes.node_of,
     )
-    return replace(shown, options={"way": way, "name": found.facts["name"]})
+    return replace(shown, options={"way": way, "name": found.facts["name"]}, opens="node")
 
 
 def doubt(found: StragglerTrace) -> str:

@@ -121,5 +121,5 @@ def _says(cause: CauseCount, *, rates: bool) -> str:
     return (
         f"<b>{cause.title}</b> ({title(cause.domain)}){said}<br>"
         f"{numbers.counted(cause.n_attempts, 'failed attempt')}, "
-        f"{numbers.count(cause.gpu_hours)} GPU-hours"
+        f"{numbers.number(cause.gpu_hours)} GPU-hours"
     )

@@ -50,6 +50,15 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
         hovertemplate="%{customdata}<extra></extra>",
         hoverongaps=False,
     )
+    template.pickable(
+        chart,
+        (
+            (column, row, "", _says(matrix, row, column))
+            for row, counts in enumerate(matrix.counts)
+            for column, n in enumerate(counts)
+            if n
+        ),
+    )
     _add_counts(chart, matrix, mode)
     _name_axes(chart, matrix, mode)
     return chart

@@ -58,6 +58,15 @@ def figure(found: SlowLinks, *, mode: Mode = "light", note: str = "") -> go.Figu
         customdata=[[f"{a} to {b}" for b in names] for a in names],
         hovertemplate="%{customdata}<br>%{z:.2f} times the usual delay<extra></extra>",
     )
+    template.pickable(
+        chart,
+        (
+            (b, a, "", f"{names[a]} to {names[b]}<br>{cell:.2f} times the usual delay")
+            for a, row in enumerate(ratio.tolist())
+            for b, cell in enumerate(row)
+            if not math.isnan(cell)
+        ),
+    )
     every = max(1, math.ceil(len(names) / MOST_TICKS))
     ticks = list(range(0, len(names), every))
     axis = {"tickvals": ticks, "ticktext": [names[at] for at in ticks], "ticklen": 0}

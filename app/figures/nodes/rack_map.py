@@ -56,6 +56,14 @@ def figure(cells: Sequence[Cell], *, mode: Mode = "light", note: str = "") -> go
             ygap=1,
             hovertemplate="%{text}<extra></extra>",
         )  # fmt: skip
+    template.pickable(
+        chart,
+        (
+            (column, row, f"{each[0]}/{each[1]}", _hover(each))
+            for row, (_, nodes) in enumerate(rows)
+            for column, each in enumerate(nodes)
+        ),
+    )
     every = max(1, math.ceil(len(rows) / MOST_TICKS))
     ticks = list(range(0, len(rows), every))
     chart.update_yaxes(

@@ -212,7 +212,7 @@ def _class_hover(size: SizeClass) -> str:
     failures = numbers.counted(size.mttf_hours.n, "failure")
     return (
         f"{numbers.gpus(size.gpus_from, size.gpus_to)}: {_hover(size.mttf_hours)}"
-        f"<br>{failures} in {numbers.count(size.running_hours)} h of running time"
+        f"<br>{failures} in {numbers.number(size.running_hours)} h of running time"
     )
 
 

@@ -74,7 +74,7 @@ def _add_groups(chart: go.Figure, drawn: Sequence[GroupRate], mode: Mode) -> Non
         template.beside(chart, text, group.group, colour=palette.muted, xshift=10)
 
 
-def frame(groups: Sequence[GroupRate]) -> pd.DataFrame:
+def frame(groups: Sequence[GroupRate], *_: object, **__: object) -> pd.DataFrame:
     """The figure's data: one row a group, all groups; failures per 1,000 node-days."""
     return pd.DataFrame(
         [

@@ -83,6 +83,14 @@ def figure(
         ],
         hovertemplate="%{customdata}<extra></extra>",
     )
+    template.pickable(
+        chart,
+        (
+            (dp, stage, node_of.get((dp, stage), ""), _says(dp, stage, value, node_of))
+            for dp, stages in enumerate(slowdown)
+            for stage, value in enumerate(stages)
+        ),
+    )
     if n_dp <= MOST_WRITTEN:
         _write(chart, slowdown, most=most, mode=mode)
     _axes(chart, n_dp=n_dp, n_stages=n_stages)

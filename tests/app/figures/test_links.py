@@ -20,7 +20,8 @@ def found(n: int) -> SlowLinks:
 def test_senders_are_rows_and_what_was_not_measured_is_a_gap() -> None:
     shown = found(8)
     drawn = delay_matrix.figure(shown).to_dict()
-    (cells,) = drawn["data"]
+    cells, bars = drawn["data"]
+    assert len(bars["x"]) == 55
     assert (
         drawn["layout"]["xaxis"]["title"]["text"],
         drawn["layout"]["yaxis"]["title"]["text"],

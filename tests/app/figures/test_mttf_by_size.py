@@ -40,7 +40,7 @@ def test_intervals_stand_on_the_measured_dots(report: MttfReport) -> None:
     assert measured["x"] == [256]
     assert measured["y"][0] + measured["error_y"]["array"][0] == pytest.approx(largest.upper)
     assert measured["y"][0] - measured["error_y"]["arrayminus"][0] == pytest.approx(largest.lower)
-    assert "16 failures in 1,344 h" in measured["customdata"][0]
+    assert "16 failures in 1,340 h" in measured["customdata"][0]
 
 
 def test_a_class_without_failures_is_an_arrow_from_its_lower_bound(report: MttfReport) -> None:

@@ -18,7 +18,7 @@ def test_every_node_has_a_cell_and_what_is_not_judged_is_no_zero() -> None:
     ]
     cells[9] = ("c", "n009", "r1", "lemon", 7.5)
     chart = rack_map.figure(cells)
-    unjudged, judged = ([cell for row in part.z for cell in row] for part in chart.data)
+    unjudged, judged = ([cell for row in part.z for cell in row] for part in chart.data[:2])
     assert [len([cell for cell in part if cell is not None]) for part in (unjudged, judged)] == [
         1,
         129,
@@ -27,5 +27,6 @@ def test_every_node_has_a_cell_and_what_is_not_judged_is_no_zero() -> None:
     assert any(
         "n009, rack r1: lemon, score 7.5" in text for row in chart.data[1].text for text in row
     )
+    assert [name for name, _ in chart.data[2].customdata][9] == "c/n009"  # what a click opens
     assert len(rack_map.frame(cells)) == 130
     assert rack_map.figure([("c", "n1", None, "fine", 1.0)]).data[1].z[0][0] == 1.0

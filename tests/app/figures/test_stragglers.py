@@ -71,18 +71,20 @@ def test_the_heat_map_has_stages_in_rows_and_ranks_in_columns(slow: Slowdowns, m
     assert "node unknown" in cells["customdata"][1][1]
     written = {
         (x, y): text
-        for trace in drawn["data"][1:]
+        for trace in drawn["data"][2:]
         for x, y, text in zip(trace["x"], trace["y"], trace["text"], strict=True)
     }
     assert written[1, 0] == "1.60"
     assert len(written) == 6
+    picked = dict(drawn["data"][1]["customdata"])
+    assert picked["gpu<7>"].startswith("dp 1, stage 0<br>")
     assert drawn["layout"]["yaxis"]["range"] == [1.5, -0.5]
 
 
 def test_many_ranks_are_coloured_without_numbers(slow: Slowdowns) -> None:
     many = replace(slow, by_worker_exact=np.array([[1.0, 1.2]] * 500))
     drawn = worker_heat_map.figure(many, {}, name="x").to_dict()
-    assert len(drawn["data"]) == 1
+    assert [trace["type"] for trace in drawn["data"]] == ["heatmap", "bar"]
     assert len(drawn["layout"]["xaxis"]["tickvals"]) <= 26
 
 
