@@ -184,8 +184,8 @@ def what_if(
 
 def _in_full(asked: Asked) -> Asked:
     """The same with the excess of the nodes left out counted in full."""
-    whole = replace(asked, share=asked.left_out.astype(float))
-    return replace(whole, exposure_ratio=asked.full_ratio)
+    share = asked.left_out.astype(np.float64)
+    return replace(asked, share=share, exposure_ratio=asked.full_ratio)
 
 
 def _best(sums: Sums) -> float | None:
@@ -299,10 +299,11 @@ def _report(
     n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
     n_named = int((attempts["bucket"].eq("lost_work") & attempts["node"].notna()).sum())
     nothing = unknown(level, 0)
-    known = n > 0 and (n_named > 0 or not left_out)
+    others = asked.full_ratio > 0 or not any(each.node_days for each in left_out)
+    known = n > 0 and others and (n_named > 0 or not left_out)
     by_interval = spread.of(lambda each: each.by_interval, n_runs) if n_runs else nothing
     by_interval = _unchanged(level, n_runs) if n and asked.interval_min is None else by_interval
-    # Where no failure names a node, the nodes change nothing that is known: the interval may.
+    # Where no failure names a node, or no other node ran, only the interval changes what is known.
     without = by_interval if asked.interval_min is not None else nothing
     return WhatIf(
         n_interruptions=n,

@@ -99,6 +99,7 @@ def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask
     assert none.numbers[0].value == "unknown"
 
 
+@pytest.mark.slow
 def test_the_best_interval_is_of_the_size_asked_for(ask: Ask) -> None:
     usual, small, large = (
         played(ask, replace(AS_WAS, gpus=gpus)).record["best_interval"] for gpus in (None, 16, 1024)

@@ -106,9 +106,7 @@ def sentence(found: BestInterval | None) -> str:
     )
     if best.value is None:
         return f"Save {job} every {in_minutes(best)}: no failure was seen, {rests}."
-    also = (
-        f"; Daly and Young's rule says {numbers.duration((found.daly_young_min.value or 0) / 60)}"
-    )
+    also = f"; Daly and Young's rule says {minutes_of(found.daly_young_min.value)}"
     return (
         f"Save {job} every {minutes_of(best.value)} ({in_minutes(best)}) {rests}"
         f"{also if found.apart else ''}."

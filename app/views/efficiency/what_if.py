@@ -140,7 +140,5 @@ page.notes([note for note in answer.notes if note != of_job])
 tables = {block.key: block for block in answer.blocks if isinstance(block, Table)}
 if "left_out" in tables:
     page.blocks([tables["left_out"]], scope)
-if "parts" in tables:
-    page.beside([tables["parts"], tables["causes"]], [2, 3], dated)
-    page.blocks([tables["what_if_runs"]], dated)
+page.blocks([block for key, block in tables.items() if key != "left_out"], dated)
 page.method(answer.terms)

@@ -201,13 +201,16 @@ def test_a_best_interval_is_open_where_no_failure_was_seen_and_unknown_without_a
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("hindsight", "minutes", "least"),
-    [(False, 30.0, 0.83), (True, 120.0, 0.72)],
+    [(False, 30.0, 0.8), (True, 120.0, 0.9)],
     ids=["known before", "in hindsight"],
 )
 def test_the_interval_covers_the_truth_of_simulated_clusters(
     hindsight: bool, minutes: float, least: float
 ) -> None:
-    """Saves and failures by the clock; three nodes by the month before, or by the month itself."""
+    """Saves and failures by the clock; three nodes by the month before, or by the month itself.
+
+    METHODS states what 300 months hold; of 100 chance alone takes or gives up to a tenth.
+    """
     rng, n = np.random.default_rng(0), 100
     held = np.zeros(2)
     for turn in range(n):
@@ -228,4 +231,4 @@ def test_the_interval_covers_the_truth_of_simulated_clusters(
         pairs = ((found.by_nodes, truth.by_nodes(worst)), (found.by_interval, truth.by_interval))
         held += [(e.lower or 0.0) <= true <= (e.upper or 0.0) for e, true in pairs]
     assert held[0] / n >= least
-    assert held[1] / n >= 0.83
+    assert held[1] / n >= 0.8

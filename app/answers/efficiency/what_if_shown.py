@@ -1,0 +1,405 @@
+"""What is regained of a period played again, in words, numbers and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from analytics.efficiency.habits import habit_sentences
+from app.answers.columns import columns
+from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
+from app.answers.efficiency import best_interval, ettr, left_out
+from app.answers.efficiency.ledger import EXPORT
+from app.answers.failures.taxonomy import cause_titles
+from app.words import numbers
+from app.words.cells import Column
+from app.words.glossary import of_efficiency
+from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
+from data.queries import efficiency, fleet
+from data.queries import what_if as queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from analytics.efficiency.best_interval import BestInterval
+    from analytics.efficiency.what_if import WhatIf
+    from analytics.estimate import Estimate
+    from app.answers.efficiency.left_out import Chosen
+    from app.answers.efficiency.what_if import Wish
+    from app.ask import Ask
+    from app.words.terms import Term
+    from data.filters import Selection
+    from data.store import Store
+
+MOST_NAMED = 3
+MOST_RUNS = 20
+NODES_UNKNOWN = (
+    "no failure names a node, or no other node ran jobs, so what nodes left out regain is unknown"
+)
+ALIKE = 0.05
+"""Relative difference up to which two intervals are about the same."""
+PARTS = {"lost": "Lost work", "restart": "Restarts", "written": "Writing checkpoints"}
+BUCKET_NAMES = {
+    "lost_work": "Failure without evidence of a cause",
+    "lost_work_preempted": "Preempted, not by a failure",
+    "other": "Requeued by hand",
+}
+NODES = (
+    *columns("node"),
+    Column("verdict", "Judged", none="was named", help=of_efficiency.JUDGED_THEN.definition),
+    Column("score", "Score", "number", none="was named", help=of_efficiency.SCORE_THEN.definition),
+    Column("failures", "Failures", "count"),
+    Column("usual", "Usual", "number", help=of_efficiency.USUAL_FAILURES.definition),
+    Column("cost", "They cost", "number", "GPU-h", help=of_efficiency.THEY_COST.definition),
+    Column("counted", "Counts by", "ratio", help=of_efficiency.COUNTS_BY.definition),
+    Column("node_days", "Days in jobs", "number"),
+    Column("capacity", "Capacity", "number", "GPU-h", help=GIVEN_UP.definition),
+    *columns("cluster", wide=("cluster",)),
+    *columns(hidden=("start_at", "end_at")),
+)
+RUNS = (
+    *columns("run_id", "name", "n_gpus"),
+    Column("interruptions", "Interruptions", "count"),
+    Column("by_nodes", "Without the nodes", "number", "GPU-h"),
+    Column("by_interval", "By the interval", "number", "GPU-h"),
+    Column("regained", "Regained", "number", "GPU-h"),
+    *columns("cluster", wide=("cluster",)),
+)
+REPLAYED = (
+    "Interruptions are taken at what they cost in the mean: half an interval where writing costs "
+    "nothing, all work before the first checkpoint. So sums differ from the ledger's where "
+    "training logs show when a run last saved."
+)
+TERMS = (REGAINED, BY_NODES, BY_INTERVAL, GIVEN_UP)
+
+
+def habit_notes(store: Store) -> tuple[str, ...]:
+    """How runs are taken to save."""
+    notes = efficiency.ledger_notes(store)
+    return habit_sentences({"several_nodes": notes["several_nodes"]})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The result in words, numbers and tables."""
+
+    ask: Ask
+    selection: Selection
+    wish: Wish
+    chosen: Chosen
+    found: WhatIf
+    best: BestInterval | None
+
+    @property
+    def hours(self) -> float:
+        """Length of the period."""
+        begin, end = self.selection.from_at, self.selection.to_at
+        return (end - begin) / timedelta(hours=1) if begin and end else 0.0
+
+    @property
+    def gpus(self) -> dict[tuple[str, str], float]:
+        """GPUs of the nodes left out, where they are known."""
+        known = self.ask(queries.node_gpus, replace(self.selection.rows, partition=None))
+        rows = zip(known["cluster"], known["node"], known["gpus"], strict=True)
+        return {
+            (cluster, node): float(n)
+            for cluster, node, n in rows
+            if (cluster, node) in self.chosen.nodes and not pd.isna(n)
+        }
+
+    @property
+    def capacity(self) -> float | None:
+        """GPU-hours of the nodes left out; None where the GPUs of one are not known."""
+        known = self.gpus
+        if len(known) < len(self.chosen.nodes):
+            return None
+        return sum(known.values()) * self.hours
+
+    def sentence(self) -> str:
+        """What would have been regained, by what?"""
+        found, when = self.found, self.when()
+        if not found.n_interruptions:
+            return f"No interruption of a job is known in {when}: nothing can be regained."
+        changed = self._changed()
+        if not changed and self.chosen.nodes:
+            return f"{when}: {NODES_UNKNOWN}."
+        if not changed:
+            return f"{when} as it was: nothing is changed."
+        hours, of = found.regained, numbers.number(found.as_was.value)
+        again = f"{when} {' and '.join(changed)}"
+        if hours.value is None:
+            return f"{again}: no run on several nodes was interrupted, so that regains nothing."
+        spread = f" ({numbers.spread(hours)}{', assumed' if hours.assumed else ''})"
+        spread = spread if hours.has_width else ""
+        if hours.value < 0:
+            more = (
+                f" ({numbers.number(-(hours.upper or 0))} to {numbers.number(-(hours.lower or 0))})"
+            )
+            more = more if hours.has_width else ""
+            return f"{again}: {numbers.number(-hours.value)} GPU-hours more would be lost{more}."
+        return f"{again}: {numbers.number(hours.value)} of {of} GPU-hours regained{spread}."
+
+    def when(self) -> str:
+        """The period in words: a whole month by its name."""
+        zone = self.ask(fleet.zone, self.selection.cluster)
+        return _in_words(self.selection.from_at, self.selection.to_at, zone)
+
+    def _changed(self) -> list[str]:
+        """What is otherwise than it was."""
+        parts = []
+        names = [node for _, node in self.chosen.nodes]
+        if names and self.found.by_nodes.value is not None:
+            more = len(names) - MOST_NAMED
+            rest = [f"{more:,} more"] if more > 0 else []
+            parts.append(f"without {_listed(names[:MOST_NAMED] + rest)}")
+        if self.found.interval_min is not None:
+            parts.append(f"with a checkpoint every {_minutes(self.found.interval_min)}")
+        return parts
+
+    def numbers(self) -> Iterator[Number]:
+        """Regained by both and by each, what is given up, the best interval of a job."""
+        found = self.found
+        yield _hours(REGAINED, found.regained, self._money())
+        if self.chosen.nodes:
+            yield _hours(BY_NODES, found.by_nodes)
+        if found.interval_min is not None:
+            yield _hours(BY_INTERVAL, found.by_interval_left)
+        if self.chosen.nodes:
+            capacity = self.capacity
+            nodes = numbers.counted(len(self.chosen.nodes), "node")
+            basis = f"GPU-hours of {nodes}, unless spares take their place"
+            yield composed(
+                GIVEN_UP, numbers.number(capacity), basis, exact=capacity, unit="GPU-hours"
+            )
+        yield best_interval.number(self.best)
+
+    def _money(self) -> str:
+        """What the hours regained are worth, where one price is stated."""
+        prices = self.ask(efficiency.prices)
+        clusters = self.ask(fleet.distinct, "cluster")
+        asked = [self.selection.cluster] if self.selection.cluster else clusters
+        stated = {prices.get(str(each)) for each in asked}
+        price = stated.pop() if len(stated) == 1 else None
+        hours = self.found.regained
+        if price is None or hours.value is None:
+            return ""
+        worth = hours.scaled(price[0]) if price[0] > 0 else hours
+        return f"; {numbers.number(worth.value)} {price[1]}".rstrip()
+
+    def blocks(self) -> Iterator[Any]:
+        """The waterfall and the curve, then tables."""
+        found = self.found
+        if not found.n_interruptions:
+            yield NOTHING
+            return
+        yield Chart(
+            "efficiency.what_if_waterfall",
+            "What would the period have lost?",
+            "GPU-hours that interruptions and checkpoints cost: as it was, without the nodes, with "
+            "the interval. The values stand in the tables.",
+            (self.steps(),),
+            "what_if",
+            captioned=True,
+        )
+        yield self.curve()
+        if self.chosen.nodes:
+            yield self._nodes()
+        yield _split("parts", "By part", PARTS, found.parts)
+        titles = self.ask(cause_titles)
+        named = {cause: BUCKET_NAMES.get(cause, titles.get(cause, cause)) for cause in found.causes}
+        note = "Lost work and restarts; writing has no cause."
+        yield replace(
+            _split("causes", "By cause of the interruption", named, found.causes), note=note
+        )
+        empty = "No run on several nodes gains anything."
+        runs = found.runs.head(MOST_RUNS)
+        yield Table("what_if_runs", "Runs that gain most", RUNS, runs, empty)
+
+    def steps(self) -> tuple[tuple[str, Estimate], ...]:
+        """Bars of the waterfall: what it was, what each change takes off, what is left."""
+        found = self.found
+        rows = [("As it was", found.as_was)]
+        if self.chosen.nodes and found.by_nodes.value is not None:
+            rows.append(("Without the nodes", found.by_nodes))
+        if found.interval_min is not None:
+            rows.append((f"Every {_minutes(found.interval_min)}", found.by_interval_left))
+        return tuple(rows)
+
+    def curve(self) -> Chart | Missing:
+        """Cost by interval."""
+        if not len(self.found.curve):
+            finding = "No run on several nodes was interrupted."
+            return Missing("lost_by_interval", finding, "So no interval is better than another.")
+        return Chart(
+            "efficiency.lost_by_interval",
+            "Which interval costs least?",
+            "Lost work, restarts and writing of runs on several nodes, all nodes in, by the "
+            "interval at which they had saved; the band is its interval.",
+            (self.found,),
+            "lost_by_interval",
+            captioned=True,
+        )
+
+    def _nodes(self) -> Table:
+        """The nodes left out."""
+        gpus = self.gpus
+        rows = [
+            (each.node, *self.chosen.why.get((each.cluster, each.node), (None, None)),
+             each.failures, each.usual, each.cost, each.counted, each.node_days,
+             _times(gpus.get((each.cluster, each.node)), self.hours), each.cluster,
+             self.selection.from_at, self.selection.to_at)
+            for each in self.found.nodes
+        ]  # fmt: skip
+        return Table("left_out", "Nodes left out", NODES, rows, "None.")
+
+    def notes(self) -> Iterator[str]:
+        """What the numbers rest on."""
+        found = self.found
+        if not found.n_interruptions:
+            return
+        if self.chosen.nodes and found.by_nodes.value is None:
+            yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
+        elif self.chosen.nodes:
+            yield (
+                f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
+                f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
+            )
+        elif self.wish.worst > 0 and not self.wish.nodes:
+            yield "Nothing speaks against any node, so none is left out."
+        if self.chosen.nodes and (found.waited.value or 0.0) > 0:
+            yield (
+                f"Runs would have waited {numbers.number(found.waited.value)} GPU-hours less "
+                f"({numbers.spread(found.waited)}) to start again; others ran in that time, so it "
+                "is not in the sum."
+            )
+        if self.wish.interval == "best":
+            yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
+        if self.best is not None:
+            yield best_interval.sentence(self.best)
+        yield from self.ask(habit_notes)
+        yield REPLAYED
+
+    def record(self) -> dict[str, Any]:
+        """The JSON of the command."""
+        found = self.found
+        plain = ("n_interruptions", "n_named", "interval_min", "as_was", "regained", "by_nodes",
+                 "gross", "by_interval", "by_interval_left", "waited", "present",
+                 "best_min")  # fmt: skip
+        return {
+            "from_at": self.selection.from_at,
+            "to_at": self.selection.to_at,
+            **{name: getattr(found, name) for name in plain},
+            "chosen": self.chosen.how or None,
+            "nodes": list(found.nodes),
+            "capacity_gpu_hours": self.capacity,
+            "parts": _pairs(found.parts),
+            "causes": _pairs(found.causes),
+            "runs": found.runs,
+            "curve": found.curve,
+            "best_interval": self.best,
+            "notes": list(self.notes()),
+        }
+
+    def sheet(self) -> Sheet:
+        """A row for each quantity."""
+        found = self.found
+        names = ("as_was", "regained", "by_nodes", "by_interval", "by_interval_left", "waited")
+        rows = [(name, getattr(found, name)) for name in names]
+        rows += [(f"{name}_regained", pair[1]) for name, pair in found.parts.items()]
+        rows += [(f"{name}_regained", pair[1]) for name, pair in found.causes.items()]
+        return Sheet(
+            ("quantity", "gpu_hours", "lower", "upper", "conf_level", "n"),
+            [(name, e.value, e.lower, e.upper, e.conf_level, e.n) for name, e in rows],
+        )
+
+
+NOTHING = Missing(
+    "what_if",
+    "No interruption of a job with GPUs is known in this period.",
+    "Choose a longer period or reset the filters. Interruptions come from the scheduler's records "
+    "of jobs with their GPUs, and from what explains why they ended:",
+    EXPORT,
+)
+
+
+def _in_words(from_at: datetime | None, to_at: datetime | None, zone: str) -> str:
+    """A whole calendar month by its name, else the period by its days."""
+    if from_at is None or to_at is None:
+        return numbers.period(from_at, to_at, zone)
+    begin, end = (at.astimezone(ZoneInfo(zone)) for at in (from_at, to_at))
+    whole = all((at.day, at.hour, at.minute, at.second) == (1, 0, 0, 0) for at in (begin, end))
+    months = 12 * (end.year - begin.year) + end.month - begin.month
+    return f"{begin:%B %Y}" if whole and months == 1 else numbers.period(from_at, to_at, zone)
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _minutes(minutes: float) -> str:
+    """An interval in words."""
+    return f"{minutes:g} min"
+
+
+def _hours(term: Term, hours: Estimate, more: str = "") -> Number:
+    """GPU-hours with their interval."""
+    if hours.value is None:
+        return Number(term, numbers.UNKNOWN, "no failure names a node", exact=hours)
+    spread = numbers.spread(hours)
+    basis = f"{spread} ({numbers.level(hours)}), n = {hours.n:,}" if spread else f"n = {hours.n:,}"
+    return Number(
+        term,
+        numbers.number(hours.value),
+        f"{basis}{more}",
+        spread,
+        numbers.count(hours.n),
+        hours,
+        "GPU-hours",
+    )
+
+
+def _split(
+    key: str, title: str, names: Mapping[str, str], found: Mapping[str, tuple[Estimate, Estimate]]
+) -> Table:
+    """What each part or cause cost, and what is regained of it."""
+    shown = (
+        Column("name", "Part" if key == "parts" else "Cause"),
+        Column("was", "As it was", "number", "GPU-h"),
+        Column("regained", "Regained", "rate", "GPU-h"),
+    )
+    rows = [(names.get(name, name), was.value, less) for name, (was, less) in found.items()]
+    return Table(key, title, shown, rows, "None.")
+
+
+def _pairs(found: Mapping[str, tuple[Estimate, Estimate]]) -> dict[str, Any]:
+    """As JSON prints them."""
+    return {name: {"as_was": was, "regained": less} for name, (was, less) in found.items()}
+
+
+def _times(gpus: float | None, hours: float) -> float | None:
+    """GPU-hours of a node; None where its GPUs are not known."""
+    return None if gpus is None else gpus * hours
+
+
+def _of_best(found: WhatIf, present_min: float) -> str:
+    """The interval at which the period would have cost least."""
+    best = found.best_min
+    if best.value is None:
+        return "Writing costs nothing here, so no interval is best: the shorter, the better."
+    between = f" ({best_interval.in_minutes(best)}, {numbers.level(best)})"
+    already = abs(best.value / present_min - 1.0) < ALIKE
+    return (
+        "Of the intervals tried, all runs on several nodes alike would have lost least with "
+        f"{_minutes(best.value)}{between if best.has_width else ''}"
+        + (", about as they save already." if already else ".")
+    )
