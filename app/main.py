@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.ask import cached
+from app.show import first_sight
 from app.widgets import follow, log_out, notice, style
 
 st.set_page_config(page_icon=style.ICON, layout="wide")  # else a page's icon is fetched as favicon
@@ -60,4 +61,5 @@ st.set_page_config(page_title=f"{page.title} · Faultline")
 with notice.explained():
     follow.store(cached.snapshot())
     log_out.show()  # a page may end before its end
-    page.run()
+    with first_sight.kept(page.url_path):
+        page.run()

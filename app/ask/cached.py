@@ -41,7 +41,7 @@ def ask(question: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P
     limit = kwargs.get("limit")
     if isinstance(limit, int) and limit > FEW:
         return fresh(question, *args, **kwargs)
-    root, snapshot, said = _key()
+    root, snapshot, said = standing()
     result: R = _asked(
         _store=_open(root=root, snapshot=snapshot, said=said),
         _question=question,
@@ -90,7 +90,7 @@ def said_version() -> str:
     return State(store_root()).version_of_answers()
 
 
-def _key() -> tuple[str, int, str]:
+def standing() -> tuple[str, int, str]:
     """What results are about: the store, its snapshot, what people had said, and site.toml."""
     return str(store_root()), snapshot(), f"{said_version()} {_site_version()}"
 

@@ -12,9 +12,10 @@ import gzip
 import mimetypes
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -101,7 +102,11 @@ class _Page:
         if not self.is_page:
             await self.send(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            await page().answer(self.request, "no-cache")(self.scope, self.receive, self.send)
+            from app.show import first_sight  # its caches want Streamlit to run
+
+            asked = parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            sight = first_sight.held(first_sight.address_of(self.scope["path"], asked))
+            await page(sight).answer(self.request, "no-cache")(self.scope, self.receive, self.send)
 
 
 def _paths(folder: Path) -> Mapping[str, Path]:
@@ -110,9 +115,12 @@ def _paths(folder: Path) -> Mapping[str, Path]:
     return {f"/static/{p.relative_to(below)}": p for p in below.rglob("*") if p.is_file()}
 
 
-@cache
-def page() -> File:
-    """Streamlit's page with our name, our scripts before its, and what stands there until then."""
+@lru_cache(maxsize=64)
+def page(sight: str) -> File:
+    """Streamlit's page with our name, our scripts before its, and what stands there until then.
+
+    `sight` is what the page says first, as HTML; empty where that is not known.
+    """
     folder = Path(file_util.get_static_dir())
     written = (folder / "index.html").read_text("utf-8")
     script = "".join((FOLDER / name).read_text("utf-8") for name in ("history.js", "tour.js"))
@@ -120,4 +128,5 @@ def page() -> File:
     dressed = re.sub(r"<!--.*?-->", "", written, flags=re.DOTALL)
     dressed = dressed.replace("<title>Streamlit</title>", "<title>Faultline</title>", 1)
     dressed = dressed.replace("<head>", f"<head><style>{style}</style><script>{script}</script>", 1)
+    dressed = dressed.replace("<body>", f"<body>{sight}", 1)
     return File.of(dressed.encode(), "index.html")

@@ -49,3 +49,18 @@ addEventListener("keydown", (event) => {
   };
   focus(200);
 }, true);
+
+// What the server sent with the page stands until the page has drawn the same.
+addEventListener("DOMContentLoaded", () => {
+  const sight = document.getElementById("first-sight");
+  if (!sight) return;
+  const last = sight.querySelector("b") ? '[data-testid="stMetricValue"]' : "h1";
+  const drawn = new MutationObserver(() => {
+    const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+    const done = document.querySelector('[data-test-script-state="notRunning"]');
+    if (!main?.querySelector(last) && !(done && main?.querySelector("h1"))) return;
+    sight.remove();
+    drawn.disconnect();
+  });
+  drawn.observe(document.documentElement, { childList: true, subtree: true, attributes: true });
+});

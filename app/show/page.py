@@ -12,7 +12,7 @@ from app.answers.content import Chart, Excerpt, Missing, Table
 from app.ask import FEW
 from app.ask.cached import ask
 from app.figures import template
-from app.show import chart, command_lines, table
+from app.show import chart, command_lines, first_sight, table
 from app.words import escaping, numbers, terms
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def answered(answer: Answer, scope: Scope) -> None:
 
 def headlines(shown: Sequence[Number], scope: Scope) -> None:
     """Headline numbers side by side."""
+    first_sight.numbers(shown)
     widths = [max(len(number.term.label), LEAST_WIDTH) for number in shown]
     for column, number in zip(st.columns(widths), shown, strict=True):
         with column, st.container(gap="xxsmall"):

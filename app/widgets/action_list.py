@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed, PutOff
     from app.show.scope import Scope
 
-SHOWN = 6
+SHOWN = 7
 """Rows that fit on the first screen; the others open in a dialog."""
 ACKNOWLEDGE = "Acknowledge"
 SNOOZES = {"Snooze for a day": 1, "Snooze for a week": 7, "Snooze for four weeks": 28}

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.answers.fleet import coverage
 from app.ask.cached import ask
+from app.show import first_sight
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def of_file(sentence: str, name: str) -> None:
 
 def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None) -> None:
     """The sentence, its numbers and their % on one line; below it what it rests on."""
+    first_sight.sentence(sentence, basis, synthetic=scope.synthetic)
     marked = f"{badge()} " if scope.synthetic else ""
     with st.container(gap="xsmall"):
         st.title(_on_one_line(sentence), anchor=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.content import Missing
-from app.ask.cached import ask
+from app.ask.cached import ask, kept
 from app.reports import kinds
 from app.show import command_lines, export, files, page
 from app.widgets import notice
@@ -130,5 +130,5 @@ def _filters(selection: Selection) -> list[str]:
 
 def preview(report: Report) -> None:
     """The page as it leaves; it has no script and may fetch nothing."""
-    text = files.render(report, "html").decode("utf-8")
+    text = kept(files.render, report, "html").decode("utf-8")
     st.iframe(text, height=PREVIEW_PX, alt=f"Preview: {report.title}")

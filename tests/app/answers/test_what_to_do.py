@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from app.answers.fleet.actions.listed import Listed
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
+KINDS = ("incident", "cause", "straggler", "source")
 EVERYTHING = Selection()
 
 
@@ -59,6 +60,14 @@ def test_a_hundred_incidents_hide_no_node_to_drain() -> None:
     shown = [each.what for each in listed.first(rows, 6)]
     assert shown == ["i0", "i1", "i2", "i3", "lemon", "blind"]
     assert [each.what for each in listed.first(rows[:3], 6)] == ["i0", "i1", "i2"]
+
+
+def test_three_nodes_to_drain_are_among_the_first_rows_whatever_else_there_is() -> None:
+    rows = [_action(kind, f"{kind}{n}", 100.0 - n) for n in range(3) for kind in KINDS]
+    rows += [_action("node", f"lemon{n}", 5.0 - n) for n in range(4)]
+    shown = [each.what for each in listed.first(rows, 7)]
+    assert shown[4:] == ["lemon0", "lemon1", "lemon2"]
+    assert shown[:4] == ["incident0", "cause0", "straggler0", "source0"]
 
 
 @pytest.fixture(scope="module")

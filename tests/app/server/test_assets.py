@@ -43,7 +43,7 @@ def ask(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, 
         sent.append(message)
 
     named = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
-    scope = {"type": "http", "method": method, "path": path, "headers": named}
+    scope = {"type": "http", "method": method, "path": path, "headers": named, "query_string": b""}
     asyncio.run(ASSETS(scope, receive, send))
     assert [message["type"] for message in sent].count("http.response.start") == 1
     answered = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
@@ -78,15 +78,19 @@ def test_a_font_is_not_compressed_twice() -> None:
 )
 def test_a_page_is_ours_and_asked_for_again(path: str) -> None:
     _, headers, body = ask(path, accept_encoding="gzip")
-    assert gzip.decompress(body) == page().plain
+    assert gzip.decompress(body) == page("").plain
     assert int(headers["content-length"]) == len(body)
     assert headers["cache-control"] == "no-cache"
 
 
 def test_the_page_has_our_script_before_streamlits() -> None:
-    written = page().plain.decode()
+    written = page("").plain.decode()
     assert "<title>Faultline</title>" in written
     assert written.index("window.faultline") < written.index('<script type="module"')
+
+
+def test_what_the_page_says_first_stands_in_it() -> None:
+    assert page("<main>Well</main>").plain.count(b"<body><main>Well</main>") == 1
 
 
 def test_all_else_passes() -> None:
@@ -101,4 +105,4 @@ def test_the_tour_leads_to_pages_that_are_there() -> None:
     titles = dict(re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', main))
     assert len(named) == 8
     assert all(titles["overview" if href == "./" else href] == title for title, href in named)
-    assert script in page().plain.decode()
+    assert script in page("").plain.decode()

@@ -48,7 +48,7 @@ def test_what_to_do_stands_on_the_page_each_row_with_its_link(
 ) -> None:
     page = open_page(demo_store, period="all")
     rows = [text.value for text in page.markdown if "-badge[" in text.value]
-    assert 1 < len(rows) <= 6
+    assert 1 < len(rows) <= 7
     assert any("](incident?period=all&incident=" in row for row in rows)
     assert any("](stragglers?period=all&trace=" in row for row in rows)
 

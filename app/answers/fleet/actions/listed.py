@@ -36,6 +36,10 @@ COLUMNS = (
     Column("state", "State", none="to do"),
     Column("target", "Target", wide=True),
 )
+NODES = 3
+"""Nodes to drain that are always among the first rows: who drains nodes asks for no list."""
+OF_KIND = 2
+"""Rows of any other kind among the first, while there are others."""
 NOTHING = "Nothing needs anybody, as far as the records say."
 
 
@@ -63,18 +67,17 @@ class Listed:
     put_off: tuple[PutOff, ...]
 
 
-def first(rows: Sequence[Action], most: int, *, of_kind: int = 2) -> tuple[Action, ...]:
-    """The first rows, of each kind only a few while there are others: a hundred open incidents
-    hide no node to drain.
+def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
+    """The first rows: nodes to drain, then of each kind only a few while there are others, for a
+    hundred open incidents would hide all else. Each in its rank.
     """
     seen: Counter[str] = Counter()
-    places: list[int] = []
+    turns: list[tuple[int, int]] = []
     for place, row in enumerate(rows):
         seen[row.kind] += 1
-        if seen[row.kind] <= of_kind:
-            places.append(place)
-    rest = [place for place in range(len(rows)) if place not in set(places)]
-    return tuple(rows[place] for place in sorted([*places, *rest][:most]))
+        within = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
+        turns.append((0 if within and row.kind == "node" else 1 if within else 2, place))
+    return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
 
 def decisions(store: Store) -> list[Annotation]:
