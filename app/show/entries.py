@@ -19,12 +19,15 @@ WIDTH = 860
 """Of the text, in pixels: longer lines are hard to follow."""
 
 
-def show(entries: Iterable[Entry]) -> None:
-    """Label with unit, definition, then equation, source and the pages that show it."""
-    st.markdown("\n\n".join(map(_written, entries)), width=WIDTH)
+def show(entries: Iterable[Entry], under: str = "") -> None:
+    """Label with unit, definition, then equation, source and the pages that show it.
+
+    `under` is the page that names the group; it is not named again.
+    """
+    st.markdown("\n\n".join(_written(entry, under) for entry in entries), width=WIDTH)
 
 
-def _written(entry: Entry) -> str:
+def _written(entry: Entry, under: str) -> str:
     """One entry as a paragraph of markdown."""
     term = entry.term
     told = term.unit.casefold() in term.label.casefold()
@@ -32,8 +35,8 @@ def _written(entry: Entry) -> str:
     name = links.page("glossary", {"term": entry.key}, term.label)
     behind = [escaping.code(term.equation)] if term.equation else []
     behind += [escaping.escaped(term.source)] if term.source else []
-    pages = ", ".join(_page(each) for each in term.pages)
-    behind += [f"on {pages}"] if pages else []
+    others = ", ".join(_page(each) for each in term.pages if PAGES[each] != under)
+    behind += [f"{'also ' if under else ''}on {others}"] if others else []
     more = f"  \n:small[{' · '.join(behind)}]" if behind else ""
     return f"**{name}**{unit}  \n{escaping.with_code(term.definition)}{more}"
 

@@ -124,8 +124,7 @@ def causes(root: Path) -> tuple[Entry, ...]:
         Entry(f"cause_{each.name}", CAUSES, Term(
             each.title,
             f"Cause `{each.name}`: {domains.title(each.domain)}. {each.action} "
-            f"Who acts: {each.owner}.",
-            pages=("failures", "incidents", "incident", "job"),
+            f"Who acts: {each.owner}."
         ))
         for each in known
     )  # fmt: skip

@@ -27,6 +27,8 @@ with head:
     )
     st.markdown("Every number and column says on hover what stands here. [Take the tour](#tour)")
 for group, of_group in groupby(found.entries, key=lambda entry: entry.group):
-    if not found.word:
+    if found.word:
+        entries.show(of_group)
+    else:
         st.header(group, anchor=False)
-    entries.show(list(of_group))
+        entries.show(of_group, under=group)

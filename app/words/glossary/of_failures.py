@@ -18,10 +18,12 @@ ATTEMPT_KEY = Term(
     pages=("job", "failures", "node", "ettr", "my_runs"),
 )
 METHOD = Term("Method", "What names the cause.", pages=("job", "failures"))
-RECORD_KEY = Term("Key", "Key of the record in its table.", pages=("job", "incident"))
-RECORDS_ALIKE = Term("Records", "Records alike that stand for one.", pages=("job",))
+RECORD_KEY = Term("Key of a record", "Key of the record in its table.", pages=("job", "incident"))
+RECORDS_ALIKE = Term("Records alike", "Records alike that stand for one.", pages=("job",))
 CAUSE_NAME = Term(
-    "Name", "Name of the cause in filters and annotations.", pages=("failures", "incidents")
+    "Name of a cause",
+    "Name of the cause in filters and annotations.",
+    pages=("failures", "incidents"),
 )
 CAUSE = Term("Cause", "The leading cause of its failed attempts.", pages=_INCIDENT)
 DOMAIN = Term("Domain", "Hardware, system software, user program, or unknown.", pages=_INCIDENT)

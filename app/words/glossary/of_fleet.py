@@ -18,7 +18,7 @@ MTTF = Term(
     pages=_OVERVIEW,
 )
 OCCURRENCES = Term(
-    "Now",
+    "Occurrences of a cause",
     "Occurrences of the cause: an incident, or a user's failures of a day.",
     pages=_OVERVIEW,
 )
@@ -41,7 +41,7 @@ DAYS_NOT_KNOWN = Term(
     pages=_DATA,
 )
 AGE = Term(
-    "Age",
+    "Age of a source",
     "Time from when the source was collected until to now.",
     unit="h",
     pages=_DATA,
@@ -57,12 +57,14 @@ LAST_ERROR = Term(
 )
 SKIPPED = Term("Skipped", "Records of no interest, e.g. steps of jobs.", pages=_DATA)
 REJECTED = Term("Rejected", "Records that could not be read; a row opens them.", pages=_DATA)
-RAW_RECORD = Term("Record", "The first 2,000 characters of a rejected record.", pages=_DATA)
+RAW_RECORD = Term(
+    "Rejected record", "The first 2,000 characters of a rejected record.", pages=_DATA
+)
 BROUGHT = Term("Brought", "Rows that the ingest added or changed, by table.", pages=_DATA)
 UNDOABLE = Term("Undoable", "Whether the snapshot before the ingest is still kept.", pages=_DATA)
 ZONES = Term("Zones", "Zone in which times without one were read, by cluster.", pages=_DATA)
 NOTICES = Term("Notices", "What the reader had to assume.", pages=_DATA)
-READ_AGAIN = Term("Command", "Command that reads the file again.", pages=_DATA)
+READ_AGAIN = Term("Command of an ingest", "Command that reads the file again.", pages=_DATA)
 SHA256 = Term("SHA-256", "Hash of the file's bytes as they were given.", pages=_DATA)
 SNAPSHOT_BYTES = Term(
     "Bytes",
@@ -70,11 +72,19 @@ SNAPSHOT_BYTES = Term(
     unit="bytes",
     pages=_DATA,
 )
-LIES = Term("Lies", "How far the times of a source are off those of the reference.", pages=_DATA)
-AGREEING = Term("Occasions", "Occasions that agree at this offset of two clocks.", pages=_DATA)
-OUT_OF_STEP = Term("Without it", "Occasions that agree at no offset of two clocks.", pages=_DATA)
+LIES = Term(
+    "Offset of a clock",
+    "How far the times of a source are off those of the reference.",
+    pages=_DATA,
+)
+AGREEING = Term(
+    "Occasions that agree", "Occasions that agree at this offset of two clocks.", pages=_DATA
+)
+OUT_OF_STEP = Term(
+    "Occasions out of step", "Occasions that agree at no offset of two clocks.", pages=_DATA
+)
 AGREEING_BY_CHANCE = Term(
-    "By chance", "Occasions that chance would let agree at such an offset.", pages=_DATA
+    "Occasions by chance", "Occasions that chance would let agree at such an offset.", pages=_DATA
 )
 
 

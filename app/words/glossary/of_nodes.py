@@ -126,7 +126,7 @@ DID_NOT_HOLD = Term(
     "Did not hold", "Repairs of a node after which it failed again.", pages=_REPAIRS
 )
 NOT_HELD_BY_CHANCE = Term(
-    "By chance",
+    "Repairs that do not hold, by chance",
     "Chance that as many repairs do not hold at the rate of all repaired nodes.",
     unit="ratio",
     pages=_REPAIRS,
@@ -158,7 +158,7 @@ HARDWARE_INCIDENTS = Term(
     pages=_VALIDATION,
 )
 OWN_INCIDENT_RATE = Term(
-    "Per 1,000 node-days",
+    "Incidents of one node per 1,000 node-days",
     "Incidents of one node per 1,000 node-days, drawn towards the fleet's rate by how little the "
     "node's own time says.",
     unit=PER_NODE_DAYS,

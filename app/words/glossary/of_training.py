@@ -100,7 +100,7 @@ GIVES_BACK = Term(
     pages=_STRAGGLERS,
 )
 SHARE_OF_TRACES = Term(
-    "Share",
+    "Share of traces",
     "Share of the traces that straggle of which this is the strongest cause.",
     unit="ratio",
     pages=_STRAGGLERS,

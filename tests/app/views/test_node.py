@@ -25,9 +25,10 @@ JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 """
 
 
-@pytest.fixture
-def two_clusters(tmp_path: Path) -> Path:
-    """A store of two clusters that both have a node n1, and nothing but jobs."""
+@pytest.fixture(scope="module")
+def two_clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two clusters that both have a node n1, and nothing but jobs; only to be read."""
+    tmp_path = tmp_path_factory.mktemp("clusters")
     for cluster in ("a", "b"):
         (tmp_path / f"{cluster}.txt").write_text(SACCT.format(cluster))
     files = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
@@ -149,10 +150,11 @@ def test_metrics_of_the_period_stand_by_gpu(
         for gpu, minute, value in ((0, 0, 40), (0, 1, 44), (1, 0, 90))
     ]
     (tmp_path / "dcgm.txt").write_text("\n".join(lines))
-    ingest_files(two_clusters, "dcgm", [str(tmp_path / "dcgm.txt")], Options(cluster="a"))
+    store = shutil.copytree(two_clusters, tmp_path / "store")
+    ingest_files(store, "dcgm", [str(tmp_path / "dcgm.txt")], Options(cluster="a"))
     tab = {"period": "all", "node": "n1", "node_tab": "Metrics"}
-    frame = open_page(two_clusters, PAGE, cluster="a", **tab).dataframe[-1]
+    frame = open_page(store, PAGE, cluster="a", **tab).dataframe[-1]
     shown = frame.value[["gpu", "minimum", "mean", "maximum", "n"]]
     assert shown.to_numpy().tolist() == [["0", 40, 42, 44, 2], ["1", 90, 90, 90, 1]]
-    nothing = open_page(two_clusters, PAGE, cluster="b", **tab)
+    nothing = open_page(store, PAGE, cluster="b", **tab)
     assert any("No metric of this node" in text.value for text in nothing.markdown)
