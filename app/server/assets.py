@@ -65,6 +65,10 @@ class File:
         return Response(self.plain, headers=headers, media_type=self.media_type)
 
 
+DOWNLOADS = "/media/"
+"""Where Streamlit serves what pages hand out: a report as HTML is not its page."""
+
+
 class Assets:
     """ASGI middleware below the gate: answers for Streamlit's own files, and dresses its page."""
 
@@ -75,7 +79,8 @@ class Assets:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers for a file; of other answers, a page gets what is ours."""
-        if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}:
+        passes = scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}
+        if passes or scope["path"].startswith(DOWNLOADS):
             await self.app(scope, receive, send)
             return
         request = Headers(scope=scope)

@@ -93,6 +93,10 @@ def test_what_the_page_says_first_stands_in_it() -> None:
     assert page("<main>Well</main>").plain.count(b"<body><main>Well</main>") == 1
 
 
+def test_a_report_that_is_taken_away_is_no_page_of_ours() -> None:
+    assert ask("/media/0f5a4d.html")[2] == PAGE
+
+
 def test_all_else_passes() -> None:
     assert ask("/_stcore/health", accept_encoding="gzip")[2] == PAGE
     assert ask("/", "POST")[2] == PAGE
