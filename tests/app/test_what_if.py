@@ -59,14 +59,14 @@ def test_the_month_without_its_worst_node_is_what_a_hand_counts(ask: Ask) -> Non
     assert regained.conf_level is None  # nothing says how these runs save
     assert found["capacity_gpu_hours"] == 8 * 31 * 24
     assert found["waited"].value == 0.0  # each attempt started when it was submitted
-    assert answer.sentence.startswith("January 2026 without n1: 74.4 of ")
+    assert answer.sentence.startswith("January 2026 (UTC) without n1: 74.4 of ")
     assert answer.numbers[0].basis.endswith("; 149 EUR")
     assert answer.notes[0].startswith("Chosen by what was known before")
 
 
 def test_nothing_changed_regains_nothing_and_the_best_interval_is_the_lowest(ask: Ask) -> None:
     answer = played(ask, AS_WAS)
-    assert answer.sentence == "January 2026 as it was: nothing is changed."
+    assert answer.sentence == "January 2026 (UTC) as it was: nothing is changed."
     for wish in (AS_WAS, replace(AS_WAS, interval=60.0)):  # hourly, as is assumed of them anyway
         assert played(ask, wish).record["regained"].value == 0.0
     best = played(ask, replace(AS_WAS, interval="best")).record

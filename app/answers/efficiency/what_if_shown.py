@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import pandas as pd
 
@@ -19,12 +18,12 @@ from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
+from app.words.periods import Period
 from data.queries import efficiency, fleet
 from data.queries import what_if as queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     from analytics.efficiency.best_interval import BestInterval
     from analytics.efficiency.what_if import WhatIf
@@ -54,10 +53,10 @@ NODES = (
     Column("verdict", "Judged", none="was named", help=of_efficiency.JUDGED_THEN.definition),
     Column("score", "Score", "number", none="was named", help=of_efficiency.SCORE_THEN.definition),
     Column("failures", "Failures", "count"),
-    Column("usual", "Usual", "number", help=of_efficiency.USUAL_FAILURES.definition),
+    Column("usual", "Usual", "number", "failures", help=of_efficiency.USUAL_FAILURES.definition),
     Column("cost", "They cost", "number", "GPU-h", help=of_efficiency.THEY_COST.definition),
     Column("counted", "Counts by", "ratio", help=of_efficiency.COUNTS_BY.definition),
-    Column("node_days", "Days in jobs", "number"),
+    Column("node_days", "In jobs", "number", "node-days"),
     Column("capacity", "Capacity", "number", "GPU-h", help=GIVEN_UP.definition),
     *columns("cluster", wide=("cluster",)),
     *columns(hidden=("start_at", "end_at")),
@@ -147,7 +146,7 @@ class Shown:
     def when(self) -> str:
         """The period in words: a whole month by its name."""
         zone = self.ask(fleet.zone, self.selection.cluster)
-        return _in_words(self.selection.from_at, self.selection.to_at, zone)
+        return Period(self.selection.from_at, self.selection.to_at, zone).words
 
     def _changed(self) -> list[str]:
         """What is otherwise than it was."""
@@ -325,16 +324,6 @@ NOTHING = Missing(
     "of jobs with their GPUs, and from what explains why they ended:",
     EXPORT,
 )
-
-
-def _in_words(from_at: datetime | None, to_at: datetime | None, zone: str) -> str:
-    """A whole calendar month by its name, else the period by its days."""
-    if from_at is None or to_at is None:
-        return numbers.period(from_at, to_at, zone)
-    begin, end = (at.astimezone(ZoneInfo(zone)) for at in (from_at, to_at))
-    whole = all((at.day, at.hour, at.minute, at.second) == (1, 0, 0, 0) for at in (begin, end))
-    months = 12 * (end.year - begin.year) + end.month - begin.month
-    return f"{begin:%B %Y}" if whole and months == 1 else numbers.period(from_at, to_at, zone)
 
 
 def _listed(names: list[str]) -> str:

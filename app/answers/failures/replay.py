@@ -157,7 +157,7 @@ def left_out(found: Replay) -> str:
         parts.append(f"The replay shows {n:,} of {found.n_changes:,} moments of change.")
     last = found.phase("recovery").to_at
     if last is not None and last > found.followed_to:
-        parts.append(f"It ends on {found.followed_to:%Y-%m-%d}, before the last return.")
+        parts.append(f"It ends on {numbers.day(found.followed_to)}, before the last return.")
     return " ".join(parts)
 
 

@@ -169,7 +169,8 @@ def _traits(row: Any, signatures: dict[str, set[str]]) -> Traits:
 def _among(alike_ones: Found, one: Incident) -> str:
     """The incidents that it was compared with."""
     others = numbers.counted(alike_ones.n_compared, "other incident")
-    return f"the {others} of cluster {one.row['cluster']} since {alike_ones.since:%Y-%m-%d}"
+    since = "" if alike_ones.since is None else f" since {numbers.day(alike_ones.since)}"
+    return f"the {others} of cluster {one.row['cluster']}{since}"
 
 
 def _rows(alike_ones: Found) -> list[tuple[Any, ...]]:

@@ -56,7 +56,7 @@ def figure(found: WhatIf, *, mode: Mode = "light", note: str = "") -> go.Figure:
     _mark_best(chart, found, mode)
     chart.update_xaxes(
         type="log",
-        title="Interval between checkpoints (min, log scale)",
+        title="Interval between checkpoints (min), log scale",
         tickvals=TICKS,
         ticktext=[f"{minutes:,}" for minutes in TICKS],
         range=[_left(curve, most), math.log10(float(curve["minutes"].max()))],

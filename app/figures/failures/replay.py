@@ -11,7 +11,7 @@ import pandas as pd
 from analytics.failures.incidents.node_states import TITLES, State
 from app.figures import template
 from app.figures.failures import domains
-from app.words import numbers
+from app.words import moments, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,8 +222,7 @@ def told(moment: Moment, timezone: str) -> str:
 
 def clock(at: pd.Timestamp, timezone: str) -> str:
     """A time with its day, to the second."""
-    local = at.tz_convert(timezone)
-    return f"{local.day} {local:%b %H:%M:%S}"
+    return moments.second(at.tz_convert(timezone))
 
 
 def _scale(domain: str, mode: Mode) -> dict[str, Any]:

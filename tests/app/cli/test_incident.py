@@ -61,7 +61,7 @@ def test_json_plays_the_incident_and_compares_it(
     ]  # fmt: skip
     assert (found["similar"]["n"], found["similar"]["n_compared"]) == (0, 1)
     table = faultline("incident", name, "--store", incident_store, "--format", "table").out
-    assert "No similar one in the 1 other incident of cluster c since 2026-01-04." in table
+    assert "No similar one in the 1 other incident of cluster c since 4 Jan 2026." in table
     text = faultline("incident", name, "--store", incident_store, "--as", "markdown").out
     assert "none, 2 nodes at once" in text
     assert "No similar one" in text

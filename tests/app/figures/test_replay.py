@@ -55,7 +55,7 @@ def test_a_frame_a_moment_changes_marks_counts_and_time() -> None:
     assert marks.marker.color[:2] == (2, 3)
     assert marks.marker.symbol[0] == replay.SYMBOLS[State.OTHER_JOB]
     assert sum(int(text.rpartition(":")[2]) for text in counts.text) == 30
-    assert time.text == ("<b>5 Jan 12:02:00 · spread</b>",)
+    assert time.text == ("<b>5 Jan 2026 12:02:00 · spread</b>",)
     assert [list(drawn.data[place].text) for place in (2, 3)] == [
         list(each.text) for each in drawn.frames[0].data[1:]
     ]
