@@ -75,6 +75,7 @@ def test_nothing_changed_regains_nothing_and_the_best_interval_is_the_lowest(ask
     assert curve.idxmin() == best["interval_min"] == best["best_min"].value > 60
 
 
+@pytest.mark.slow
 def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
     before = played(ask, WORST).record
     within = played(ask, replace(WORST, by="within")).record

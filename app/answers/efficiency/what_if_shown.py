@@ -40,6 +40,7 @@ MOST_RUNS = 20
 NODES_UNKNOWN = (
     "no failure names a node, or no other node ran jobs, so what nodes left out regain is unknown"
 )
+UNNAMED = "no failure names a node"
 ALIKE = 0.05
 """Relative difference up to which two intervals are about the same."""
 PARTS = {"lost": "Lost work", "restart": "Restarts", "written": "Writing checkpoints"}
@@ -151,7 +152,8 @@ class Shown:
     def _changed(self) -> list[str]:
         """What is otherwise than it was."""
         parts = []
-        names = [node for _, node in self.chosen.nodes]
+        several = len({cluster for cluster, _ in self.chosen.nodes}) > 1
+        names = [f"{of}/{node}" if several else node for of, node in self.chosen.nodes]
         if names and self.found.by_nodes.value is not None:
             more = len(names) - MOST_NAMED
             rest = [f"{more:,} more"] if more > 0 else []
@@ -163,6 +165,12 @@ class Shown:
     def numbers(self) -> Iterator[Number]:
         """Regained by both and by each, what is given up, the best interval of a job."""
         found = self.found
+        if not found.n_interruptions:
+            yield Number(
+                REGAINED, numbers.UNKNOWN, "no interruption is known", exact=found.regained
+            )
+            yield best_interval.number(self.best)
+            return
         yield _hours(REGAINED, found.regained, self._money())
         if self.chosen.nodes:
             yield _hours(BY_NODES, found.by_nodes)
@@ -343,7 +351,8 @@ def _minutes(minutes: float) -> str:
 def _hours(term: Term, hours: Estimate, more: str = "") -> Number:
     """GPU-hours with their interval."""
     if hours.value is None:
-        return Number(term, numbers.UNKNOWN, "no failure names a node", exact=hours)
+        why = "no run on several nodes was interrupted" if term is BY_INTERVAL else UNNAMED
+        return Number(term, numbers.UNKNOWN, why, exact=hours)
     spread = numbers.spread(hours)
     basis = f"{spread} ({numbers.level(hours)}), n = {hours.n:,}" if spread else f"n = {hours.n:,}"
     return Number(
