@@ -29,7 +29,8 @@ ALLOWED: dict[str, str] = {}
 QUIET = """() => {
     const app = document.querySelector("[data-testid=stApp]");
     const plots = [...document.querySelectorAll(".js-plotly-plot")];
-    const busy = app.dataset.testScriptState !== "notRunning" ||
+    const styled = getComputedStyle(document.querySelector("[data-testid=stMainBlockContainer]"));
+    const busy = !styled.paddingTop.startsWith("41") || app.dataset.testScriptState !== "notRunning" ||
         document.querySelector("[data-stale=true], [data-testid=stSkeleton]") ||
         plots.some((plot) => !plot._fullLayout?._size);
     window.quietSince = busy ? undefined : window.quietSince ?? performance.now();
