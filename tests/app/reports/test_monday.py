@@ -207,10 +207,11 @@ def test_rows_and_the_page_lead_to_the_dashboard(weeks: Store, whole: Report) ->
     asked = "period=custom&from=2026-11-09T00%3A00"
     base = "https://faultline.example.org/ops"
     page = html.render(whole)
-    assert f'href="{base}/incident?{asked}&cluster=c&incident='.replace("&", "&amp;") in page
+    assert f'href="{base}/data?{asked}&cluster=c"'.replace("&", "&amp;") in page
+    assert f'href="{base}/failures?cluster=c&period=custom'.replace("&", "&amp;") in page
     assert f"<{base}/?{asked}&cluster=c|Open the dashboard>".replace("&", "&amp;") in _slack(whole)
     annotations = PdfReader(io.BytesIO(pdf.render(whole))).pages[0]["/Annots"]
-    assert f"{base}/incident?{asked}" in " ".join(
+    assert f"{base}/data?{asked}" in " ".join(
         str(each.get_object()["/A"]["/URI"]) for each in annotations
     )
 
