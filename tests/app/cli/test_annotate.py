@@ -50,8 +50,10 @@ def test_the_list_as_csv_and_as_a_table(faultline: Callable[..., Any], store: Pa
         (("--undo", "x"), "annotation 'x' is unknown"),
         (
             ("node:c/n2",),
-            "one of the arguments --cause --note --status --owner --assignee --remedy --merged-into "
-            "--incident --undo --restore --list is required",
+            (
+                "one of the arguments --cause --note --status --owner --assignee --remedy --merged-into "
+                "--incident --undo --restore --list is required"
+            ),
         ),
         (("node:c/n2", "--cause", "pcie", "--note", "x"), "not allowed with argument --cause"),
     ],
