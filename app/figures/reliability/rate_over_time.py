@@ -40,7 +40,7 @@ def figure(
     told = times.part_note(list(rates.by_week), parts)
     chart = template.figure(
         title="Failure rate by week: is it getting better?",
-        note=" · ".join(text for text in (note, told) if text),
+        note=note,
         mode=mode,
         height=HEIGHT,
     )
@@ -49,7 +49,8 @@ def figure(
     _add_gaps(chart, rates, mode)
     if overall.rate.value is not None:
         _add_overall(chart, overall.rate_per_1000_node_days, palette)
-    chart.update_xaxes(title="Week beginning (Monday)", tickangle=0, **_ticks(list(rates.by_week)))
+    below = "<br>".join(text for text in ("Week beginning (Monday)", told) if text)
+    chart.update_xaxes(title=below, tickangle=0, **_ticks(list(rates.by_week)))
     chart.update_yaxes(title="Failures per 1,000 node-days", rangemode="tozero")
     if parts:
         whole = [rate for n, rate in enumerate(rates.by_week.values()) if n not in parts and rate]
