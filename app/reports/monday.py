@@ -28,6 +28,8 @@ KIND = {"needs_ledger": True, "weekly": True}
 ACTIONS = 3
 """Things to do that are listed."""
 WEEK = timedelta(days=7)
+LOOKED_BACK = timedelta(days=28)
+"""Period of what to do, as on Overview: no node is shown to be a lemon by one week."""
 
 
 def report(ask: Ask, request: Request, names: Names) -> Report:
@@ -35,7 +37,8 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     selection = _of_a_week(ask, request.selection)
     during = Period(selection.from_at, selection.to_at, request.timezone)
     answer, now = overview.answer(ask, selection), request.now or datetime.now(UTC)
-    to_do = listed.listed(ask, selection, now, timezone=request.timezone, said=request.put_off)
+    seen = _looked_back(selection)
+    to_do = listed.listed(ask, seen, now, timezone=request.timezone, said=request.put_off)
     before = changed.answer(ask, selection, before_is=f"the {_span(selection)} before")
     return Report(
         kind="monday",
@@ -48,7 +51,11 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         headlines=answer.numbers,
         notes=(*answer.notes, *_whole_days(selection)),
         sections=(
-            Section("Do this now", (listed.brief(to_do, ACTIONS),)),
+            Section(
+                "Do this now",
+                (listed.brief(to_do, ACTIONS),),
+                () if seen == selection else (f"By the {LOOKED_BACK.days} days to its end.",),
+            ),
             section("What changed", before.blocks, before.notes),
         ),
         definitions=defined(answer.numbers, ()),
@@ -67,6 +74,13 @@ def _of_a_week(ask: Ask, selection: Selection) -> Selection:
     except DataError:  # nothing has a time: the card says that nothing ran
         return selection
     return replace(selection, from_at=from_at, to_at=to_at)
+
+
+def _looked_back(selection: Selection) -> Selection:
+    """The selection, of four weeks to its end where it is shorter."""
+    if selection.from_at is None or selection.to_at is None:
+        return selection
+    return replace(selection, from_at=min(selection.from_at, selection.to_at - LOOKED_BACK))
 
 
 def _span(selection: Selection) -> str:

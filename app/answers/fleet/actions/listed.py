@@ -168,8 +168,9 @@ def table(found: Listed) -> Table:
 
 def brief(found: Listed, most: int) -> Table:
     """The first rows of the first screen in few words, for documents."""
-    rows = first(found.due, SHOWN)[:most]
-    more = f"{len(rows):,} of {numbers.counted(len(found.due), 'thing')} to do" * bool(rows)
+    due = [each for each in found.due if each.gpu_hours != 0]
+    rows = first(due, SHOWN)[:most]
+    more = f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do" * bool(rows)
     put_off = f"{len(found.put_off):,} put off" * bool(found.put_off)
     note = "; ".join(part for part in (more, put_off) if part)
     return Table(
