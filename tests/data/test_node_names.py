@@ -207,6 +207,7 @@ def content(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
+@pytest.mark.slow
 def test_the_order_of_sources_does_not_matter(tmp_path: Path) -> None:
     parts = [
         ("health_events", [event(1, "N1.a"), event(2, "login1")]),

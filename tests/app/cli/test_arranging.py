@@ -104,6 +104,7 @@ def test_a_merge_holds_everywhere_at_once_and_its_undo_restores_what_was(
     assert everything() == before
 
 
+@pytest.mark.slow
 def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     faultline: Callable[..., Any], told: Callable[..., Any], root: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     assert told("incidents") == before
 
 
+@pytest.mark.slow
 def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_more(
     told: Callable[..., Any], root: Path
 ) -> None:
@@ -186,6 +188,7 @@ def test_what_cannot_be_merged_or_moved_is_refused_in_one_line(
     assert State(root).history() == said_before
 
 
+@pytest.mark.slow
 def test_a_retired_incident_is_named_as_such(
     refused: Callable[..., str], incident_store: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +209,7 @@ def test_a_retired_incident_is_named_as_such(
     assert f"incident {gone} is retired" in line
 
 
+@pytest.mark.slow
 def test_who_has_it_and_how_long_it_took_stand_in_list_page_and_report(
     faultline: Callable[..., Any], told: Callable[..., Any], root: Path
 ) -> None:

@@ -182,6 +182,7 @@ def test_both_documents_say_that_the_demo_is_synthetic(
         assert "ynthetic" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition", some_at_once(["n_jobs = 0", "retired", "loop_failures > 0"], one_in=3)
 )

@@ -139,6 +139,7 @@ def test_a_link_opens_one_run(open_page: Callable[..., AppTest], demo_store: Pat
     assert " of 129 GPUs and more trained " in page.title[0].value
 
 
+@pytest.mark.slow
 def test_a_run_says_what_interrupted_it_with_links(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

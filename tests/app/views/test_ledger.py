@@ -247,6 +247,7 @@ def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(
     assert _says(page, "No record says when nodes were out of service")
 
 
+@pytest.mark.slow
 def test_of_several_clusters_only_those_without_a_record_of_nodes_states_are_bounded(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
