@@ -154,7 +154,8 @@ def test_the_command_prints_the_same_and_puts_off(
 
 
 def test_a_redacted_list_names_no_user(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = {}  # of the crowd that the test before has read
+    _with_a_crowd(store)
+    said = {}
     for option in ([], ["--redact"]):
         main(["actions", "--store", str(store), "--format", "json", *option])
         said[bool(option)] = capsys.readouterr().out

@@ -69,6 +69,7 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert evidence["start_at"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "store"),
     some_at_once(

@@ -59,6 +59,7 @@ def test_the_smallest_job_changes_the_rate(
     assert len(rates) == 2
 
 
+@pytest.mark.slow
 def test_an_explicit_smallest_job_restricts_the_classes_and_the_default_does_not(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
