@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from data.definitions import INFRASTRUCTURE
 from data.filters import Filter
 from data.interrupted import RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
     """
     ended = f"(SELECT rowid, * FROM jobs WHERE {_ENDED.where(selection)} AND n_gpus > 0)"
     return store.frame(
-        f"""WITH {interrupted(ended)},
+        f"""WITH {ARRANGED}, {interrupted(ended)},
             loss AS (
               SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted GROUP BY id),
             told AS (
