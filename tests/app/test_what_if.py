@@ -8,26 +8,39 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from analytics.efficiency.habits import Habit, Habits
+from analytics.efficiency.what_if import Change
+from analytics.efficiency.what_if import what_if as what_if_of
 from app.answers.efficiency import what_if
+from app.answers.efficiency.left_out import Chosen
 from app.answers.efficiency.what_if import Wish
+from app.answers.efficiency.what_if_shown import Shown
 from app.ask import of_store, once
 from app.cli import main
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
+from tests.analytics.efficiency.simulated_cluster import Cluster
 from tests.app.replayed_store import IN_JANUARY, OF_EACH, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import pandas as pd
+
     from app.answers.content import Answer
     from app.ask import Ask
 
 AS_WAS = Wish(worst=0, interval=None)
 WORST = Wish(worst=1, interval=None)
+HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
+STATED = Habits(HOURLY, (HOURLY,) * 4, "configured", 0, None)
+CLUSTER = Cluster.drawn(np.random.default_rng(3), spread=0.0)
+ATTEMPTS = CLUSTER.attempts(CLUSTER.month(np.random.default_rng(4)))
 DECEMBER, JANUARY = datetime(2025, 12, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -87,6 +100,27 @@ def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
     first = played(ask, WORST, from_at=DECEMBER, to_at=JANUARY)
     assert first.record["chosen"] == "nobody"  # nothing is recorded before December
     assert first.notes[0].startswith("Nothing is recorded of nodes before the period")
+
+
+def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits = STATED) -> Shown:
+    """A month of the simulated cluster, of which nothing else is known."""
+    change = Change(nodes, interval_min=wish.interval)
+    habits = {"several_nodes": of, "one_node": of}
+    found = what_if_of(attempts, habits, CLUSTER.exposure(), change)
+    chosen = Chosen(nodes, "before" if nodes else "", {})
+    answers = {"habits": of, "habit_notes": (), "zone": "UTC"}
+    month = Selection(from_at=DECEMBER, to_at=JANUARY)
+    return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
+
+
+def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> None:
+    failed = ATTEMPTS.index[ATTEMPTS["bucket"].notna()]
+    some = ATTEMPTS.assign(node=ATTEMPTS["node"].drop(failed[:4]))
+    node = ("c", str(some["node"].dropna().iloc[0]))
+    assert f"4 of {len(failed)} failures of the infrastructure name no node" in " ".join(
+        said(some, WORST, node).notes()
+    )
+    assert "name no node" not in " ".join(said(ATTEMPTS, WORST, node).notes())
 
 
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 MOST_RUNS = 20
-NODES_UNKNOWN = (
-    "no failure names a node, or no other node ran jobs, so what nodes left out regain is unknown"
-)
-UNNAMED = "no failure names a node"
+UNNAMED = "in a cluster of these nodes no failure names a node, or no other node ran jobs"
+NODES_UNKNOWN = f"{UNNAMED}, so what nodes left out regain is unknown"
 ALIKE = 0.05
 """Relative difference up to which two intervals are about the same."""
 PARTS = {"lost": "Lost work", "restart": "Restarts", "written": "Writing checkpoints"}
@@ -269,6 +267,7 @@ class Shown:
         found = self.found
         if not found.n_interruptions:
             return
+        unnamed = found.n_failures - found.n_named
         if self.chosen.nodes and found.by_nodes.value is None:
             yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
         elif self.chosen.nodes:
@@ -276,6 +275,11 @@ class Shown:
                 f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
             )
+            if unnamed:
+                yield (
+                    f"{unnamed:,} of {numbers.counted(found.n_failures, 'failure')} of the "
+                    "infrastructure name no node: they stay, whichever nodes are left out."
+                )
         elif self.wish.worst > 0 and not self.wish.nodes:
             yield "Nothing speaks against any node, so none is left out."
         if self.chosen.nodes and (found.waited.value or 0.0) > 0:
@@ -294,8 +298,8 @@ class Shown:
     def record(self) -> dict[str, Any]:
         """The JSON of the command."""
         found = self.found
-        plain = ("n_interruptions", "n_named", "interval_min", "as_was", "regained", "by_nodes",
-                 "gross", "by_interval", "by_interval_left", "waited", "present",
+        plain = ("n_interruptions", "n_failures", "n_named", "interval_min", "as_was", "regained",
+                 "by_nodes", "gross", "by_interval", "by_interval_left", "waited", "present",
                  "best_min")  # fmt: skip
         return {
             "from_at": self.selection.from_at,

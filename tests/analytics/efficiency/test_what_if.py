@@ -126,6 +126,34 @@ def test_failures_without_a_node_stay_and_without_any_node_nothing_is_known() ->
     assert interval == pytest.approx(played(Change(interval_min=20.0)).regained.value)
 
 
+def test_each_cluster_is_held_against_its_own_nodes() -> None:
+    """Another cluster, whose nodes fail five times as often, moves nothing of the first."""
+    others = pd.concat(
+        [ATTEMPTS.assign(cluster="d", event=ATTEMPTS["event"] + f"-{n}") for n in range(5)],
+        ignore_index=True,
+    )
+    both = pd.concat([ATTEMPTS, others], ignore_index=True)
+    exposure = pd.concat([EXPOSURE, EXPOSURE.assign(cluster="d")], ignore_index=True)
+    worst = by_failures()[0]
+    here, there = ("c", f"n{worst}"), ("d", f"n{worst}")
+    habit = {"several_nodes": STATED, "one_node": STATED}
+
+    def without(*left_out: tuple[str, str]) -> WhatIf:
+        return what_if(both, habit, exposure, Change(left_out))
+
+    first, second, together = without(here), without(there), without(here, there)
+    assert together.nodes == (*first.nodes, *second.nodes)
+    assert second.nodes[0].usual == pytest.approx(5 * first.nodes[0].usual)
+    assert first.by_nodes.value == pytest.approx(played(Change((here,))).by_nodes.value, rel=0.01)
+    assert together.by_nodes.value == pytest.approx(
+        (first.by_nodes.value or 0.0) + (second.by_nodes.value or 0.0), rel=0.01
+    )
+    nameless = both.assign(node=both["node"].where(both["cluster"].eq("c")))
+    unknown = what_if(nameless, habit, exposure, Change((there,)))
+    assert (unknown.by_nodes.value, unknown.regained.value) == (None, None)
+    assert unknown.n_failures == first.n_named == 6 * unknown.n_named
+
+
 def test_without_an_interruption_nothing_is_known() -> None:
     calm = ATTEMPTS.assign(bucket=None, node=None)
     found = played(Change(nodes(1), interval_min="best"), calm)

@@ -141,7 +141,7 @@ def test_a_period_is_played_again_by_the_incidents_as_people_arranged_them(root:
     actions.annotate(root, f"incident:{one}", "merged_into", other)
     assert events() == [other, other, third]
     actions.annotate(root, "attempt:c/k1", "incident", "none")
-    assert events() == ["k1", other, third]
+    assert events() == ["c/k1", other, third]
 
 
 def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_more(

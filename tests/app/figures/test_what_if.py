@@ -43,7 +43,11 @@ def test_a_bar_alone_starts_at_nothing() -> None:
 def test_bars_of_one_height_are_drawn_from_nothing() -> None:
     """Nothing is changed, a change regains nothing, interruptions cost nothing."""
     nothing, none_lost = (Estimate(0.0, 0.0, 0.0, 0.9, n) for n in (0, 4))
-    for steps in (STEPS[:1], (STEPS[0], ("Without the nodes", nothing)), (("As it was", none_lost),)):
+    for steps in (
+        STEPS[:1],
+        (STEPS[0], ("Without the nodes", nothing)),
+        (("As it was", none_lost),),
+    ):
         drawn = what_if_waterfall.figure(steps).to_dict()["layout"]
         assert drawn["xaxis"]["title"]["text"] == "GPU-hours lost"
         assert drawn["xaxis"]["range"][0] == 0.0 < drawn["xaxis"]["range"][1]
