@@ -106,7 +106,8 @@ class WhatIf:
     present: Estimate
     """The same at the intervals at which they saved."""
     best_min: Estimate
-    """Interval at which the curve is lowest; unknown where writing costs nothing."""
+    """Interval at which the curve is lowest, without a bound where that is an end of what was
+    tried; unknown where writing costs nothing or interruptions lost nothing."""
     conf_level: float
 
 
@@ -170,11 +171,11 @@ def what_if(
     central, drawn, corners = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     left_out = _left_out(attempts, exposure, change)
     asked = _asked(attempts, exposure, left_out)
-    if interval_min == "best":
-        asked = replace(asked, interval_min=_best(summed(asked, central)))
-    elif interval_min is not None:
-        asked = replace(asked, interval_min=float(interval_min))
     held = summed(asked, central)
+    best = _best(held)
+    if interval_min is not None:
+        asked = replace(asked, interval_min=best if interval_min == "best" else float(interval_min))
+        held = summed(asked, central)
     if drawn:
         chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
     else:
@@ -183,7 +184,7 @@ def what_if(
     if change.hindsight:
         chance.append(summed(_in_full(asked), central).drawn(DRAWS, rng))
     spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
-    return _report(asked, spread, _with_cost(attempts, left_out, central), central)
+    return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
 
 
 def _in_full(asked: Asked) -> Asked:
@@ -303,8 +304,9 @@ def _report(
     spread: _Spread,
     left_out: tuple[LeftOut, ...],
     times: tuple[Times, ...],
+    best: float | None,
 ) -> WhatIf:
-    """All quantities as estimates."""
+    """All quantities as estimates; `best` as `_best` finds it."""
     attempts, point, level = asked.attempts, spread.point, spread.conf_level
     struck = attempts["bucket"].notna()
     n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
@@ -338,7 +340,7 @@ def _report(
         runs=_runs(asked, point, times),
         curve=_curve(spread) if n_runs else pd.DataFrame(columns=CURVE),
         present=spread.of(lambda each: each.curve[:, -1], n_runs) if n_runs else nothing,
-        best_min=_best_min(spread, n_runs),
+        best_min=unknown(level, n_runs) if best is None else _best_min(spread, n_runs),
         conf_level=level,
     )  # fmt: skip
 
@@ -431,9 +433,7 @@ def _curve(spread: _Spread) -> pd.DataFrame:
 
 def _best_min(spread: _Spread, n: int) -> Estimate:
     """Where the curve is lowest; no bound where that is an end of what was tried."""
-    found = spread.of(lambda each: each.best_min, n) if n else unknown(spread.conf_level, 0)
-    if not n or found.value == MINUTES[0]:
-        return unknown(spread.conf_level, n)
+    found = spread.of(lambda each: each.best_min, n)
     return replace(
         found,
         lower=None if found.lower == MINUTES[0] else found.lower,

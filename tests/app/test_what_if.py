@@ -123,6 +123,35 @@ def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> No
     assert "name no node" not in " ".join(said(ATTEMPTS, WORST, node).notes())
 
 
+BEST = replace(AS_WAS, interval="best")
+
+
+@pytest.mark.parametrize(
+    ("attempts", "write_s", "why"),
+    [
+        (ATTEMPTS.assign(several=False), 60, "No run on several nodes was interrupted, so no"),
+        (ATTEMPTS.assign(again=False, ran_s=ATTEMPTS["ran_s"].where(ATTEMPTS["node"].isna(), 0)),
+         60, "Interruptions took no work of runs on several nodes, so no"),
+        (ATTEMPTS, 0, "Writing costs nothing here, so no"),
+        (ATTEMPTS, 0.01, "would have lost least with 1 min (at most "),
+    ],
+    ids=["one node", "nothing lost", "free", "next to nothing"],
+)  # fmt: skip
+def test_why_no_interval_is_best(attempts: pd.DataFrame, write_s: float, why: str) -> None:
+    habit = replace(HOURLY, write_s=write_s)
+    shown = said(attempts, BEST, of=replace(STATED, central=habit, corners=(habit,) * 4))
+    assert why in " ".join(shown.notes())
+    assert (shown.found.interval_min is None) == why.endswith("so no")
+
+
+def test_a_range_of_what_is_lost_more_says_that_it_is_assumed() -> None:
+    wide = tuple(replace(HOURLY, write_s=write_s) for write_s in (30, 30, 300, 300))
+    assumed = replace(STATED, corners=wide, basis="assumed")
+    sentence = said(ATTEMPTS, replace(AS_WAS, interval=5.0), of=assumed).sentence()
+    assert " GPU-hours more would be lost (" in sentence
+    assert sentence.endswith(", assumed).")
+
+
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:
     whole, half = (
         played(ask, AS_WAS, **given).record["n_interruptions"]

@@ -131,16 +131,16 @@ class Shown:
         hours, of = found.regained, numbers.number(found.as_was.value)
         again = f"{when} {' and '.join(changed)}"
         if hours.value is None:
-            return f"{again}: no run on several nodes was interrupted, so that regains nothing."
-        spread = f" ({numbers.spread(hours)}{', assumed' if hours.assumed else ''})"
-        spread = spread if hours.has_width else ""
-        if hours.value < 0:
-            more = (
-                f" ({numbers.number(-(hours.upper or 0))} to {numbers.number(-(hours.lower or 0))})"
-            )
-            more = more if hours.has_width else ""
-            return f"{again}: {numbers.number(-hours.value)} GPU-hours more would be lost{more}."
-        return f"{again}: {numbers.number(hours.value)} of {of} GPU-hours regained{spread}."
+            why = "no run on several nodes was interrupted"
+            return f"{again}: {why}, so what that regains is unknown."
+        more = hours.value < 0
+        shown = _negative(hours) if more else hours
+        spread = f" ({numbers.spread(shown)}{', assumed' if shown.assumed else ''})"
+        spread = spread if shown.has_width else ""
+        told = numbers.number(shown.value)
+        if more:
+            return f"{again}: {told} GPU-hours more would be lost{spread}."
+        return f"{again}: {told} of {of} GPU-hours regained{spread}."
 
     def when(self) -> str:
         """The period in words: a whole month by its name."""
@@ -347,6 +347,14 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _negative(hours: Estimate) -> Estimate:
+    """What is regained as what is lost more."""
+    value, lower, upper = (
+        None if each is None else -each for each in (hours.value, hours.upper, hours.lower)
+    )
+    return replace(hours, value=value, lower=lower, upper=upper)
+
+
 def _minutes(minutes: float) -> str:
     """An interval in words."""
     return f"{minutes:g} min"
@@ -396,12 +404,16 @@ def _times(gpus: float | None, hours: float) -> float | None:
 def _of_best(found: WhatIf, present_min: float) -> str:
     """The interval at which the period would have cost least."""
     best = found.best_min
+    if not best.n:
+        return "No run on several nodes was interrupted, so no interval is best."
+    if best.value is None and found.curve["gpu_hours"].iloc[0] > found.curve["gpu_hours"].iloc[-1]:
+        return "Interruptions took no work of runs on several nodes, so no interval is best."
     if best.value is None:
         return "Writing costs nothing here, so no interval is best: the shorter, the better."
     between = f" ({best_interval.in_minutes(best)}, {numbers.level(best)})"
     already = abs(best.value / present_min - 1.0) < ALIKE
     return (
         "Of the intervals tried, all runs on several nodes alike would have lost least with "
-        f"{_minutes(best.value)}{between if best.has_width else ''}"
+        f"{_minutes(best.value)}{between if best.lower != best.upper else ''}"
         + (", about as they save already." if already else ".")
     )
