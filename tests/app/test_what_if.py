@@ -158,6 +158,8 @@ def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask
         for given in ({}, {"from_at": datetime(2026, 1, 16, tzinfo=UTC)})
     )
     assert (whole, 0 < half < whole) == (IN_JANUARY + 1, True)
+    far = played(ask, WORST, from_at=JANUARY, to_at=datetime(2030, 1, 1, tzinfo=UTC)).record
+    assert far["capacity_gpu_hours"] == 8 * (31 * 24 + 20), "records end on 1 February at 20:00"
     none = played(ask, Wish(), min_gpus=17)
     assert none.sentence.startswith("No interruption of a job is known in January 2026")
     assert none.numbers[0].value == "unknown"

@@ -95,9 +95,11 @@ class Shown:
 
     @property
     def hours(self) -> float:
-        """Length of the period."""
+        """Length of the period, as far as records reach."""
         begin, end = self.selection.from_at, self.selection.to_at
-        return (end - begin) / timedelta(hours=1) if begin and end else 0.0
+        first_at, last_at = self.ask(fleet.extent)
+        length = min(end or last_at, last_at) - max(begin or first_at, first_at)
+        return max(0.0, length / timedelta(hours=1))
 
     @property
     def gpus(self) -> dict[tuple[str, str], float]:

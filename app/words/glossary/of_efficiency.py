@@ -138,8 +138,8 @@ BY_INTERVAL = Term(
 )
 GIVEN_UP = Term(
     "Capacity given up",
-    "GPUs of the nodes left out x the period. It is not taken off: spare nodes, or idle ones, do "
-    "their work; where there are none it is gone.",
+    "GPUs of the nodes left out x the period, as far as records reach. It is not taken off: spare "
+    "nodes, or idle ones, do their work; where there are none it is gone.",
     unit="GPU-h",
     pages=_WHAT_IF,
 )
