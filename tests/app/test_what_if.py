@@ -14,6 +14,7 @@ import pytest
 from analytics.efficiency.habits import Habit, Habits
 from analytics.efficiency.what_if import Change
 from analytics.efficiency.what_if import what_if as what_if_of
+from analytics.errors import OutOfRangeError
 from app.answers.efficiency import what_if
 from app.answers.efficiency.left_out import Chosen
 from app.answers.efficiency.what_if import Wish
@@ -173,6 +174,11 @@ def test_the_best_interval_is_of_the_size_asked_for(ask: Ask) -> None:
     assert usual == small
     assert large.exact_min.value < small.exact_min.value / 7
     assert large.exact_min.lower < large.exact_min.value < large.exact_min.upper
+
+
+def test_a_job_of_no_gpus_is_refused(ask: Ask) -> None:
+    with pytest.raises(OutOfRangeError, match="pass the GPUs of the job"):
+        played(ask, replace(AS_WAS, gpus=0))
 
 
 def test_a_node_that_is_not_there_is_refused(ask: Ask) -> None:

@@ -33,10 +33,12 @@ def of_size(
 
     Raises
     ------
+    OutOfRangeError
+        For a size that is not > 0.
     LedgerMissingError
         Where the ledger, which knows how runs save, is not built.
     """
-    size = gpus or ask(verdict.usual_size, selection)
+    size = ask(verdict.usual_size, selection) if gpus is None else gpus
     if size is None:
         return None
     report = ask(mttf.measured, selection)
