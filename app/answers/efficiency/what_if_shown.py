@@ -98,7 +98,7 @@ class Shown:
         """Length of the period, as far as records reach."""
         begin, end = self.selection.from_at, self.selection.to_at
         first_at, last_at = self.ask(fleet.extent)
-        length = min(end or last_at, last_at) - max(begin or first_at, first_at)
+        length: timedelta = min(end or last_at, last_at) - max(begin or first_at, first_at)
         return max(0.0, length / timedelta(hours=1))
 
     @property
