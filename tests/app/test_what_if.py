@@ -25,7 +25,7 @@ from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
 from tests.analytics.efficiency.simulated_cluster import Cluster
-from tests.app.replayed_store import IN_JANUARY, OF_EACH, made
+from tests.app.replayed_store import IN_JANUARY, OF_EACH, made, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 AS_WAS = Wish(worst=0, interval=None)
 WORST = Wish(worst=1, interval=None)
+BEST = Wish(worst=0)
 HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
 STATED = Habits(HOURLY, (HOURLY,) * 4, "configured", 0, None)
 CLUSTER = Cluster.drawn(np.random.default_rng(3), spread=0.0)
@@ -103,15 +104,24 @@ def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
     assert first.notes[0].startswith("Nothing is recorded of nodes before the period")
 
 
+UNCOUNTED = "3 attempts that ran state no GPUs and are not counted."
+
+
 def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits = STATED) -> Shown:
     """A month of the simulated cluster, of which nothing else is known."""
     change = Change(nodes, interval_min=wish.interval)
     habits = {"several_nodes": of, "one_node": of}
     found = what_if_of(attempts, habits, CLUSTER.exposure(), change)
     chosen = Chosen(nodes, "before" if nodes else "", {})
-    answers = {"habits": of, "habit_notes": (), "zone": "UTC"}
+    answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC"}
     month = Selection(from_at=DECEMBER, to_at=JANUARY)
     return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
+
+
+def test_what_is_not_counted_is_told_even_where_nothing_else_is_known() -> None:
+    calm = ATTEMPTS.assign(bucket=None, node=None)
+    assert [*said(ATTEMPTS, BEST).notes()][-1] == UNCOUNTED
+    assert [*said(calm, BEST).notes()] == [UNCOUNTED]
 
 
 def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> None:
@@ -122,9 +132,6 @@ def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> No
         said(some, WORST, node).notes()
     )
     assert "name no node" not in " ".join(said(ATTEMPTS, WORST, node).notes())
-
-
-BEST = replace(AS_WAS, interval="best")
 
 
 @pytest.mark.parametrize(
@@ -218,3 +225,17 @@ def test_without_names_of_nodes_the_nodes_are_unknown_and_the_interval_is_not(
     assert (found["nodes"], found["n_named"]) == ([], 0)
     assert found["n_interruptions"] == IN_JANUARY + 1
     assert found["regained"].value == found["by_interval"].value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [(1, "No job of c states GPUs: "), (3, "44 attempts that ran state no GPUs and are not c")],
+    ids=["all", "every third"],
+)
+def test_attempts_without_gpus_are_told(tmp_path: Path, of: int, said: str) -> None:
+    lines = rows(named=True).splitlines(True)
+    lines[::of] = [line.replace("gres/gpu=16", "") for line in lines[::of]]
+    with closing(Store.open(stored(tmp_path, "".join(lines)))) as store:
+        notes = played(of_store(store), AS_WAS).notes
+    assert any(note.startswith(said) for note in notes)

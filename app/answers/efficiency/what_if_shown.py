@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from analytics.efficiency.goodput import uncounted_sentences
 from analytics.efficiency.habits import habit_sentences
 from app.answers.columns import columns
 from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
-from app.answers.efficiency import best_interval, ettr, left_out
+from app.answers.efficiency import best_interval, ettr, left_out, node_time
 from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
 from app.words import numbers
@@ -19,7 +20,7 @@ from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
 from app.words.periods import Period
-from data.queries import efficiency, fleet
+from data.queries import efficiency, exposure, fleet
 from data.queries import what_if as queries
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ def habit_notes(store: Store) -> tuple[str, ...]:
     """How runs are taken to save."""
     notes = efficiency.ledger_notes(store)
     return habit_sentences({"several_nodes": notes["several_nodes"]})
+
+
+def uncounted(store: Store, selection: Selection) -> tuple[str, ...]:
+    """Attempts that may have been interrupted and are not counted."""
+    notes = efficiency.notes_of(efficiency.ledger_notes(store), selection)
+    hours = exposure.node_hours(store, selection)
+    return (*node_time.notes(hours, "what interruptions cost"), *uncounted_sentences(notes))
 
 
 @dataclass(frozen=True)
@@ -268,6 +276,7 @@ class Shown:
         """What the numbers rest on."""
         found = self.found
         if not found.n_interruptions:
+            yield from self.ask(uncounted, self.selection)
             return
         unnamed = found.n_failures - found.n_named
         if self.chosen.nodes and found.by_nodes.value is None:
@@ -296,6 +305,7 @@ class Shown:
             yield best_interval.sentence(self.best)
         yield from self.ask(habit_notes)
         yield REPLAYED
+        yield from self.ask(uncounted, self.selection)
 
     def record(self) -> dict[str, Any]:
         """The JSON of the command."""
