@@ -101,7 +101,7 @@ def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
     assert within["regained"].value == named["regained"].value
     first = played(ask, WORST, from_at=DECEMBER, to_at=JANUARY)
     assert first.record["chosen"] == "nobody"  # nothing is recorded before December
-    assert first.notes[0].startswith("Nothing is recorded of nodes before the period")
+    assert first.notes[0].startswith("Before the period nothing was known against any node")
 
 
 UNCOUNTED = "3 attempts that ran state no GPUs and are not counted."
@@ -132,6 +132,14 @@ def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> No
         said(some, WORST, node).notes()
     )
     assert "name no node" not in " ".join(said(ATTEMPTS, WORST, node).notes())
+
+
+def test_fewer_nodes_than_were_asked_for_are_explained() -> None:
+    node = ("c", str(ATTEMPTS["node"].dropna().iloc[0]))
+    few = "Nothing speaks against more than 1 node."
+    assert few in said(ATTEMPTS, Wish(worst=3, interval=None), node).notes()
+    assert few not in said(ATTEMPTS, WORST, node).notes()
+    assert few not in said(ATTEMPTS, Wish(nodes=(node[1],), interval=None), node).notes()
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,18 @@ class Shown:
         if not found.n_interruptions:
             yield from self.ask(uncounted, self.selection)
             return
+        yield from self._about_nodes()
+        if self.wish.interval == "best":
+            yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
+        if self.best is not None:
+            yield best_interval.sentence(self.best)
+        yield from self.ask(habit_notes)
+        yield REPLAYED
+        yield from self.ask(uncounted, self.selection)
+
+    def _about_nodes(self) -> Iterator[str]:
+        """Why these nodes, and what is not known of them."""
+        found = self.found
         unnamed = found.n_failures - found.n_named
         if self.chosen.nodes and found.by_nodes.value is None:
             yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
@@ -286,6 +298,9 @@ class Shown:
                 f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
             )
+            if not self.wish.nodes and len(self.chosen.nodes) < self.wish.worst:
+                n = numbers.counted(len(self.chosen.nodes), "node")
+                yield f"Nothing speaks against more than {n}."
             if unnamed:
                 yield (
                     f"{unnamed:,} of {numbers.counted(found.n_failures, 'failure')} of the "
@@ -299,13 +314,6 @@ class Shown:
                 f"({numbers.spread(found.waited)}) to start again; others ran in that time, so it "
                 "is not in the sum."
             )
-        if self.wish.interval == "best":
-            yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
-        if self.best is not None:
-            yield best_interval.sentence(self.best)
-        yield from self.ask(habit_notes)
-        yield REPLAYED
-        yield from self.ask(uncounted, self.selection)
 
     def record(self) -> dict[str, Any]:
         """The JSON of the command."""
