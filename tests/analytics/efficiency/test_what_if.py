@@ -192,6 +192,15 @@ def test_what_a_run_shows_of_itself_takes_the_place_of_the_habit() -> None:
     assert lost < usual / 3
 
 
+def test_saves_of_one_second_are_an_interval_of_one() -> None:
+    none, second = (
+        played(Change(interval_min=10.0), ATTEMPTS.assign(interval_s=each, write_s=0.0))
+        for each in (0.0, 1.0)
+    )
+    assert none.as_was.value == second.as_was.value
+    assert (none.regained.value or 0.0) < 0.0
+
+
 @pytest.mark.parametrize("minutes", [0.0, -5.0, float("nan")])
 def test_an_interval_that_is_none_is_refused(minutes: float) -> None:
     with pytest.raises(OutOfRangeError, match="interval_min"):
