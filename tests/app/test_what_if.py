@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from analytics.efficiency.best_interval import best_interval as interval_of
 from analytics.efficiency.habits import Habit, Habits
 from analytics.efficiency.what_if import Change
 from analytics.efficiency.what_if import what_if as what_if_of
 from analytics.errors import OutOfRangeError
-from app.answers.efficiency import what_if
+from analytics.estimate import Estimate
+from app.answers.efficiency import best_interval, what_if
 from app.answers.efficiency.left_out import Chosen
 from app.answers.efficiency.what_if import Wish
 from app.answers.efficiency.what_if_shown import Shown
@@ -116,6 +118,22 @@ def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits
     answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC"}
     month = Selection(from_at=DECEMBER, to_at=JANUARY)
     return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
+
+
+@pytest.mark.parametrize(
+    ("write_s", "said", "value"),
+    [
+        ((60, 60), "no more often than every 85.9 min: no failure was seen, at 0", "at least 85.9 min"),
+        ((0, 60), "is not known: no failure was seen, and writing may stop no run.", "unknown"),
+    ],
+)  # fmt: skip
+def test_without_a_failure_the_best_interval_has_a_least_or_is_unknown(
+    write_s: tuple[int, int], said: str, value: str
+) -> None:
+    habits = replace(STATED, corners=tuple(replace(HOURLY, write_s=s) for s in write_s) * 2)
+    found = interval_of(1024, Estimate(0.0, 0.0, 3.0, 0.9, 0), habits, conf_level=0.9)
+    assert said in best_interval.sentence(found)
+    assert best_interval.number(found).value == value
 
 
 def test_what_is_not_counted_is_told_even_where_nothing_else_is_known() -> None:
