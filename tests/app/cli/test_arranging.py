@@ -15,6 +15,7 @@ from app.answers.failures import said
 from app.answers.fleet.actions import listed
 from app.ask import of_store
 from data.filters import Selection
+from data.queries import what_if
 from data.said import read_said
 from data.state import State
 from data.store import Store
@@ -127,6 +128,21 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     for each in State(root).history()[:2]:
         actions.undo(root, each.annotation_id)
     assert told("incidents") == before
+
+
+def test_a_period_is_played_again_by_the_incidents_as_people_arranged_them(root: Path) -> None:
+    one, other, third = (_of_job(root, job) for job in (1, 2, 3))
+
+    def events() -> list[str]:
+        with closing(Store.open(root)) as store:
+            found = what_if.attempts(store, Selection(cluster="c"))
+        return list(found.sort_values("attempt_key")["event"])
+
+    assert events() == [one, other, third]
+    actions.annotate(root, f"incident:{one}", "merged_into", other)
+    assert events() == [other, other, third]
+    actions.annotate(root, "attempt:c/k1", "incident", "none")
+    assert events() == ["c/k1", other, third]
 
 
 @pytest.mark.slow
