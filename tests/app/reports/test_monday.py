@@ -143,6 +143,8 @@ def test_what_changed_is_known(weeks: Store, card: Report) -> None:
     (table,) = card.tables[1:]
     rows: dict[str, Any] = {row[0]: row[1:] for row in table.values}
     assert rows["Failures per 1,000 node-days"][2] == "fell"
+    assert rows["MTTF, 8 GPUs"][0].startswith("at least ")
+    assert rows["MTTF, 8 GPUs"][2] == "rose", "as the rate of which it is the inverse fell"
     assert rows["Incidents that began"] == ("0", "14", "14 fewer")
     said = " ".join(part.sentences)
     assert "Causes that rose: " in said
@@ -158,6 +160,18 @@ def test_what_changed_is_known(weeks: Store, card: Report) -> None:
         r"Failures lost .* GPU-hours .*most by Node lost.* That is [\d,.]+ EUR\.",
         week_before.summary[0],
     )
+
+
+def test_a_week_in_which_nothing_ran_is_compared_with_nothing(weeks: Store) -> None:
+    begin = datetime(2026, 11, 23, 23, tzinfo=UTC)
+    empty = Selection(from_at=begin, to_at=begin + timedelta(days=7))
+    found = changed.answer(of_store(weeks), empty)
+    rows: dict[str, Any] = {row[0]: row[1:] for row in found.table("changed").values}
+    rate = rows["Failures per 1,000 node-days"]
+    assert (rate[0], rate[2]) == ("unknown", "not known")
+    assert rate[1] != "not known"
+    assert rows["Incidents that began"][2] == "not known"
+    assert found.notes[0] == "Causes are not compared: no job is known to have run."
 
 
 def _of(card: Report) -> Selection:
