@@ -241,6 +241,30 @@ def _slack(report: Report) -> str:
     return "\n".join(block["text"]["text"] for block in message["blocks"])
 
 
+def test_what_is_to_do_leads_to_the_four_weeks_by_which_it_was_found(card: Report) -> None:
+    table, told = card.tables[0], card.sections[0].sentences
+    assert told == ("Found by the 28 days that end with this week.",)
+    every = [row[0] for row in table.linked(card.dashboard)]
+    assert every[0].startswith("https://faultline.example.org/ops/")
+    assert [each for each in every if "from=2026-10-26T00%3A00&to=2026-11-23T00%3A00" in each]
+    assert not [each for each in every if "from=2026-11-16" in each], "the week alone"
+
+
+def test_records_that_begin_in_the_week_or_end_in_it_are_said_to(weeks: Store) -> None:
+    def notes(from_at: datetime) -> list[str]:
+        selection = Selection(from_at=from_at, to_at=from_at + timedelta(days=7))
+        notes = kinds.report(weeks, "monday", selection, now=NOW).notes
+        return [note for note in notes if note.startswith("The records ")]
+
+    assert notes(FIRST_AT - timedelta(days=3)) == [
+        "The records begin at 8 Nov 2026 23:00 UTC: what was before, nobody knows."
+    ]
+    assert notes(FIRST_AT + timedelta(days=14)) == [
+        "The records end at 23 Nov 2026 05:00 UTC: what came after, nobody knows."
+    ]
+    assert notes(FIRST_AT + timedelta(days=7)) == []
+
+
 def test_a_message_for_slack_is_short_and_has_no_table(card: Report) -> None:
     text = _slack(card)
     assert f"*{card.answer}*" in text
