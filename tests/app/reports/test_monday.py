@@ -280,6 +280,9 @@ def test_what_records_say_calls_nobody_in_slack(card: Report) -> None:
     assert "<https://x.example" not in text
     assert "gpu_1" in text
     assert not re.search(r"(?<!\u200b)\*now\*", text)
+    noted = _slack(replace(card, notes=("`faultline ledger` builds it; ```x```.",)))
+    assert "`faultline ledger` builds" in noted, "a command that is copied runs"
+    assert "``" not in noted
     long = replace(card, summary=("word " * 3000,) * 3)
     assert "…" in _slack(long)
 
