@@ -1,39 +1,22 @@
-"""Which report, and a report to take away, to make again from the command line, to look at."""
+"""Which report: its kind, what it is about, its week."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.content import Missing
-from app.answers.fleet.actions import listed
 from app.answers.fleet.choices import whole_weeks
-from app.ask.cached import ask, fresh, kept
+from app.ask.cached import ask
 from app.reports import kinds
-from app.show import command_lines, export, files, page
-from app.widgets import filter_bar, notice
+from app.widgets import filter_bar
 
 if TYPE_CHECKING:
     from app.reports.kinds import Kind
-    from app.reports.report import Report
     from app.show.scope import Scope
     from app.words.periods import Period
     from data.filters import Selection
-
-LABELS = {
-    "html": "HTML", "pdf": "PDF", "xlsx": "XLSX", "md": "Markdown", "slack": "Slack",
-    "json": "JSON",
-}  # fmt: skip
-PREVIEW_PX = 900
-HASH = (
-    "SHA-256 of versions, configuration, filters and everything printed: the same store and "
-    "period have the same one on every machine."
-)
 
 
 @dataclass(frozen=True)
@@ -101,8 +84,12 @@ def choose(kind: Kind, scope: Scope) -> Choice:
 
 
 def _week(scope: Scope) -> tuple[Period | None, bool]:
-    """One of the weeks that the records cover to their end, and whether it is the last."""
-    weeks = {each.words: each for each in ask(whole_weeks, scope.selection.cluster)}
+    """One of the weeks that the records cover to their end, and whether it is the last.
+
+    It is named without its zone: it stays the same week where another cluster is chosen.
+    """
+    found = ask(whole_weeks, scope.selection.cluster)
+    weeks = {each.words.removesuffix(f" ({each.timezone})"): each for each in found}
     chosen = st.selectbox(
         "Week",
         [*weeks],
@@ -112,73 +99,3 @@ def _week(scope: Scope) -> tuple[Period | None, bool]:
         width=320,
     )
     return weeks.get(chosen or ""), chosen == next(iter(weeks), None)
-
-
-def made(choice: Choice, scope: Scope) -> Report | None:
-    """The report; None where nothing is named yet, or what is named is not there, as it says."""
-    kind = choice.kind
-    if kind.metavar and not choice.about:
-        commands = kind.commands
-        page.missing(Missing(kind.name, f"Which {kind.name}?", kind.remedy, commands))
-        return None
-    with notice.explained():
-        more: dict[str, Any] = {"about": choice.about, "redact": choice.redact}
-        if kind.weekly:  # what is to be done changes with what people put off, and by the hour
-            now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-            more |= {"now": now, "put_off": tuple(fresh(listed.decisions))}
-        return ask(kinds.report, kind.name, choice.of(scope.selection), **more)
-    return None
-
-
-def downloads(report: Report) -> None:
-    """One button a form; a file is written when its button is pressed."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for form, label in LABELS.items():
-            name = files.name(report, form)
-            st.download_button(
-                label,
-                export.told(name, partial(files.render, report, form), action="report"),
-                file_name=name,
-                mime=files.MIME[form],
-                key=f"report_{form}",
-                on_click="ignore",
-                icon=":material/download:",
-            )
-        st.caption(f"content {report.content_sha256[:12]}", help=HASH, width="content")
-
-
-def command(choice: Choice, scope: Scope) -> None:
-    """The command that writes the same, for cron."""
-    kind, selection = choice.kind, choice.of(scope.selection)
-    options = [f"--{kind.name}", choice.about] if kind.metavar else ["--kind", kind.name]
-    options = [] if kind.name == "fleet" else options
-    if choice.last:
-        options += ["--last", "week"]
-        selection = replace(selection, from_at=None, to_at=None)
-    if kind.filtered:
-        options += _filters(selection)
-    if choice.redact:
-        options.append("--redact")
-    with st.expander("The same on the command line"):
-        line = shlex.join(["faultline", "report", *options, "--as", "html,pdf", "--out", "report"])
-        command_lines.show([line])
-
-
-def _filters(selection: Selection) -> list[str]:
-    """The filters that are set, as options."""
-    options = []
-    for name in ("cluster", "partition", "account"):
-        if value := getattr(selection, name):
-            options += [f"--{name}", value]
-    for name, at in (("from", selection.from_at), ("to", selection.to_at)):
-        if at is not None:
-            options += [f"--{name}", at.isoformat(timespec="minutes").replace("+00:00", "Z")]
-    if selection.min_gpus:
-        options += ["--min-gpus", str(selection.min_gpus)]
-    return options
-
-
-def preview(report: Report) -> None:
-    """The page as it leaves; it has no script and may fetch nothing."""
-    text = kept(files.render, report, "html").decode("utf-8")
-    st.iframe(text, height=PREVIEW_PX, alt=f"Preview: {report.title}")
