@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from pypdf import PdfReader
@@ -19,6 +20,7 @@ from app.answers.fleet.choices import last_whole, whole_weeks
 from app.ask import of_store
 from app.reports import kinds
 from app.show import files, html, pdf, slack
+from app.words.addresses import Place
 from app.words.plain import one_line
 from data.filters import Selection
 from data.store import Store
@@ -248,6 +250,15 @@ def test_what_is_to_do_leads_to_the_four_weeks_by_which_it_was_found(card: Repor
     assert every[0].startswith("https://faultline.example.org/ops/")
     assert [each for each in every if "from=2026-10-26T00%3A00&to=2026-11-23T00%3A00" in each]
     assert not [each for each in every if "from=2026-11-16" in each], "the week alone"
+
+
+def test_an_incident_of_a_moment_leads_to_the_days_around_it(weeks: Store) -> None:
+    one = kinds.report(weeks, "incident", about="latest")
+    assert one.during.from_at is not None
+    assert one.dashboard is not None
+    (begun,) = re.findall("from=(20..-..-..)", one.dashboard.address(Place("node", {"node": "n9"})))
+    local = one.during.from_at.astimezone(ZoneInfo("Europe/Berlin"))
+    assert date.fromisoformat(begun) == local.date() - timedelta(days=7)
 
 
 def test_records_that_begin_in_the_week_or_end_in_it_are_said_to(weeks: Store) -> None:
