@@ -12,7 +12,7 @@ from app.answers.efficiency import ettr
 from app.answers.fleet import verdict
 from app.answers.reliability import mttf
 from app.words import numbers
-from app.words.glossary.of_efficiency import BEST_INTERVAL
+from app.words.glossary.of_efficiency import BEST_FOR_JOB
 from data.queries import efficiency
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def sentence(found: BestInterval | None) -> str:
 def term(gpus: int | None) -> Term:
     """The interval of one size."""
     size = "" if gpus is None else f", {gpus:,} GPUs"
-    return replace(BEST_INTERVAL, label=f"{BEST_INTERVAL.label}{size}")
+    return replace(BEST_FOR_JOB, label=f"{BEST_FOR_JOB.label}{size}")
 
 
 def as_address(found: BestInterval) -> dict[str, str]:

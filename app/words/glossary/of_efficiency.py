@@ -154,7 +154,7 @@ THEY_COST = Term(
 COUNTS_BY = Term(
     "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_WHAT_IF
 )
-BEST_INTERVAL = Term(
+BEST_FOR_JOB = Term(
     "Best checkpoint interval",
     "Training between two checkpoints at which the exact expected ETTR of such a job is "
     "highest, at the failure rate of the selection and the time that a checkpoint stops a run "
