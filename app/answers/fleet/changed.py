@@ -210,6 +210,7 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
         yield f"Causes that rose: {_listed(rose)}."
     if less:
         yield f"Causes that fell: {_listed(less)}."
+    yield from found.left_out
 
 
 def _resolved(found: Incidents) -> str:
