@@ -197,6 +197,9 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     if not _ran(ask, selection):
         yield "Causes are not compared: no job is known to have run."
         return
+    if preceding(selection) is None:
+        yield "Causes are not compared: no period of equal length came before."
+        return
     found, titles = ask(risen.compared, selection), ask(cause_titles)
     if found.halves or found.split_at is None:
         yield f"Causes are not compared: nothing ran in {before_is}."

@@ -174,6 +174,8 @@ def test_a_week_in_which_nothing_ran_is_compared_with_nothing(weeks: Store) -> N
     assert rate[1] != "not known"
     assert rows["Incidents that began"][2] == "not known"
     assert found.notes[0] == "Causes are not compared: no job is known to have run."
+    open_end = changed.answer(of_store(weeks), replace(empty, from_at=FIRST_AT, to_at=None))
+    assert open_end.notes[0] == "Causes are not compared: no period of equal length came before."
 
 
 def _of(card: Report) -> Selection:
