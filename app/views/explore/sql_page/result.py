@@ -70,10 +70,10 @@ def _answered(answer: Rows, scope: Scope) -> None:
         st.code("\n".join(str(row[1]) for row in result.rows), language=None)
         return
     frame = query_files.frame_of(result)
+    of_query = scope.of_query(queries.named(answer.asked.sql))
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
-        _downloads(answer, scope)
-    of_query = scope.of_query(queries.named(answer.asked.sql))
+        _downloads(answer, of_query)
     tabs = {"Rows": lambda: _grid(frame), "Chart": lambda: drawn.show(frame, of_query)}
     page.tabs(tabs, key="sql_tab")
 
