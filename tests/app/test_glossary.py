@@ -38,11 +38,16 @@ def test_a_key_names_one_entry_and_an_entry_says_what_it_is() -> None:
         assert set(each.term.pages) <= set(glossary.PAGES), each
 
 
-def test_no_entry_takes_the_name_of_another() -> None:
-    for module in glossary.MODULES:
-        tree = ast.parse(Path(str(module.__file__)).read_text())
-        named = [ast.unparse(each.targets[0]) for each in tree.body if isinstance(each, ast.Assign)]
-        assert sorted(named) == sorted(set(named)), f"the first {module.__name__} is lost"
+def test_no_term_takes_the_name_of_another() -> None:
+    for path in sorted((APP / "words").rglob("*.py")):
+        names = [
+            target.id
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
+        assert len(names) == len(set(names)), path
 
 
 def test_its_pages_are_those_of_the_navigation() -> None:

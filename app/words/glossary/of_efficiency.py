@@ -1,4 +1,4 @@
-"""Terms of My runs, ETTR and Ledger."""
+"""Terms of My runs, ETTR, Ledger and What if."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ DALY_YOUNG = Term(
     equation="sqrt(2 x time of a checkpoint x MTTF)",
     pages=_ETTR,
 )
-BEST_INTERVAL = Term(
+BEST_EXACT = Term(
     "Best interval", "The interval that is best for the exact form.", unit="min", pages=_ETTR
 )
 BEST_FIRST_ORDER = Term(
@@ -138,8 +138,8 @@ BY_INTERVAL = Term(
 )
 GIVEN_UP = Term(
     "Capacity given up",
-    "GPUs of the nodes left out x the period. It is not taken off: spare nodes, or idle ones, do "
-    "their work; where there are none it is gone.",
+    "GPUs of the nodes left out x the period, as far as records reach. It is not taken off: spare "
+    "nodes, or idle ones, do their work; where there are none it is gone.",
     unit="GPU-h",
     pages=_WHAT_IF,
 )
@@ -154,7 +154,7 @@ THEY_COST = Term(
 COUNTS_BY = Term(
     "Counts by", "Share of the excess over a healthy node.", unit="ratio", pages=_WHAT_IF
 )
-BEST_FOR_JOB = Term(
+BEST_INTERVAL = Term(
     "Best checkpoint interval",
     "Training between two checkpoints at which the exact expected ETTR of such a job is "
     "highest, at the failure rate of the selection and the time that a checkpoint stops a run "
