@@ -61,12 +61,6 @@ def remedy(row: Mapping[str, Any]) -> str:
     return text(row["remedy"]) or NO_REMEDY
 
 
-def emptied(store: Store, incident_id: str) -> bool:
-    """Whether people took everything out of an incident that the records still make one."""
-    here = store.arranged
-    return incident_id not in here.same and any(each.from_id == incident_id for each in here.moves)
-
-
 def arrangement(store: Store, incident_id: str) -> tuple[str, ...]:
     """Which incidents people merged into this one, and how many attempts they moved."""
     here, told = store.arranged, []

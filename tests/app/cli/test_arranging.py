@@ -113,6 +113,9 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     told("annotate", "attempt:c/k1", "--incident", "none")
     (row,) = [each for each in told("incidents") if each["incident_id"] == other]
     assert (row["n_jobs"], row["lost_gpu_hours"], row["nodes"]) == (1, FOUR_GPU_HOURS, ["n2"])
+    notes = faultline("incident", other, "--store", root).err
+    assert "People took 1 attempt out of it" in notes
+    assert "Empty" not in notes, "one of two is left"
     told("annotate", "attempt:c/k1", "--incident", third)
     rows = {each["incident_id"]: each["n_jobs"] for each in told("incidents")}
     assert (rows[other], rows[third]) == (1, 2)
@@ -146,6 +149,18 @@ def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_
     _read(root, _lost(2, 6, state="COMPLETED").replace("T02", "T03"))  # its final record
     assert shown(one) == alone, "what it was merged into is retired"
     assert other not in [each["incident_id"] for each in told("incidents")]
+
+
+def test_what_was_taken_out_of_an_incident_can_be_put_back_into_it(
+    told: Callable[..., Any], refused: Callable[..., str], root: Path
+) -> None:
+    one, other = _of_job(root, 1), _of_job(root, 2)
+    before = told("incidents")
+    told("annotate", "attempt:c/k1", "--incident", "none")
+    line = refused("annotate", f"incident:{other}", "--merged-into", one, "--store", root)
+    assert f"incident {one} is empty, people took every failure out of it" in line
+    told("annotate", "attempt:c/k1", "--incident", one)
+    assert told("incidents") == before
 
 
 REFUSED = [
