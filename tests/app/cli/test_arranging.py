@@ -277,6 +277,29 @@ def test_times_are_those_of_the_status_that_holds(
         assert by == ([first] if status in holding else []), status
 
 
+def test_an_incident_of_today_that_hit_no_job_is_not_over(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xid = "n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    path = root.parent / "kern.log"
+    path.write_text("".join(f"2026-01-{day}T10:00:00+00:00 {xid}\n" for day in ("01", "21")))
+    of_e = actions.Options(cluster="e", timezone="UTC")
+    actions.ingest_files(root, "kernel-log", [str(path)], of_e)  # without a job
+    with closing(Store.open(root)) as store:
+        asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
+        found = listed.listed(*asked)
+        monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
+        few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
+    rows = [each for each in found.due if "fell off the bus" in each.what]
+    assert [(each.gpu_hours, each.over) for each in rows] == [(0.0, False), (0.0, True)]
+    assert len(few) == 2, "the largest"
+    assert rows[0] in few, "and the latest"
+    n_over = len([each for each in found.due if each.over])
+    assert n_over == 4, "three of c and the first of e; of d nothing later is known"
+    assert listed.brief(found, 9).note.startswith(f"{len(found.due) - n_over} of ")
+    assert f"; {n_over} of them with nothing at stake any more" in listed.sentence(found)
+
+
 def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path) -> None:
     _read(root, _lost(7, 19))
     with closing(Store.open(root)) as store:
@@ -286,5 +309,6 @@ def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path
     fresh, over = (of[f"incident:{_of_job(root, job)}"] for job in (7, 1))
     assert (fresh.gpu_hours, over.gpu_hours) == (FOUR_GPU_HOURS, 0.0), "one is a day old"
     assert "over, 4.00 GPU-hours were lost" in over.why
+    assert "whether its nodes are back is not known" in over.stake_basis, "no node events"
     assert order.index(fresh) < order.index(over)
     assert rows[-1].kind == "incident", "after what nobody can count"

@@ -41,6 +41,8 @@ class Action:
     """Page of the evidence, as in its address."""
     named: Mapping[str, str] = field(default_factory=dict)
     """What the address of that page names."""
+    over: bool = False
+    """Nothing of it is at stake any more."""
     hides: tuple[int, float] = (0, 0.0)
     """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
     source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
@@ -74,5 +76,5 @@ def rank(action: Action) -> tuple[int, float, int, float, str]:
     has none any more.
     """
     hours, (how, much) = action.gpu_hours, action.hides
-    place = 2 if hours == 0 else 1 if hours is None else 0
+    place = 2 if action.over else 1 if hours is None else 0
     return (place, -(hours or 0.0), -how, -much, action.target)

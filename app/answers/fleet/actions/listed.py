@@ -83,7 +83,7 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     for place, row in enumerate(rows):
         seen[row.kind] += 1
         few = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
-        within = few and row.gpu_hours != 0  # what is over waits for all that is not
+        within = few and not row.over  # what is over waits for all that is not
         turns.append((0 if within and row.kind == "node" else 1 if within else 2, place))
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
@@ -152,7 +152,7 @@ def sentence(found: Listed) -> str:
     first = found.due[0]
     hours = first.gpu_hours
     stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
-    over = sum(each.gpu_hours == 0 for each in found.due)
+    over = sum(each.over for each in found.due)
     apart = f"; {over:,} of them with nothing at stake any more" if over else ""
     put_off = f"; {len(found.put_off):,} put off" if found.put_off else ""
     n = numbers.counted(len(found.due), "thing")
@@ -168,7 +168,7 @@ def table(found: Listed) -> Table:
 
 def brief(found: Listed, most: int) -> Table:
     """The first rows of the first screen in few words, for documents."""
-    due = [each for each in found.due if each.gpu_hours != 0]
+    due = [each for each in found.due if not each.over]
     rows = first(due, SHOWN)[:most]
     more = f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do" * bool(rows)
     put_off = f"{len(found.put_off):,} put off" * bool(found.put_off)
