@@ -291,12 +291,11 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
         monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
         few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
     rows = [each for each in found.due if "fell off the bus" in each.what]
-    assert [(each.gpu_hours, each.over) for each in rows] == [(0.0, False), (0.0, True)]
+    assert [(each.gpu_hours, each.is_over) for each in rows] == [(0.0, False), (0.0, True)]
     assert len(few) == 2, "the largest"
     assert rows[0] in few, "and the latest"
-    n_over = len([each for each in found.due if each.over])
+    n_over = len([each for each in found.due if each.is_over])
     assert n_over == 4, "three of c and the first of e; of d nothing later is known"
-    assert listed.brief(found, 9).note.startswith(f"{len(found.due) - n_over} of ")
     assert f"; {n_over} of them with nothing at stake any more" in listed.sentence(found)
 
 

@@ -76,7 +76,7 @@ def _of_incident(row: Mapping[Any, Any], *, over: str | None) -> Action:
         stake_basis=basis,
         page="incident",
         named={"incident": str(row["incident_id"])},
-        over=over is not None,
+        is_over=over is not None,
         hides=(0, lost or 0.0) if over is not None else (0, 0.0),
     )
 
