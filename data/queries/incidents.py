@@ -139,7 +139,7 @@ def first_by(store: Store, word: str) -> str | None:
 def near_ids(store: Store, prefix: str) -> list[str]:
     """Ids that begin so."""
     rows = store.rows(
-        """SELECT incident_id FROM incidents WHERE starts_with(incident_id, $prefix)
+        """SELECT incident_id FROM incidents WHERE starts_with(incident_id, lower($prefix))
            ORDER BY incident_id LIMIT 5""",
         {"prefix": prefix},
     )

@@ -199,6 +199,13 @@ def test_what_cannot_be_merged_or_moved_is_refused_in_one_line(
         line = refused("annotate", named(target), option, named(value), "--store", root)
         assert named(message) in line, line
     assert State(root).history() == said_before
+    shouted = ids["3"].upper()
+    for line in (
+        refused("annotate", f"incident:{shouted}", "--owner", "x", "--store", root),
+        refused("annotate", f"incident:{ids['2']}", "--merged-into", shouted, "--store", root),
+        refused("incident", shouted, "--store", root),
+    ):
+        assert f"did you mean {'incident:' * ('such' in line)}{ids['3']}?" in line, line
 
 
 def test_a_retired_incident_is_named_as_such(
