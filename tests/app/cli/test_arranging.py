@@ -122,6 +122,9 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     with closing(Store.open(root)) as store:
         fields = [each.field for each in said.of_incident(store, other)]
         assert sorted(fields) == ["incident", "incident", "merged_into"]
+    document = faultline("incident", other, "--as", "markdown", "--store", root).out
+    assert "| attempt:c/k1 incident | none |" in document
+    assert f"| incident:{one} merged into | {other} |" in document
     actions.undo(root, merged["annotation_id"])
     shown = faultline("incident", one, "--store", root)
     assert "people took every failure out of it" in shown.err
