@@ -81,7 +81,8 @@ def preempted_store(tmp_path: Path) -> Path:
             "submit_at": at, "start_at": at, "end_at": hours["lost"], "node_list": "n1",
             "failed_node": "n1", "n_nodes": 1, "n_gpus": 8}  # fmt: skip
     requeue = {"attempt_key": "1-2", "attempt": 2, "state": "RUNNING", "node_list": "n2",
-               "start_at": hours["again"], "end_at": pd.NaT, "failed_node": None}  # fmt: skip
+               "submit_at": hours["lost"], "start_at": hours["again"], "end_at": pd.NaT,
+               "failed_node": None}  # fmt: skip
     aside = {"attempt_key": "2", "job_id": "2", "state": "PREEMPTED", "node_list": "n2",
              "end_at": hours["again"], "failed_node": None, "preempted_by": "1"}  # fmt: skip
     with writer(tmp_path / "store") as building:
