@@ -38,6 +38,12 @@ class Arranged:
     moves: tuple[Move, ...] = ()
     """Attempts whose incident is not the one of the records."""
 
+    @property
+    def emptied(self) -> frozenset[str]:
+        """Incidents of the records that people left without a failure and a critical event."""
+        gone = (row for row in self.incidents if row["retired"] and row["superseded_by"] is None)
+        return frozenset(row["incident_id"] for row in gone)
+
 
 def arranged(connection: duckdb.DuckDBPyConnection, root: Path, said: Said) -> Arranged:
     """What holds now; what is about an id that is none any more changes nothing."""

@@ -29,13 +29,13 @@ def checked_merge(store: Store, one: str, other: str) -> str:
             f"incident {other} was merged into {one} before, both ways are a circle"
             f"{_taken_back(store, other)}"
         )
-    _require_living(target)
+    _require_living(store, target)
     if incident.superseded_by is not None:
         raise DataError(
             f"incident {one} was merged into {incident.superseded_by} before"
             f"{_taken_back(store, one) or ': say it of that one'}"
         )
-    _require_living(incident)
+    _require_living(store, incident)
     if incident.cluster != target.cluster:
         raise DataError(
             f"incident {one} is of cluster {incident.cluster} and {other} of {target.cluster}: "
@@ -60,7 +60,8 @@ def checked_place(store: Store, attempt: str, value: str) -> str:
             raise DataError(f"attempt {attempt} is of no incident: there is none to take it out of")
         return value
     target = _standing(store, value)
-    _require_living(target)
+    if value not in store.arranged.emptied:
+        _require_living(store, target)
     if not incidents.has_failed(store, cluster, key):
         raise DataError(f"attempt {attempt} did not fail: only failures are of an incident")
     if value in present:
@@ -83,12 +84,17 @@ def _standing(store: Store, incident_id: str) -> incidents.Standing:
     return found
 
 
-def _require_living(incident: incidents.Standing) -> None:
+def _require_living(store: Store, incident: incidents.Standing) -> None:
     """Refuses an incident that is none any more."""
     if incident.superseded_by is not None:
         raise DataError(
             f"incident {incident.incident_id} was merged into {incident.superseded_by}: name "
             f"{incident.superseded_by} instead"
+        )
+    if incident.incident_id in store.arranged.emptied:
+        raise DataError(
+            f"incident {incident.incident_id} is empty, people took every failure out of it: put "
+            "one back into it first, or name one that `faultline incidents` lists"
         )
     if incident.retired:
         raise DataError(

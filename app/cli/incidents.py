@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the list, the summary or the signals."""
-    from app.answers.failures import incidents
+    from app.answers.failures import incidents, signals
     from app.answers.failures.taxonomy import taxonomy
 
     store, ask = options.asking(arguments)
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.summary:
         answer = incidents.answer(ask, selection, kind, conf_level=arguments.conf_level)
     elif arguments.signals:
-        answer = incidents.of_signals(ask, selection, kind, conf_level=arguments.conf_level)
+        answer = signals.answer(ask, selection, kind, conf_level=arguments.conf_level)
     else:
         first, limit = arguments.first, arguments.limit
         answer = incidents.listing(ask, selection, kind, first=first, limit=limit)

@@ -50,18 +50,19 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     """What happened here, why, what did it hit, and what now?"""
     answer, one = incident.answer(ask, request.about), ask(incident.incident, request.about)
     row, held, titles = one.row, _coverage(ask, one.row), ask(cause_titles)
-    history = ask(said.of_incident, str(row["incident_id"]))
+    name = str(row["incident_id"])
+    told = said.table(ask(said.of_incident, name), f"incident:{name}")
     seen, verdicts = one.members["kind"] != "preemption", one.verdicts.to_dict("records")
     evidence = incident.evidence(one.dated_members[seen]).first(MOST_ROWS)
     failed, *preempted = incident.hit(one, titles)
     causes = (failed.first(MOST_ROWS), incident.alternatives(verdicts, titles).first(MOST_ROWS))
     cost = tuple(table.first(MOST_ROWS) for table in preempted)
     headlines = (*incident.facts(one), *incident.blast_radius(one), *standing.who(row))
-    page = Place("incident", {"incident": str(row["incident_id"])})
+    page = Place("incident", {"incident": name})
     return Report(
         kind="incident",
-        stem=f"incident-{row['incident_id']}",
-        title=f"Incident {row['incident_id']}",
+        stem=f"incident-{name}",
+        title=f"Incident {name}",
         during=Period(row["start_at"], row["end_at"]),
         clusters=(str(row["cluster"]),),
         filters=f"one incident of cluster {row['cluster']}, with all its attempts and events",
@@ -78,7 +79,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
             Section("Cause", causes, (f"{one.cause.title}.",)),
             log_section(ask, verdicts),
             Section("Cost", cost, incident.cost(one)),
-            Section("What people said", (said.table(history),), standing.in_words(row)),
+            Section("What people said", (told,), standing.in_words(row)),
             Section("What we do about it", (), (standing.remedy(row),)),
             Section("Similar incidents", (answer.table("similar_incidents"),)),
             rests_on(held),

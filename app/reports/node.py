@@ -48,7 +48,8 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
     name = one.node
     failed = node.failed(one, ask(cause_titles)).first(MOST_ROWS)
     named = node.in_period(ask(node.named_in, one.cluster, name), selection)
-    history = ask(said.history, f"node:{one.cluster}/{name}")
+    target = f"node:{one.cluster}/{name}"
+    told = said.table(ask(said.history, target), target)
     held = coverage.answer(ask, replace(selection, cluster=one.cluster))
     service = (node.outages(one), node.urgent_events(one), node.tickets(one))
     return Report(
@@ -68,7 +69,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
             Section("Failed attempts", (failed,)),
             Section("Health and service", tuple(table.first(MOST_ROWS) for table in service)),
             Section("What it is", (node.facts(one).first(MOST_ROWS),)),
-            Section("What people said", (said.table(history),)),
+            Section("What people said", (told,)),
             rests_on(held),
         ),
         definitions=defined(answer.numbers, answer.terms),

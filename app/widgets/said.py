@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import actions
 from app.answers.failures.said import history as said_of
-from app.answers.failures.said import made_at
+from app.answers.failures.said import made_at, what
 from app.answers.failures.taxonomy import taxonomy
 from app.ask import reader
 from app.ask.cached import ask, store_root
@@ -93,7 +93,7 @@ def history(target: str, scope: Scope, annotations: Sequence[Annotation] | None 
         st.caption("Nobody has said anything of it yet.")
         return
     for each in annotations[:SHOWN]:
-        _line(each, scope, of="" if each.target == target else each.target)
+        _line(each, scope, what(each, target))
     if len(annotations) > SHOWN:
         line = command_lines.of_store(f"faultline annotate {target} --list")
         st.caption(f"{len(annotations) - SHOWN:,} more: {escaping.code(line)}")
@@ -163,14 +163,14 @@ def say(said: Sequence[tuple[str, str, str]]) -> None:
         st.rerun()
 
 
-def _line(each: Annotation, scope: Scope, *, of: str) -> None:
-    """One annotation, with its undo; `of` names its target where that is another one."""
+def _line(each: Annotation, scope: Scope, field: str) -> None:
+    """One annotation, with its undo."""
     text, button = st.columns([5, 1], vertical_alignment="center")
     when = numbers.moment(made_at(each), scope.timezone)
     undone = each.undone_at is not None
     write = escaping.escaped if each.field in LONG else escaping.code
-    what = f"{escaping.escaped(of)} {each.field.replace('_', ' ')}".strip()
-    line = f"{escaping.escaped(each.author)}, {when}: {what} {write(each.value)}"
+    says = f"{escaping.escaped(field)} {write(each.value)}"
+    line = f"{escaping.escaped(each.author)}, {when}: {says}"
     text.caption(
         f"~~{line}~~ undone by {escaping.escaped(each.undone_by or '')}" if undone else line
     )

@@ -47,16 +47,18 @@ def attempts(store: Store, cluster: str, attempt_keys: Sequence[str]) -> pd.Data
 def nodes(
     store: Store, cluster: str, attempt_keys: Sequence[str], named: Sequence[str]
 ) -> pd.DataFrame:
-    """Nodes of attempts, and those named, with their racks: node, rack."""
+    """Nodes of attempts, and those named, each with the last rack that is known: node, rack."""
     return store.frame(
-        """SELECT DISTINCT hit.node, rack FROM (
+        """SELECT hit.node,
+              arg_max(rack, (coalesce(last_seen_at, TIMESTAMPTZ 'infinity'), first_seen_at)) AS rack
+            FROM (
               SELECT node FROM job_nodes
               SEMI JOIN (SELECT unnest(CAST($keys AS VARCHAR[])) AS attempt_key)
                 USING (attempt_key)
               WHERE cluster = $cluster
               UNION SELECT unnest(CAST($named AS VARCHAR[]))) AS hit
             LEFT JOIN nodes ON nodes.cluster = $cluster AND nodes.node = hit.node
-            WHERE hit.node IS NOT NULL ORDER BY hit.node""",
+            WHERE hit.node IS NOT NULL GROUP BY hit.node ORDER BY hit.node""",
         {"cluster": cluster, "keys": list(attempt_keys), "named": list(named)},
     )
 

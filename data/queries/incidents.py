@@ -107,18 +107,21 @@ def standing(store: Store, incident_id: str) -> Standing | None:
 
 def quiet(store: Store, incident_ids: list[str]) -> pd.DataFrame:
     """How long incidents are over: columns incident_id, quiet_days (from the last record of it, or
-    the return of its last node, to the last record of its cluster), n_out (nodes whose outage has
-    no end).
+    the return of its last node, to the last record of a job of its cluster; without jobs to the
+    last day with any record), n_out (nodes whose outage has no end).
     """
     return store.frame(
-        f"""WITH {ARRANGED}
+        f"""WITH {ARRANGED}, seen AS (
+              SELECT cluster,
+                coalesce(any_value(as_of_at), CAST(max(day) AS TIMESTAMPTZ)) AS last_at
+              FROM clusters LEFT JOIN coverage USING (cluster) GROUP BY cluster)
             SELECT incident_id, date_diff('second',
                 greatest(any_value(incidents.end_at), max(member.start_at), max(member.end_at)),
-                any_value(as_of_at)) / 86400.0 AS quiet_days,
+                any_value(last_at)) / 86400.0 AS quiet_days,
               count(DISTINCT member.node) FILTER (
                 member.kind = 'node_event' AND member.end_at IS NULL) AS n_out
             FROM incidents JOIN (SELECT unnest($incidents) AS incident_id) USING (incident_id)
-            JOIN clusters USING (cluster) LEFT JOIN incident_members member USING (incident_id)
+            JOIN seen USING (cluster) LEFT JOIN incident_members member USING (incident_id)
             GROUP BY incident_id ORDER BY incident_id""",
         {"incidents": incident_ids},
     )
@@ -136,7 +139,7 @@ def first_by(store: Store, word: str) -> str | None:
 def near_ids(store: Store, prefix: str) -> list[str]:
     """Ids that begin so."""
     rows = store.rows(
-        """SELECT incident_id FROM incidents WHERE starts_with(incident_id, $prefix)
+        """SELECT incident_id FROM incidents WHERE starts_with(incident_id, lower($prefix))
            ORDER BY incident_id LIMIT 5""",
         {"prefix": prefix},
     )

@@ -33,7 +33,8 @@ def known(store: Store, kind: TargetKind, key: str) -> str | None:
 
 
 def nearest(store: Store, kind: TargetKind, key: str, limit: int = 3) -> list[str]:
-    """Keys that were probably meant: of that job or node, that begin so, or nearly the same."""
+    """Keys that were probably meant: of that job or node, that begin so, or nearly the same,
+    whatever the case."""
     table, expression, name = _KEYS[kind]
     rows = store.rows(
         f"""WITH named AS (SELECT DISTINCT {expression} AS key, {name} AS name FROM {table}),
@@ -42,8 +43,8 @@ def nearest(store: Store, kind: TargetKind, key: str, limit: int = 3) -> list[st
                 WHEN $last IN (name, split_part(key, '/', -1)) THEN 0
                 WHEN length($last) > 3 AND contains('/' || key, '/' || $last) THEN 1
                 WHEN abs(length(key) - length($key)) <= {_SLIPS}
-                  AND damerau_levenshtein(key, $key) <= {_SLIPS}
-                THEN 1 + damerau_levenshtein(key, $key) END AS place
+                  AND damerau_levenshtein(lower(key), lower($key)) <= {_SLIPS}
+                THEN 1 + damerau_levenshtein(lower(key), lower($key)) END AS place
               FROM named)
             SELECT key FROM ranked WHERE place = (SELECT min(place) FROM ranked)
             ORDER BY key LIMIT $limit""",

@@ -36,7 +36,7 @@ class Records:
     """What was recorded around an incident, besides its members."""
 
     nodes: pd.DataFrame
-    """Nodes of the attempts it hit and of its events: node, rack (null where unknown)."""
+    """Nodes of the attempts it hit and of its events: node (once), rack (null where unknown)."""
     attempts: pd.DataFrame
     """Attempts it hit: attempt_key, job_id, end_at, restarted_at (the job's next start)."""
     held: pd.DataFrame
@@ -228,7 +228,7 @@ def _ordered(nodes: pd.DataFrame) -> pd.DataFrame:
     """Nodes in order of rack and name, numbers in names by their size; those of no rack last."""
     digits = nodes["node"].str.replace(r"\d+", lambda found: found[0].zfill(9), regex=True)
     rows = nodes.assign(digits=digits).sort_values(["rack", "digits"], na_position="last")
-    return rows.drop_duplicates("node").reset_index(drop=True)
+    return rows.reset_index(drop=True)
 
 
 def _of_jobs(spans: _Spans, members: pd.DataFrame, records: Records) -> list[NodeSpans]:

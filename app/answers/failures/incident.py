@@ -104,7 +104,7 @@ def incident(store: Store, incident_id: str) -> Incident:
         cause=causes.get(row["cause"], causes["unknown"]),
         asked_id=incident_id,
         verdicts=verdicts,
-        emptied=standing_of.emptied(store, incident_id),
+        emptied=incident_id in store.arranged.emptied,
     )
 
 

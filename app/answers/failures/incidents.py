@@ -1,4 +1,4 @@
-"""What happened, what needs me, and which checks and codes come together?"""
+"""What happened, and what needs me?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin
 
-from analytics.failures.co_occurrence import Companion, co_occurrence, companions
 from analytics.failures.incident_rate import IncidentSummary, incident_summary
 from analytics.frames import DEFINITION
 from app.answers.columns import columns
@@ -30,7 +29,6 @@ from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
-from app.words.numbers import number, percent
 from data.queries import detection as detection_queries
 from data.queries import fleet as fleet_queries
 from data.queries import incidents as incident_queries
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.efficiency.goodput import GoodputLedger
-    from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause
     from app.ask import Ask
     from data.filters import Selection
@@ -490,71 +487,3 @@ def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:
         "No job failed by hardware or system software, and no node reported a critical event.",
         "Choose a longer period or reset the filters.",
     )
-
-
-SIGNALS_TITLE = terms.COMPANIONS.label
-PUBLISHED = (
-    "Published: of the PCIe errors of two clusters 43 % and 63 % came with XID 79 "
-    "(Kokolis et al., arXiv 2410.21680)."
-)
-SIGNALS = (
-    Column("given", "Of incidents with"),
-    Column("comes_with", "Come with", help=terms.COMPANIONS.definition),
-    Column("share", "Share", "share"),
-    Column("n_both", "Incidents with both", "count"),
-    Column("of", "Incidents", "count", help=of_failures.SHOWING_FIRST.definition),
-    Column("lift", "Lift", "number", help=of_failures.LIFT.definition),
-)
-NONE_TOGETHER = Missing(
-    "signals",
-    "No two checks or codes in one incident of this selection.",
-    "Kernel logs and health checks bring them:",
-    (
-        "faultline ingest kernel-log kernel-*.log --cluster NAME",
-        "faultline ingest gcm-health health.jsonl --cluster NAME",
-    ),
-)
-
-
-def together(
-    store: Store,
-    selection: Selection,
-    kind: Kind,
-    *,
-    conf_level: float = 0.90,
-) -> tuple[Companion, ...]:
-    """Signals that come with others; an incident counts once, however many events it holds."""
-    rows = incident_queries.incident_rows(store, selection, **vars(kind), limit=EVERYTHING)
-    signals = incident_queries.signal_rows(store, rows["incident_id"].tolist())
-    sets = co_occurrence(
-        signals.rename(columns={"incident_id": "failure"}), len(rows), conf_level=conf_level
-    )
-    return companions(sets)
-
-
-def of_signals(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float = 0.90) -> Answer:
-    """Which checks and codes come together, and how often?"""
-    shown = ask(together, selection, kind, conf_level=conf_level)
-    rows = tuple(
-        (one.given, " + ".join(one.companions), one.share, one.n_both, one.share.n, one.lift)
-        for one in shown
-    )
-    table: Block = Table("signals", SIGNALS_TITLE, SIGNALS, rows, note=PUBLISHED)
-    return Answer(
-        "",
-        blocks=(table if shown else NONE_TOGETHER,),
-        record=[vars(one) for one in shown],
-        sheet=Sheet(
-            ("given", "comes_with", "share", "n_both", "lift"),
-            [
-                (given, others, _in_one_cell(share), n, lift)
-                for given, others, share, n, _, lift in rows
-            ],
-        ),
-    )
-
-
-def _in_one_cell(share: Estimate) -> str:
-    """A share with its interval, its level and n, in one cell."""
-    bounds = f"{number(share.lower)} to {number(share.upper)}"
-    return f"{number(share.value)} ({bounds}, {percent(share.conf_level)}, n {share.n:,})"

@@ -44,8 +44,14 @@ def made_at(annotation: Annotation) -> datetime:
     return datetime.fromisoformat(annotation.made_at)
 
 
-def table(annotations: Sequence[Annotation]) -> Table:
-    """What people said, the newest first."""
+def what(annotation: Annotation, target: str) -> str:
+    """The field in words, after the target where that is not the one that is asked about."""
+    of = "" if annotation.target == target else f"{annotation.target} "
+    return of + annotation.field.replace("_", " ")
+
+
+def table(annotations: Sequence[Annotation], target: str) -> Table:
+    """What people said of a target, and of others that concern it; the newest first."""
     return Table(
         "said",
         "What people said",
@@ -60,7 +66,7 @@ def table(annotations: Sequence[Annotation]) -> Table:
             (
                 made_at(each),
                 text(each.author),
-                each.field,
+                what(each, target),
                 text(each.value),
                 "until undone" if each.undone_at is None else f"undone by {text(each.undone_by)}",
             )

@@ -61,12 +61,6 @@ def remedy(row: Mapping[str, Any]) -> str:
     return text(row["remedy"]) or NO_REMEDY
 
 
-def emptied(store: Store, incident_id: str) -> bool:
-    """Whether people took everything out of an incident that the records still make one."""
-    here = store.arranged
-    return incident_id not in here.same and any(each.from_id == incident_id for each in here.moves)
-
-
 def arrangement(store: Store, incident_id: str) -> tuple[str, ...]:
     """Which incidents people merged into this one, and how many attempts they moved."""
     here, told = store.arranged, []
@@ -76,7 +70,7 @@ def arrangement(store: Store, incident_id: str) -> tuple[str, ...]:
         told.append(f"People say it is the same as {others} {', '.join(merged)}: all are counted.")
     into = sum(each.to_id == incident_id for each in here.moves)
     if into:
-        told.append(f"People put {numbers.counted(into, 'attempt')} of elsewhere into it.")
+        told.append(f"People put {numbers.counted(into, 'attempt')} from elsewhere into it.")
     out = sum(each.from_id == incident_id for each in here.moves)
     if out:
         told.append(f"People took {numbers.counted(out, 'attempt')} out of it.")

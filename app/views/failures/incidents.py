@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import actions
-from app.answers.failures import incidents
+from app.answers.failures import incidents, signals
 from app.ask import reader
 from app.ask.cached import ask
 from app.show import page
@@ -54,7 +54,7 @@ page.tabs(
         "Incidents": lambda: page.blocks([listed], scope, titled=False),
         "Causes": lambda: page.blocks([causes], scope, titled=False),
         "Signals that come together": lambda: page.answered(
-            incidents.of_signals(ask, scope.selection, kind), scope
+            signals.answer(ask, scope.selection, kind), scope
         ),
     },
     key="incidents_tab",

@@ -115,12 +115,18 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     told("annotate", "attempt:c/k1", "--incident", "none")
     (row,) = [each for each in told("incidents") if each["incident_id"] == other]
     assert (row["n_jobs"], row["lost_gpu_hours"], row["nodes"]) == (1, FOUR_GPU_HOURS, ["n2"])
+    notes = faultline("incident", other, "--store", root).err
+    assert "People took 1 attempt out of it" in notes
+    assert "Empty" not in notes, "one of two is left"
     told("annotate", "attempt:c/k1", "--incident", third)
     rows = {each["incident_id"]: each["n_jobs"] for each in told("incidents")}
     assert (rows[other], rows[third]) == (1, 2)
     with closing(Store.open(root)) as store:
         fields = [each.field for each in said.of_incident(store, other)]
         assert sorted(fields) == ["incident", "incident", "merged_into"]
+    document = faultline("incident", other, "--as", "markdown", "--store", root).out
+    assert "| attempt:c/k1 incident | none |" in document
+    assert f"| incident:{one} merged into | {other} |" in document
     actions.undo(root, merged["annotation_id"])
     shown = faultline("incident", one, "--store", root)
     assert "people took every failure out of it" in shown.err
@@ -166,6 +172,18 @@ def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_
     assert other not in [each["incident_id"] for each in told("incidents")]
 
 
+def test_what_was_taken_out_of_an_incident_can_be_put_back_into_it(
+    told: Callable[..., Any], refused: Callable[..., str], root: Path
+) -> None:
+    one, other = _of_job(root, 1), _of_job(root, 2)
+    before = told("incidents")
+    told("annotate", "attempt:c/k1", "--incident", "none")
+    line = refused("annotate", f"incident:{other}", "--merged-into", one, "--store", root)
+    assert f"incident {one} is empty, people took every failure out of it" in line
+    told("annotate", "attempt:c/k1", "--incident", one)
+    assert told("incidents") == before
+
+
 REFUSED = [
     ("incident:{1}", "--merged-into", "{1}", "cannot be merged into itself"),
     ("incident:{1}", "--merged-into", "{3}", "was merged into {2} before: `faultline annotate --undo"),
@@ -202,6 +220,13 @@ def test_what_cannot_be_merged_or_moved_is_refused_in_one_line(
         line = refused("annotate", named(target), option, named(value), "--store", root)
         assert named(message) in line, line
     assert State(root).history() == said_before
+    shouted = ids["3"].upper()
+    for line in (
+        refused("annotate", f"incident:{shouted}", "--owner", "x", "--store", root),
+        refused("annotate", f"incident:{ids['2']}", "--merged-into", shouted, "--store", root),
+        refused("incident", shouted, "--store", root),
+    ):
+        assert f"did you mean {'incident:' * ('such' in line)}{ids['3']}?" in line, line
 
 
 @pytest.mark.slow
@@ -282,6 +307,28 @@ def test_times_are_those_of_the_status_that_holds(
         assert by == ([first] if status in holding else []), status
 
 
+def test_an_incident_of_today_that_hit_no_job_is_not_over(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    xid = "n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+    path = root.parent / "kern.log"
+    path.write_text("".join(f"2026-01-{day}T10:00:00+00:00 {xid}\n" for day in ("01", "21")))
+    of_e = actions.Options(cluster="e", timezone="UTC")
+    actions.ingest_files(root, "kernel-log", [str(path)], of_e)  # without a job
+    with closing(Store.open(root)) as store:
+        asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
+        found = listed.listed(*asked)
+        monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
+        few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
+    rows = [each for each in found.due if "fell off the bus" in each.what]
+    assert [(each.gpu_hours, each.is_over) for each in rows] == [(0.0, False), (0.0, True)]
+    assert len(few) == 2, "the largest"
+    assert rows[0] in few, "and the latest"
+    n_over = len([each for each in found.due if each.is_over])
+    assert n_over == 4, "three of c and the first of e; of d nothing later is known"
+    assert f"; {n_over} of them with nothing at stake any more" in listed.sentence(found)
+
+
 def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path) -> None:
     _read(root, _lost(7, 19))
     with closing(Store.open(root)) as store:
@@ -291,5 +338,6 @@ def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path
     fresh, over = (of[f"incident:{_of_job(root, job)}"] for job in (7, 1))
     assert (fresh.gpu_hours, over.gpu_hours) == (FOUR_GPU_HOURS, 0.0), "one is a day old"
     assert "over, 4.00 GPU-hours were lost" in over.why
+    assert "whether its nodes are back is not known" in over.stake_basis, "no node events"
     assert order.index(fresh) < order.index(over)
     assert rows[-1].kind == "incident", "after what nobody can count"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from app.answers.failures import incident, incidents
 from data.filters import Selection
+from data.publish import writer
 from data.state import State
 from data.store import Store
 from tests.some import some_at_once
@@ -69,14 +72,33 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert evidence["start_at"].is_monotonic_increasing
 
 
+@pytest.fixture
+def preempted_store(tmp_path: Path) -> Path:
+    """The requeue of job 1, which lost its node, took the place of job 2."""
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    hours = {name: at + timedelta(hours=n) for n, name in enumerate(("began", "lost", "again"))}
+    lost = {"cluster": "c", "attempt_key": "1", "job_id": "1", "attempt": 1, "state": "NODE_FAIL",
+            "submit_at": at, "start_at": at, "end_at": hours["lost"], "node_list": "n1",
+            "failed_node": "n1", "n_nodes": 1, "n_gpus": 8}  # fmt: skip
+    requeue = {"attempt_key": "1-2", "attempt": 2, "state": "RUNNING", "node_list": "n2",
+               "submit_at": hours["lost"], "start_at": hours["again"], "end_at": pd.NaT,
+               "failed_node": None}  # fmt: skip
+    aside = {"attempt_key": "2", "job_id": "2", "state": "PREEMPTED", "node_list": "n2",
+             "end_at": hours["again"], "failed_node": None, "preempted_by": "1"}  # fmt: skip
+    with writer(tmp_path / "store") as building:
+        building.merge({"jobs": pd.DataFrame([lost, lost | requeue, lost | aside])})
+        building.publish()
+    return tmp_path / "store"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "store"),
     some_at_once(
         [
             ("n_jobs = 0", "incident_store"),
-            ("cause = 'node_lost'", "demo_store"),
-            ("n_preempted > 0", "demo_store"),
+            ("cause = 'node_lost' AND NOT retired", "incident_store"),
+            ("n_preempted > 0", "preempted_store"),
             ("domain = 'hardware'", "incident_store"),
         ],
         one_in=3,

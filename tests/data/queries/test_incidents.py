@@ -42,8 +42,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     jobs = pd.DataFrame(
         [_job("a", "long", END), _job("b", "short", END - timedelta(days=9)), again, soon]
     )
+    first = {"cluster": "a", "node": "n1", "rack": "r1", "source": "inventory",
+             "first_seen_at": END - timedelta(days=9), "last_seen_at": END - timedelta(days=2)}  # fmt: skip
+    moved = first | {"rack": "r0", "first_seen_at": END - timedelta(days=2), "last_seen_at": pd.NaT}
     with writer(root) as building:
-        building.merge({"jobs": jobs})
+        building.merge({"jobs": jobs, "nodes": pd.DataFrame([moved, first])})
         building.publish()
     found = Store.open(root)
     yield found
@@ -81,7 +84,9 @@ def test_a_job_starts_again_in_its_own_cluster_and_within_a_month(store: Store) 
     found = {name: incident_replay.attempts(store, name, ["1"]) for name in ("a", "b")}
     assert found["a"]["restarted_at"].tolist() == [pd.Timestamp(END) + pd.Timedelta(minutes=5)]
     assert found["b"]["restarted_at"].isna().tolist() == [True]
-    assert incident_replay.nodes(store, "a", ["1"], ["n9"])["node"].tolist() == ["n1", "n9"]
+    nodes = incident_replay.nodes(store, "a", ["1"], ["n9"])
+    assert nodes["node"].tolist() == ["n1", "n9"]
+    assert nodes["rack"].tolist() == ["r0", None], "where it stands since it moved"
     begin = END - timedelta(hours=1)
     held = incident_replay.held(store, "a", ["n1"], begin, END)
     assert held[["attempt_key", "end_at"]].values.tolist() == [["1", pd.Timestamp(END)]]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from analytics.failures.mass_failures import BY, WINDOW_MINUTES, mass_failures
 from app.answers.failures import incidents
+from app.answers.failures.replay import collected
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import Action, recorded, target
@@ -32,28 +33,39 @@ BY_RULE = "by the 30-minute rule"
 QUIET_DAYS = 7
 """Days without a record of an incident after which nothing of it is at stake, if its nodes are
 back: what it lost is lost."""
-OVER = f"nothing now: no record of it for {QUIET_DAYS} days, and none of its nodes is out"
+QUIET = f"nothing now: no record of it for {QUIET_DAYS} days"
+OVER = f"{QUIET}, and none of its nodes is out"
+NOT_WATCHED = f"{QUIET}; whether its nodes are back is not known, no node events were collected"
 AROUND = timedelta(minutes=WINDOW_MINUTES)
 
 
 def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
-    """Incidents that nobody has resolved."""
-    rows = ask(incidents.rows, selection, incidents.Kind(), first="largest", limit=FEW)
+    """Incidents that nobody has resolved: of very many the largest and the latest."""
+    each = [
+        ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
+        for first in ("largest", "latest")
+    ]
+    rows = pd.concat(each).drop_duplicates("incident_id")
     rows = rows[rows["status"] != "resolved"]
     quiet = ask(incident_queries.quiet, rows["incident_id"].tolist())
     over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
+    gone = set(over["incident_id"])
+    watched = {cluster: ask(collected, cluster) for cluster in rows["cluster"].unique()}
     for row in rows.to_dict("records"):
-        yield _of_incident(row, is_over=row["incident_id"] in set(over["incident_id"]))
+        known = watched[row["cluster"]].hold_at(row["start_at"])
+        yield _of_incident(
+            row, over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None
+        )
 
 
-def _of_incident(row: Mapping[Any, Any], *, is_over: bool) -> Action:
-    """An incident: what it lost is at stake until it is over, then nothing."""
+def _of_incident(row: Mapping[Any, Any], *, over: str | None) -> Action:
+    """An incident: what it lost is at stake until it is over, then nothing; `over` says why."""
     n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
     why = f"{numbers.counted(n_jobs, 'job')} hit, from {moments.minute(row['start_at'])} UTC"
     lost = None if pd.isna(hours) else float(hours)
     stake, basis = (None if lost is None else recorded(lost, n_jobs)), BY_RULE
-    if is_over:
-        stake, basis = recorded(0.0, n_jobs), OVER
+    if over is not None:
+        stake, basis = recorded(0.0, n_jobs), over
         why += f"; over, {numbers.number(lost)} GPU-hours were lost"
     return Action(
         "incident",
@@ -64,8 +76,8 @@ def _of_incident(row: Mapping[Any, Any], *, is_over: bool) -> Action:
         stake_basis=basis,
         page="incident",
         named={"incident": str(row["incident_id"])},
-        is_over=is_over,
-        hides=(0, lost or 0.0) if is_over else (0, 0.0),
+        is_over=over is not None,
+        hides=(0, lost or 0.0) if over is not None else (0, 0.0),
     )
 
 

@@ -1,0 +1,87 @@
+"""Which checks and codes come together in incidents?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.failures.co_occurrence import Companion, co_occurrence, companions
+from app.answers.content import Answer, Block, Missing, Sheet, Table
+from app.ask import EVERYTHING
+from app.words import terms
+from app.words.cells import Column
+from app.words.glossary import of_failures
+from app.words.numbers import number, percent
+from data.queries import incidents as incident_queries
+
+if TYPE_CHECKING:
+    from analytics.estimate import Estimate
+    from app.answers.failures.incidents import Kind
+    from app.ask import Ask
+    from data.filters import Selection
+    from data.store import Store
+
+PUBLISHED = (
+    "Published: of the PCIe errors of two clusters 43 % and 63 % came with XID 79 "
+    "(Kokolis et al., arXiv 2410.21680)."
+)
+COLUMNS = (
+    Column("given", "Of incidents with"),
+    Column("comes_with", "Come with", help=terms.COMPANIONS.definition),
+    Column("share", "Share", "share"),
+    Column("n_both", "Incidents with both", "count"),
+    Column("of", "Incidents", "count", help=of_failures.SHOWING_FIRST.definition),
+    Column("lift", "Lift", "number", help=of_failures.LIFT.definition),
+)
+NONE_TOGETHER = Missing(
+    "signals",
+    "No two checks or codes in one incident of this selection.",
+    "Kernel logs and health checks bring them:",
+    (
+        "faultline ingest kernel-log kernel-*.log --cluster NAME",
+        "faultline ingest gcm-health health.jsonl --cluster NAME",
+    ),
+)
+
+
+def together(
+    store: Store,
+    selection: Selection,
+    kind: Kind,
+    *,
+    conf_level: float = 0.90,
+) -> tuple[Companion, ...]:
+    """Signals that come with others; an incident counts once, however many events it holds."""
+    rows = incident_queries.incident_rows(store, selection, **vars(kind), limit=EVERYTHING)
+    signals = incident_queries.signal_rows(store, rows["incident_id"].tolist())
+    sets = co_occurrence(
+        signals.rename(columns={"incident_id": "failure"}), len(rows), conf_level=conf_level
+    )
+    return companions(sets)
+
+
+def answer(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float = 0.90) -> Answer:
+    """Which checks and codes come together, and how often?"""
+    shown = ask(together, selection, kind, conf_level=conf_level)
+    rows = tuple(
+        (one.given, " + ".join(one.companions), one.share, one.n_both, one.share.n, one.lift)
+        for one in shown
+    )
+    table: Block = Table("signals", terms.COMPANIONS.label, COLUMNS, rows, note=PUBLISHED)
+    return Answer(
+        "",
+        blocks=(table if shown else NONE_TOGETHER,),
+        record=[vars(one) for one in shown],
+        sheet=Sheet(
+            ("given", "comes_with", "share", "n_both", "lift"),
+            [
+                (given, others, _in_one_cell(share), n, lift)
+                for given, others, share, n, _, lift in rows
+            ],
+        ),
+    )
+
+
+def _in_one_cell(share: Estimate) -> str:
+    """A share with its interval, its level and n, in one cell."""
+    bounds = f"{number(share.lower)} to {number(share.upper)}"
+    return f"{number(share.value)} ({bounds}, {percent(share.conf_level)}, n {share.n:,})"
