@@ -27,7 +27,10 @@ def said() -> None:
 def load() -> None:
     """The button that builds it; where it cannot be built here, the command that does elsewhere."""
     if not actions.takes_demo(store_root()):
-        st.markdown("This store cannot be written from here, so build the demo beside it:")
+        st.markdown(
+            "This store cannot be written from here, or keeps records that were taken back, so "
+            "build the demo beside it:"
+        )
         command_lines.show(["faultline demo && faultline serve --store demo-store"])
         return
     st.markdown(
