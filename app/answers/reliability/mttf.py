@@ -230,8 +230,9 @@ def _in_range(report: MttfReport) -> bool:
 
 def projected_number(job: OfSize | None) -> Number:
     """The same as a headline number."""
-    if job is None:
-        return Number(of_reliability.projected(None), numbers.UNKNOWN, "no job states GPUs")
+    if job is None or "gpu_time" not in job.report.basis:
+        term = of_reliability.projected(None if job is None else job.gpus)
+        return Number(term, numbers.UNKNOWN, "no job states GPUs")
     if job.report.gpus_per_node is None:
         why = "clusters differ in GPUs of a node, or one states none: choose a cluster"
         return Number(of_reliability.projected(job.gpus), numbers.UNKNOWN, why)
@@ -386,7 +387,7 @@ def _counted(report: MttfReport) -> Iterator[Term]:
         "Sizes counted",
         f"The rate counts {detection.sizes(report.min_gpus)}: MTTF and ETTR start from 129 GPUs "
         "(the paper counts jobs of more than 128), from 0 where no such job ran, all others from "
-        "0. Measured MTTF by size shows every class, whatever the smallest job.",
+        "0. The MTTF of a job and the measured one by size count all sizes that the filters leave.",
     )
 
 

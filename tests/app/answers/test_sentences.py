@@ -89,6 +89,8 @@ def test_clusters_with_other_gpus_per_node_have_a_rate_and_no_projection() -> No
     assert mttf.sentence(report, _job(report)).startswith("The fleet fails 6.50 times")
     shown = mttf.projected_number(_job(report))
     assert (shown.value, shown.basis.endswith("choose a cluster")) == ("unknown", True)
+    in_nodes = replace(report, basis="node_time")
+    assert mttf.projected_number(_job(in_nodes)).basis == "no job states GPUs"
 
 
 def test_failures_without_exposure_have_no_rate() -> None:
