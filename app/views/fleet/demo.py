@@ -36,7 +36,7 @@ def load() -> None:
     st.markdown(
         "A synthetic cluster of 256 nodes and 90 days with planted failures, to try every page. "
         "All of it is marked as synthetic. It takes about half a minute; **Data**, Add data "
-        "removes it again, and so does `faultline demo --remove`."
+        "removes it again, and so does `faultline demo --remove --store ./store`."
     )
     if st.button("Load the demo", key="load_demo", icon=":material/science:"):
         with notice.explained():
