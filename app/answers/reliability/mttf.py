@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.estimate import Estimate
+    from analytics.reliability.detection import Scope
     from app.ask import Ask
     from app.words.cells import Kind
     from data.filters import Selection
@@ -215,17 +216,17 @@ def in_words(job: OfSize) -> str:
     of, jobs = f"a job of {numbers.counted(job.gpus, 'GPU')}", detection.sizes(job.report.min_gpus)
     projected = f"projected from {jobs if job.report.min_gpus > 1 else 'jobs of all sizes'}"
     if not hours.n:
-        none = "none was seen to fail" if _in_range(job.report) else "none has failed"
+        none = "none has failed" if _given_over(job.report) == "all" else "none was seen to fail"
         return f"{of} runs {interval} between failures, {projected}: {none}"
-    if hours.value is None or _in_range(job.report):
+    if hours.value is None or _given_over(job.report) == "range":
         return f"{of} runs {interval} between failures, {projected}, as not all could be seen"
     value = numbers.duration(hours.value)
     return f"{of} runs {value} between failures, {projected} ({interval}, n = {hours.n:,})"
 
 
-def _in_range(report: MttfReport) -> bool:
-    """Whether the rate reaches from none to all of the failures that nothing explains."""
-    return report.detection is not None and report.detection.scope == "range"
+def _given_over(report: MttfReport) -> Scope:
+    """What the rate is given over; all where it is not known what was collected."""
+    return "all" if report.detection is None else report.detection.scope
 
 
 def projected_number(job: OfSize | None) -> Number:

@@ -66,6 +66,8 @@ def test_without_failures_only_bounds_are_said() -> None:
         "a job of 2,048 GPUs runs at least 4.43 d between failures, projected from jobs of all "
         "sizes: none has failed."
     )
+    in_part = _report(NONE_FAILED, replace(IN_RANGE, scope="detectable"))
+    assert mttf.sentence(in_part, _job(in_part)).endswith(": none was seen to fail.")
 
 
 def test_an_mttf_whose_failures_could_not_all_be_seen_has_a_range_and_no_value() -> None:
