@@ -117,7 +117,7 @@ def of_size(
     command: every surface says the same, and a size that seldom failed borrows from the others.
     """
     counted = selection.by_size
-    size = gpus or ask(usual_size, counted)
+    size = ask(usual_size, counted) if gpus is None else gpus
     if size is None:
         return None
     report, before = ask(measured, counted, **chance), ask(measured_before, counted, **chance)
