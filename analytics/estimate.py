@@ -34,11 +34,20 @@ class Estimate:
         """
         return self.conf_level is None
 
+    def above(self, other: Estimate) -> bool:
+        """Whether all of its interval lies above that of another; a bound that is missing is open.
+
+        Examples
+        --------
+        >>> at_least, known = Estimate(None, 9.0, None, 0.9, 0), Estimate(2.0, 1.0, 4.0, 0.9, 7)
+        >>> at_least.above(known), known.above(at_least)
+        (True, False)
+        """
+        return self.lower is not None and other.upper is not None and self.lower > other.upper
+
     def apart_from(self, other: Estimate) -> bool:
-        """Whether the two intervals do not overlap; one that lacks a bound overlaps all."""
-        if self.lower is None or self.upper is None or other.lower is None or other.upper is None:
-            return False
-        return self.lower > other.upper or other.lower > self.upper
+        """Whether the two intervals do not overlap; a bound that is missing is open."""
+        return self.above(other) or other.above(self)
 
     @property
     def has_width(self) -> bool:

@@ -431,9 +431,8 @@ def _address(path: Path, reports: dict[str, Any]) -> str:
         return ""
     try:
         parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
-        rest = (parts.query, parts.fragment, parts.username)
-        fits = parts.scheme in ("http", "https") and parts.hostname and not any(rest)
-        fits = fits and parts.port != 0 and not re.search(r"[\s\x00-\x20<>|\"'`\\]", value)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        fits = fits and not re.search(r"[\s\x00-\x20<>|\"'`\\?#@]", value)
     except ValueError:  # a port that is none, half a bracket
         fits = False
     if not fits or len(value) > MAX_TEXT:

@@ -140,8 +140,8 @@ class MttfReport:
             )
         if self.attempts_without_gpus:
             notes.append(
-                f"{self.attempts_without_gpus:,} attempts have no GPUs or an unknown number: "
-                "they count neither as exposure nor as failures."
+                "Attempts without GPUs or with an unknown number of them: "
+                f"{self.attempts_without_gpus:,}. They count neither as exposure nor as failures."
             )
         return tuple(notes)
 

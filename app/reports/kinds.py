@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.words.addresses import Dashboard
+from app.words.periods import MARGIN
 from data.filters import Selection
 
 if TYPE_CHECKING:
@@ -114,7 +115,10 @@ def report(
 def _dashboard(
     store: Store, made: Report, request: Request, zones: dict[str, str]
 ) -> Dashboard | None:
-    """Where what it shows is on the dashboard; a report without names leads nowhere."""
+    """Where what it shows is on the dashboard; a report without names leads nowhere.
+
+    From an incident, which may last a moment, pages open with the days around it.
+    """
     from data.site import load_site
 
     base, chosen = load_site(store.root).address, request.selection
@@ -124,4 +128,5 @@ def _dashboard(
     filters["cluster"] = made.clusters[0] if len(made.clusters) == 1 else None
     filters["min_gpus"] = str(chosen.min_gpus) if chosen.min_gpus else None
     named = {name: value for name, value in filters.items() if value is not None}
-    return Dashboard(base, made.during, named, zones)
+    during = made.during if kinds()[made.kind].filtered else made.during.widened(MARGIN)
+    return Dashboard(base, during, named, zones)

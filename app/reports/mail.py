@@ -127,10 +127,20 @@ def message(
 
 def _in_words(section: Section) -> Iterator[str]:
     """A section of a card as lines of text."""
-    yield from ("", f"{section.title}:", *(f"- {one}" for one in section.sentences))
-    for table in section.blocks:
-        if isinstance(table, Table):
-            yield from (f"- {'; '.join(filter(None, row))}" for row in table.printed)
+    lines = list(section.sentences)
+    for block in section.blocks:
+        if isinstance(block, Table):
+            lines += [block.note, *_rows(block)]
+    yield from ("", f"{section.title}:", *(f"- {line}" for line in lines if line))
+
+
+def _rows(table: Table) -> Iterator[str]:
+    """The first cell stands for its row; the others follow it by their titles."""
+    if not len(table):
+        yield table.empty
+    for first, *others in table.printed:
+        titled = zip(table.headers[1:], others, strict=True)
+        yield "; ".join((first, *(f"{title}: {cell}" for title, cell in titled if cell)))
 
 
 def _said(error: Exception) -> str:

@@ -16,8 +16,11 @@ from app.reports.report import Report, Section, defined, filters_in_words, secti
 from app.words import numbers
 from app.words.periods import Period
 from data.errors import DataError
+from data.queries import fleet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from app.ask import Ask
     from app.reports.kinds import Request
     from app.reports.redaction import Names
@@ -38,6 +41,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     during = Period(selection.from_at, selection.to_at, request.timezone)
     answer, now = overview.answer(ask, selection), request.now or datetime.now(UTC)
     seen = _looked_back(selection)
+    seen_during = Period(seen.from_at, seen.to_at, request.timezone)
     to_do = listed.listed(ask, seen, now, timezone=request.timezone, said=request.put_off)
     before = changed.answer(ask, selection, before_is=f"the {_span(selection)} before")
     return Report(
@@ -49,12 +53,12 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         answer=answer.sentence,
         summary=(_cost(ask, selection),),
         headlines=answer.numbers,
-        notes=(*answer.notes, *_whole_days(selection)),
+        notes=(*answer.notes, *_recorded(ask, selection), *_whole_days(selection)),
         sections=(
             Section(
                 "Do this now",
-                (listed.brief(to_do, ACTIONS),),
-                () if seen == selection else (f"By the {LOOKED_BACK.days} days to its end.",),
+                (listed.brief(to_do, ACTIONS, seen_during),),
+                () if seen == selection else (_looked(selection),),
             ),
             section("What changed", before.blocks, before.notes),
         ),
@@ -83,6 +87,11 @@ def _looked_back(selection: Selection) -> Selection:
     return replace(selection, from_at=min(selection.from_at, selection.to_at - LOOKED_BACK))
 
 
+def _looked(selection: Selection) -> str:
+    """By how many days what is to do was found."""
+    return f"Found by the {LOOKED_BACK.days} days that end with this {_span(selection)}."
+
+
 def _span(selection: Selection) -> str:
     """What the period is called beside the one before."""
     if selection.from_at is None or selection.to_at is None:
@@ -103,6 +112,19 @@ def _cost(ask: Ask, selection: Selection) -> str:
     if bucket.cost is None:
         return said
     return f"{said} That is {numbers.number(bucket.cost)} {cost.currency or ''}".strip() + "."
+
+
+def _recorded(ask: Ask, selection: Selection) -> Iterator[str]:
+    """That the records begin or end within the period, or do not reach it."""
+    first_at, last_at = ask(fleet.extent)
+    if first_at is None or selection.from_at is None or selection.to_at is None:
+        return
+    if selection.from_at < first_at:
+        begin = numbers.moment(first_at, "UTC")
+        yield f"The records begin at {begin}: what was before, nobody knows."
+    if last_at < selection.to_at:
+        end = numbers.moment(last_at, "UTC")
+        yield f"The records end at {end}: what came after, nobody knows."
 
 
 def _whole_days(selection: Selection) -> tuple[str, ...]:

@@ -1,10 +1,18 @@
 // Back and Forward: one step a page. Streamlit writes the filters of a page into the address in
-// several steps, each an entry of the history; those after the first replace it.
+// several steps, each an entry of the history; those after the first replace it. Before it opens the
+// page of a link of the sidebar, it takes out of the address what the page that is left has in it of its
+// own: Back brings that page as it was left.
+let left = "";
 history.pushState = (state, unused, url) => {
   const to = new URL(url, document.baseURI);
   const kept = to.pathname === location.pathname;
+  if (!kept && left && new URL(left).pathname === location.pathname)
+    History.prototype.replaceState.call(history, history.state, "", left);
   History.prototype[kept ? "replaceState" : "pushState"].call(history, state, unused, url);
 };
+addEventListener("click", (event) => {
+  left = event.target.closest?.('[data-testid="stSidebarNavLink"]') ? location.href : "";
+}, true);
 
 // Goes to a page of this dashboard without loading it anew: Streamlit takes the address for one that
 // Back has brought, and sets every filter from it.

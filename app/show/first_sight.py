@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -96,7 +96,8 @@ def held(address: Address) -> str:
     found = _kept.get(address)
     if found is None or found[0] != cached.standing():
         return ""
-    _kept.move_to_end(address)
+    with suppress(KeyError):  # a page that was drawn meanwhile may have taken its place
+        _kept.move_to_end(address)
     return found[1]
 
 

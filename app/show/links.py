@@ -12,7 +12,7 @@ import streamlit as st
 from app.show.scope import FILTERS
 from app.words import escaping
 from app.words.addresses import NAMES, PAGES, named
-from app.words.periods import custom_period
+from app.words.periods import MARGIN, custom_period
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from app.words.cells import Link
 
 SCRIPT = Path(__file__).with_name("go_to.js")
-MARGIN = pd.Timedelta(days=7)
-"""Either side of the time that a link is about."""
-
 # st.switch_page refuses while inputs are bound to the address, and every filter is.
 _go = st.components.v2.component("faultline_go_to", js=SCRIPT.read_text())
 

@@ -25,7 +25,7 @@ LONGEST = 3000
 LONGEST_LINE = 600
 """Characters of one line: what is longer belongs into the other forms."""
 FIRST_PAGE = Place("")
-_MARK = re.compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)")
+_MARK = re.compile(r"(?<!\w)[*_~]|[*_~](?!\w)|(?<=`)`")
 _APART = "\u200b"
 """Between a mark and its neighbours: mrkdwn knows no backslash."""
 
@@ -45,6 +45,8 @@ def render(report: Report) -> str:
 
 def escaped(text: str) -> str:
     r"""Text on one line in which Slack finds no mark, no link and nobody to call.
+
+    What stands between two backticks is code to Slack too: a command can be copied.
 
     >>> escaped("<!channel> a & b"), escaped("gpu_01 is fine") == "gpu_01 is fine"
     ('&lt;!channel&gt; a &amp; b', True)

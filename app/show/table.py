@@ -31,8 +31,10 @@ ROWS_UNSCROLLED = 12
 SCROLLED_PX = 420
 WRAPPED_PX = 66
 """Least height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
-LINE_PX, LINE_CHARS, MOST_LINES = 18, 64, 8
+LINE_PX, LINE_CHARS, MOST_LINES = 18, 80, 7
 """Height of a line of such a text, how much of it a line holds, and the most lines of a row."""
+CHAR_PX, CELL_PX = 7, 16
+"""Width of a character of a table, and of what stands beside a text."""
 DASH = "\N{EN DASH}"
 """What stands for unknown in a cell; the opened row says why."""
 LEAST_RATIO = 0.0005
@@ -122,7 +124,7 @@ def _wrapped_px(shown: pd.DataFrame) -> int:
     """Height at which the longest text of the rows is whole.
 
     >>> _wrapped_px(pd.DataFrame({"why": ["x" * 300]})), _wrapped_px(pd.DataFrame({"n": [1]}))
-    (102, 66)
+    (84, 66)
     """
     texts = shown.select_dtypes(exclude="number")
     longest = max(
@@ -258,10 +260,22 @@ def _config(column: Column, shown: pd.DataFrame, timezone: str) -> dict[str, Any
         return {
             value: st.column_config.NumberColumn(title, help=text, format=form),
             interval: st.column_config.TextColumn(
-                f"Interval{unit}", help=f"Interval of {column.title}."
+                f"Interval{unit}",
+                help=f"Interval of {column.title}.",
+                width=_width_px(f"Interval{unit}", shown[interval]),
             ),
         }
     return {column.key: _plain(column, title, text, shown[column.key], timezone)}
+
+
+def _width_px(title: str, texts: pd.Series) -> int:
+    """Width at which every text is whole: a grid measures the first rows only.
+
+    >>> _width_px("Interval", pd.Series([None, "54.9 % to 100 %"]))
+    121
+    """
+    longest = max([len(title), *(len(text) for text in texts.dropna())])
+    return CELL_PX + CHAR_PX * longest
 
 
 def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: str) -> Any:

@@ -46,6 +46,8 @@ class Place:
 
     page: str
     names: Mapping[str, str] = field(default_factory=dict)
+    during: Period | None = None
+    """Period that it shows; None where that is the one of the document."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Dashboard:
         """
         chosen = dict(self.filters) | dict(place.names)
         if "period" not in chosen:
-            chosen = self._period(chosen.get("cluster")) | chosen
+            chosen = self._period(place.during or self.during, chosen.get("cluster")) | chosen
         return f"{self.base}{place.page}?{urlencode(chosen)}"
 
     def of(self, kind: Link, row: Mapping[str, Any]) -> str:
@@ -82,10 +84,10 @@ class Dashboard:
             return ""
         return self.address(Place(PAGES[kind], named(kind, row)))
 
-    def _period(self, cluster: str | None) -> dict[str, str]:
-        """The period in the zone of the page that it opens."""
-        zone = ZoneInfo(self.zones.get(cluster or "", self.during.timezone))
-        ends = (self.during.from_at, self.during.to_at)
+    def _period(self, during: Period, cluster: str | None) -> dict[str, str]:
+        """A period in the zone of the page that it opens."""
+        zone = ZoneInfo(self.zones.get(cluster or "", during.timezone))
+        ends = (during.from_at, during.to_at)
         return custom_period(*(None if at is None else at.astimezone(zone) for at in ends))
 
 

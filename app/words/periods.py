@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 ALL_CLUSTERS = "all-clusters"
 """In names of files whose content is of several."""
+MARGIN = timedelta(days=7)
+"""Either side of the time that a link is about."""
 LONGEST_NAME = 60
 """Letters of one name in the name of a file: systems take 255 in all."""
 _MOMENT = timedelta(microseconds=1)
@@ -28,6 +31,18 @@ class Period:
     to_at: datetime | None
     timezone: str = "UTC"
     """In which a week or month may be whole; what is neither is told in UTC."""
+
+    def widened(self, margin: timedelta) -> Period:
+        """The same with so much more on either side; an open end stays open.
+
+        >>> from datetime import UTC
+        >>> at = datetime(2026, 11, 16, tzinfo=UTC)
+        >>> Period(at, at).widened(MARGIN).words
+        '9 Nov 2026 00:00 to 23 Nov 2026 00:00 UTC'
+        """
+        first = None if self.from_at is None else self.from_at - margin
+        last = None if self.to_at is None else self.to_at + margin
+        return Period(first, last, self.timezone)
 
     @property
     def words(self) -> str:
@@ -94,17 +109,30 @@ class Period:
 def file_stem(what: str, during: Period, clusters: Sequence[str], *, synthetic: bool) -> str:
     """Name of a file without its ending; `clusters` are those that its content is of.
 
-    >>> file_stem("fleet", Period(None, None), ["a/b"], synthetic=False)
+    >>> file_stem("fleet", Period(None, None), ["a-b"], synthetic=False)
     'faultline-a-b-all-time-fleet'
+    >>> file_stem("fleet", Period(None, None), ["a/b"], synthetic=False)
+    'faultline-a-b-c14cdd-all-time-fleet'
     >>> file_stem("fleet", Period(None, None), ["a", "b"], synthetic=True)
     'faultline-all-clusters-synthetic-all-time-fleet'
     >>> file_stem("fleet", Period(None, None), [], synthetic=False)
     'faultline-all-time-fleet'
     """
     cluster = clusters if len(clusters) < 2 else [ALL_CLUSTERS]
-    first, last = ([file_name(each)[:LONGEST_NAME] for each in some] for some in (cluster, [what]))
     marked = ["synthetic"] if synthetic else []
-    return "-".join(["faultline", *first, *marked, during.file_part, *last])
+    named = [_in_a_file(each) for each in cluster]
+    return "-".join(["faultline", *named, *marked, during.file_part, _in_a_file(what)])
+
+
+def _in_a_file(name: str) -> str:
+    """A name in that of a file; one that cannot stand there as it is has a mark of its own, so that
+    no file takes the place of another's.
+    """
+    plain = file_name(name)
+    if plain == name and len(plain) <= LONGEST_NAME:
+        return plain
+    mark = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:6]
+    return f"{plain[: LONGEST_NAME - len(mark) - 1]}-{mark}"
 
 
 def custom_period(first: datetime | None, last: datetime | None) -> dict[str, str]:

@@ -65,3 +65,9 @@ def test_a_name_of_a_file_holds_nothing_that_a_system_minds(what: str) -> None:
     assert stem.startswith("faultline-C-")
     assert not set(stem) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
     assert len(stem) <= len("faultline--all-time-") + 2 * LONGEST_NAME
+
+
+@pytest.mark.parametrize("clusters", [("a b", "a/b"), ("\u6771", "\u5927"), ("x" * 99, "x" * 98)])
+def test_two_clusters_never_share_a_file(clusters: tuple[str, str]) -> None:
+    stems = {file_stem("monday", Period(None, None), [each], synthetic=False) for each in clusters}
+    assert len(stems) == 2

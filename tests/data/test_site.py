@@ -331,6 +331,7 @@ def test_the_address_of_the_dashboard_ends_in_a_slash(
     "stated",
     [
         "3", '"faultline.example.org"', '"javascript:alert(1)"', '"https://"', '"https://a/?x=1"',
+        '"https://a/?"', '"https://a/#"', '"https://:word@a/"',
         '"https://me:word@a/"', '"https://a:99999/"', '"https://[a/"', '"https://a/<b"',
         f'"https://a/{"x" * 300}"',
     ],

@@ -49,6 +49,11 @@ def test_last_weeks_report_is_two_clicks_from_overview(link: str, browser: Brows
     assert re.fullmatch(
         r"faultline-demo-synthetic-20\d\d-W\d\d-monday\.pdf", _taken(page, "PDF").suggested_filename
     )
+    page.get_by_role("link", name="Data", exact=True).click()
+    page.wait_for_url(re.compile("/data"))
+    page.go_back()
+    page.wait_for_url(re.compile(r"/reports\?kind=Monday"))
+    expect(card.locator("h1")).to_have_text("Monday card")
 
 
 @pytest.mark.slow

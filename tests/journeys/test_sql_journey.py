@@ -39,7 +39,9 @@ def _download(page: Page, kind: str) -> bytes:
     with page.expect_download() as download:
         page.get_by_test_id("stPopoverBody").get_by_role("button", name=kind, exact=True).click()
     suffix = kind.lower()
-    assert download.value.suggested_filename == f"faultline-query-synthetic-snapshot1.{suffix}"
+    assert download.value.suggested_filename == (
+        f"faultline-demo-synthetic-all-time-query.{suffix}"
+    ), "the query names no filter"
     return download.value.path().read_bytes()
 
 

@@ -87,16 +87,21 @@ def answer(ask: Ask, selection: Selection, *, before_is: str = "the period befor
     before_is
         What that period is called, such as the week before.
     """
-    ran = ask(mttf.measured_before, selection) is not None
+    before = None if ask(mttf.measured_before, selection) is None else preceding(selection)
     return Answer(
         "",
-        blocks=(_table(ask, selection, preceding(selection) if ran else None, before_is),),
+        blocks=(_table(ask, selection, before, before_is),),
         notes=(
             *_causes(ask, selection, before_is),
             _resolved(ask(incidents_of, selection)),
             _silent(ask(silent, selection), before_is),
         ),
     )
+
+
+def _ran(ask: Ask, selection: Selection) -> bool:
+    """Whether any running time is recorded: else nothing can be told to have changed."""
+    return bool(ask(mttf.measured, selection).rate.exposure)
 
 
 def preceding(selection: Selection) -> Selection | None:
@@ -153,7 +158,7 @@ def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str,
     began = ask(incidents_of, now).began
     was = None if before is None else ask(incidents_of, before).began
     change = UNKNOWN
-    if was is not None:
+    if was is not None and _ran(ask, now):
         change = "as many" if began == was else f"{abs(began - was):,} {FEWER[began > was]}"
     return ("Incidents that began", f"{began:,}", UNKNOWN if was is None else f"{was:,}", change)
 
@@ -161,16 +166,20 @@ def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str,
 def _compared(
     quantity: str, kind: Kind, now: Estimate, before: Estimate | None
 ) -> tuple[str, str, str, str]:
-    """An estimate of both periods; a change is told where the two intervals do not overlap."""
-    if before is None or now.value is None or before.value is None:
-        change = UNKNOWN if before is None else UNCLEAR
-    elif now.has_width or before.has_width:
-        apart = now.apart_from(before)
-        change = CLEAR[now.value < before.value] if apart else UNCLEAR
-    else:
-        change = CLEAR[now.value < before.value] if now.value != before.value else "the same"
+    """An estimate of both periods, and how it changed."""
     then = UNKNOWN if before is None else _written(kind, before)
+    change = UNKNOWN if before is None else _change(now, before)
     return quantity, _written(kind, now), then, change
+
+
+def _change(now: Estimate, before: Estimate) -> str:
+    """A change is told where the two intervals do not overlap."""
+    known = [(each.value, each.lower, each.upper) for each in (now, before)]
+    if (None, None, None) in known:
+        return UNKNOWN
+    if now.apart_from(before):
+        return CLEAR[before.above(now)]
+    return "the same" if known[0] == known[1] and not now.has_width else UNCLEAR
 
 
 def _written(kind: Kind, value: Estimate) -> str:
@@ -184,6 +193,12 @@ def _written(kind: Kind, value: Estimate) -> str:
 
 def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     """Which causes rose and fell beyond chance."""
+    if not _ran(ask, selection):
+        yield "Causes are not compared: no job is known to have run."
+        return
+    if preceding(selection) is None:
+        yield "Causes are not compared: no period of equal length came before."
+        return
     found, titles = ask(risen.compared, selection), ask(cause_titles)
     if found.halves or found.split_at is None:
         yield f"Causes are not compared: nothing ran in {before_is}."
@@ -197,6 +212,7 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
         yield f"Causes that rose: {_listed(rose)}."
     if less:
         yield f"Causes that fell: {_listed(less)}."
+    yield from found.left_out
 
 
 def _resolved(found: Incidents) -> str:

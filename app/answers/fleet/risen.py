@@ -64,7 +64,7 @@ class Compared:
     halves: bool
     """Nothing ran in the period before, so that the later half is compared with the earlier."""
     not_alike: tuple[str, ...] = ()
-    """Records that were not collected before: causes that only they show are left out."""
+    """Records that cover too few of the days before: causes that only they show are left out."""
 
     @property
     def risen(self) -> tuple[RisenCause, ...]:
@@ -77,6 +77,17 @@ class Compared:
         if self.halves:
             return "in the earlier half of the records"
         return "in the period of equal length before"
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Which causes are not compared, as a sentence; none where all are."""
+        if not self.not_alike:
+            return ()
+        text = (
+            f"Causes that only {' and '.join(self.not_alike)} show are left out: before, these "
+            "cover less than half as large a share of the days."
+        )
+        return (text,)
 
 
 NOTHING = Compared((), None, None, None, halves=False)
@@ -212,10 +223,7 @@ def note(found: Compared) -> str:
         f"{FEWEST} occurrences or more, false discovery rate at most "
         f"{numbers.percent(FALSE_DISCOVERY_RATE)}."
     )
-    if found.not_alike:
-        left_out = " and ".join(found.not_alike)
-        text += f" Causes that only {left_out} show are left out: none were collected before."
-    return text
+    return " ".join((text, *found.left_out))
 
 
 def record(found: Compared) -> dict[str, Any]:

@@ -8,8 +8,14 @@ from app.ask import cached
 from app.show import page
 from app.widgets import filter_bar, page_head
 
+LONGEST_LINK = 200
+"""Characters that the address holds, on one line: a pasted log stays out of it."""
+
 scope = filter_bar.of_store(uses=())
 head = st.container()
+linked = st.query_params.get("find", "")
+if "find" not in st.session_state or linked != st.session_state.get("find_linked", linked):
+    st.session_state["find"] = linked
 text = st.text_area(
     "Find",
     key="find",
@@ -17,6 +23,12 @@ text = st.text_area(
     "or the end of a log, or a line of the kernel. Ctrl-Enter looks.",
     label_visibility="collapsed",
 )
+asked = text.strip() if text and len(text) <= LONGEST_LINK and "\n" not in text else ""
+st.session_state["find_linked"] = asked
+if asked:
+    st.query_params["find"] = asked
+else:
+    st.query_params.pop("find", None)
 if not (text and text.strip()):
     with head:
         how = "Ctrl-K or / opens this page from any other; Back leads there again"

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from app.views.explore import report_page
+from app.views.explore.report_page import choice, command, report
 from app.widgets import empty_state, filter_bar, page_head
 
 head, controls = st.container(), st.empty()
 row = controls.container(horizontal=True, vertical_alignment="center")
 with row:
-    kind = report_page.chosen_kind()
-scope = filter_bar.show(uses=report_page.uses(kind))
+    kind = choice.chosen_kind()
+scope = filter_bar.show(uses=choice.uses(kind))
 if scope.empty:
     controls.empty()
     empty_state.no_store()
@@ -21,10 +21,10 @@ with head:
         scope,
     )
 with row:
-    choice = report_page.choose(kind, scope)
-report = report_page.made(choice, scope)
-if report is None:
+    chosen = choice.choose(kind, scope)
+made = report.made(chosen, scope)
+if made is None:
     st.stop()
-report_page.downloads(report)
-report_page.command(choice, scope)
-report_page.preview(report)
+report.downloads(made)
+command.show(chosen, scope)
+report.preview(made)

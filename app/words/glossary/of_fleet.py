@@ -31,7 +31,7 @@ DAYS_NOT_KNOWN = Term(
 )
 AGE = Term(
     "Age of a source",
-    "Time from when the source was collected until to now.",
+    "Time since the moment up to which the source was collected.",
     unit="h",
     pages=_DATA,
 )

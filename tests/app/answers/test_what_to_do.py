@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from app.actions import DataError
 from app.answers.failures import incidents
 from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.action import Action, rank, recorded, target
+from app.answers.fleet.actions.listed import Listed
 from app.ask import of_store
 from app.cli import main
+from app.words.periods import Period
 from data.filters import Selection
 from data.state import State
 from data.store import Store
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.answers.fleet.actions.action import Kind
-    from app.answers.fleet.actions.listed import Listed
 
 NOW = datetime(2026, 1, 7, tzinfo=UTC)
 KINDS = ("incident", "cause", "straggler", "source")
@@ -68,6 +70,20 @@ def test_three_nodes_to_drain_are_among_the_first_rows_whatever_else_there_is() 
     shown = [each.what for each in listed.first(rows, 7)]
     assert shown[4:] == ["lemon0", "lemon1", "lemon2"]
     assert shown[:4] == ["incident0", "cause0", "straggler0", "source0"]
+
+
+def test_what_cost_no_gpu_hour_is_not_over() -> None:
+    """Failures of jobs without GPUs, or in the first second, cost none; the card lists them."""
+    crowd, over = _action("mass_failure", "crowd", 0.0), _action("incident", "over", 0.0)
+    rows = sorted([replace(over, is_over=True), _action("source", "blind", None), crowd], key=rank)
+    assert [each.what for each in rows] == ["crowd", "blind", "over"]
+    found = Listed(tuple(rows), ())
+    card = listed.brief(found, 3, Period(None, None))
+    assert [row[0] for row in card.values] == ["crowd", "blind"]
+    assert card.note == "2 of 2 things to do; 1 more with nothing at stake any more."
+    assert "3 things to do; 1 of them with nothing at stake any more" in listed.sentence(found)
+    nothing_due = listed.brief(Listed(tuple(rows[2:]), ()), 3, Period(None, None))
+    assert nothing_due.note == "1 more with nothing at stake any more."
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,13 @@ import email
 import email.policy
 import socketserver
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.reports import mail
+from app.reports.report import Section
 from app.show import files
 from data.errors import DataError
 
@@ -124,6 +125,12 @@ def test_a_mail_of_the_card_says_all_of_it(reports: dict[str, Report]) -> None:
     text = sent.get_content()
     assert "Do this now:\n- " in text
     assert all(row[0] in text for table in card.tables for row in table.printed)
+    assert f"- {card.tables[0].note}\n" in text
+    (now, before) = card.tables[1].printed[0][1:3]
+    assert f"; Now: {now}; {card.tables[1].headers[2]}: {before}; " in text
+    nothing = replace(card, sections=(Section("Do", (replace(card.tables[0], rows=()),)),))
+    sent = mail.message(nothing, (), sender="a@example.org", to=("b@example.org",))
+    assert f"- {card.tables[0].empty}\n" in sent.get_content()
 
 
 def test_the_environment_comes_before_the_file(receiver: Received, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from pypdf import PdfReader
@@ -19,6 +20,7 @@ from app.answers.fleet.choices import last_whole, whole_weeks
 from app.ask import of_store
 from app.reports import kinds
 from app.show import files, html, pdf, slack
+from app.words.addresses import Place
 from app.words.plain import one_line
 from data.filters import Selection
 from data.store import Store
@@ -143,6 +145,8 @@ def test_what_changed_is_known(weeks: Store, card: Report) -> None:
     (table,) = card.tables[1:]
     rows: dict[str, Any] = {row[0]: row[1:] for row in table.values}
     assert rows["Failures per 1,000 node-days"][2] == "fell"
+    assert rows["MTTF, 8 GPUs"][0].startswith("at least ")
+    assert rows["MTTF, 8 GPUs"][2] == "rose", "as the rate of which it is the inverse fell"
     assert rows["Incidents that began"] == ("0", "14", "14 fewer")
     said = " ".join(part.sentences)
     assert "Causes that rose: " in said
@@ -158,6 +162,20 @@ def test_what_changed_is_known(weeks: Store, card: Report) -> None:
         r"Failures lost .* GPU-hours .*most by Node lost.* That is [\d,.]+ EUR\.",
         week_before.summary[0],
     )
+
+
+def test_a_week_in_which_nothing_ran_is_compared_with_nothing(weeks: Store) -> None:
+    begin = datetime(2026, 11, 23, 23, tzinfo=UTC)
+    empty = Selection(from_at=begin, to_at=begin + timedelta(days=7))
+    found = changed.answer(of_store(weeks), empty)
+    rows: dict[str, Any] = {row[0]: row[1:] for row in found.table("changed").values}
+    rate = rows["Failures per 1,000 node-days"]
+    assert (rate[0], rate[2]) == ("unknown", "not known")
+    assert rate[1] != "not known"
+    assert rows["Incidents that began"][2] == "not known"
+    assert found.notes[0] == "Causes are not compared: no job is known to have run."
+    open_end = changed.answer(of_store(weeks), replace(empty, from_at=FIRST_AT, to_at=None))
+    assert open_end.notes[0] == "Causes are not compared: no period of equal length came before."
 
 
 def _of(card: Report) -> Selection:
@@ -228,6 +246,39 @@ def _slack(report: Report) -> str:
     return "\n".join(block["text"]["text"] for block in message["blocks"])
 
 
+def test_what_is_to_do_leads_to_the_four_weeks_by_which_it_was_found(card: Report) -> None:
+    table, told = card.tables[0], card.sections[0].sentences
+    assert told == ("Found by the 28 days that end with this week.",)
+    every = [row[0] for row in table.linked(card.dashboard)]
+    assert every[0].startswith("https://faultline.example.org/ops/")
+    assert [each for each in every if "from=2026-10-26T00%3A00&to=2026-11-23T00%3A00" in each]
+    assert not [each for each in every if "from=2026-11-16" in each], "the week alone"
+
+
+def test_an_incident_of_a_moment_leads_to_the_days_around_it(weeks: Store) -> None:
+    one = kinds.report(weeks, "incident", about="latest")
+    assert one.during.from_at is not None
+    assert one.dashboard is not None
+    (begun,) = re.findall("from=(20..-..-..)", one.dashboard.address(Place("node", {"node": "n9"})))
+    local = one.during.from_at.astimezone(ZoneInfo("Europe/Berlin"))
+    assert date.fromisoformat(begun) == local.date() - timedelta(days=7)
+
+
+def test_records_that_begin_in_the_week_or_end_in_it_are_said_to(weeks: Store) -> None:
+    def notes(from_at: datetime) -> list[str]:
+        selection = Selection(from_at=from_at, to_at=from_at + timedelta(days=7))
+        notes = kinds.report(weeks, "monday", selection, now=NOW).notes
+        return [note for note in notes if note.startswith("The records ")]
+
+    assert notes(FIRST_AT - timedelta(days=3)) == [
+        "The records begin at 8 Nov 2026 23:00 UTC: what was before, nobody knows."
+    ]
+    assert notes(FIRST_AT + timedelta(days=14)) == [
+        "The records end at 23 Nov 2026 05:00 UTC: what came after, nobody knows."
+    ]
+    assert notes(FIRST_AT + timedelta(days=7)) == []
+
+
 def test_a_message_for_slack_is_short_and_has_no_table(card: Report) -> None:
     text = _slack(card)
     assert f"*{card.answer}*" in text
@@ -243,6 +294,9 @@ def test_what_records_say_calls_nobody_in_slack(card: Report) -> None:
     assert "<https://x.example" not in text
     assert "gpu_1" in text
     assert not re.search(r"(?<!\u200b)\*now\*", text)
+    noted = _slack(replace(card, notes=("`faultline ledger` builds it; ```x```.",)))
+    assert "`faultline ledger` builds" in noted, "a command that is copied runs"
+    assert "``" not in noted
     long = replace(card, summary=("word " * 3000,) * 3)
     assert "…" in _slack(long)
 

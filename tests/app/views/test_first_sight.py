@@ -54,6 +54,20 @@ def test_a_click_leaves_what_is_held(open_page: Callable[..., AppTest], store: P
     assert held("/failures") == before
 
 
+def test_a_page_is_sent_though_others_take_its_place_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address = first_sight.address_of("/mttf", [("period", "all")])
+
+    def standing() -> str:
+        first_sight._kept.pop(address, None)
+        return "as it was"
+
+    monkeypatch.setattr(first_sight.cached, "standing", standing)
+    monkeypatch.setitem(first_sight._kept, address, ("as it was", "<main>"))
+    assert first_sight.held(address) == "<main>"
+
+
 def test_what_records_say_is_text_and_no_markup() -> None:
     number = Number(Term("MTTF", ""), "<b>1</b>", "n = 3 & more")
     sight = first_sight.Sight("Node <script>alert(1)</script> failed", "a & b", False, (number,))

@@ -89,6 +89,7 @@ def test_the_monday_card_is_of_a_week_and_what_was_put_off_is_gone_at_once(
     assert not page.exception
     (week,) = (box for box in page.selectbox if box.key == "week")
     assert str(week.value) in _page(page)
+    assert "UTC" not in str(week.value), "the same week where a cluster has another zone"
     assert "--kind monday --last week" in page.code[0].value
     assert "UTC" not in page.caption[0].value
     with closing(Store.open(root)) as store:

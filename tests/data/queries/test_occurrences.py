@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from analytics.failures.mass_failures import mass_failures
-from app.answers.fleet import overview, risen
+from app.answers.fleet import changed, overview, risen
 from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.failures import of_mass_failures
 from app.ask import of_store
@@ -78,6 +79,23 @@ def test_the_crowd_is_found_and_said_in_words(crowded: Store) -> None:
     assert row.what == "60 failures of user eve within 2 minutes"
     assert row.gpu_hours == pytest.approx(8.0)
     assert row.named["from"] == "2026-01-25T11:51"
+
+
+def test_causes_that_could_not_be_seen_before_are_said_to_be_left_out(crowded: Store) -> None:
+    later = Selection(from_at=BASE + 14 * BASE_DAY, to_at=BASE + 28 * BASE_DAY)
+    of_all = risen.compared(crowded, later)
+    few_logs = replace(of_all, not_alike=("job_logs",))
+    said = (
+        "Causes that only job_logs show are left out: before, these cover less than half as large a "
+        "share of the days."
+    )
+    assert risen.note(few_logs).endswith(said)
+    assert "left out" not in risen.note(of_all)
+
+    def ask(question: Any, *arguments: Any, **options: Any) -> Any:
+        return few_logs if question is risen.compared else question(crowded, *arguments, **options)
+
+    assert said in changed.answer(ask, later).notes
 
 
 def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(

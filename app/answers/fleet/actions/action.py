@@ -41,6 +41,8 @@ class Action:
     """Page of the evidence, as in its address."""
     named: Mapping[str, str] = field(default_factory=dict)
     """What the address of that page names."""
+    is_over: bool = False
+    """Nothing is at stake any more: what it lost is lost."""
     hides: tuple[int, float] = (0, 0.0)
     """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
     source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
@@ -71,8 +73,8 @@ def recorded(gpu_hours: float, n: int) -> Estimate:
 
 def rank(action: Action) -> tuple[int, float, int, float, str]:
     """Most GPU-hours at stake first; then what has none that is known, by what it hides; last what
-    has none any more.
+    is over.
     """
     hours, (how, much) = action.gpu_hours, action.hides
-    place = 2 if hours == 0 else 1 if hours is None else 0
+    place = 2 if action.is_over else 1 if hours is None else 0
     return (place, -(hours or 0.0), -how, -much, action.target)

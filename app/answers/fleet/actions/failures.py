@@ -64,6 +64,7 @@ def _of_incident(row: Mapping[Any, Any], *, is_over: bool) -> Action:
         stake_basis=basis,
         page="incident",
         named={"incident": str(row["incident_id"])},
+        is_over=is_over,
         hides=(0, lost or 0.0) if is_over else (0, 0.0),
     )
 

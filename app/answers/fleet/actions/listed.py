@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.ask import Ask
+    from app.words.periods import Period
     from data.filters import Selection
     from data.store import Store
 
@@ -46,6 +47,7 @@ NODES = 3
 """Nodes to drain that are always among the first rows: who drains nodes asks for no list."""
 OF_KIND = 2
 """Rows of any other kind among the first, while there are others."""
+NOT_ANY_MORE = "with nothing at stake any more"
 NOTHING = "Nothing needs anybody, as far as the records say."
 
 
@@ -83,7 +85,7 @@ def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
     for place, row in enumerate(rows):
         seen[row.kind] += 1
         few = seen[row.kind] <= (NODES if row.kind == "node" else OF_KIND)
-        within = few and row.gpu_hours != 0  # what is over waits for all that is not
+        within = few and not row.is_over  # what is over waits for all that is not
         turns.append((0 if within and row.kind == "node" else 1 if within else 2, place))
     return tuple(rows[place] for place in sorted(place for _, place in sorted(turns)[:most]))
 
@@ -152,8 +154,8 @@ def sentence(found: Listed) -> str:
     first = found.due[0]
     hours = first.gpu_hours
     stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
-    over = sum(each.gpu_hours == 0 for each in found.due)
-    apart = f"; {over:,} of them with nothing at stake any more" if over else ""
+    over = sum(each.is_over for each in found.due)
+    apart = f"; {over:,} of them {NOT_ANY_MORE}" if over else ""
     put_off = f"; {len(found.put_off):,} put off" if found.put_off else ""
     n = numbers.counted(len(found.due), "thing")
     return f"{n} to do{apart}{put_off}; first: {first.what}{stake}."
@@ -166,13 +168,17 @@ def table(found: Listed) -> Table:
     return Table("actions", "Do this now", COLUMNS, rows, NOTHING)
 
 
-def brief(found: Listed, most: int) -> Table:
-    """The first rows of the first screen in few words, for documents."""
-    due = [each for each in found.due if each.gpu_hours != 0]
-    rows = first(due, SHOWN)[:most]
+def brief(found: Listed, most: int, during: Period) -> Table:
+    """The first rows of the first screen in few words, for documents; what is over is counted.
+
+    Each leads to its evidence, in the period by which it was found.
+    """
+    due = [each for each in found.due if not each.is_over]
+    rows, over = first(due, SHOWN)[:most], len(found.due) - len(due)
     more = f"{len(rows):,} of {numbers.counted(len(due), 'thing')} to do" * bool(rows)
+    apart = f"{over:,} more {NOT_ANY_MORE}" * bool(over)
     put_off = f"{len(found.put_off):,} put off" * bool(found.put_off)
-    note = "; ".join(part for part in (more, put_off) if part)
+    note = "; ".join(part for part in (more, apart, put_off) if part)
     return Table(
         "actions",
         "Do this now",
@@ -184,7 +190,7 @@ def brief(found: Listed, most: int) -> Table:
         NOTHING,
         f"{note}." * bool(note),
         wrapped=True,
-        places=tuple(Place(each.page, each.named) for each in rows),
+        places=tuple(Place(each.page, each.named, during) for each in rows),
     )
 
 

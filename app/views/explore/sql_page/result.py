@@ -1,18 +1,17 @@
-"""What a query answered: rows, a chart of them, files; or why it did not."""
+"""What a query answered: rows and files; or why it did not."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.answers.content import Chart, Missing
+from app.answers.content import Missing
 from app.answers.explore import queries
-from app.figures.explore import result_chart
 from app.reports import query_files
-from app.show import chart, export, page
+from app.show import export, page
+from app.views.explore.sql_page import drawn
 from app.words import escaping, moments, numbers
 
 if TYPE_CHECKING:
@@ -26,18 +25,11 @@ ROWS_SHOWN = 1_000
 """Rows sent to the browser; the files hold all."""
 HEIGHT = 420
 UNSCROLLED = 12
-LINKED = "sql_chart"
-"""In the address: what the reader picked for the chart."""
 EXPLAINED = ("explain_key", "explain_value")
 NO_QUERY = Missing(
     "no_query",
     "No query was run yet.",
     "Write one, or pick an example on the right: it answers when you press Run.",
-)
-NOTHING_TO_DRAW = Missing(
-    "sql_chart",
-    "Nothing to draw.",
-    "A chart needs rows with at least one column of numbers and another one beside it.",
 )
 TITLES = {"csv": "CSV", "parquet": "Parquet", "json": "JSON", "xlsx": "XLSX"}
 
@@ -78,12 +70,12 @@ def _answered(answer: Rows, scope: Scope) -> None:
         st.code("\n".join(str(row[1]) for row in result.rows), language=None)
         return
     frame = query_files.frame_of(result)
+    of_query = scope.of_query(queries.named(answer.asked.sql))
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
-        _downloads(answer, scope)
-    of_query = scope.of_query(queries.named(answer.asked.sql))
-    drawn = {"Rows": lambda: _grid(frame), "Chart": lambda: _chart(frame, of_query)}
-    page.tabs(drawn, key="sql_tab")
+        _downloads(answer, of_query)
+    tabs = {"Rows": lambda: _grid(frame), "Chart": lambda: drawn.show(frame, of_query)}
+    page.tabs(tabs, key="sql_tab")
 
 
 def _counts(result: QueryResult) -> str:
@@ -132,53 +124,3 @@ def _grid(frame: pd.DataFrame) -> None:
     )
     if len(frame) > ROWS_SHOWN:
         st.caption(f"The first {ROWS_SHOWN:,} rows are shown; the files hold all {len(frame):,}.")
-
-
-def _chart(frame: pd.DataFrame, scope: Scope) -> None:
-    """Kind, axes and colour to pick, and the picture."""
-    suggested = result_chart.suggested(frame)
-    first = _linked(frame) or suggested
-    if first is None:
-        page.missing(NOTHING_TO_DRAW)
-        return
-    names, measured = [*frame.columns], result_chart.numeric(frame)
-    pick = st.columns(4)
-    # Keyed by the columns: another query's columns begin with what suits them.
-    key = "_".join(names)
-    axes = result_chart.Chart(
-        kind=pick[0].selectbox(
-            "Kind", result_chart.KINDS, result_chart.KINDS.index(first.kind), key=f"kind_{key}"
-        ),
-        x=pick[1].selectbox("Across", names, names.index(first.x), key=f"x_{key}"),
-        y=pick[2].selectbox("Up", measured, measured.index(first.y), key=f"y_{key}"),
-        colour=pick[3].selectbox(
-            "Colour",
-            names,
-            None if first.colour is None else names.index(first.colour),
-            placeholder="one colour",
-            key=f"colour_{key}",
-        ),
-    )
-    says = f"{axes.y} across {axes.x}, in {numbers.counted(len(frame), 'row')}."
-    if axes == suggested:
-        st.query_params.pop(LINKED, None)
-    else:
-        st.query_params[LINKED] = json.dumps([axes.kind, axes.x, axes.y, axes.colour])
-    chart.show(
-        Chart("explore.result_chart", "Chart of the rows", says, (frame, axes), "sql_chart"),
-        scope,
-        opens=partial(page.opened, scope=scope),
-    )
-
-
-def _linked(frame: pd.DataFrame) -> result_chart.Chart | None:
-    """The chart of a link; None where these rows cannot be drawn so."""
-    try:
-        kind, x, y, colour = json.loads(st.query_params.get(LINKED, "null"))
-    except (TypeError, ValueError):
-        return None
-    names = [*frame.columns]
-    fits = kind in result_chart.KINDS and x in names and y in result_chart.numeric(frame)
-    if not fits or colour not in (None, *names):
-        return None
-    return result_chart.Chart(kind=kind, x=x, y=y, colour=colour)

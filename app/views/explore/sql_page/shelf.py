@@ -67,10 +67,10 @@ def _tables() -> None:
     columns = schema.columns[schema.columns["table"].eq(name)]
     with st.container(height=430, border=False, gap="small", key="sql_columns"):
         for row in columns.to_dict("records"):
-            _column(
-                name, row["column"], ", ".join(filter(None, [_short(row["type"]), row["unit"]]))
-            )
-            st.caption(escaping.escaped(row["comment"]))
+            with st.container(gap=None):
+                kind = ", ".join(filter(None, [_short(row["type"]), row["unit"]]))
+                _column(name, row["column"], kind)
+                st.caption(escaping.escaped(row["comment"]))
 
 
 def _column(table: str, name: str, kind: str) -> None:
