@@ -105,10 +105,20 @@ class MttfReport:
     restarts: tuple[int, int] = (0, 0)
     """Attempts that were requeued before, and those of them without a record of what was before."""
 
-    @property
-    def largest_class(self) -> SizeClass | None:
-        """The class of the largest jobs that ran; None where none ran."""
-        return self.by_size[-1] if self.by_size else None
+    def mttf_of(self, gpus: int) -> Estimate:
+        """MTTF in hours that the rate projects for a job of so many GPUs.
+
+        Unknown where the GPUs of a node are.
+
+        Raises
+        ------
+        OutOfRangeError
+            For a size that is not > 0.
+        """
+        if self.gpus_per_node is None:
+            return unknown(self.rate.rate.conf_level or CONF_LEVEL, self.rate.failures)
+        (point,) = projected_mttf(self.rate.rate, (gpus,), gpus_per_node=self.gpus_per_node)
+        return point.mttf_hours
 
     @property
     def notes(self) -> tuple[str, ...]:

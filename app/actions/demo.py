@@ -14,6 +14,8 @@ from data.errors import StoreError
 from data.ingest import Options, store_files
 from data.publish import writer
 from data.queries import fleet
+from data.said import Said
+from data.snapshots import kept_snapshots
 from data.state import State
 from data.store import Store
 
@@ -38,12 +40,12 @@ class DemoBuilt:
 
 
 def takes_demo(root: Path) -> bool:
-    """Whether the demo can be loaded here: nothing was ever read in, and the folder can be written.
+    """Whether the demo can be loaded here: no real data is kept, and the folder can be written.
 
     A folder that is not there yet can be written where the nearest one above it can.
     """
     nearest = next(folder for folder in (root, *root.resolve().parents) if folder.exists())
-    return os.access(nearest, os.W_OK) and _is_untouched(root)
+    return os.access(nearest, os.W_OK) and not _real_data(root)
 
 
 def build_demo(
@@ -58,10 +60,8 @@ def build_demo(
 
     begin = time.monotonic()
     with writer(root, fresh=True) as building:
-        if not building.synthetic and not _is_untouched(root):
-            raise StoreError(
-                f"{root}: holds real data: the demo goes elsewhere, e.g. --store ./demo-store"
-            )
+        if real := "" if building.synthetic else _real_data(root):
+            raise StoreError(f"{root}: {real}: the demo goes elsewhere, e.g. --store ./demo-store")
         demo = demo_cluster(spec, progress)
         progress("storing")
         building.keeps = 1  # what was generated before is of no use
@@ -101,12 +101,20 @@ def remove_demo(root: Path, *, author: str | None = None) -> None:
     State(root).record(author or login(), "remove demo", {})
 
 
-def _is_untouched(root: Path) -> bool:
-    """Whether nothing was ever read into a store."""
-    if read_current(root) is None:
-        return True
-    with contextlib.closing(Store.open(root)) as store:
-        return fleet.is_untouched(store)
+def _real_data(root: Path) -> str:
+    """That a store holds real data, or keeps what was taken back; empty where it does neither.
+
+    The demo replaces every snapshot, and with them what an undo could bring back.
+    """
+    published = read_current(root)
+    for current, _ in reversed(kept_snapshots(root)):
+        with contextlib.closing(Store(root, current, Said())) as store:
+            if not current.synthetic and not fleet.is_untouched(store):
+                number = current.snapshot
+                held = "holds real data"
+                kept = f"keeps real data that was taken back, as snapshot {number}"
+                return held if current == published else kept
+    return ""
 
 
 def _load_traces(building: StoreWriter, traces: Sequence[PlantedTrace]) -> None:

@@ -38,12 +38,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_format(parser)
 
 
+def _refuse_ignored(arguments: argparse.Namespace) -> None:
+    """Refuses what says how to build a demo beside what removes it."""
+    built_by = {
+        "--jobs": arguments.jobs,
+        "--nodes": arguments.nodes,
+        "--days": arguments.days,
+        "--seed": arguments.seed or None,
+        "--truth": arguments.truth,
+    }
+    for option, given in built_by.items():
+        if given is not None:
+            raise DataError(f"{option} says how a demo is built: leave it out beside --remove")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Builds it and prints jobs, nodes and seconds; or removes it."""
     from app.actions import build_demo, remove_demo
     from data.synthetic import DemoSpec
 
     if arguments.remove:
+        _refuse_ignored(arguments)
         remove_demo(arguments.store)
         terminal.print_record({"store": str(arguments.store), "removed": True}, arguments.format)
         return 0

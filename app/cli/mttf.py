@@ -34,7 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="project this rate; reads no store",
     )
-    parser.add_argument("--gpus", type=int, nargs="+", metavar="N", help="job sizes to project")
+    parser.add_argument(
+        "--gpus",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="job sizes to project; of the first the answer speaks",
+    )
     parser.add_argument(
         "--gpus-per-node",
         type=float,
@@ -61,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     chance = {"conf_level": arguments.conf_level, "seed": arguments.seed}
     also: dict[str, Any] = terminal.synthetic(store)
     sizes = {} if arguments.gpus is None else {"gpus": arguments.gpus}
-    answer = mttf.answer(ask, selection, **chance, **sizes)
+    job = arguments.gpus[0] if arguments.gpus else None
+    answer = mttf.answer(ask, selection, job_gpus=job, **chance, **sizes)
     if arguments.by is not None:
         from app.answers.reliability import rate_by_group  # only here: groups are frames of pandas
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from analytics.reliability.mttf import MttfReport
     from app.answers.content import Answer, Missing
     from app.answers.fleet.nodes import Fleet
+    from app.answers.reliability.mttf import OfSize
     from app.ask import Ask
     from app.reports.kinds import Request
     from app.reports.redaction import Names
@@ -66,6 +67,8 @@ class _Parts:
 
     selection: Selection
     mttf: MttfReport
+    job: OfSize | None
+    """Of the largest usual size."""
     before: MttfReport | None
     recounted: str
     """That the definition of a failure changed; empty where it did not."""
@@ -95,7 +98,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         title="Fleet reliability" + (f": {selection.cluster}" if selection.cluster else ""),
         during=Period(parts.mttf.from_at, parts.mttf.to_at, request.timezone),
         filters=filters_in_words(selection, names),
-        answer=mttf.fleet_sentence(parts.mttf),
+        answer=mttf.fleet_sentence(parts.mttf, parts.job),
         summary=_summary(parts),
         headlines=headlines,
         notes=mttf.notes(parts.mttf, selection),
@@ -116,6 +119,7 @@ def _parts(ask: Ask, request: Request) -> _Parts:
     return _Parts(
         selection=selection,
         mttf=ask(mttf.measured, selection, **chance),
+        job=mttf.of_size(ask, selection, **chance),
         before=ask(mttf.measured_before, selection, **chance),
         recounted=sensitivity.changed(
             ask, selection, ask(sensitivity.measured, selection, **chance)
@@ -235,7 +239,7 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
     of_rate = mttf.Headlines(parts.mttf, parts.before, selection)
     return (
         *map(of_rate.number, (mttf.RATE, mttf.INCIDENT_RATE)),
-        *((of_rate.largest_jobs(),) if parts.mttf.largest_class else ()),
+        *(() if parts.job is None else (mttf.projected_number(parts.job),)),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
         ledger.lost_to_failures(parts.cost, selection),

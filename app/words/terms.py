@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.words import numbers
-
 
 @dataclass(frozen=True)
 class Term:
@@ -67,13 +65,6 @@ NODE_MTTF = Term(
     "MTTF of one node",
     "Mean time to failure of one node: 24 h / (failures per node-day). A job on N nodes waits an "
     "N-th of it, if nodes fail independently and at one rate.",
-    unit="h",
-    pages=("mttf", "reports"),
-)
-LARGEST_JOBS = Term(
-    "MTTF of the largest jobs",
-    "Measured mean time to failure of jobs of the largest size that ran: their running hours "
-    "divided by their failures. Without a failure only a lower bound is known.",
     unit="h",
     pages=("mttf", "reports"),
 )
@@ -284,7 +275,7 @@ LOSSES_COST = Term(
     "price of a GPU-hour that site.toml states.",
     unit="currency of site.toml",
     equation="price x (lost + preempted + out of service)",
-    pages=("ledger", "overview"),
+    pages=("ledger",),
 )
 THIRTY_MINUTES = Term(
     "By the 30-minute rule",
@@ -360,11 +351,6 @@ def failure_rate(definition: str) -> Term:
     """The failure rate by one definition."""
     default, chosen = DEFINITIONS["infrastructure"], DEFINITIONS[definition]
     return replace(FAILURE_RATE, definition=FAILURE_RATE.definition.replace(default, chosen))
-
-
-def largest_jobs(gpus_from: int, gpus_to: int) -> Term:
-    """The MTTF of the largest class of sizes that ran."""
-    return replace(LARGEST_JOBS, label=f"MTTF, {numbers.gpus(gpus_from, gpus_to)}")
 
 
 def ettr_from(min_gpus: int) -> Term:

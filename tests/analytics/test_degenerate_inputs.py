@@ -157,7 +157,6 @@ def test_a_report_of_nothing_knows_nothing() -> None:
     report = mttf_report(counts())
     assert (report.rate.failures, report.rate.exposure, report.rate.rate.value) == (0, 0.0, None)
     assert report.by_size == ()
-    assert report.largest_class is None
     assert {point.mttf_hours.value for point in report.projection} == {None}
     assert report.mean_repair_hours.value is None
     assert report.notes == ()

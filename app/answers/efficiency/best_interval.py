@@ -9,7 +9,6 @@ from analytics.efficiency.best_interval import BestInterval, best_interval
 from analytics.estimate import CONF_LEVEL
 from app.answers.content import Number
 from app.answers.efficiency import ettr
-from app.answers.fleet import verdict
 from app.answers.reliability import mttf
 from app.words import numbers
 from app.words.glossary.of_efficiency import BEST_INTERVAL
@@ -38,7 +37,7 @@ def of_size(
     LedgerMissingError
         Where the ledger, which knows how runs save, is not built.
     """
-    size = ask(verdict.usual_size, selection) if gpus is None else gpus
+    size = ask(mttf.usual_size, selection) if gpus is None else gpus
     if size is None:
         return None
     report = ask(mttf.measured, selection)

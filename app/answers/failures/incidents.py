@@ -265,12 +265,12 @@ def _cost(summary: IncidentSummary) -> str:
 
 
 def _lowered(title: str) -> str:
-    """A title inside a sentence; a word of capitals keeps them.
+    """A title inside a sentence; a word that has other capitals keeps them.
 
-    >>> _lowered("File system not mounted"), _lowered("GPU memory error")
-    ('file system not mounted', 'GPU memory error')
+    >>> [_lowered(f"{word} error") for word in ("Mount", "GPU", "InfiniBand", "I/O")]
+    ['mount error', 'GPU error', 'InfiniBand error', 'I/O error']
     """
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+    return title[:1].lower() + title[1:] if title.partition(" ")[0][1:].islower() else title
 
 
 def _open(summary: IncidentSummary) -> str:

@@ -11,7 +11,7 @@ from app.answers.content import Answer, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents
 from app.answers.failures.taxonomy import cause_titles
-from app.answers.fleet import coverage, risen, verdict
+from app.answers.fleet import coverage, risen
 from app.answers.reliability import mttf
 from app.ask import EVERYTHING
 from app.words import cells, numbers
@@ -128,19 +128,18 @@ def _table(ask: Ask, now: Selection, before: Selection | None, before_is: str) -
 
 def _rates(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:
     """Failure rate, and MTTF of a job of the largest usual size of now."""
-    size = ask(verdict.usual_size, now)
-    sizes = () if size is None else (size,)
-    report = ask(mttf.measured, now, gpus=sizes)
-    was = None if before is None else ask(mttf.measured, before, gpus=sizes)
+    size = ask(mttf.usual_size, now)
+    report = ask(mttf.measured, now)
+    was = None if before is None else ask(mttf.measured, before)
     yield _compared(
         "Failures per 1,000 node-days",
         "rate",
         report.rate.rate_per_1000_node_days,
         None if was is None else was.rate.rate_per_1000_node_days,
     )
-    for place, point in enumerate(report.projection):
-        then = was.projection[place].mttf_hours if was is not None and was.projection else None
-        yield _compared(f"MTTF, {point.gpus:,} GPUs", "mttf", point.mttf_hours, then)
+    if size is not None:
+        then = None if was is None else was.mttf_of(size)
+        yield _compared(f"MTTF, {size:,} GPUs", "mttf", report.mttf_of(size), then)
 
 
 def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tuple[str, ...]]:

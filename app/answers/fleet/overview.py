@@ -30,7 +30,7 @@ def answer(
         verdict.sentence(shown),
         (
             mttf.Headlines(shown.report, before, shown.selection).number(mttf.RATE),
-            verdict.mttf_of_size(ask, selection, gpus),
+            mttf.projected_number(mttf.of_size(ask, selection, gpus)),
             *ettr.large_runs(ask, selection),
             _lost(ask, selection),
         ),

@@ -6,17 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.comparisons import PUBLISHED_BY, RSC1_RATE, RSC2_RATE
-from analytics.reliability.fleet_verdict import Verdict, fleet_verdict, largest_usual_size
-from app.answers.content import Number, estimated
+from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.reliability import detection, mttf
 from app.words import numbers
-from app.words.glossary import of_fleet
 from data.filters import MTTF_MIN_GPUS
-from data.queries import exposure
 
 if TYPE_CHECKING:
     from analytics.reliability.mttf import MttfReport
@@ -65,13 +60,6 @@ def last_quarter(store: Store, selection: Selection) -> MttfReport | None:
     return report if report.rate.exposure else None
 
 
-def usual_size(store: Store, selection: Selection) -> int | None:
-    """The cluster's largest usual job size in the period."""
-    ran = exposure.runs(store, selection)
-    ran = exposure.chosen(ran, ~ran["node_time"].astype(bool) & ~np.isnan(ran["running_days"]))
-    return largest_usual_size(ran["n_gpus"], ran["running_days"])
-
-
 def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judged:
     """The verdict; without a reference beside the own last quarter, else beside RSC-1.
 
@@ -117,13 +105,3 @@ def sentence(shown: Judged) -> str:
 def _of(reference: str) -> str:
     """The reference in a sentence."""
     return "the quarter before" if reference == OWN else f"{reference}, by its definition"
-
-
-def mttf_of_size(ask: Ask, selection: Selection, gpus: int | None = None) -> Number:
-    """MTTF of a job of the largest usual size, or of the one asked for, by the pooled rate."""
-    size = gpus or ask(usual_size, selection)
-    if size is None:
-        return Number(of_fleet.projected(None), numbers.UNKNOWN, "no job states GPUs")
-    report = ask(mttf.measured, selection, gpus=(size,))
-    value = next((point.mttf_hours for point in report.projection), unknown(CONF_LEVEL, 0))
-    return estimated(of_fleet.projected(size), "mttf", value)

@@ -65,9 +65,10 @@ NO_RESULTS = Missing(
         "faultline validate-plan outputs/*/results-summary.jsonl",
     ),
 )
+NO_INCIDENT = "no incident of the selection names a node"
 NOTHING_KNOWN = Missing(
     "plan",
-    "No incident of the selection names a node, so no rate is known.",
+    f"{NO_INCIDENT.capitalize()}, so no rate is known.",
     "Ingest jobs and kernel or health events, or take a longer period:",
     ("faultline ingest sacct sacct.txt", "faultline ingest kernel-log dmesg.txt"),
 )
@@ -154,8 +155,11 @@ def answer(
     ]
     of_results = _result_blocks(results)
     return Answer(
-        _sentence(plan, results),
-        (*_headlines(plan, known, conf_level), *_result_numbers(results)),
+        _sentence(plan, results, nothing=nothing),
+        (
+            *(_unknown() if nothing else _headlines(plan, known, conf_level)),
+            *_result_numbers(results),
+        ),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
         notes=(*_notes(known), *_result_notes(results)),
         record={"plan": _records(plan), **_fleet_record(plan, known), **_result_record(results)},
@@ -191,10 +195,12 @@ def timed(minutes: Mapping[str, float]) -> tuple[Benchmark, ...]:
     return tuple(replace(each, minutes=minutes.get(each.name, each.minutes)) for each in BENCHMARKS)
 
 
-def _sentence(plan: ValidationPlan, results: Judged | None) -> str:
+def _sentence(plan: ValidationPlan, results: Judged | None, *, nothing: bool) -> str:
     worth = plan.worthwhile
     first = ", ".join(each.record.node for each in worth[:MOST_NAMED])
     said = f"{_results_sentence(results.found)} " if results else ""
+    if nothing:
+        return f"{said}Which nodes are worth the time of a test is not known: {NO_INCIDENT}."
     if not worth:
         return f"{said}No node is worth the time of a test."
     if len(worth) <= MOST_NAMED:
@@ -210,6 +216,17 @@ def _results_sentence(found: Regressions) -> str:
     verb = "is" if len(regressed) == 1 else "are"
     more = f" and {len(regressed) - MOST_NAMED:,} more" if len(regressed) > MOST_NAMED else ""
     return f"Of {numbers.counted(n, 'node')} with results {named}{more} {verb} regressed."
+
+
+def _unknown() -> tuple[Number, ...]:
+    """The same numbers where there is no incident to rest them on."""
+    shown = (
+        of_nodes.WORTH_TESTING,
+        of_nodes.AT_STAKE,
+        of_nodes.COST_OF_TESTS,
+        of_nodes.HARDWARE_INCIDENTS,
+    )
+    return tuple(Number(term, numbers.UNKNOWN, NO_INCIDENT) for term in shown)
 
 
 def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[Number, ...]:

@@ -6,23 +6,24 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analytics.frames import DEFINITION
 from analytics.reliability.failure_rate import PROJECTION_GPUS
-from analytics.reliability.mttf import MttfReport, SizeClass, mttf_report
-from app.answers.columns import columns
-from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, estimated
-from app.answers.reliability import detection, sensitivity
-from app.ask import EVERYTHING
+from analytics.reliability.fleet_verdict import largest_usual_size
+from analytics.reliability.mttf import MttfReport, mttf_report
+from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
+from app.answers.reliability import detection, mttf_tables, sensitivity
 from app.words import numbers, terms
-from app.words.cells import Column
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS, Term
-from data.queries import reliability
+from data.queries import exposure, reliability
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.estimate import Estimate
+    from analytics.reliability.detection import Scope
     from app.ask import Ask
     from app.words.cells import Kind
     from data.filters import Selection
@@ -87,6 +88,43 @@ def measured_before(
     return report if report.rate.exposure and report.min_gpus == now.min_gpus else None
 
 
+def usual_size(store: Store, selection: Selection) -> int | None:
+    """The cluster's largest usual job size in the period; None where no job states GPUs."""
+    ran = exposure.runs(store, selection)
+    ran = exposure.chosen(ran, ~ran["node_time"].astype(bool) & ~np.isnan(ran["running_days"]))
+    return largest_usual_size(ran["n_gpus"], ran["running_days"])
+
+
+@dataclass(frozen=True)
+class OfSize:
+    """MTTF of a job of one size, projected from the failures of all jobs."""
+
+    gpus: int
+    hours: Estimate
+    before: Estimate | None
+    """The same of the preceding period; None where that is unknown."""
+    report: MttfReport
+    """What it is projected from."""
+    selection: Selection
+
+
+def of_size(
+    ask: Ask, selection: Selection, gpus: int | None = None, **chance: Any
+) -> OfSize | None:
+    """MTTF of a job of the largest usual size, or of the one asked for; None without either.
+
+    All jobs count that the reader did not leave out, whatever the smallest job of a page or
+    command: every surface says the same, and a size that seldom failed borrows from the others.
+    """
+    counted = selection.by_size
+    size = ask(usual_size, counted) if gpus is None else gpus
+    if size is None:
+        return None
+    report, before = ask(measured, counted, **chance), ask(measured_before, counted, **chance)
+    then = None if before is None else before.mttf_of(size)
+    return OfSize(size, report.mttf_of(size), then, report, counted)
+
+
 def estimates(report: MttfReport) -> dict[str, Estimate]:
     """The estimates of the whole selection by their keys."""
     return {
@@ -98,26 +136,38 @@ def estimates(report: MttfReport) -> dict[str, Estimate]:
     }
 
 
-def answer(ask: Ask, selection: Selection, **chance: Any) -> Answer:
+def answer(ask: Ask, selection: Selection, *, job_gpus: int | None = None, **chance: Any) -> Answer:
     """How long until a job of N GPUs fails: measured by size, beside what the rate projects.
 
-    `chance` holds conf_level, seed and gpus, as `measured` takes them.
+    It opens with a job of `job_gpus`, of the largest usual size where none is given. `chance` holds
+    conf_level, seed and gpus, as `measured` takes them.
     """
     report = ask(measured, selection, **chance)
     of_rate = {name: value for name, value in chance.items() if name != "gpus"}
     before = ask(measured_before, selection, **of_rate)
     definitions = ask(sensitivity.measured, selection, **of_rate)
+    job = of_size(ask, selection, job_gpus, **of_rate)
     shown = chart(report)
     without = isinstance(shown, Chart) and not report.rate.exposure
     large = NO_LARGE_JOBS.format(n=numbers.count(selection.min_gpus))
     return Answer(
-        sentence(report),
-        Headlines(report, before, selection).all(),
-        (shown, by_size(report, selection), projected(report), sensitivity.table(definitions)),
+        sentence(report, job),
+        Headlines(report, before, selection).all(job),
+        (
+            shown,
+            mttf_tables.by_size(report, selection),
+            mttf_tables.projected(report),
+            sensitivity.table(definitions),
+        ),
         notes=(*_by_definition(report), *notes(report, selection), *([large] if without else [])),
         terms=(*TERMS, *_counted(report)),
-        record=record(report, selection) | {"sensitivity": sensitivity.record(definitions)},
-        sheet=_sheet(report),
+        record=record(report, selection)
+        | {
+            "job_gpus": None if job is None else job.gpus,
+            "job_mttf_hours": None if job is None else job.hours,
+            "sensitivity": sensitivity.record(definitions),
+        },
+        sheet=_sheet(report, job),
     )
 
 
@@ -127,21 +177,20 @@ def _by_definition(report: MttfReport) -> Iterator[str]:
         yield f"Failures by definition {report.definition}: {DEFINITIONS[report.definition]}."
 
 
-def fleet_sentence(report: MttfReport) -> str:
-    """How often does the fleet fail, and how long do its largest jobs run?"""
-    rate, largest = rate_in_words(report), report.largest_class
+def fleet_sentence(report: MttfReport, job: OfSize | None = None) -> str:
+    """How often does the fleet fail, and how long does a job of the usual size run?"""
+    rate = rate_in_words(report)
     if report.basis == "node_time" and report.rate.exposure:
         hours = numbers.number(24.0 * report.rate.exposure)
         return f"{rate}; no job states GPUs, so that {hours} node-hours of nodes are counted."
-    return f"{rate}." if largest is None else f"{rate}; {in_words(largest)}."
+    said = "" if job is None else in_words(job)
+    return f"{rate}; {said}." if said else f"{rate}."
 
 
-def sentence(report: MttfReport) -> str:
+def sentence(report: MttfReport, job: OfSize | None) -> str:
     """How long until a job fails?"""
-    if report.largest_class is None:
-        return fleet_sentence(report)
-    text = in_words(report.largest_class)
-    return f"{text[0].upper()}{text[1:]}."
+    said = "" if job is None else in_words(job)
+    return f"{said[0].upper()}{said[1:]}." if said else fleet_sentence(report)
 
 
 def rate_in_words(report: MttfReport) -> str:
@@ -159,17 +208,43 @@ def rate_in_words(report: MttfReport) -> str:
     return f"{detection.fails(report)} ({numbers.interval(rate)}, n = {n_failures:,})"
 
 
-def in_words(size: SizeClass) -> str:
-    """How long jobs of one size class run between failures."""
-    job = f"a job of {numbers.gpus(size.gpus_from, size.gpus_to)}"
-    mttf, interval = size.mttf_hours, numbers.duration_interval(size.mttf_hours)
-    if mttf.value is None:
-        none = "none has failed" if size.scope == "all" else "none was seen to fail"
-        return f"{job} runs {interval} between failures: {none}"
-    if size.scope == "range":
-        return f"{job} runs {interval} between failures, as not all of them could be seen"
-    value = numbers.duration(mttf.value)
-    return f"{job} runs {value} between failures ({interval}, n = {mttf.n:,})"
+def in_words(job: OfSize) -> str:
+    """How long a job runs between failures, by those of all jobs; empty where that is unknown."""
+    hours, interval = job.hours, numbers.duration_interval(job.hours)
+    if hours.value is None and hours.lower is None:
+        return ""
+    of, jobs = f"a job of {numbers.counted(job.gpus, 'GPU')}", detection.sizes(job.report.min_gpus)
+    projected = f"projected from {jobs if job.report.min_gpus > 1 else 'jobs of all sizes'}"
+    if not hours.n:
+        none = "none has failed" if _given_over(job.report) == "all" else "none was seen to fail"
+        return f"{of} runs {interval} between failures, {projected}: {none}"
+    if hours.value is None or _given_over(job.report) == "range":
+        return f"{of} runs {interval} between failures, {projected}, as not all could be seen"
+    value = numbers.duration(hours.value)
+    return f"{of} runs {value} between failures, {projected} ({interval}, n = {hours.n:,})"
+
+
+def _given_over(report: MttfReport) -> Scope:
+    """What the rate is given over; all where it is not known what was collected."""
+    return "all" if report.detection is None else report.detection.scope
+
+
+def projected_number(job: OfSize | None) -> Number:
+    """The same as a headline number."""
+    if job is None or "gpu_time" not in job.report.basis:
+        term = of_reliability.projected(None if job is None else job.gpus)
+        return Number(term, numbers.UNKNOWN, "no job states GPUs")
+    if job.report.gpus_per_node is None:
+        why = "clusters differ in GPUs of a node, or one states none: choose a cluster"
+        return Number(of_reliability.projected(job.gpus), numbers.UNKNOWN, why)
+    return estimated(
+        of_reliability.projected(job.gpus),
+        "mttf",
+        job.hours,
+        before=job.before,
+        more=detection.basis(job.report),
+        opens=mttf_tables.failures_behind(job.report, job.selection),
+    )
 
 
 def change_in_words(report: MttfReport, before: MttfReport | None) -> str:
@@ -223,32 +298,20 @@ class Headlines:
             estimates(self.now)[name],
             before=None if self.before is None else estimates(self.before)[name],
             more=detection.basis(self.now) if name == RATE else "",
-            opens=_failures(self.now, self.selection),
+            opens=mttf_tables.failures_behind(self.now, self.selection),
         )
         return replace(shown, higher_is_better=False) if term is terms.REPAIR else shown
 
-    def largest_jobs(self) -> Number:
-        """MTTF of the largest class that ran; where there is none, the mean gap of failures."""
-        largest = self.now.largest_class
-        if largest is None:
-            return self.number(BETWEEN_FAILURES)
-        earlier = () if self.before is None else self.before.by_size
-        sizes = (largest.gpus_from, largest.gpus_to)
-        return estimated(
-            terms.largest_jobs(*sizes),
-            "mttf",
-            largest.mttf_hours,
-            before=next((c.mttf_hours for c in earlier if c.gpus_to == largest.gpus_to), None),
-            opens=Part("Attempts behind the number", attempts, (self.selection, *sizes)),
-        )
+    def all(self, job: OfSize | None) -> tuple[Number, ...]:
+        """The page's four first, the job's where there is one, repairs where a source states any.
 
-    def all(self) -> tuple[Number, ...]:
-        """The page's four first, repairs among them where a source states any."""
+        Where no job states GPUs the mean gap of failures comes first.
+        """
         second, later = MTTF, REPAIR
         if self.now.mean_repair_hours.n:
             second, later = REPAIR, MTTF
         return (
-            self.largest_jobs(),
+            self.number(BETWEEN_FAILURES) if job is None else projected_number(job),
             *map(self.number, (second, RATE, INCIDENT_RATE, later, BETWEEN_FAILURES)),
             self.exposure(),
         )
@@ -262,53 +325,6 @@ class Headlines:
         return Number(
             of_reliability.NODE_HOURS, numbers.number(hours), exact=hours, unit="node-hours"
         )
-
-
-def by_size(report: MttfReport, selection: Selection) -> Table:
-    """Measured MTTF of each class of sizes; a row opens the attempts behind it."""
-    return Table(
-        "mttf_by_size",
-        "Measured MTTF by job size",
-        (
-            Column("gpus_from", "GPUs from", "count", shown=False),
-            Column("gpus_to", "GPUs to", "count", shown=False),
-            Column("job_size", "Job size"),
-            Column("failures", "Failures", "count"),
-            Column("running_hours", "Running time (h)", "number"),
-            Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
-        ),
-        tuple(
-            (
-                size.gpus_from,
-                size.gpus_to,
-                numbers.gpus(size.gpus_from, size.gpus_to),
-                size.mttf_hours.n,
-                size.running_hours,
-                size.mttf_hours,
-            )
-            for size in report.by_size
-        ),
-        "No job with GPUs ran.",
-        opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
-    )
-
-
-def projected(report: MttfReport) -> Table:
-    """MTTF that the rate implies for each job size."""
-    return Table(
-        "mttf_projection",
-        f"MTTF that the failure rate projects{detection.of_sizes(report.min_gpus)}",
-        (
-            Column("gpus", "GPUs", "count"),
-            Column("mttf_hours", "MTTF", "mttf", "h"),
-        ),
-        tuple(
-            (point.gpus, point.mttf_hours)
-            for point in report.projection
-            if point.mttf_hours.lower is not None
-        ),
-        "Unknown: the rate, or the number of GPUs in a node, is.",
-    )
 
 
 def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
@@ -372,16 +388,8 @@ def _counted(report: MttfReport) -> Iterator[Term]:
         "Sizes counted",
         f"The rate counts {detection.sizes(report.min_gpus)}: MTTF and ETTR start from 129 GPUs "
         "(the paper counts jobs of more than 128), from 0 where no such job ran, all others from "
-        "0. Measured MTTF by size shows every class, whatever the smallest job.",
+        "0. The MTTF of a job and the measured one by size count all sizes that the filters leave.",
     )
-
-
-def _failures(report: MttfReport, selection: Selection) -> Part:
-    """The failures that the rate counts."""
-    whole = report.detection
-    total = report.rate.failures if whole is None else whole.failures
-    counted = replace(selection, min_gpus=report.min_gpus)
-    return Part("Failures behind the number", failures, (counted,), total=total)
 
 
 def chart(report: MttfReport) -> Chart | Missing:
@@ -425,9 +433,10 @@ def _missing(report: MttfReport) -> Missing:
     )
 
 
-def _sheet(report: MttfReport) -> Sheet:
+def _sheet(report: MttfReport, job: OfSize | None) -> Sheet:
     """Every estimate as a row; sizes are empty where it is of no size."""
     rows: list[tuple[str, int | None, int | None, Estimate]] = [
+        *(() if job is None else (("job_mttf_hours", job.gpus, job.gpus, job.hours),)),
         *((name, None, None, estimate) for name, estimate in estimates(report).items()),
         *(("by_size", s.gpus_from, s.gpus_to, s.mttf_hours) for s in report.by_size),
         *(("projection", p.gpus, p.gpus, p.mttf_hours) for p in report.projection),
@@ -439,28 +448,3 @@ def _sheet(report: MttfReport) -> Sheet:
             for name, first, last, e in rows
         ],
     )
-
-
-FAILURES = columns(
-    "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
-    "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
-    "repair_minutes", "text", hidden=("attempt_key",),
-)  # fmt: skip
-ATTEMPTS = columns(
-    "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",
-    "end_at", "partition", "user", "account", "cluster", hidden=("attempt_key",),
-)  # fmt: skip
-
-
-def failures(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
-    """The failed attempts, or failures of nodes, that a rate counts; the newest first."""
-    rows = ask(reliability.failure_rows, selection, limit=limit)
-    return Table("failures", "Failures behind the number", FAILURES, rows, "No failure counts.")
-
-
-def attempts(
-    ask: Ask, selection: Selection, gpus_from: int, gpus_to: int, *, limit: int = EVERYTHING
-) -> Table:
-    """The attempts of a class of sizes, the longest first."""
-    rows = ask(reliability.attempt_rows, selection, gpus=(gpus_from, gpus_to), limit=limit)
-    return Table("attempts", "Attempts behind the number", ATTEMPTS, rows, "No attempt ran.")

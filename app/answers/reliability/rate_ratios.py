@@ -330,7 +330,8 @@ def _notes(one: Compared) -> Iterator[str]:
             f"{numbers.number(one.without_node_days)} node-days the {fact} is not known: left out."
         )
     if one.unnamed:
-        yield f"{numbers.counted(one.unnamed, 'failure')} name no node: left out."
+        named = "names" if one.unnamed == 1 else "name"
+        yield f"{numbers.counted(one.unnamed, 'failure')} {named} no node: left out."
 
 
 def _inseparable(one: Compared) -> Iterator[str]:

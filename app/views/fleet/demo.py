@@ -27,13 +27,16 @@ def said() -> None:
 def load() -> None:
     """The button that builds it; where it cannot be built here, the command that does elsewhere."""
     if not actions.takes_demo(store_root()):
-        st.markdown("This store cannot be written from here, so build the demo beside it:")
+        st.markdown(
+            "This store cannot be written from here, or keeps records that were taken back, so "
+            "build the demo beside it:"
+        )
         command_lines.show(["faultline demo && faultline serve --store demo-store"])
         return
     st.markdown(
         "A synthetic cluster of 256 nodes and 90 days with planted failures, to try every page. "
         "All of it is marked as synthetic. It takes about half a minute; **Data**, Add data "
-        "removes it again, and so does `faultline demo --remove`."
+        "removes it again, and so does `faultline demo --remove --store ./store`."
     )
     if st.button("Load the demo", key="load_demo", icon=":material/science:"):
         with notice.explained():

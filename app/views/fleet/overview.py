@@ -7,7 +7,7 @@ from app.answers.fleet import overview, verdict
 from app.ask.cached import ask
 from app.show import links, page
 from app.views.fleet import demo, start
-from app.widgets import action_list, filter_bar, page_head
+from app.widgets import action_list, filter_bar, job_size, page_head
 from app.words import escaping
 
 scope = filter_bar.show()
@@ -25,16 +25,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         help="What the failure rate is judged by. Unless one is chosen: the own last quarter where "
         "it is recorded, else RSC-1 by the paper's definition.",
     )
-    gpus = st.number_input(
-        "MTTF of a job of (GPUs)",
-        min_value=1,
-        value=None,
-        step=8,
-        key="job_gpus",
-        bind="query-params",
-        placeholder="largest usual size",
-        width=220,
-    )
+    gpus = job_size.show()
 answer = overview.answer(ask, scope.selection, reference=reference, gpus=gpus)
 with head:
     page_head.show(answer.sentence, scope)

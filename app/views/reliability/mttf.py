@@ -9,7 +9,7 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, page_head
+from app.widgets import filter_bar, job_size, page_head
 from app.words import escaping
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
@@ -17,17 +17,19 @@ from data.filters import MTTF_MIN_GPUS
 
 scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 head = st.container()
-definition = st.segmented_control(
-    "A failure, by definition",
-    FAILURE_DEFINITIONS,
-    default=DEFINITION,
-    required=True,
-    key="definition",
-    bind="query-params",
-    help=". ".join(f"{name}: {DEFINITIONS[name]}" for name in FAILURE_DEFINITIONS),
-)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    definition = st.segmented_control(
+        "A failure, by definition",
+        FAILURE_DEFINITIONS,
+        default=DEFINITION,
+        required=True,
+        key="definition",
+        bind="query-params",
+        help=". ".join(f"{name}: {DEFINITIONS[name]}" for name in FAILURE_DEFINITIONS),
+    )
+    job_gpus = job_size.show()
 scope = replace(scope, selection=replace(scope.selection, definition=definition))
-answer = mttf.answer(ask, scope.selection)
+answer = mttf.answer(ask, scope.selection, job_gpus=job_gpus)
 with head:
     page_head.show(answer.sentence, scope)
     page.headlines(answer.numbers[:4], scope)

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from app.words.terms import KOKOLIS, Term
+from app.words.terms import Term
 
 _DATA = ("data",)
 _OVERVIEW = ("overview",)
-MTTF = Term(
-    "MTTF",
-    "Projected from all failures of the selection: 24 / (N r_f) hours for a job of N nodes, "
-    "as if nodes failed independently. The size is the largest usual one (jobs up to it hold "
-    "95 % of GPU-time), unless another is chosen.",
-    unit="h",
-    source=KOKOLIS,
-    pages=_OVERVIEW,
-)
 OCCURRENCES = Term(
     "Occurrences of a cause",
     "Occurrences of the cause: an incident, or a user's failures of a day.",
@@ -86,8 +75,3 @@ OUT_OF_STEP = Term(
 AGREEING_BY_CHANCE = Term(
     "Occasions by chance", "Occasions that chance would let agree at such an offset.", pages=_DATA
 )
-
-
-def projected(gpus: int | None) -> Term:
-    """The projection for one size; none where no job states its GPUs."""
-    return MTTF if gpus is None else replace(MTTF, label=f"MTTF, {gpus:,} GPUs")

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.words.terms import KOKOLIS, PER_NODE_DAYS, Term
 
 _MTTF = ("mttf",)
+MTTF = Term(
+    "MTTF",
+    "Projected from all failures of the selection: 24 / (N r_f) hours for a job of N nodes, "
+    "as if nodes failed independently. The size is the largest usual one (jobs up to it hold "
+    "95 % of GPU-time), unless another is chosen.",
+    unit="h",
+    source=KOKOLIS,
+    pages=("mttf", "overview", "reports"),
+)
 NODE_HOURS = Term(
     "Running time (node-hours)",
     "Nodes x running time, summed over the attempts: no job of the selection states GPUs.",
@@ -59,3 +70,8 @@ LEVEL_RATE = Term(
     unit=PER_NODE_DAYS,
     pages=_MTTF,
 )
+
+
+def projected(gpus: int | None) -> Term:
+    """The projection for one size; none where no job states its GPUs."""
+    return MTTF if gpus is None else replace(MTTF, label=f"MTTF, {gpus:,} GPUs")

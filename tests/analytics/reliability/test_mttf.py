@@ -101,11 +101,17 @@ def test_a_class_of_sizes_has_its_running_hours_over_its_failures() -> None:
         (2, 8, 360.0, 0),
         (129, 256, 240.0, 16),
     ]
-    largest = report.largest_class
-    assert largest is report.by_size[-1]
+    largest = report.by_size[-1]
     assert largest.mttf_hours.value == pytest.approx(240.0 / 16)
     # sizes of one class are added up by day before anything is tested over days
     assert largest.mttf_hours == failure_rate([14, 2], [9.0, 1.0], days=[2, 5]).mttf_hours
+
+
+def test_the_rate_projects_any_size_and_none_where_the_gpus_of_a_node_are_not_known() -> None:
+    report = mttf_report(BURSTS)
+    assert report.mttf_of(64) == report.projection[3].mttf_hours
+    unknown = replace(report, gpus_per_node=None).mttf_of(64)
+    assert (unknown.value, unknown.lower, unknown.n) == (None, None, report.rate.failures)
 
 
 def test_the_default_projection_runs_to_131072_gpus() -> None:

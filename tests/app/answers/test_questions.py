@@ -173,7 +173,7 @@ def test_rows_behind_a_number_are_as_many_as_it_counts(demo: Store) -> None:
     selection = Selection(min_gpus=9)
     report = mttf.measured(demo, selection)
     assert len(reliability.failure_rows(demo, selection, FEW)) == report.rate.failures
-    largest = report.largest_class
+    largest = report.by_size[-1]
     gpus = (largest.gpus_from, largest.gpus_to)
     shown = reliability.attempt_rows(demo, selection, gpus=gpus, limit=EVERYTHING)
     assert shown["running_hours"].sum() == pytest.approx(largest.running_hours)

@@ -64,6 +64,7 @@ REFUSED = {
     "a negative seed": (["--seed", "-1"], "seed must be a whole number from 0"),
     "jobs in words": (["--jobs", "many"], "invalid int value: 'many'"),
     "a truth without a folder": (["--truth", "nowhere/truth.json"], "is no file in a folder"),
+    "a removal that is told what to build": (["--remove", "--jobs", "3"], "leave it out beside"),
     "a truth that is a folder": (["--truth", "/"], "is no file in a folder"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,3 +130,12 @@ def test_a_test_that_nobody_knows_is_refused(refused: Callable[..., str], demo_s
         "validate-plan", "--store", str(demo_store), "--minutes", "golf=3"
     )
     assert "must be TEST=MINUTES" in refused("validate-plan", "--minutes", "golf")
+
+
+def test_a_plan_without_an_incident_is_unknown_and_not_that_nothing_is_worth_a_test(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    said = faultline("validate-plan", "--store", sacct_store, "--format", "table").out
+    assert said.startswith("Which nodes are worth the time of a test is not known: no incident ")
+    for name in ("Nodes worth testing", "GPU-hours at stake", "Incidents per 1,000 node-days"):
+        assert re.search(rf"^{name} +unknown ", said, re.MULTILINE), name

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 REFERENCES = Path(__file__).resolve().parents[2] / "references"
 ESTIMATE = {"value", "lower", "upper", "conf_level", "n"}
 ESTIMATES = ("rate_per_1000_node_days", "incident_rate_per_1000_node_days", "mttf_hours",
-             "mean_time_between_failures_hours", "mean_repair_hours")  # fmt: skip
+             "mean_time_between_failures_hours", "mean_repair_hours", "job_mttf_hours")  # fmt: skip
 
 
 def reference(name: str) -> list[dict[str, str]]:
@@ -195,6 +195,7 @@ def test_csv_holds_every_estimate(faultline: Callable[..., Any], demo_store: Pat
     given = ("mttf", "--store", demo_store, "--min-gpus", 0)
     rows = list(csv.DictReader(io.StringIO(faultline(*given, "--format", "csv").out)))
     found = faultline(*given, "--format", "json").json
+    assert {row["quantity"] for row in rows} == {*ESTIMATES, "by_size", "projection"}
     for row in rows[: len(ESTIMATES)]:
         estimate = found[row["quantity"]]
         for name in ESTIMATE:

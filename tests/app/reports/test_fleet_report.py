@@ -18,10 +18,12 @@ from analytics.reliability.failure_rate import RateEstimate
 from analytics.reliability.mttf import MttfReport
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents, verdicts
+from app.answers.fleet import overview
 from app.answers.reliability import mttf
+from app.ask import of_store
 from app.reports import kinds
 from app.words import numbers
-from data.filters import Selection
+from data.filters import MTTF_MIN_GPUS, Selection
 from data.state import State
 from data.store import Store
 
@@ -58,6 +60,26 @@ def test_its_numbers_are_those_of_the_questions(
     assert sum(row[1] for row in tables["rate_by_week"].rows) == measured.rate.failures
     losses = [row[4] for row in tables["incidents"].values]
     assert losses == sorted(losses, reverse=True)
+
+
+def test_it_tells_the_mttf_of_a_job_as_overview_and_the_page_of_mttf_do(
+    demo_store: Path, reports: dict[str, Report]
+) -> None:
+    with closing(Store.open(demo_store)) as store:
+        ask = of_store(store)
+        page = mttf.answer(ask, Selection(min_gpus=MTTF_MIN_GPUS))
+        (shown,) = {
+            (number.term.label, number.value, number.basis)
+            for number in (
+                page.numbers[0],
+                overview.answer(ask, Selection()).numbers[1],
+                *(each for each in reports["fleet"].headlines if "MTTF, " in each.term.label),
+            )
+        }
+        largest = page.record["by_size"][-1]["mttf_hours"]
+    assert largest.n < page.record["job_mttf_hours"].n, "no class of its own decides"
+    assert shown[2].endswith(f"n = {page.record['job_mttf_hours'].n:,}; all sizes")
+    assert reports["fleet"].answer.endswith(page.sentence[1:])
 
 
 def test_every_headline_and_domain_is_defined(reports: dict[str, Report]) -> None:

@@ -39,6 +39,14 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert len(page.get("plotly_chart")) == 2
 
 
+def test_the_job_of_the_answer_is_that_of_the_address(
+    open_page: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = open_page(demo_store, PAGE, period="all", job_gpus="4096")
+    assert page.title[0].value.startswith("A job of 4,096 GPUs runs ")
+    assert page.metric[0].label == "MTTF, 4,096 GPUs"
+
+
 def test_this_page_counts_from_129_gpus_and_says_so(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app import actions
 from data.audit import Audit
+from data.publish.rollback import roll_back
+from data.store import Store
 from data.synthetic import DemoSpec
 
 if TYPE_CHECKING:
@@ -15,6 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlit.testing.v1 import AppTest
+
+SACCT = """\
+JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
+1|c|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1|gres/gpu=8|n1
+"""
 
 
 def test_the_demo_is_loaded_into_an_empty_store_and_removed_again(
@@ -61,6 +69,19 @@ def test_no_demo_over_records_or_where_nobody_may_write(
     assert not page.exception
     assert not [button for button in page.button if button.key == "load_demo"]
     assert any("faultline serve --store demo-store" in code.value for code in page.code)
+
+
+def test_no_demo_where_it_would_take_away_what_an_undo_can_bring_back(tmp_path: Path) -> None:
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    store = tmp_path / "store"
+    actions.ingest_files(store, "sacct", [str(tmp_path / "sacct.txt")], actions.Options())
+    roll_back(store, snapshot=None, ingest_id="1.1")
+    assert not actions.takes_demo(store)
+    with pytest.raises(actions.DataError, match="taken back, as snapshot 1: the demo goes else"):
+        actions.build_demo(store, DemoSpec.of(400, 8, None, 0))
+    roll_back(store, snapshot=1)
+    with closing(Store.open(store)) as found:
+        assert found.rows("SELECT count(*) FROM jobs") == [(1,)]
 
 
 def test_other_pages_lead_to_where_it_can_be_filled(
