@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from analytics.efficiency.habit_cases import FIELDS, Times
-from analytics.efficiency.replay import MINUTES, Ran, replayed
+from analytics.efficiency.habit_costs import MINUTES, Ran, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analytics import validate
-from analytics.efficiency.replay import MINUTES, Ran, habit_sets, replayed
+from analytics.efficiency.habit_costs import MINUTES, Ran, habit_sets, replayed
 from analytics.efficiency.resampled import Asked, Outcomes, causes_of, joined, summed
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
