@@ -1,8 +1,15 @@
 // Back and Forward: one step a page. Streamlit writes the filters of a page into the address in
-// several steps, each an entry of the history; those after the first replace it.
+// several steps, each an entry of the history; those after the first replace it. Where Back has left
+// a page before it was drawn, Streamlit still writes its address: until somebody acts, that is late.
+let brought = false;
+addEventListener("popstate", () => { brought = true; }, true);
+for (const act of ["pointerdown", "click", "keydown"])
+  addEventListener(act, (event) => { brought &&= event.altKey || event.metaKey; }, true);
+
 history.pushState = (state, unused, url) => {
   const to = new URL(url, document.baseURI);
   const kept = to.pathname === location.pathname;
+  if (brought && !kept) return;
   History.prototype[kept ? "replaceState" : "pushState"].call(history, state, unused, url);
 };
 

@@ -51,6 +51,34 @@ def test_back_goes_through_five_pages_with_their_filters(
 
 
 @pytest.mark.slow
+def test_back_may_be_pressed_again_before_the_page_is_drawn(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{link}&period=7d")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
+    done = page.locator("[data-test-script-state=notRunning]")
+    expect(done).to_be_attached()
+    addresses, first = [], look(page)
+    for name in PAGES:
+        addresses.append(page.url)
+        before = page.locator("h1").inner_text()
+        page.get_by_role("link", name=name, exact=True).first.click()
+        expect(page.locator("h1")).not_to_have_text(before)
+        expect(done).to_be_attached()
+        expect(page).to_have_url(re.compile(rf"/{name.lower()}\?period=7d"))
+    n_steps, went = page.evaluate("history.length"), []
+    for _ in PAGES:
+        page.go_back(wait_until="commit")
+        went.append(page.url)
+    assert went == addresses[::-1]
+    expect(page.locator("h1")).to_have_text(first[1])
+    expect(done).to_be_attached()
+    assert look(page) == first
+    assert page.evaluate("history.length") == n_steps
+
+
+@pytest.mark.slow
 def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     link: str, browser: BrowserContext
 ) -> None:
