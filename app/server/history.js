@@ -23,16 +23,29 @@ window.faultline = {
   },
 };
 
-// A link within the text of a page opens in the same tab; with a key held, as the browser does.
+// A page with the filters of this one.
+const filtered = (page) => {
+  const there = new URL(page, document.baseURI);
+  const here = new URLSearchParams(location.search);
+  for (const name of ["cluster", "period", "from", "to", "partition", "min_gpus", "account"])
+    if (here.has(name)) there.searchParams.set(name, here.get(name));
+  return there;
+};
+
+// A link within the text of a page opens in the same tab; with a key held, as the browser does. While
+// the filters are not drawn, Streamlit would leave them behind: one of the page list is loaded anew.
 addEventListener("click", (event) => {
-  const link = event.target.closest?.('a[target="_blank"]');
+  const listed = event.target.closest?.('[data-testid="stSidebarNavLink"]');
+  const early = listed && location.search && !document.querySelector(".st-key-period button");
+  const link = early ? listed : event.target.closest?.('a[target="_blank"]');
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  const to = new URL(link.href, document.baseURI);
+  const to = early ? filtered(link.href) : new URL(link.href, document.baseURI);
   const here = new URL(".", document.baseURI);
   if (to.origin !== here.origin || to.pathname.slice(here.pathname.length).includes("/")) return;
   event.preventDefault();
   event.stopPropagation();
-  window.faultline.go(to.href);
+  if (early) location.assign(to.href);
+  else window.faultline.go(to.href);
 }, true);
 
 // Ctrl-K anywhere, and / outside of what is typed, open the page Find with the filters of this page,
@@ -44,10 +57,7 @@ addEventListener("keydown", (event) => {
   if (!slash && !search) return;
   event.preventDefault();
   event.stopPropagation();
-  const there = new URL("find", document.baseURI);
-  const here = new URLSearchParams(location.search);
-  for (const name of ["cluster", "period", "from", "to", "partition", "min_gpus", "account"])
-    if (here.has(name)) there.searchParams.set(name, here.get(name));
+  const there = filtered("find");
   if (there.pathname !== location.pathname) window.faultline.go(there.href);
   const focus = (left) => {
     const box = document.querySelector('textarea[aria-label="Find"]');

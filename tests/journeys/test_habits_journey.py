@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page, Route
 
 pytestmark = pytest.mark.browser
 
@@ -76,6 +76,31 @@ def test_back_may_be_pressed_again_before_the_page_is_drawn(
     expect(done).to_be_attached()
     assert look(page) == first
     assert page.evaluate("history.length") == n_steps
+
+
+@pytest.mark.slow
+def test_the_page_list_keeps_filters_that_are_not_drawn_yet(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    held: list[Route] = []
+
+    def first_waits(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(re.compile(r"/ButtonGroup\..*\.js"), first_waits)
+    page.goto(f"{link}&period=7d")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
+    assert page.locator(".st-key-period button").count() == 0
+    page.get_by_role("link", name="Failures", exact=True).first.click()
+    expect(page.locator("h1")).to_contain_text("attempts failed")
+    assert page.url.endswith("/failures?period=7d")
+    expect(page.get_by_role("radio", name="7d", exact=True)).to_be_checked()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/\?period=7d"))
 
 
 @pytest.mark.slow
