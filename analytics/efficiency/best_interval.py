@@ -79,8 +79,8 @@ def best_interval(
     Both grow as sqrt(w / lambda): bounds of the rate lambda and of the write w move the logarithm
     of the interval each by so much, and their squares add up. Where the write is assumed both reach
     their bounds at once, and the range has no level. Where no failure was seen the interval has a
-    lower bound alone, that at the highest rate; it is unknown where the rate is, or where writing
-    costs nothing.
+    lower bound alone, that at the highest rate. It is unknown where the rate is, where writing
+    costs nothing, and where no failure was seen and writing may cost nothing.
 
     Parameters
     ----------
@@ -136,6 +136,8 @@ def _bounded(form: Form, rate: Estimate, write: Estimate, conf_level: float) -> 
     value = form(rate.value, write.value) if rate.value else None
     shortest = form(rate.upper, write.lower or 0.0)
     longest = form(rate.lower or 0.0, write.upper or write.value)
+    if value is None and not shortest:
+        return unknown(conf_level, rate.n)
     if value is None or level is None:
         return Estimate(value, shortest or 0.0, longest if value else None, level, rate.n)
     lower = _moved(

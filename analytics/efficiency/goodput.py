@@ -314,7 +314,8 @@ def goodput_ledger(
         conf_level=conf_level,
         notes=(
             *habit_sentences(notes),
-            *_record_sentences(notes),
+            *uncounted_sentences(notes),
+            *_excess_sentences(notes),
             *_no_state_sentences(unstated, several=len(held_by) > len(unstated)),
         ),
     )  # fmt: skip
@@ -409,8 +410,8 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)
 
 
-def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the records leave open: time that could not be counted, causes that are not known."""
+def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the ledger could not count, and what it could not place for want of a cause."""
     sentences = []
     if names := notes.get("clusters_without_jobs"):
         sentences.append(
@@ -432,12 +433,17 @@ def _record_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
             f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
             "(by the 30-minute rule)."
         )
-    if seconds := notes["excess_gpu_seconds"]:
-        sentences.append(
-            f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have (all "
-            "time): records of nodes are incomplete, or jobs shared GPUs."
-        )
     return tuple(sentences)
+
+
+def _excess_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
+    """That jobs held more than there was."""
+    seconds = notes["excess_gpu_seconds"]
+    told = (
+        f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have (all "
+        "time): records of nodes are incomplete, or jobs shared GPUs."
+    )
+    return (told,) if seconds else ()
 
 
 def _no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, ...]:

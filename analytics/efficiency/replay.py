@@ -10,7 +10,7 @@ import numpy as np
 
 from analytics.efficiency.attempt_time import parts_under
 from analytics.efficiency.habit_cases import FIELDS, Times
-from analytics.efficiency.habit_model import WEIGHTS
+from analytics.efficiency.habit_model import LEAST_S, WEIGHTS
 from analytics.failures.columns import require
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ def _times(
             found[name][:, at] = fixed if model is None else of_model(name, model, sizes[at], at)
     for name in FIELDS:
         own = attempts[name].to_numpy(dtype=float)
+        if name == "interval_s":
+            own = np.maximum(own, LEAST_S)  # a log of whole seconds may show 0
         found[name] = np.where(np.isnan(own), found[name], own)
     return tuple(Times(*(found[name][at] for name in FIELDS)) for at in range(n))
 

@@ -13,7 +13,7 @@ from analytics.efficiency.habit_cases import FIELDS, Times
 from analytics.efficiency.replay import MINUTES, Ran, replayed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,9 +44,10 @@ class Asked:
     """Interruptions that come of the failure of a node that is named."""
     left_out: NDArray[np.bool_]
     """Of these, by a node that is left out, whatever its share."""
-    exposure_ratio: float
-    """Exposure of the nodes left out, by their shares, over that of the others."""
-    full_ratio: float
+    exposure_ratio: Mapping[str, float]
+    """Of the clusters of the nodes left out: exposure of these, by their shares, over that of the
+    other nodes of the cluster; 0 where no other ran."""
+    full_ratio: Mapping[str, float]
     """The same in full."""
     interval_min: float | None = None
     """Of runs on several nodes; None as they saved."""
@@ -59,9 +60,11 @@ class Sums:
     columns: tuple[Column, ...]
     by_incident: Floats
     """Side by side: the columns of all interruptions, of those of the nodes left out, of failures
-    that name a node; the three counts of failures (left out, named, of other nodes); the cost of
-    runs on several nodes at each of `MINUTES`, and as they saved."""
+    that name a node; failures left out, failures named, and those that the other nodes of each
+    cluster let expect of healthy ones in place of its nodes left out; the cost of runs on several
+    nodes at each of `MINUTES`, and as they saved."""
     exposure_ratio: float
+    """Of the nodes left out over the others, the mean over clusters."""
     written: float
     more_written: float
     """By the interval asked for."""
@@ -87,7 +90,7 @@ class Sums:
     def _half_incidents(self) -> Floats:
         """The mean incident of all, of the nodes left out, of other nodes: a row each."""
         n = len(self.columns)
-        _, chosen, named, of_chosen, of_named, of_others = self._places()
+        _, chosen, named, of_chosen, of_named, healthy = self._places()
         rows = np.zeros((3, self.by_incident.shape[1]))
         total = self.by_incident.sum(axis=0)
         rows[0] = total / max(1, len(self.by_incident))
@@ -95,7 +98,7 @@ class Sums:
         if self.exposure_ratio > 0 and total[of_named] > 0:
             rows[1, chosen] = total[named] / total[of_named]
             rows[1, of_chosen] = 1.0
-        rows[2, of_others] = 1.0
+        rows[2, healthy] = self.exposure_ratio
         return rows
 
     def _places(self) -> tuple[slice, slice, slice, int, int, int]:
@@ -105,21 +108,20 @@ class Sums:
 
     def _outcomes(self, total: Floats) -> Outcomes:
         """What is regained where the columns of `by_incident` sum to this; shape (draws, ...)."""
-        every, chosen, named, of_chosen, of_named, of_others = self._places()
+        every, chosen, named, of_chosen, of_named, healthy = self._places()
         failures = total[:, [of_named]]
         mean = np.divide(
             total[:, named], failures, out=np.zeros_like(total[:, named]), where=failures > 0
         )
         each = (OWN_WEIGHT * mean + total[:, chosen]) / (OWN_WEIGHT + total[:, [of_chosen]])
-        healthy = self.exposure_ratio * total[:, [of_others]]
         n = len(total)
         return Outcomes(
             self.columns,
             total[:, every],
-            total[:, chosen] - healthy * each,
+            total[:, chosen] - total[:, [healthy]] * each,
             np.full(n, self.written),
             np.full(n, self.more_written),
-            total[:, of_others + 1 :] + self.fixed,
+            total[:, healthy + 1 :] + self.fixed,
         )
 
 
@@ -205,7 +207,8 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
         [np.where((cause == of) | (of == ""), values[kind], 0.0) for kind, of in columns]
     )
     failed = asked.blamed & attempts["bucket"].eq("lost_work").to_numpy()
-    counts = np.column_stack([asked.share * failed, failed, failed & ~asked.left_out])
+    ratio = attempts["cluster"].map(asked.exposure_ratio).fillna(0.0).to_numpy(dtype=float)
+    counts = np.column_stack([asked.share * failed, failed, ratio * (failed & ~asked.left_out)])
     curve, fixed = _curve(ran, times)
     of_runs = np.zeros((len(attempts), curve.shape[1]))
     of_runs[ran.several] = curve
@@ -219,7 +222,7 @@ def summed(asked: Asked, times: tuple[Times, ...]) -> Sums:
     return Sums(
         columns,
         by_incident,
-        asked.exposure_ratio,
+        float(np.mean([*asked.exposure_ratio.values()] or [0.0])),
         written,
         float(now.written.sum()) - written,
         fixed,

@@ -71,8 +71,10 @@ class WhatIf:
     """A period played again; GPU-hours of jobs, as estimates whose n is what they rest on."""
 
     n_interruptions: int
+    n_failures: int
+    """Of them by failures of the infrastructure."""
     n_named: int
-    """Failures that name a node."""
+    """Of these with the node at fault."""
     interval_min: float | None
     """Of the runs on several nodes; None where they save as they did."""
     nodes: tuple[LeftOut, ...]
@@ -104,7 +106,8 @@ class WhatIf:
     present: Estimate
     """The same at the intervals at which they saved."""
     best_min: Estimate
-    """Interval at which the curve is lowest; unknown where writing costs nothing."""
+    """Interval at which the curve is lowest, without a bound where that is an end of what was
+    tried; unknown where writing costs nothing or interruptions lost nothing."""
     conf_level: float
 
 
@@ -121,15 +124,17 @@ def what_if(
 
     Failure j costs x_j (lost work and the restart of the run). Nodes M with exposure E_M had K
     failures; healthy ones in their place would have had U = E_M K_o / E_o, after the K_o failures
-    of the other nodes of their clusters in exposure E_o. Without M the period regains
+    of the other nodes of their cluster in exposure E_o, summed over clusters. Without M the period
+    regains
 
     .. math:: R_M = \\sum_{j \\in M} x_j - U \\ell, \\quad
         \\ell = \\frac{3 \\bar x + \\sum_{j \\in M} x_j}{3 + K}
 
     with the mean cost of a failure that names a node. Failures that name none, and those of users'
-    programs, stay. At the interval D each interruption costs d_j less, and writing costs W(D) - W
-    more: R_D = sum d_j - (W(D) - W); together the failures that are left gain,
-    R = R_M + sum_{not M} d_j + U delta - (W(D) - W), delta being as l of d_j.
+    programs, stay. Where all failures of a cluster of theirs name none, or no other node of it ran,
+    what the nodes regain is unknown. At the interval D each interruption costs d_j less, and
+    writing costs W(D) - W more: R_D = sum d_j - (W(D) - W); together the failures that are left
+    gain, R = R_M + sum_{not M} d_j + U delta - (W(D) - W), delta being as l of d_j.
 
     Nodes chosen in hindsight had bad luck, too: the excess of node i counts by
     s_i = v u_i / (1 + v u_i), the posterior mean where rates of nodes are gamma with variance v
@@ -166,11 +171,11 @@ def what_if(
     central, drawn, corners = habit_sets(attempts, habits, HABIT_DRAWS, rng)
     left_out = _left_out(attempts, exposure, change)
     asked = _asked(attempts, exposure, left_out)
-    if interval_min == "best":
-        asked = replace(asked, interval_min=_best(summed(asked, central)))
-    elif interval_min is not None:
-        asked = replace(asked, interval_min=float(interval_min))
     held = summed(asked, central)
+    best = _best(held)
+    if interval_min is not None:
+        asked = replace(asked, interval_min=best if interval_min == "best" else float(interval_min))
+        held = summed(asked, central)
     if drawn:
         chance = [joined([summed(asked, times).drawn(EACH, rng) for times in drawn])]
     else:
@@ -179,7 +184,7 @@ def what_if(
     if change.hindsight:
         chance.append(summed(_in_full(asked), central).drawn(DRAWS, rng))
     spread = _Spread(held.point(), tuple(chance), bool(corners), conf_level)
-    return _report(asked, spread, _with_cost(attempts, left_out, central), central)
+    return _report(asked, spread, _with_cost(attempts, left_out, central), central, best)
 
 
 def _in_full(asked: Asked) -> Asked:
@@ -208,18 +213,21 @@ def _left_out(
     }
     failed = attempts[attempts["bucket"].eq("lost_work") & attempts["node"].notna()]
     counts = failed.groupby(["cluster", "node"]).size().to_dict()
-    found = []
     chosen = dict.fromkeys(change.nodes)
-    clusters = {cluster for cluster, _ in chosen}
-    others = [key for key in days if key[0] in clusters and key not in chosen]
-    exposed = sum(days[key] for key in others)
-    rate = sum(counts.get(key, 0) for key in others) / exposed if exposed else 0.0
+    fleets = {}
+    for cluster in dict.fromkeys(cluster for cluster, _ in chosen):
+        ran = [key for key in days if key[0] == cluster]
+        k, e = (
+            np.array([(counts.get(key, 0), days[key]) for key in ran], dtype=float).reshape(-1, 2).T
+        )
+        stays = np.array([key not in chosen for key in ran], dtype=bool)
+        exposed = float(e[stays].sum())
+        fleets[cluster] = k, e, float(k[stays].sum()) / exposed if exposed else 0.0
+    found = []
     for cluster, node in chosen:
         held, n = days.get((cluster, node), 0.0), int(counts.get((cluster, node), 0))
-        within = [key for key in days if key[0] == cluster]
-        k = np.array([counts.get(key, 0) for key in within], dtype=float)
-        e = np.array([days[key] for key in within])
-        share = _counted(k, e, held) if change.hindsight else 1.0
+        failures, exposed_days, rate = fleets[cluster]
+        share = _counted(failures, exposed_days, held) if change.hindsight else 1.0
         found.append(LeftOut(cluster, node, held, n, held * rate, 0.0, share))
     return tuple(found)
 
@@ -245,11 +253,15 @@ def _asked(attempts: pd.DataFrame, exposure: pd.DataFrame, left_out: Sequence[Le
     places = list(zip(attempts["cluster"], attempts["node"], strict=True))
     share = np.array([share_of.get(place, 0.0) for place in places], dtype=float)
     blamed = attempts["node"].notna() & attempts["cluster"].isin(clusters)
-    held = sum(each.node_days * each.counted for each in left_out)
-    of_clusters = exposure[exposure["cluster"].isin(clusters)]
-    whole = sum(each.node_days for each in left_out)
-    others = float(of_clusters["exposure_node_days"].sum()) - whole
-    ratio, full = (each / others if others > 0 else 0.0 for each in (held, whole))
+    days = exposure.groupby("cluster")["exposure_node_days"].sum()
+    ratio, full = {}, {}
+    for cluster in dict.fromkeys(each.cluster for each in left_out):
+        of = [each for each in left_out if each.cluster == cluster]
+        whole = sum(each.node_days for each in of)
+        others = float(days.get(cluster, 0.0)) - whole
+        full[cluster] = whole / others if others > 0 else 0.0
+        held = sum(each.node_days * each.counted for each in of)
+        ratio[cluster] = held / others if others > 0 else 0.0
     out = np.array([place in share_of for place in places], dtype=bool)
     return Asked(attempts, share, blamed.to_numpy(dtype=bool), out, ratio, full)
 
@@ -292,21 +304,23 @@ def _report(
     spread: _Spread,
     left_out: tuple[LeftOut, ...],
     times: tuple[Times, ...],
+    best: float | None,
 ) -> WhatIf:
-    """All quantities as estimates."""
+    """All quantities as estimates; `best` as `_best` finds it."""
     attempts, point, level = asked.attempts, spread.point, spread.conf_level
     struck = attempts["bucket"].notna()
     n, n_runs = int(struck.sum()), int((struck & attempts["several"]).sum())
-    n_named = int((attempts["bucket"].eq("lost_work") & attempts["node"].notna()).sum())
+    failed = attempts["bucket"].eq("lost_work")
+    n_named = int((failed & attempts["node"].notna()).sum())
     nothing = unknown(level, 0)
-    others = asked.full_ratio > 0 or not any(each.node_days for each in left_out)
-    known = n > 0 and others and (n_named > 0 or not left_out)
+    known = n > 0 and _comparable(asked, left_out)
     by_interval = spread.of(lambda each: each.by_interval, n_runs) if n_runs else nothing
     by_interval = _unchanged(level, n_runs) if n and asked.interval_min is None else by_interval
-    # Where no failure names a node, or no other node ran, only the interval changes what is known.
+    # Where what the nodes regain is unknown, only the interval changes what is known.
     without = by_interval if asked.interval_min is not None else nothing
     return WhatIf(
         n_interruptions=n,
+        n_failures=int(failed.sum()),
         n_named=n_named,
         interval_min=asked.interval_min,
         nodes=left_out,
@@ -326,9 +340,27 @@ def _report(
         runs=_runs(asked, point, times),
         curve=_curve(spread) if n_runs else pd.DataFrame(columns=CURVE),
         present=spread.of(lambda each: each.curve[:, -1], n_runs) if n_runs else nothing,
-        best_min=_best_min(spread, n_runs),
+        best_min=unknown(level, n_runs) if best is None else _best_min(spread, n_runs),
         conf_level=level,
     )  # fmt: skip
+
+
+def _comparable(asked: Asked, left_out: Sequence[LeftOut]) -> bool:
+    """Whether failures tell the nodes left out from others: in each of their clusters some failure
+    names a node, if there are any, and other nodes ran.
+    """
+    failed = asked.attempts["bucket"].eq("lost_work")
+    of = asked.attempts["cluster"]
+    named, unnamed = (set(of[failed & each]) for each in (asked.blamed, ~asked.blamed))
+    clusters = {each.cluster for each in left_out}
+    ran = {each.cluster for each in left_out if each.node_days}
+    if not clusters:
+        return True
+    return (
+        bool(clusters & named)
+        and not clusters & (unnamed - named)
+        and all(asked.full_ratio[cluster] for cluster in ran)
+    )
 
 
 def _unchanged(conf_level: float, n: int) -> Estimate:
@@ -401,9 +433,7 @@ def _curve(spread: _Spread) -> pd.DataFrame:
 
 def _best_min(spread: _Spread, n: int) -> Estimate:
     """Where the curve is lowest; no bound where that is an end of what was tried."""
-    found = spread.of(lambda each: each.best_min, n) if n else unknown(spread.conf_level, 0)
-    if not n or found.value == MINUTES[0]:
-        return unknown(spread.conf_level, n)
+    found = spread.of(lambda each: each.best_min, n)
     return replace(
         found,
         lower=None if found.lower == MINUTES[0] else found.lower,

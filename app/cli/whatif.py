@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out the K worst nodes, as `faultline lemons` ranks them (default 3)",
     )
     parser.add_argument(
-        "--node", action="append", default=[], metavar="NAME", help="leave out this node instead"
+        "--node",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out this node instead; again for each of several",
     )
     parser.add_argument(
         "--known",
@@ -58,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     store, ask = options.asking(arguments, ledger=True)
     every: Every = None if arguments.interval_min == AS_WAS else arguments.interval_min
     wish = what_if.Wish(
-        arguments.worst, tuple(arguments.node), arguments.known, every, arguments.gpus or None
+        arguments.worst, tuple(arguments.node), arguments.known, every, arguments.gpus
     )
     answer = what_if.answer(
         ask, options.selection(arguments, store), wish, conf_level=arguments.conf_level

@@ -30,7 +30,9 @@ ROWS_UNSCROLLED = 12
 """Rows up to which a table has no scroll bar of its own."""
 SCROLLED_PX = 420
 WRAPPED_PX = 66
-"""Height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
+"""Least height of rows whose texts may take several lines: a grid breaks them from 4 rem on."""
+LINE_PX, LINE_CHARS, MOST_LINES = 18, 64, 8
+"""Height of a line of such a text, how much of it a line holds, and the most lines of a row."""
 DASH = "\N{EN DASH}"
 """What stands for unknown in a cell; the opened row says why."""
 LEAST_RATIO = 0.0005
@@ -106,7 +108,7 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
             for name, config in _config(column, shown, scope.timezone).items()
         },
         height="content" if len(shown) <= ROWS_UNSCROLLED else SCROLLED_PX,
-        row_height=WRAPPED_PX if table.wrapped else None,
+        row_height=_wrapped_px(shown) if table.wrapped else None,
         placeholder=DASH,
         key=key,
         on_select=partial(_pick, key),
@@ -114,6 +116,20 @@ def _grid(table: Table, shown: pd.DataFrame, scope: Scope) -> tuple[int, str] | 
     )
     picked: tuple[int, str] | None = st.session_state.pop(_picked(key), None)
     return picked
+
+
+def _wrapped_px(shown: pd.DataFrame) -> int:
+    """Height at which the longest text of the rows is whole.
+
+    >>> _wrapped_px(pd.DataFrame({"why": ["x" * 300]})), _wrapped_px(pd.DataFrame({"n": [1]}))
+    (102, 66)
+    """
+    texts = shown.select_dtypes(exclude="number")
+    longest = max(
+        (len(text) for _, column in texts.items() for text in column.astype(str)), default=0
+    )
+    lines = min(-(-longest // LINE_CHARS), MOST_LINES)
+    return max(WRAPPED_PX, 12 + LINE_PX * lines)
 
 
 def _pick(key: str) -> None:
@@ -267,13 +283,13 @@ def _plain(column: Column, title: str, text: str, values: pd.Series, timezone: s
 
 
 def _form_of_ratios(values: pd.Series) -> str:
-    """Three decimals; percentages where a value that is not 0 would else read as 0.
+    """Three decimals; three significant digits where a value that is not 0 would else read as 0.
 
     >>> _form_of_ratios(pd.Series([0.78, 0.0, None])), _form_of_ratios(pd.Series([0.78, 0.000276]))
-    ('%.3f', 'percent')
+    ('%.3f', '%.3g')
     """
     known = values.dropna().abs()
-    return "percent" if known.between(0.0, LEAST_RATIO, inclusive="neither").any() else "%.3f"
+    return "%.3g" if known.between(0.0, LEAST_RATIO, inclusive="neither").any() else "%.3f"
 
 
 WHOLE = ("count",)

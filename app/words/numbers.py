@@ -156,6 +156,8 @@ def interval(estimate: Estimate) -> str:
     >>> from analytics.estimate import Estimate
     >>> interval(Estimate(6.5, 5.8, 7.3, 0.9, 100)), interval(Estimate(0.0, 0.0, 2.996, 0.9, 0))
     ('5.80 to 7.30', 'at most 3.00')
+    >>> interval(Estimate(150.0, None, 480.0, 0.9, 100))
+    'at most 480'
     """
     return _between(estimate, number(estimate.lower), number(estimate.upper))
 
@@ -281,7 +283,7 @@ def _between(estimate: Estimate, lower: str, upper: str) -> str:
         return UNKNOWN
     if estimate.upper is None:
         return f"at least {lower}"
-    if estimate.n == 0 and not estimate.lower:
+    if estimate.lower is None or (estimate.n == 0 and not estimate.lower):
         return f"at most {upper}"
     return f"{lower} to {upper}"
 

@@ -204,7 +204,7 @@ def attempts_of(store: Store, cluster: str, run_id: str) -> pd.DataFrame:
     `domain`, `node`, `incident_id`.
     """
     return store.frame(
-        f"""WITH {interrupted(_JOBS)}, {ARRANGED},
+        f"""WITH {ARRANGED}, {interrupted(_JOBS)},
             attempt AS (
               SELECT jobs.rowid AS id, cluster, attempt_key, job_id, attempt, name, "user", account,
                 partition, state, n_nodes, jobs.n_gpus, submit_at, eligible_at, start_at, end_at,

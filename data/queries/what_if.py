@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from data.definitions import INFRASTRUCTURE
 from data.filters import Filter
 from data.interrupted import RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+from data.said import ARRANGED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +26,13 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
     Columns: `cluster`, `attempt_key`, `run_id`, `name`, `n_gpus`, `several`, `ran_s`, `counted_s`
     (of it within the period), `bucket` and `cause` of what an interruption within the period lost
     (NULL where there was none), `node` (at fault; of an attempt that had to make room, of the
-    failure whose requeue took its place), `event` (incident, else the attempt), `again`
+    failure whose requeue took its place), `event` (incident, else cluster and attempt), `again`
     (the run went on with another attempt), `waited_s` (how long that one waited), and what the
     run's training metrics show: `interval_s`, `write_s`, `restart_s`.
     """
     ended = f"(SELECT rowid, * FROM jobs WHERE {_ENDED.where(selection)} AND n_gpus > 0)"
     return store.frame(
-        f"""WITH {interrupted(ended)},
+        f"""WITH {ARRANGED}, {interrupted(ended)},
             loss AS (
               SELECT id, min(bucket) AS bucket, min(cause) AS cause FROM interrupted GROUP BY id),
             told AS (
@@ -69,7 +70,7 @@ def attempts(store: Store, selection: Selection) -> pd.DataFrame:
               bucket, loss.cause,
               CASE WHEN bucket IS NULL THEN NULL
                 WHEN bucket = 'lost_work' THEN blamed.node ELSE at_fault.node END AS node,
-              coalesce(told.incident_id, jobs.attempt_key) AS event,
+              coalesce(told.incident_id, jobs.cluster || '/' || jobs.attempt_key) AS event,
               coalesce(again, false) AS again, following.waited_s,
               checkpoint_interval_s AS interval_s, checkpoint_write_s AS write_s, restart_s
             FROM jobs JOIN clock USING (cluster)

@@ -85,7 +85,9 @@ JOBS = Records(
     },
     key=("cluster", "attempt_key"),
     time="coalesce(end_at, start_at, submit_at)",
-    coverage=Coverage(period=("submit_at", "coalesce(end_at, start_at, submit_at)")),
+    coverage=Coverage(
+        period=("coalesce(submit_at, start_at, end_at)", "coalesce(end_at, start_at, submit_at)")
+    ),
     later="end_at",
 )
 

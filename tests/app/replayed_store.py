@@ -52,8 +52,13 @@ def rows(*, named: bool) -> str:
 
 def made(folder: Path, *, named: bool = True) -> Path:
     """The store with its ledger, and a price of two a GPU-hour."""
+    return stored(folder, rows(named=named))
+
+
+def stored(folder: Path, accounting: str) -> Path:
+    """The same of another text."""
     folder.mkdir(exist_ok=True)
-    (folder / "sacct.txt").write_text(rows(named=named))
+    (folder / "sacct.txt").write_text(accounting)
     root = folder / "store"
     _, errors = ingest_files(root, "sacct", [str(folder / "sacct.txt")], Options(timezone="UTC"))
     assert not errors

@@ -38,6 +38,18 @@ def test_a_key_names_one_entry_and_an_entry_says_what_it_is() -> None:
         assert set(each.term.pages) <= set(glossary.PAGES), each
 
 
+def test_no_term_takes_the_name_of_another() -> None:
+    for path in sorted((APP / "words").rglob("*.py")):
+        names = [
+            target.id
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
+        assert len(names) == len(set(names)), path
+
+
 def test_its_pages_are_those_of_the_navigation() -> None:
     pages = re.findall(r'"views/\w+/(\w+)\.py",\s+title="([^"]+)"', (APP / "main.py").read_text())
     named = {name: title for name, title in pages if name not in ("find", "sql", "glossary")}

@@ -66,6 +66,7 @@ def test_a_run_of_two_attempts_by_hand(tmp_path: Path) -> None:
     assert attempts["incident_id"].notna().tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_what_people_say_interrupts_a_run_once_the_ledger_is_built_anew(tmp_path: Path) -> None:
     store = store_of(tmp_path, row(FIRST, "FAILED"), row(SECOND, "COMPLETED"))
     before = run_answer.measured(store, "7")
@@ -102,6 +103,7 @@ def test_a_run_that_never_ran_says_so(tmp_path: Path) -> None:
         run_answer.measured(store, "7")
 
 
+@pytest.mark.slow
 def test_parts_of_every_run_of_the_demo_are_those_of_its_row(demo_store: Path) -> None:
     store = Store.open(demo_store)
     rows = store.frame(

@@ -48,6 +48,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
+@pytest.mark.slow
 def test_cancel_ends_the_process_within_two_seconds_of_work_and_leaves_the_store_as_it_was(
     filled: Path,
 ) -> None:

@@ -8,26 +8,43 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from app.answers.efficiency import what_if
+from analytics.efficiency.best_interval import best_interval as interval_of
+from analytics.efficiency.habits import Habit, Habits
+from analytics.efficiency.what_if import Change
+from analytics.efficiency.what_if import what_if as what_if_of
+from analytics.errors import OutOfRangeError
+from analytics.estimate import Estimate
+from app.answers.efficiency import best_interval, what_if
+from app.answers.efficiency.left_out import Chosen
 from app.answers.efficiency.what_if import Wish
+from app.answers.efficiency.what_if_shown import Shown
 from app.ask import of_store, once
 from app.cli import main
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
-from tests.app.replayed_store import IN_JANUARY, OF_EACH, made
+from tests.analytics.efficiency.simulated_cluster import Cluster
+from tests.app.replayed_store import IN_JANUARY, OF_EACH, made, rows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import pandas as pd
 
     from app.answers.content import Answer
     from app.ask import Ask
 
 AS_WAS = Wish(worst=0, interval=None)
 WORST = Wish(worst=1, interval=None)
+BEST = Wish(worst=0)
+HOURLY = Habit(interval_s=3600, write_s=60, restart_s=300)
+STATED = Habits(HOURLY, (HOURLY,) * 4, "configured", 0, None)
+CLUSTER = Cluster.drawn(np.random.default_rng(3), spread=0.0)
+ATTEMPTS = CLUSTER.attempts(CLUSTER.month(np.random.default_rng(4)))
 DECEMBER, JANUARY = datetime(2025, 12, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -86,7 +103,87 @@ def test_hindsight_is_said_and_counts_for_less(ask: Ask) -> None:
     assert within["regained"].value == named["regained"].value
     first = played(ask, WORST, from_at=DECEMBER, to_at=JANUARY)
     assert first.record["chosen"] == "nobody"  # nothing is recorded before December
-    assert first.notes[0].startswith("Nothing is recorded of nodes before the period")
+    assert first.notes[0].startswith("Before the period nothing was known against any node")
+
+
+UNCOUNTED = "3 attempts that ran state no GPUs and are not counted."
+
+
+def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits = STATED) -> Shown:
+    """A month of the simulated cluster, of which nothing else is known."""
+    change = Change(nodes, interval_min=wish.interval)
+    habits = {"several_nodes": of, "one_node": of}
+    found = what_if_of(attempts, habits, CLUSTER.exposure(), change)
+    chosen = Chosen(nodes, "before" if nodes else "", {})
+    answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC"}
+    month = Selection(from_at=DECEMBER, to_at=JANUARY)
+    return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
+
+
+@pytest.mark.parametrize(
+    ("write_s", "said", "value"),
+    [
+        ((60, 60), "no more often than every 85.9 min: no failure was seen, at 0", "at least 85.9 min"),
+        ((0, 60), "is not known: no failure was seen, and writing may stop no run.", "unknown"),
+    ],
+)  # fmt: skip
+def test_without_a_failure_the_best_interval_has_a_least_or_is_unknown(
+    write_s: tuple[int, int], said: str, value: str
+) -> None:
+    habits = replace(STATED, corners=tuple(replace(HOURLY, write_s=s) for s in write_s) * 2)
+    found = interval_of(1024, Estimate(0.0, 0.0, 3.0, 0.9, 0), habits, conf_level=0.9)
+    assert said in best_interval.sentence(found)
+    assert best_interval.number(found).value == value
+
+
+def test_what_is_not_counted_is_told_even_where_nothing_else_is_known() -> None:
+    calm = ATTEMPTS.assign(bucket=None, node=None)
+    assert [*said(ATTEMPTS, BEST).notes()][-1] == UNCOUNTED
+    assert [*said(calm, BEST).notes()] == [UNCOUNTED]
+
+
+def test_failures_that_name_no_node_are_counted_where_nodes_are_left_out() -> None:
+    failed = ATTEMPTS.index[ATTEMPTS["bucket"].notna()]
+    some = ATTEMPTS.assign(node=ATTEMPTS["node"].drop(failed[:4]))
+    node = ("c", str(some["node"].dropna().iloc[0]))
+    assert f"4 of {len(failed)} failures of the infrastructure name no node" in " ".join(
+        said(some, WORST, node).notes()
+    )
+    assert "name no node" not in " ".join(said(ATTEMPTS, WORST, node).notes())
+
+
+def test_fewer_nodes_than_were_asked_for_are_explained() -> None:
+    node = ("c", str(ATTEMPTS["node"].dropna().iloc[0]))
+    few = "Nothing speaks against more than 1 node."
+    assert few in said(ATTEMPTS, Wish(worst=3, interval=None), node).notes()
+    assert few not in said(ATTEMPTS, WORST, node).notes()
+    assert few not in said(ATTEMPTS, Wish(nodes=(node[1],), interval=None), node).notes()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "write_s", "why"),
+    [
+        (ATTEMPTS.assign(several=False), 60, "No run on several nodes was interrupted, so no"),
+        (ATTEMPTS.assign(again=False, ran_s=ATTEMPTS["ran_s"].where(ATTEMPTS["node"].isna(), 0)),
+         60, "Interruptions took no work of runs on several nodes, so no"),
+        (ATTEMPTS, 0, "Writing costs nothing here, so no"),
+        (ATTEMPTS, 0.01, "would have lost least with 1 min (at most "),
+    ],
+    ids=["one node", "nothing lost", "free", "next to nothing"],
+)  # fmt: skip
+def test_why_no_interval_is_best(attempts: pd.DataFrame, write_s: float, why: str) -> None:
+    habit = replace(HOURLY, write_s=write_s)
+    shown = said(attempts, BEST, of=replace(STATED, central=habit, corners=(habit,) * 4))
+    assert why in " ".join(shown.notes())
+    assert (shown.found.interval_min is None) == why.endswith("so no")
+
+
+def test_a_range_of_what_is_lost_more_says_that_it_is_assumed() -> None:
+    wide = tuple(replace(HOURLY, write_s=write_s) for write_s in (30, 30, 300, 300))
+    assumed = replace(STATED, corners=wide, basis="assumed")
+    sentence = said(ATTEMPTS, replace(AS_WAS, interval=5.0), of=assumed).sentence()
+    assert " GPU-hours more would be lost (" in sentence
+    assert sentence.endswith(", assumed).")
 
 
 def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask: Ask) -> None:
@@ -95,6 +192,8 @@ def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask
         for given in ({}, {"from_at": datetime(2026, 1, 16, tzinfo=UTC)})
     )
     assert (whole, 0 < half < whole) == (IN_JANUARY + 1, True)
+    far = played(ask, WORST, from_at=JANUARY, to_at=datetime(2030, 1, 1, tzinfo=UTC)).record
+    assert far["capacity_gpu_hours"] == 8 * (31 * 24 + 20), "records end on 1 February at 20:00"
     none = played(ask, Wish(), min_gpus=17)
     assert none.sentence.startswith("No interruption of a job is known in January 2026")
     assert none.numbers[0].value == "unknown"
@@ -108,6 +207,11 @@ def test_the_best_interval_is_of_the_size_asked_for(ask: Ask) -> None:
     assert usual == small
     assert large.exact_min.value < small.exact_min.value / 7
     assert large.exact_min.lower < large.exact_min.value < large.exact_min.upper
+
+
+def test_a_job_of_no_gpus_is_refused(ask: Ask) -> None:
+    with pytest.raises(OutOfRangeError, match="pass the GPUs of the job"):
+        played(ask, replace(AS_WAS, gpus=0))
 
 
 def test_a_node_that_is_not_there_is_refused(ask: Ask) -> None:
@@ -147,3 +251,17 @@ def test_without_names_of_nodes_the_nodes_are_unknown_and_the_interval_is_not(
     assert (found["nodes"], found["n_named"]) == ([], 0)
     assert found["n_interruptions"] == IN_JANUARY + 1
     assert found["regained"].value == found["by_interval"].value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [(1, "No job of c states GPUs: "), (3, "44 attempts that ran state no GPUs and are not c")],
+    ids=["all", "every third"],
+)
+def test_attempts_without_gpus_are_told(tmp_path: Path, of: int, said: str) -> None:
+    lines = rows(named=True).splitlines(True)
+    lines[::of] = [line.replace("gres/gpu=16", "") for line in lines[::of]]
+    with closing(Store.open(stored(tmp_path, "".join(lines)))) as store:
+        notes = played(of_store(store), AS_WAS).notes
+    assert any(note.startswith(said) for note in notes)

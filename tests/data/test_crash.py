@@ -227,6 +227,7 @@ def test_kill_9_anywhere_leaves_a_good_store(
     assert n_killed >= 10
 
 
+@pytest.mark.slow
 def test_sigterm_ends_an_ingest_cleanly(tmp_path: Path) -> None:
     root = tmp_path / "store"
     ingest_files(root, "sacct", [_file(tmp_path / "a.txt", 0, 10)], Options())
@@ -282,6 +283,7 @@ def test_a_store_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_store_that_lost_its_current_is_taken_up_again(tmp_path: Path) -> None:
     root = tmp_path / "store"
     for n in (1, 2):

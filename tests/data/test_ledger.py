@@ -349,6 +349,7 @@ def test_a_lost_node_loses_the_work_since_the_last_checkpoint(tmp_path: Path) ->
     assert found.losses[0].cause == "node_lost"
 
 
+@pytest.mark.slow
 def test_site_toml_narrows_what_is_assumed_and_builds_the_ledger_anew(tmp_path: Path) -> None:
     lost_store(tmp_path).close()
     (tmp_path / "site.toml").write_text(
@@ -399,6 +400,7 @@ def test_new_records_make_the_ledger_anew(tmp_path: Path) -> None:
     assert sum(hours(Store.open(tmp_path)).values()) == before + 2 * 2 * 8
 
 
+@pytest.mark.slow
 def test_the_same_records_in_any_order_give_the_same_ledger(tmp_path: Path) -> None:
     rows = [job(str(i), i, i + 1.5, node_list=f"n{1 + i % 2}", state="PREEMPTED" if i % 3 else "COMPLETED")
             for i in range(8)]  # fmt: skip

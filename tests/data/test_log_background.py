@@ -104,6 +104,7 @@ def test_without_logs_of_completed_jobs_the_rules_stand_alone(root: Path) -> Non
     assert causes(root, "b")["key"] == alone.cause
 
 
+@pytest.mark.slow
 def test_logs_of_completed_jobs_change_verdicts_when_they_arrive_and_when_they_are_few_do_not(
     tmp_path: Path,
 ) -> None:

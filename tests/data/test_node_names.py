@@ -207,6 +207,7 @@ def content(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
+@pytest.mark.slow
 def test_the_order_of_sources_does_not_matter(tmp_path: Path) -> None:
     parts = [
         ("health_events", [event(1, "N1.a"), event(2, "login1")]),
@@ -241,6 +242,7 @@ def test_two_hosts_of_one_short_name_in_two_domains_stay_two(tmp_path: Path) -> 
         assert list(fleet.hosts_in_logs_alone(store, Selection())["node"]) == ["n1"]
 
 
+@pytest.mark.slow
 def test_an_alias_counts_at_the_next_publish_and_can_be_taken_back(tmp_path: Path) -> None:
     parts = (("jobs", [job(1, "gpu1", state="NODE_FAIL", failed_node="mgmt-1")]),
              ("health_events", [event(2, "MGMT-1.bmc")]))  # fmt: skip

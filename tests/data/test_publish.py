@@ -395,6 +395,7 @@ while entered < 50:
 """
 
 
+@pytest.mark.slow
 def test_of_writers_that_come_and_leave_one_is_inside_at_a_time(tmp_path: Path) -> None:
     paths = (tmp_path / "a/store", tmp_path / "in")
     command = [sys.executable, "-c", ENTERED, *map(str, paths)]

@@ -71,6 +71,7 @@ def frozen(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         root.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_an_older_store_in_a_folder_without_write_access_is_read(frozen: Path) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in frozen.iterdir()}
     for _ in range(2):

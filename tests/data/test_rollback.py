@@ -89,6 +89,7 @@ def test_an_ingest_is_taken_back_with_all_that_came_with_it_and_after_it(
         )
 
 
+@pytest.mark.slow
 def test_reading_again_what_was_named_gives_the_store_of_before(store: Path, built: Path) -> None:
     before = content(built)
     roll_back(store, ingest_id="2.2")

@@ -203,7 +203,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=12))
+@pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=24))
 def test_what_is_not_one_query_of_the_snapshot_is_refused(place: Path, name: str) -> None:
     before = digest(place)
     with pytest.raises(QueryError) as refusal:
@@ -255,7 +255,7 @@ CONTAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_at_once(CONTAINED, one_in=12))
+@pytest.mark.parametrize("name", some_at_once(CONTAINED, one_in=24))
 def test_what_would_take_everything_ends_within_its_limits(place: Path, name: str) -> None:
     started = time.monotonic()
     with contextlib.suppress(QueryError):  # what was cheap after all, or cut, is no error

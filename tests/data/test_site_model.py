@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pytest
 
 from data.publish import writer
 from data.state import State
@@ -48,6 +49,7 @@ def verdicts(root: Path) -> dict[str, tuple[Any, ...]]:
     return {key: tuple(rest) for key, *rest in rows}
 
 
+@pytest.mark.slow
 def test_confirmed_causes_are_found_again_in_logs_that_no_rule_understands(tmp_path: Path) -> None:
     causes = ["power", "disk"] * N_CONFIRMED
     keys = [str(place) for place in range(len(causes))]

@@ -18,6 +18,7 @@ from data.site import Site, load_site
 from data.state import State
 from data.store import Store
 from data.tables import tables
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -154,7 +155,7 @@ def test_inputs_that_are_unknown_are_refused(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(EVERY_STAGE))
+@pytest.mark.parametrize("name", some_at_once(sorted(EVERY_STAGE), one_in=2))
 def test_a_stage_needs_no_table_and_no_column_that_it_does_not_declare(
     root: Path, name: str
 ) -> None:
@@ -197,6 +198,7 @@ def test_new_steps_run_the_attempts_of_training_and_coverage(root: Path) -> None
     assert ran(root, {"training_metrics": [trained(5)]}) == {"training_attempts", "coverage"}
 
 
+@pytest.mark.slow
 def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root: Path) -> None:
     of_others = {"log_attempts", "log_verdicts", "training_attempts"}
     assert ran(root, {"jobs": [job(7)]}) == {
@@ -206,6 +208,7 @@ def test_a_job_runs_the_stages_of_logs_and_training_only_where_they_name_it(root
     assert ran(root, {"jobs": [later]}) >= of_others
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_kept_count_as_the_whole_table(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +257,7 @@ def test_code_and_tables_of_a_package_count_in_its_hash() -> None:
     assert whole == stages.code_hash("analytics.failures")
 
 
+@pytest.mark.slow
 def test_new_records_empty_the_ledger_and_nothing_else_does(root: Path) -> None:
     publish(root, {})
     assert n_rows(root, "gpu_time") > 0

@@ -21,6 +21,7 @@ def look(page: Page) -> tuple[str, str]:
     return page.url, page.locator("h1").inner_text()
 
 
+@pytest.mark.slow
 def test_back_goes_through_five_pages_with_their_filters(
     link: str, browser: BrowserContext
 ) -> None:

@@ -34,6 +34,7 @@ def _taken(page: Page, form: str) -> Download:
     return download.value
 
 
+@pytest.mark.slow
 def test_last_weeks_report_is_two_clicks_from_overview(link: str, browser: BrowserContext) -> None:
     page = browser.new_page()
     page.goto(link)

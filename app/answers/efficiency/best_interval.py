@@ -33,10 +33,12 @@ def of_size(
 
     Raises
     ------
+    OutOfRangeError
+        For a size that is not > 0.
     LedgerMissingError
         Where the ledger, which knows how runs save, is not built.
     """
-    size = gpus or ask(verdict.usual_size, selection)
+    size = ask(verdict.usual_size, selection) if gpus is None else gpus
     if size is None:
         return None
     report = ask(mttf.measured, selection)
@@ -86,7 +88,9 @@ def _daly_young(found: BestInterval) -> str:
 def _why_unknown(found: BestInterval) -> str:
     """Why no interval is best."""
     if not found.write_min.value:
-        return "writing stops no run: the shorter, the better"
+        return "writing stops no run, so the shorter, the better"
+    if found.rate_per_1000_node_days.value == 0:
+        return "no failure was seen, and writing may stop no run"
     return "the failure rate is unknown"
 
 
@@ -99,13 +103,14 @@ def sentence(found: BestInterval | None) -> str:
     if best.value is None and best.lower is None:
         return f"How often {job} should save is not known: {_why_unknown(found)}."
     assumed = ", assumed" if write.assumed else ""
-    shown = numbers.interval(write) if write.has_width else numbers.number(write.value)
+    between = f" ({numbers.interval(write)}{assumed})" if write.has_width else ""
     rests = (
         f"at {numbers.number(rate.value)} failures per 1,000 node-days ({numbers.interval(rate)}) "
-        f"and {numbers.number(write.value)} min to write one ({shown}{assumed})"
+        f"and {numbers.number(write.value)} min to write one{between}"
     )
     if best.value is None:
-        return f"Save {job} every {in_minutes(best)}: no failure was seen, {rests}."
+        least = minutes_of(best.lower)
+        return f"Save {job} no more often than every {least}: no failure was seen, {rests}."
     also = f"; Daly and Young's rule says {minutes_of(found.daly_young_min.value)}"
     return (
         f"Save {job} every {minutes_of(best.value)} ({in_minutes(best)}) {rests}"

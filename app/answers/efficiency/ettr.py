@@ -172,7 +172,8 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     report = ask(measured, selection, limit=FEW)
     hours = ask(exposure.node_hours, selection)
     if not report.n_runs:
-        return Answer(sentence(report, selection.min_gpus, hours), blocks=(_missing(),))
+        said = sentence(report, selection.min_gpus, hours)
+        return Answer(said, blocks=(_missing(),), notes=report.notes)
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
     taken, failures = ask(habits), ask(mttf.measured, selection)
     curve = expected_curve_of_runs(report, taken, failures.gpus_per_node)

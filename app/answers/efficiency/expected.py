@@ -171,7 +171,7 @@ def _numbers(expected: ExpectedEttr) -> Iterator[Number]:
     for term, minutes in (
         (of_efficiency.CHECKPOINT_INTERVAL, expected.interval_min),
         (of_efficiency.DALY_YOUNG, expected.daly_young_interval_min),
-        (of_efficiency.BEST_INTERVAL, expected.optimal_interval_min),
+        (of_efficiency.BEST_EXACT, expected.optimal_interval_min),
         (of_efficiency.BEST_FIRST_ORDER, expected.optimal_interval_first_order_min),
     ):
         text = "none" if minutes is None else f"{numbers.number(minutes)} min"

@@ -28,7 +28,7 @@ HOW: dict[str, str] = {
     "excess over healthy nodes counts only by as much as rates of nodes differ more than chance.",
     "named": "Named, perhaps because of this period: their excess over healthy nodes counts only "
     "by as much as rates of nodes differ more than chance.",
-    "nobody": "Nothing is recorded of nodes before the period: they are chosen by the period "
+    "nobody": "Before the period nothing was known against any node: they are chosen by the period "
     "itself, in hindsight, and their excess counts only by as much as rates of nodes differ more "
     "than chance.",
 }

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from analytics.efficiency.goodput import uncounted_sentences
 from analytics.efficiency.habits import habit_sentences
 from app.answers.columns import columns
 from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
-from app.answers.efficiency import best_interval, ettr, left_out
+from app.answers.efficiency import best_interval, ettr, left_out, node_time
 from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
 from app.words import numbers
@@ -19,7 +20,7 @@ from app.words.cells import Column
 from app.words.glossary import of_efficiency
 from app.words.glossary.of_efficiency import BY_INTERVAL, BY_NODES, GIVEN_UP, REGAINED
 from app.words.periods import Period
-from data.queries import efficiency, fleet
+from data.queries import efficiency, exposure, fleet
 from data.queries import what_if as queries
 
 if TYPE_CHECKING:
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 MOST_RUNS = 20
-NODES_UNKNOWN = (
-    "no failure names a node, or no other node ran jobs, so what nodes left out regain is unknown"
-)
-UNNAMED = "no failure names a node"
+UNNAMED = "in a cluster of these nodes no failure names a node, or no other node ran jobs"
+NODES_UNKNOWN = f"{UNNAMED}, so what nodes left out regain is unknown"
 ALIKE = 0.05
 """Relative difference up to which two intervals are about the same."""
 PARTS = {"lost": "Lost work", "restart": "Restarts", "written": "Writing checkpoints"}
@@ -84,6 +83,13 @@ def habit_notes(store: Store) -> tuple[str, ...]:
     return habit_sentences({"several_nodes": notes["several_nodes"]})
 
 
+def uncounted(store: Store, selection: Selection) -> tuple[str, ...]:
+    """Attempts that may have been interrupted and are not counted."""
+    notes = efficiency.notes_of(efficiency.ledger_notes(store), selection)
+    hours = exposure.node_hours(store, selection)
+    return (*node_time.notes(hours, "what interruptions cost"), *uncounted_sentences(notes))
+
+
 @dataclass(frozen=True)
 class Shown:
     """The result in words, numbers and tables."""
@@ -97,9 +103,11 @@ class Shown:
 
     @property
     def hours(self) -> float:
-        """Length of the period."""
+        """Length of the period, as far as records reach."""
         begin, end = self.selection.from_at, self.selection.to_at
-        return (end - begin) / timedelta(hours=1) if begin and end else 0.0
+        first_at, last_at = self.ask(fleet.extent)
+        length: timedelta = min(end or last_at, last_at) - max(begin or first_at, first_at)
+        return max(0.0, length / timedelta(hours=1))
 
     @property
     def gpus(self) -> dict[tuple[str, str], float]:
@@ -133,16 +141,16 @@ class Shown:
         hours, of = found.regained, numbers.number(found.as_was.value)
         again = f"{when} {' and '.join(changed)}"
         if hours.value is None:
-            return f"{again}: no run on several nodes was interrupted, so that regains nothing."
-        spread = f" ({numbers.spread(hours)}{', assumed' if hours.assumed else ''})"
-        spread = spread if hours.has_width else ""
-        if hours.value < 0:
-            more = (
-                f" ({numbers.number(-(hours.upper or 0))} to {numbers.number(-(hours.lower or 0))})"
-            )
-            more = more if hours.has_width else ""
-            return f"{again}: {numbers.number(-hours.value)} GPU-hours more would be lost{more}."
-        return f"{again}: {numbers.number(hours.value)} of {of} GPU-hours regained{spread}."
+            why = "no run on several nodes was interrupted"
+            return f"{again}: {why}, so what that regains is unknown."
+        more = hours.value < 0
+        shown = _negative(hours) if more else hours
+        spread = f" ({numbers.spread(shown)}{', assumed' if shown.assumed else ''})"
+        spread = spread if shown.has_width else ""
+        told = numbers.number(shown.value)
+        if more:
+            return f"{again}: {told} GPU-hours more would be lost{spread}."
+        return f"{again}: {told} of {of} GPU-hours regained{spread}."
 
     def when(self) -> str:
         """The period in words: a whole month by its name."""
@@ -268,7 +276,21 @@ class Shown:
         """What the numbers rest on."""
         found = self.found
         if not found.n_interruptions:
+            yield from self.ask(uncounted, self.selection)
             return
+        yield from self._about_nodes()
+        if self.wish.interval == "best":
+            yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
+        if self.best is not None:
+            yield best_interval.sentence(self.best)
+        yield from self.ask(habit_notes)
+        yield REPLAYED
+        yield from self.ask(uncounted, self.selection)
+
+    def _about_nodes(self) -> Iterator[str]:
+        """Why these nodes, and what is not known of them."""
+        found = self.found
+        unnamed = found.n_failures - found.n_named
         if self.chosen.nodes and found.by_nodes.value is None:
             yield f"{NODES_UNKNOWN[:1].upper()}{NODES_UNKNOWN[1:]}."
         elif self.chosen.nodes:
@@ -276,6 +298,14 @@ class Shown:
                 f"{left_out.HOW[self.chosen.how]} Healthy nodes in their place would have had "
                 f"{numbers.number(sum(each.usual for each in found.nodes))} failures."
             )
+            if not self.wish.nodes and len(self.chosen.nodes) < self.wish.worst:
+                n = numbers.counted(len(self.chosen.nodes), "node")
+                yield f"Nothing speaks against more than {n}."
+            if unnamed:
+                yield (
+                    f"{unnamed:,} of {numbers.counted(found.n_failures, 'failure')} of the "
+                    "infrastructure name no node: they stay, whichever nodes are left out."
+                )
         elif self.wish.worst > 0 and not self.wish.nodes:
             yield "Nothing speaks against any node, so none is left out."
         if self.chosen.nodes and (found.waited.value or 0.0) > 0:
@@ -284,18 +314,12 @@ class Shown:
                 f"({numbers.spread(found.waited)}) to start again; others ran in that time, so it "
                 "is not in the sum."
             )
-        if self.wish.interval == "best":
-            yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
-        if self.best is not None:
-            yield best_interval.sentence(self.best)
-        yield from self.ask(habit_notes)
-        yield REPLAYED
 
     def record(self) -> dict[str, Any]:
         """The JSON of the command."""
         found = self.found
-        plain = ("n_interruptions", "n_named", "interval_min", "as_was", "regained", "by_nodes",
-                 "gross", "by_interval", "by_interval_left", "waited", "present",
+        plain = ("n_interruptions", "n_failures", "n_named", "interval_min", "as_was", "regained",
+                 "by_nodes", "gross", "by_interval", "by_interval_left", "waited", "present",
                  "best_min")  # fmt: skip
         return {
             "from_at": self.selection.from_at,
@@ -341,6 +365,14 @@ def _listed(names: list[str]) -> str:
     ('a', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _negative(hours: Estimate) -> Estimate:
+    """What is regained as what is lost more."""
+    value, lower, upper = (
+        None if each is None else -each for each in (hours.value, hours.upper, hours.lower)
+    )
+    return replace(hours, value=value, lower=lower, upper=upper)
 
 
 def _minutes(minutes: float) -> str:
@@ -392,12 +424,16 @@ def _times(gpus: float | None, hours: float) -> float | None:
 def _of_best(found: WhatIf, present_min: float) -> str:
     """The interval at which the period would have cost least."""
     best = found.best_min
+    if not best.n:
+        return "No run on several nodes was interrupted, so no interval is best."
+    if best.value is None and found.curve["gpu_hours"].iloc[0] > found.curve["gpu_hours"].iloc[-1]:
+        return "Interruptions took no work of runs on several nodes, so no interval is best."
     if best.value is None:
         return "Writing costs nothing here, so no interval is best: the shorter, the better."
     between = f" ({best_interval.in_minutes(best)}, {numbers.level(best)})"
     already = abs(best.value / present_min - 1.0) < ALIKE
     return (
         "Of the intervals tried, all runs on several nodes alike would have lost least with "
-        f"{_minutes(best.value)}{between if best.has_width else ''}"
+        f"{_minutes(best.value)}{between if best.lower != best.upper else ''}"
         + (", about as they save already." if already else ".")
     )

@@ -267,7 +267,7 @@ def _headlines(one: Held) -> Iterator[Number]:
         found.fails_again,
         more=f", within {found.horizon_days:g} days",
     )
-    yield estimated(of_nodes.BESIDE_NODES, "ettr", found.beside_nodes)
+    yield estimated(of_nodes.BESIDE_NODES, "rate", found.beside_nodes)
     yield composed(
         of_nodes.DO_NOT_HOLD,
         f"{len(found.failing):,} of {compared:,}" if compared else numbers.UNKNOWN,

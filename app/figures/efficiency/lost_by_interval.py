@@ -89,7 +89,7 @@ def _mark_present(chart: go.Figure, found: WhatIf, mode: Mode) -> None:
 
 
 def _mark_best(chart: go.Figure, found: WhatIf, mode: Mode) -> None:
-    """The interval at which it costs least, and the one that was asked for."""
+    """The interval at which it costs least."""
     palette = template.PALETTES[mode]
     rows = found.curve.set_index("minutes")["gpu_hours"]
     best = found.best_min.value
@@ -103,7 +103,8 @@ def _mark_best(chart: go.Figure, found: WhatIf, mode: Mode) -> None:
         name="best",
         **template.hover([f"least at {best:g} min: {numbers.number(rows[best])} GPU-hours"]),
     )
-    between = numbers.interval(found.best_min) if found.best_min.has_width else ""
+    between = numbers.interval(found.best_min)
+    between = between if found.best_min.lower != found.best_min.upper else ""
     text = f"least at {best:g} min" + (f"<br>({between})" if between else "")
     place = {"xanchor": "center", "yanchor": "top", "yshift": -10, "align": "center"}
     template.label(

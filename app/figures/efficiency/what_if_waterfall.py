@@ -56,7 +56,7 @@ def figure(steps: Steps, *, mode: Mode = "light", note: str = "") -> go.Figure:
         title=f"GPU-hours lost{told}",
         tickformat=",",
         nticks=6,
-        range=[start, max(levels) + 0.03 * (max(levels) - start)],
+        range=[start, start + 1.03 * ((max(levels) - start) or 1.0)],
         showgrid=True,
     )
     return chart
@@ -126,8 +126,8 @@ def _ends(row: Row) -> tuple[float, ...]:
 
 
 def _start(least: float, most: float) -> float:
-    """Where the axis starts: at 0, or a round number below all that differs."""
-    if least < ZOOMED_FROM * most:
+    """Where the axis starts: at 0 where nothing differs or much, else a round number below all."""
+    if least == most or least < ZOOMED_FROM * most:
         return 0.0
     below = max(least - 0.3 * (most - least), ZOOMED_FROM * least)
     size: float = 10 ** math.floor(math.log10(most - below))
@@ -141,7 +141,8 @@ def _says(row: Row) -> str:
     if hours is None:
         return f"{bold} {numbers.number(end)}"
     if begin == 0.0:
-        return f"{bold} {numbers.number(end)} ({numbers.spread(hours)})"
+        spread = f" ({numbers.spread(hours)})" if hours.has_width else ""
+        return f"{bold} {numbers.number(end)}{spread}"
     value, lower, upper = (
         numbers.number(0.0 - (each or 0.0)) for each in (hours.value, hours.upper, hours.lower)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -11,111 +10,19 @@ from app.answers.content import Table
 from app.answers.efficiency import best_interval, what_if
 from app.ask.cached import ask
 from app.show import links, page
+from app.views.efficiency import wish
 from app.widgets import filter_bar, ledger_build, notice, page_head
 from app.words import escaping
 
-if TYPE_CHECKING:
-    from analytics.efficiency.what_if import Every
-    from app.answers.efficiency.left_out import By
-
-MONTH, CHOSEN = "last whole month", best_interval.CHOSEN_PERIOD
-BEST, AS_WAS, MINUTES = "best", "as it was", "minutes"
-KNOWN: dict[str, By] = {"before the period": "before", "within it": "within"}
-HELP = {
-    "over": "The last whole month that is recorded, or the period chosen in the sidebar.",
-    "worst": "So many nodes, the worst by the ranking of the Lemons page.",
-    "known": "What was known before the period began ranks them without hindsight. Ranked within "
-    "the period, the worst had bad luck, too: their excess then counts only in part.",
-    "nodes": "These instead, separated by commas.",
-    "interval": "Between checkpoints of runs on several nodes: the one at which the period would "
-    "have cost least, as they saved, or so many minutes.",
-    "job": "The job whose best checkpoint interval is told. Empty: the largest usual size.",
-}
-
-
-def wish() -> what_if.Wish:
-    """What the reader changes; all of it is in the address."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
-            "Of",
-            [MONTH, CHOSEN],
-            default=MONTH,
-            required=True,
-            key="over",
-            bind="query-params",
-            help=HELP["over"],
-        )
-        worst = st.number_input(
-            "Worst nodes left out",
-            min_value=0,
-            max_value=1000,
-            value=what_if.WORST,
-            key="worst",
-            bind="query-params",
-            width=150,
-            help=HELP["worst"],
-        )
-        known = st.selectbox(
-            "As known",
-            [*KNOWN],
-            key="known",
-            bind="query-params",
-            width=170,
-            help=HELP["known"],
-        )
-        named = st.text_input(
-            "Or these nodes",
-            key="without",
-            bind="query-params",
-            placeholder="e.g. gpu0102, gpu0058",
-            width=190,
-            help=HELP["nodes"],
-        )
-        every = st.segmented_control(
-            "Checkpoint interval",
-            [BEST, AS_WAS, MINUTES],
-            default=BEST,
-            required=True,
-            key="every",
-            bind="query-params",
-            help=HELP["interval"],
-        )
-        minutes = None
-        if every == MINUTES:
-            minutes = st.number_input(
-                "Minutes",
-                min_value=1.0,
-                value=30.0,
-                format="%g",
-                key="minutes",
-                bind="query-params",
-                width=110,
-            )
-        gpus = st.number_input(
-            "Best interval of a job of (GPUs)",
-            min_value=1,
-            value=None,
-            step=8,
-            key="of_gpus",
-            bind="query-params",
-            placeholder="largest usual size",
-            width=230,
-            help=HELP["job"],
-        )
-    interval: Every = {BEST: "best", AS_WAS: None}.get(str(every), minutes)
-    nodes = tuple(name.strip() for name in (named or "").split(",") if name.strip())
-    return what_if.Wish(worst, nodes, KNOWN[known], interval, gpus)
-
-
-over = st.session_state.get("over") or st.query_params.get("over") or MONTH
-uses = filter_bar.USES if over == CHOSEN else filter_bar.USES[1:]
+over = st.session_state.get("over") or st.query_params.get("over") or wish.MONTH
+uses = filter_bar.USES if over == wish.CHOSEN else filter_bar.USES[1:]
 scope = filter_bar.of_store(uses=uses)
 ledger_build.ensure()
-scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over != CHOSEN))
+scope = replace(scope, selection=ask(what_if.period, scope.selection, month=over != wish.CHOSEN))
 dated = replace(scope, uses=scope.uses | {"period"})
 """Whose notes and downloads name the month; what a row opens is told it by the row."""
 head = st.container()
-wanted = wish()
+wanted = wish.asked()
 answer = None
 with notice.explained():
     answer = what_if.answer(ask, scope.selection, wanted)

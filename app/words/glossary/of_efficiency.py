@@ -1,4 +1,4 @@
-"""Terms of My runs, ETTR and Ledger."""
+"""Terms of My runs, ETTR, Ledger and What if."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ DALY_YOUNG = Term(
     equation="sqrt(2 x time of a checkpoint x MTTF)",
     pages=_ETTR,
 )
-BEST_INTERVAL = Term(
+BEST_EXACT = Term(
     "Best interval", "The interval that is best for the exact form.", unit="min", pages=_ETTR
 )
 BEST_FIRST_ORDER = Term(
@@ -138,8 +138,8 @@ BY_INTERVAL = Term(
 )
 GIVEN_UP = Term(
     "Capacity given up",
-    "GPUs of the nodes left out x the period. It is not taken off: spare nodes, or idle ones, do "
-    "their work; where there are none it is gone.",
+    "GPUs of the nodes left out x the period, as far as records reach. It is not taken off: spare "
+    "nodes, or idle ones, do their work; where there are none it is gone.",
     unit="GPU-h",
     pages=_WHAT_IF,
 )

@@ -84,6 +84,7 @@ def test_runs_that_never_ran_do_not_count() -> None:
     assert (empty.ettr.value, empty.median.value, empty.n_runs) == (None, None, 0)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_median_covers_it_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     covered = 0

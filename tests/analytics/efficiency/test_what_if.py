@@ -126,6 +126,34 @@ def test_failures_without_a_node_stay_and_without_any_node_nothing_is_known() ->
     assert interval == pytest.approx(played(Change(interval_min=20.0)).regained.value)
 
 
+def test_each_cluster_is_held_against_its_own_nodes() -> None:
+    """Another cluster, whose nodes fail five times as often, moves nothing of the first."""
+    others = pd.concat(
+        [ATTEMPTS.assign(cluster="d", event=ATTEMPTS["event"] + f"-{n}") for n in range(5)],
+        ignore_index=True,
+    )
+    both = pd.concat([ATTEMPTS, others], ignore_index=True)
+    exposure = pd.concat([EXPOSURE, EXPOSURE.assign(cluster="d")], ignore_index=True)
+    worst = by_failures()[0]
+    here, there = ("c", f"n{worst}"), ("d", f"n{worst}")
+    habit = {"several_nodes": STATED, "one_node": STATED}
+
+    def without(*left_out: tuple[str, str]) -> WhatIf:
+        return what_if(both, habit, exposure, Change(left_out))
+
+    first, second, together = without(here), without(there), without(here, there)
+    assert together.nodes == (*first.nodes, *second.nodes)
+    assert second.nodes[0].usual == pytest.approx(5 * first.nodes[0].usual)
+    assert first.by_nodes.value == pytest.approx(played(Change((here,))).by_nodes.value, rel=0.01)
+    assert together.by_nodes.value == pytest.approx(
+        (first.by_nodes.value or 0.0) + (second.by_nodes.value or 0.0), rel=0.01
+    )
+    nameless = both.assign(node=both["node"].where(both["cluster"].eq("c")))
+    unknown = what_if(nameless, habit, exposure, Change((there,)))
+    assert (unknown.by_nodes.value, unknown.regained.value) == (None, None)
+    assert unknown.n_failures == first.n_named == 6 * unknown.n_named
+
+
 def test_without_an_interruption_nothing_is_known() -> None:
     calm = ATTEMPTS.assign(bucket=None, node=None)
     found = played(Change(nodes(1), interval_min="best"), calm)
@@ -164,6 +192,15 @@ def test_what_a_run_shows_of_itself_takes_the_place_of_the_habit() -> None:
     assert lost < usual / 3
 
 
+def test_saves_of_one_second_are_an_interval_of_one() -> None:
+    none, second = (
+        played(Change(interval_min=10.0), ATTEMPTS.assign(interval_s=each, write_s=0.0))
+        for each in (0.0, 1.0)
+    )
+    assert none.as_was.value == second.as_was.value
+    assert (none.regained.value or 0.0) < 0.0
+
+
 @pytest.mark.parametrize("minutes", [0.0, -5.0, float("nan")])
 def test_an_interval_that_is_none_is_refused(minutes: float) -> None:
     with pytest.raises(OutOfRangeError, match="interval_min"):
@@ -188,14 +225,14 @@ def test_a_best_interval_is_open_where_no_failure_was_seen_and_unknown_without_a
     assert (found.value, found.upper) == (None, None)
     assert found.lower == pytest.approx(float(optimal_interval(128 * 3 / 1000 / 1440, 1.0)))
     unknown = Estimate(None, None, None, 0.9, 0)
-    for rate, of in ((unknown, STATED), (Estimate(6.5, 5.0, 8.0, 0.9, 60), FREE)):
+    assumed = ASSUMED["several_nodes"]  # writes may cost nothing
+    for rate, of in (
+        (unknown, STATED), (Estimate(6.5, 5.0, 8.0, 0.9, 60), FREE), (none_seen, assumed)
+    ):  # fmt: skip
         found = best_interval(1024, rate, of, conf_level=0.9).exact_min
         assert (found.value, found.lower, found.upper) == (None, None, None)
-    assumed = best_interval(
-        1024, Estimate(6.5, 5.0, 8.0, 0.9, 60), ASSUMED["several_nodes"], conf_level=0.9
-    ).exact_min
-    assert assumed.assumed
-    assert assumed.lower == 0.0  # writes may cost nothing
+    found = best_interval(1024, Estimate(6.5, 5.0, 8.0, 0.9, 60), assumed, conf_level=0.9).exact_min
+    assert (found.assumed, found.lower) == (True, 0.0)
 
 
 @pytest.mark.slow

@@ -462,6 +462,7 @@ def test_the_rules_alone_are_no_detector_of_another_machines_alerts() -> None:
     assert recall >= 0.1
 
 
+@pytest.mark.slow
 def test_component_failures_of_a_cluster_are_told_apart_as_well_as_promised() -> None:
     path = SHARED / "pnnl" / "pnnl_failures_until_2006-11.csv"
     if not path.exists():

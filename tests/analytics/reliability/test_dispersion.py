@@ -28,6 +28,7 @@ def uneven(generator: np.random.Generator, days: int) -> np.ndarray:
     return week * grows * generator.choice([1.0, 1.0, 1.0, 0.005], days)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "exposure",
     [np.geomspace(1.0, 500.0, 30), np.resize([100.0, 100.0, 2.0], 30)],

@@ -64,6 +64,7 @@ def local_kernel_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
+@pytest.mark.slow
 def test_the_zone_of_a_kernel_log_is_found_and_the_correction_mends_it(
     local_kernel_log: Path, tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ def test_every_page_names_the_first_cause_of_the_ledger_where_other_costs_rank_o
     assert max(ruled, key=ruled.__getitem__) == "power"
 
 
+@pytest.mark.slow
 def test_every_page_of_the_demo_names_the_first_cause_of_the_ledger(demo_store: Path) -> None:
     found = first_causes(demo_store)
     assert len(found["causes"]) == 1

@@ -103,6 +103,7 @@ def test_an_incident_is_acknowledged_here_and_on_its_page_until_undone(store: Pa
     assert _listed(store).due == (first, *others)
 
 
+@pytest.mark.slow
 def test_a_snooze_ends_by_itself_and_its_row_is_known_when_all_is_derived_again(
     store: Path,
 ) -> None:
@@ -132,6 +133,7 @@ def test_what_is_no_row_and_no_length_of_time_is_refused(store: Path) -> None:
         actions.put_off(store, target("cause", "x"), days=0)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_same_and_puts_off(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,7 +154,8 @@ def test_the_command_prints_the_same_and_puts_off(
 
 
 def test_a_redacted_list_names_no_user(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = {}  # of the crowd that the test before has read
+    _with_a_crowd(store)
+    said = {}
     for option in ([], ["--redact"]):
         main(["actions", "--store", str(store), "--format", "json", *option])
         said[bool(option)] = capsys.readouterr().out

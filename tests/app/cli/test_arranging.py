@@ -15,6 +15,7 @@ from app.answers.failures import said
 from app.answers.fleet.actions import listed
 from app.ask import of_store
 from data.filters import Selection
+from data.queries import what_if
 from data.said import read_said
 from data.state import State
 from data.store import Store
@@ -104,6 +105,7 @@ def test_a_merge_holds_everywhere_at_once_and_its_undo_restores_what_was(
     assert everything() == before
 
 
+@pytest.mark.slow
 def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     faultline: Callable[..., Any], told: Callable[..., Any], root: Path
 ) -> None:
@@ -128,6 +130,22 @@ def test_an_attempt_is_taken_out_put_elsewhere_and_back(
     assert told("incidents") == before
 
 
+def test_a_period_is_played_again_by_the_incidents_as_people_arranged_them(root: Path) -> None:
+    one, other, third = (_of_job(root, job) for job in (1, 2, 3))
+
+    def events() -> list[str]:
+        with closing(Store.open(root)) as store:
+            found = what_if.attempts(store, Selection(cluster="c"))
+        return list(found.sort_values("attempt_key")["event"])
+
+    assert events() == [one, other, third]
+    actions.annotate(root, f"incident:{one}", "merged_into", other)
+    assert events() == [other, other, third]
+    actions.annotate(root, "attempt:c/k1", "incident", "none")
+    assert events() == ["c/k1", other, third]
+
+
+@pytest.mark.slow
 def test_what_people_said_survives_another_ingest_and_a_target_that_is_none_any_more(
     told: Callable[..., Any], root: Path
 ) -> None:
@@ -186,6 +204,7 @@ def test_what_cannot_be_merged_or_moved_is_refused_in_one_line(
     assert State(root).history() == said_before
 
 
+@pytest.mark.slow
 def test_a_retired_incident_is_named_as_such(
     refused: Callable[..., str], incident_store: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +225,7 @@ def test_a_retired_incident_is_named_as_such(
     assert f"incident {gone} is retired" in line
 
 
+@pytest.mark.slow
 def test_who_has_it_and_how_long_it_took_stand_in_list_page_and_report(
     faultline: Callable[..., Any], told: Callable[..., Any], root: Path
 ) -> None:

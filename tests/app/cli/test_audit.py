@@ -79,6 +79,7 @@ def test_a_report_is_told_with_its_files(
     ]
 
 
+@pytest.mark.slow
 def test_backup_ledger_and_a_query_that_fails_are_told(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

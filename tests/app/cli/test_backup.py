@@ -156,6 +156,7 @@ def test_a_backup_is_a_store_that_can_be_read(
     assert "files      7" in checked.out
 
 
+@pytest.mark.slow
 def test_a_store_is_replaced_by_force_alone_under_the_next_number(
     faultline: Callable[..., Any], refused: Callable[..., str], store: Path, backup: Path
 ) -> None:

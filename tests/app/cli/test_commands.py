@@ -100,6 +100,7 @@ def test_what_is_no_command_is_refused(refused: Callable[..., str], arguments: A
     assert "--help" in refused(*arguments)
 
 
+@pytest.mark.slow
 def test_options_may_stand_between_files(
     faultline: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 SMALL = ("demo", "--jobs", "400", "--nodes", "8")
 
 
+@pytest.mark.slow
 def test_it_is_built_anew_and_the_seed_decides_and_every_form_says_the_same(
     faultline: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -125,7 +125,7 @@ def tried(faultline: Callable[..., Any], place: Path, name: str, n_points: int) 
     return n_refused
 
 
-@pytest.mark.parametrize("name", some_at_once(OPERATIONS, one_in=3))
+@pytest.mark.parametrize("name", some_at_once(OPERATIONS, one_in=6))
 def test_a_full_disk_loses_nothing(faultline: Callable[..., Any], place: Path, name: str) -> None:
     assert tried(faultline, place, name, FEW) == FEW
 

@@ -95,6 +95,7 @@ def test_what_is_unknown_is_null_and_never_zero(
     assert "unknown" in next(line for line in table.splitlines() if line.startswith("Unknown"))
 
 
+@pytest.mark.slow
 def test_a_cause_that_people_say_counts_everywhere_until_it_is_undone(
     faultline: Callable[..., Any], store: Path
 ) -> None:

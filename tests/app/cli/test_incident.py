@@ -173,6 +173,7 @@ def test_hostile_lines_break_no_table_of_the_markdown(
     assert not re.search(r"(?<!\\)``", text), "the log's fence would open a block of code"
 
 
+@pytest.mark.slow
 def test_both_documents_say_that_the_demo_is_synthetic(
     faultline: Callable[..., Any], demo_store: Path
 ) -> None:
@@ -182,6 +183,7 @@ def test_both_documents_say_that_the_demo_is_synthetic(
         assert "ynthetic" in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition", some_at_once(["n_jobs = 0", "retired", "loop_failures > 0"], one_in=3)
 )

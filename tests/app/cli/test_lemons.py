@@ -103,6 +103,7 @@ def test_maintenance_is_no_failure_a_front_end_no_lemon_and_silence_not_fine(
     assert rows["n01"]["verdict"] == "fine"
 
 
+@pytest.mark.slow
 def test_words_sheet_and_summary_tell_the_same(faultline: Any, site: Path) -> None:
     words = faultline("lemons", "--store", site, "--format", "table")
     assert words.out.startswith(f"Drain {BAD}: 1 of 38 nodes judged by 28 days is a lemon.")

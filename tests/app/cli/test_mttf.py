@@ -100,6 +100,7 @@ def test_the_keys_of_the_contract_are_there(
     assert set(found["projection"][0]["mttf_hours"]) == ESTIMATE
 
 
+@pytest.mark.slow
 def test_the_dispersion_test_stands_beside_the_rate(
     faultline: Callable[..., Any], lanl_store: Path
 ) -> None:
@@ -218,6 +219,7 @@ def test_a_table_says_value_interval_and_n(
     assert ["Mean time to repair", "unknown", "(n = 0)"] in lines
 
 
+@pytest.mark.slow
 def test_another_level_and_seed_are_taken(faultline: Callable[..., Any], lanl_store: Path) -> None:
     given = ("mttf", "--store", lanl_store, "--cluster", "lanl-20")
 
@@ -230,7 +232,7 @@ def test_another_level_and_seed_are_taken(faultline: Callable[..., Any], lanl_st
     assert rate("--seed", 0) == first
 
 
-@pytest.mark.parametrize("by", ["week", "partition", "rack", "node_age"])
+@pytest.mark.parametrize("by", some_at_once(["week", "partition", "rack", "node_age"], one_in=3))
 def test_the_groups_add_up_to_the_whole(
     faultline: Callable[..., Any], demo_store: Path, by: str
 ) -> None:
@@ -261,6 +263,7 @@ def test_the_rate_by_partition_is_counted_to_the_digit(
     assert "by" not in faultline("mttf", "--store", sacct_store).json
 
 
+@pytest.mark.slow
 def test_groups_follow_the_smallest_job_and_the_period(
     faultline: Callable[..., Any], sacct_store: Path
 ) -> None:
@@ -314,6 +317,7 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
     assert message in refused("mttf", *store, *options)
 
 
+@pytest.mark.slow
 def test_a_definition_is_named_and_the_table_holds_all(
     faultline: Callable[..., Any], demo_store: Path
 ) -> None:

@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 ESTIMATE = {"value", "lower", "upper", "conf_level", "n"}
 
 
+@pytest.mark.slow
 def test_rates_of_the_demo(faultline: Any, demo_store: Path) -> None:
     found = faultline("rates", "--by", "driver", "--store", demo_store, "--format", "json").json
     assert found["synthetic"]

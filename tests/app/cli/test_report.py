@@ -40,6 +40,7 @@ def test_it_names_its_files_and_hashes_its_content(
     assert again.json["content_sha256"] == said.json["content_sha256"]
 
 
+@pytest.mark.slow
 def test_it_counts_jobs_of_all_sizes_unless_told_otherwise(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
 ) -> None:
@@ -63,7 +64,7 @@ def test_its_answer_has_other_forms(
     assert "content_sha256" in said.out
 
 
-@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node", "monday"], one_in=3))
+@pytest.mark.parametrize("kind", some_at_once(["incident", "fleet", "node", "monday"], one_in=4))
 def test_every_kind_has_every_form(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -119,6 +120,7 @@ def test_last_week_is_the_last_whole_one(
     assert Path(said.json["files"][0]).name == "faultline-c-2025-12-fleet.json"
 
 
+@pytest.mark.slow
 def test_one_form_can_be_printed_for_a_pipe(
     faultline: Callable[..., Any], demo_store: Path, tmp_path: Path
 ) -> None:

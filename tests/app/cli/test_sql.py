@@ -67,6 +67,7 @@ def test_an_explain_is_answered(faultline: Callable[..., Any], sacct_store: Path
     assert faultline("sql", "EXPLAIN SELECT 1", "--store", sacct_store).code == 0
 
 
+@pytest.mark.slow
 def test_tables_of_the_ledger_are_built_before_they_are_asked(
     faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_few_nodes_stand_with_their_names_and_states() -> None:
     assert drawn.frames[1].data[0].text[0].endswith("gpu-compute-00000: in service, no job seen")
 
 
+@pytest.mark.slow
 def test_thousands_of_nodes_stay_within_the_bound_and_those_left_out_are_told() -> None:
     drawn = _drawn(5_000, MOST_MOMENTS)
     assert len(drawn.to_json()) < MOST_BYTES

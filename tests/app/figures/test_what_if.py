@@ -40,6 +40,20 @@ def test_a_bar_alone_starts_at_nothing() -> None:
     assert drawn["layout"]["xaxis"]["range"][0] == 0.0
 
 
+def test_bars_of_one_height_are_drawn_from_nothing() -> None:
+    """Nothing is changed, a change regains nothing, interruptions cost nothing."""
+    nothing, none_lost = (Estimate(0.0, 0.0, 0.0, 0.9, n) for n in (0, 4))
+    for steps in (
+        STEPS[:1],
+        (STEPS[0], ("Without the nodes", nothing)),
+        (("As it was", none_lost),),
+    ):
+        drawn = what_if_waterfall.figure(steps).to_dict()["layout"]
+        assert drawn["xaxis"]["title"]["text"] == "GPU-hours lost"
+        assert drawn["xaxis"]["range"][0] == 0.0 < drawn["xaxis"]["range"][1]
+    assert drawn["annotations"][0]["text"] == "<b>As it was</b> 0"
+
+
 def test_the_curve_marks_its_least_and_says_its_units() -> None:
     cluster = Cluster.drawn(np.random.default_rng(3), spread=0.0)
     attempts = cluster.attempts(cluster.month(np.random.default_rng(4)))

@@ -89,6 +89,7 @@ def _site(root: Path, port: int, more: str = "") -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_the_files_arrive_with_the_answer(
     reports: dict[str, Report], receiver: Received, tmp_path: Path
 ) -> None:

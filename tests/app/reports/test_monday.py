@@ -175,6 +175,7 @@ def test_incidents_said_to_be_resolved_within_the_period_are_counted(weeks: Stor
         assert changed.incidents_of(told, before) == changed.Incidents(14, 0, 12)
 
 
+@pytest.mark.slow
 def test_it_is_one_page_whatever_stands_on_it(
     card: Report,
     whole: Report,
@@ -253,6 +254,7 @@ def test_a_longer_report_is_told_by_its_head_in_slack(reports: dict[str, Report]
     assert len(text) < 6000
 
 
+@pytest.mark.slow
 def test_a_card_without_names_names_nobody(weeks: Store, card: Report) -> None:
     assert "25 failures of user zoe_k within" in html.render(card)
     hidden = html.render(kinds.report(weeks, "monday", _of(card), redact=True, now=NOW))

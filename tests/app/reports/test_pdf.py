@@ -75,7 +75,7 @@ def test_its_text_holds_every_headline_and_every_cell(
         assert _flat(said) in text
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
 def test_every_page_has_its_number_and_every_section_a_bookmark(
     written: Callable[[str, str], bytes], kind: str
 ) -> None:
@@ -107,6 +107,7 @@ def test_the_header_of_a_long_table_stands_on_every_page_and_no_row_is_cut() -> 
     ]
 
 
+@pytest.mark.slow
 def test_a_heading_is_never_the_last_line_of_a_page() -> None:
     for filling in range(20, 75, 3):
         tables = [
@@ -153,6 +154,7 @@ def test_nor_is_that_of_the_demo(written: Callable[[str, str], bytes], kind: str
     assert n_pages == 1 or filled > pdf.LEAST_FILLED - 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
 def test_nor_is_that_of_an_odd_store(awkward: Store, kind: str) -> None:
     about = {"incident": "latest", "node": "n2"}
@@ -193,7 +195,7 @@ def test_many_columns_still_fit() -> None:
     assert all(f"{n}" in "".join(pages) for n in range(14))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_at_once(KINDS, one_in=3))
 def test_the_same_report_is_the_same_file(
     reports: dict[str, Report], written: Callable[[str, str], bytes], kind: str
 ) -> None:

@@ -110,6 +110,7 @@ def test_a_websocket_opens_with_the_cookie_only(server: Server) -> None:
     assert handshake(server, "none=1").startswith("HTTP/1.1 403")
 
 
+@pytest.mark.slow
 def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
     server: Server, tmp_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path
     assert again.stop() == (0, "", "")
 
 
+@pytest.mark.slow
 def test_opening_to_other_machines_says_what_that_means(tmp_path: Path) -> None:
     open_to_all = start(tmp_path, host="0.0.0.0", auth=False)
     assert urlsplit(open_to_all.url).hostname == "127.0.0.1"
@@ -169,6 +171,7 @@ def test_the_access_log_holds_no_token_and_no_filter(tmp_path: Path) -> None:
     assert "physics" not in err
 
 
+@pytest.mark.slow
 def test_a_token_file_keeps_the_link_over_a_restart_and_the_audit_knows_who_came(
     tmp_path: Path,
 ) -> None:

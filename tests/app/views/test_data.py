@@ -169,6 +169,7 @@ def test_a_cut_archive_is_refused_unless_what_precedes_the_cut_is_asked_for(
         assert ("is in the store" in told) is partial
 
 
+@pytest.mark.slow
 def test_a_mapping_is_chosen_or_uploaded_and_never_a_path(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
@@ -259,6 +260,7 @@ def test_columns_are_matched_tried_and_read(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_file_of_no_known_format_is_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

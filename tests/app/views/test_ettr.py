@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.reliability.failure_rate import size_label
-from app.actions import Options, ingest_files
+from app.actions import Options, build_ledger, ingest_files
 from app.answers.content import Chart, Part
 from app.answers.efficiency import ettr
 from app.ask import FEW, of_store
@@ -37,6 +37,10 @@ SMALL = (
 NO_GPUS = (
     "1|c|one|u|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:00:00|"
     "2026-01-02T00:00:00|4||n[1-4]\n"
+)
+NO_SUBMIT = (
+    "1|c|two|u|COMPLETED|Unknown|Unknown|2026-01-01T00:00:00|2026-01-02T00:00:00|2|gres/gpu=16|"
+    "n[1-2]\n"
 )
 
 
@@ -139,6 +143,7 @@ def test_a_link_opens_one_run(open_page: Callable[..., AppTest], demo_store: Pat
     assert " of 129 GPUs and more trained " in page.title[0].value
 
 
+@pytest.mark.slow
 def test_a_run_says_what_interrupted_it_with_links(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
@@ -211,6 +216,15 @@ def test_without_runs_on_several_nodes_the_page_says_what_would_fill_it(
     assert page.title[0].value.startswith(said)
     assert "AllocTRES" in page.code[0].value
     assert page.number_input(key="rate").value is not None
+
+
+def test_runs_that_are_left_out_are_told_where_no_other_is_known(tmp_path: Path) -> None:
+    root = store_of(tmp_path, NO_SUBMIT)
+    build_ledger(root, lambda _step: None)
+    with closing(Store.open(root)) as store:
+        answer = ettr.answer_beside_expected(of_store(store), Selection())
+    assert answer.numbers == ()
+    assert "1 run is left out: its records do not say since when it waited." in answer.notes
 
 
 def test_an_empty_store_says_which_commands_fill_it(

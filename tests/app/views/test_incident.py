@@ -69,6 +69,7 @@ def test_a_link_shows_what_happened_who_acts_and_the_evidence(
     assert evidence["start_at"].is_monotonic_increasing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "store"),
     some_at_once(
@@ -90,6 +91,7 @@ def test_every_kind_of_incident_opens(
     assert page.metric
 
 
+@pytest.mark.slow
 def test_every_incident_of_the_list_opens(
     open_page: Callable[..., AppTest], incident_store: Path
 ) -> None:
@@ -161,6 +163,7 @@ def test_people_decide_cause_and_status_and_can_take_it_back(
     assert not any("A person decided" in caption.value for caption in page.caption)
 
 
+@pytest.mark.slow
 def test_two_incidents_are_merged_and_parted_on_the_page(
     open_page: Callable[..., AppTest], own_demo: Path
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_failure_without_evidence_says_so_in_words(
     assert "No evidence names a cause" in {caption.value for caption in page.caption}
 
 
+@pytest.mark.slow
 def test_a_cause_undone_after_a_publish_falls_away_on_the_page(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

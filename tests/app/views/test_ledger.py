@@ -154,6 +154,7 @@ def test_lost_work_stands_by_cause_with_the_rule_of_the_paper(
     assert _says(page, "By the 30-minute rule of the RSC paper")
 
 
+@pytest.mark.slow
 def test_the_first_reader_has_it_built(open_page: Callable[..., AppTest], own_store: Path) -> None:
     page = open_page(own_store, PAGE, period="all", ledger_tab="Lost work", account="b")
     assert not page.exception
@@ -170,6 +171,7 @@ def test_without_a_price_the_setting_is_named(
     assert _says(page, "gpu_hour_price")
 
 
+@pytest.mark.slow
 def test_a_price_shows_what_the_losses_cost(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
@@ -247,6 +249,7 @@ def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(
     assert _says(page, "No record says when nodes were out of service")
 
 
+@pytest.mark.slow
 def test_of_several_clusters_only_those_without_a_record_of_nodes_states_are_bounded(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def test_the_demo_is_judged(open_page: Callable[..., AppTest], demo_store: Path)
     assert "by 2 days" in page.title[0].value
 
 
+@pytest.mark.slow
 def test_the_smallest_job_changes_nothing_and_the_period_does(
     answers: Callable[..., tuple[AppTest, bool]], demo_store: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_this_page_counts_from_129_gpus_and_says_so(
     assert "rate counts" not in open_page(demo_store, period="all").caption[0].value
 
 
+@pytest.mark.slow
 def test_the_smallest_job_changes_the_rate(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
@@ -58,6 +59,7 @@ def test_the_smallest_job_changes_the_rate(
     assert len(rates) == 2
 
 
+@pytest.mark.slow
 def test_an_explicit_smallest_job_restricts_the_classes_and_the_default_does_not(
     open_page: Callable[..., AppTest], demo_store: Path
 ) -> None:
@@ -70,7 +72,7 @@ def test_an_explicit_smallest_job_restricts_the_classes_and_the_default_does_not
     assert smallest(min_gpus="9") == smallest(min_gpus="16") == 9
 
 
-@pytest.mark.parametrize("by", some_at_once(["week", "partition", "rack", "node_age"], one_in=2))
+@pytest.mark.parametrize("by", some_at_once(["week", "partition", "rack", "node_age"], one_in=4))
 def test_the_rate_by_every_grouping(
     open_page: Callable[..., AppTest], demo_store: Path, by: str
 ) -> None:

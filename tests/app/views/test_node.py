@@ -10,6 +10,7 @@ import pytest
 from app.actions import Options, ingest_files
 from data.state import State
 from data.store import Store
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def test_a_link_shows_what_happened_on_one_axis(
     assert any("](incident?" in text.value for text in page.markdown)
 
 
-@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("tab", some_at_once(TABS, one_in=3))
 def test_every_tab_of_a_link_opens(
     open_page: Callable[..., AppTest], demo_store: Path, tab: str
 ) -> None:
@@ -82,7 +83,7 @@ def test_every_tab_of_a_link_opens(
     assert not open_page(demo_store, PAGE, period="all", node=name, node_tab=tab).exception
 
 
-@pytest.mark.parametrize("period", ["24h", "7d", "28d", "custom"])
+@pytest.mark.parametrize("period", some_at_once(["24h", "7d", "28d", "custom"], one_in=3))
 def test_every_period_of_a_link_is_followed(
     open_page: Callable[..., AppTest], demo_store: Path, period: str
 ) -> None:
@@ -141,6 +142,7 @@ def test_an_empty_store_says_which_commands_fill_it(
     assert "faultline ingest" in page.code[0].value
 
 
+@pytest.mark.slow
 def test_metrics_of_the_period_stand_by_gpu(
     open_page: Callable[..., AppTest], two_clusters: Path, tmp_path: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_every_filter_of_a_link_is_applied_and_named(
         assert expected.get(value, "") in named
 
 
+@pytest.mark.slow
 def test_partition_and_account_filter(
     open_page: Callable[..., AppTest],
     answers: Callable[..., tuple[AppTest, bool]],
@@ -120,6 +121,7 @@ def test_a_number_opens_its_rows(open_page: Callable[..., AppTest], demo_store: 
     assert {"failed_at", "job_id", "state", "method"} <= set(page.dataframe[-1].value.columns)
 
 
+@pytest.mark.slow
 def test_reset_takes_every_filter_back(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, period="7d", min_gpus="64", cluster="demo")
     next(button for button in page.button if button.label == "Reset").click().run()

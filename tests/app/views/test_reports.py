@@ -59,6 +59,7 @@ FILTERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some_at_once(FILTERS, one_in=3))
 def test_filters_choose_what_it_is_about_and_the_command_says_so(
     open_page: Callable[..., AppTest], demo_store: Path, name: str
@@ -79,6 +80,7 @@ def test_a_link_opens_the_report_of_an_incident(
     assert "--from" not in page.code[0].value
 
 
+@pytest.mark.slow
 def test_the_monday_card_is_of_a_week_and_what_was_put_off_is_gone_at_once(
     open_page: Callable[..., AppTest], demo_store: Path, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def test_the_chosen_period_takes_the_place_of_the_month(
 @pytest.mark.slow
 def test_nothing_changed_is_said(open_page: Callable[..., AppTest], demo_store: Path) -> None:
     page = open_page(demo_store, PAGE, worst="0", every="as it was")
+    assert not page.exception
     assert page.title[0].value.endswith(" as it was: nothing is changed.")
     assert metrics(page)["GPU-hours regained"] == "0"
 

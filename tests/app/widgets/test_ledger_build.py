@@ -83,6 +83,7 @@ def test_what_is_built_is_not_built_again(root: Path) -> None:
     assert _open().title[0].value == "Snapshot 2"
 
 
+@pytest.mark.slow
 def test_new_settings_of_runs_build_it_again(root: Path) -> None:
     actions.build_ledger(root)
     (root / "site.toml").write_text("[runs]\ngap_hours = 30\n")

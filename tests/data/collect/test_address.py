@@ -213,6 +213,7 @@ def matrix(request: Any) -> None:
     request.wfile.write(body.encode())
 
 
+@pytest.mark.slow
 def test_what_prometheus_answers_is_caught_up_in_slices_and_lies_in_the_table_once(
     server: Server, from_server: Any
 ) -> None:

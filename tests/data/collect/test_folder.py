@@ -137,6 +137,7 @@ def test_a_folder_that_is_not_there_is_told(logs: Logs) -> None:
     assert outcome.error.endswith("logs/*: no such file or folder: check the path")
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_told_each_time_and_the_others_are_read(logs: Logs) -> None:
     logs.write("a.gz", gzip.compress(line(0).encode() * 50)[:-10])
     logs.write("b.log", line(1))

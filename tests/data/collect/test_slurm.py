@@ -102,6 +102,7 @@ def test_the_next_time_asks_from_where_the_last_ended_less_an_overlap(
     assert f" -S {iso(until - 2 * HOUR)} -E {iso(until + HOUR)} " in host.asked[-1]
 
 
+@pytest.mark.slow
 def test_a_long_outage_is_caught_up_a_day_at_a_time(host: Host, only: Any) -> None:
     for day in range(5):
         host.job(day, BEGIN + day * DAY, (1, 30 if day == 1 else 2))
@@ -267,6 +268,7 @@ def test_records_that_name_no_cluster_wait_for_slurm_to_say_it(host: Host, only:
     assert host.rows("SELECT cluster FROM collected_windows") == [("jura",)]
 
 
+@pytest.mark.slow
 def test_what_is_taken_back_is_collected_again(host: Host, only: Any) -> None:
     host.job(1, BEGIN, (1, 3))
     host.job(2, BEGIN + 5 * HOUR, (1, 2))

@@ -153,6 +153,7 @@ def test_an_empty_answer_is_refused(tmp_path: Path) -> None:
         read(tmp_path, [])
 
 
+@pytest.mark.slow
 def test_the_store_is_the_same_for_any_order_split_and_repetition(tmp_path: Path) -> None:
     found = [component(name, events=[event(n, f"{name} {n}") for n in range(3)]) for name in "abc"]
 

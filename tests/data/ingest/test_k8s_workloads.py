@@ -137,6 +137,7 @@ HOURS = [
 """A Workload hour by hour: it waits, is admitted, evicted, admitted again, and finishes."""
 
 
+@pytest.mark.slow
 def test_a_job_without_pods_has_its_attempts_from_its_workload(tmp_path: Path) -> None:
     tail = (16, None, "research", "high")
     preempted = ("PREEMPTED", 0, 1, 3, *tail, "Preempted")

@@ -521,6 +521,7 @@ def larger(kind: str) -> bytes:
     return PACK[kind](b"a line of a log\n" * 1_250_000) * 100
 
 
+@pytest.mark.slow
 def test_some_bombs_end_within_a_gigabyte_and_a_minute(tmp_path: Path) -> None:
     told = bombs_end(
         tmp_path,

@@ -113,6 +113,7 @@ FAULT = (
 )
 
 
+@pytest.mark.slow
 def test_an_xid_told_thrice_counts_once_and_outlives_its_samples(tmp_path: Path) -> None:
     def gauge(*samples: tuple[int, int]) -> str:
         lines = (f'{XID}{{gpu="0",Hostname="n1"}} {xid} {at_s(at)}000' for at, xid in samples)

@@ -380,6 +380,7 @@ def test_a_truncated_last_line_is_rejected(read_sacct: Read) -> None:
             assert found.rejected == [(4, "too few fields")], (header, cut)
 
 
+@pytest.mark.slow
 def test_order_and_lines_hold_over_many_records(read_sacct: Read) -> None:
     n = 30_000
     lines = [record(str(job)) for job in range(n)]

@@ -297,6 +297,7 @@ def test_a_step_and_its_save_in_the_same_second_are_both_kept(tmp_path: Path) ->
     assert len(stored(tmp_path, ("training-metrics", text), job_id="7")) == 2
 
 
+@pytest.mark.slow
 def test_a_log_that_names_a_run_belongs_to_all_jobs_of_the_run(tmp_path: Path) -> None:
     jobs = """\
 JobID|State|User|JobName|Submit|Start|End|NNodes|AllocTRES|NodeList

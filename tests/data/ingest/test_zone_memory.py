@@ -99,6 +99,7 @@ def test_a_source_that_was_read_in_a_zone_of_its_own_stays_in_it(root: Path) -> 
     assert zone(root) == "Europe/Berlin"
 
 
+@pytest.mark.slow
 def test_what_one_source_assumed_binds_no_other(root: Path) -> None:
     log = root.parent / "kernel.log"
     log.write_text(LINE)

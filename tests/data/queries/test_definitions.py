@@ -150,6 +150,7 @@ def test_a_person_can_say_that_hardware_ended_what_was_cancelled(
         assert counted(said) - counted(store) == {"cancelled"}
 
 
+@pytest.mark.slow
 def test_the_first_report_after_an_upgrade_names_the_former_definition(
     store: Store, tmp_path: Path
 ) -> None:

@@ -76,6 +76,16 @@ def test_of_two_events_of_a_node_the_later_one_speaks_with_all_it_says(
     assert found["planned"] is not True
 
 
+def test_records_reach_from_the_first_start_where_nobody_says_when_jobs_were_submitted(
+    rows: Any, store_of: Callable[[Any], Store]
+) -> None:
+    rows.job("a", start_at=BASE + HOUR, end_at=BASE + DAY)
+    rows.job("b", start_at=BASE + 2 * HOUR, end_at=BASE + 3 * HOUR)
+    for job in rows.jobs:
+        job["submit_at"] = None
+    assert fleet.extent(store_of(rows)) == (BASE + HOUR, BASE + DAY)
+
+
 def test_nodes_are_counted_by_name_within_the_selected_clusters(
     rows: Any, store_of: Callable[[Any], Store]
 ) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pytest
 
 from analytics.frames import RATE_GROUPS
 from data.filters import Selection
@@ -40,6 +41,7 @@ def test_the_same_question_is_answered_once_whatever_the_size_asked_for(empty_st
     store.close()
 
 
+@pytest.mark.slow
 def test_another_snapshot_is_asked_anew(
     random_rows: Callable[[int], Any], store_of: Callable[[Any], Store]
 ) -> None:

@@ -96,6 +96,7 @@ def test_two_days_of_two_jobs_are_compared_without_a_word_too_much(
     assert risen.compared(store, before) == risen.NOTHING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kept", some_at_once(["all of jobs", "jobs alone", "failures of nodes alone"], one_in=3)
 )

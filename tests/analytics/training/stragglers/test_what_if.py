@@ -74,6 +74,7 @@ def step_seconds(model: WhatIf, kept, *, optimizer: bool) -> np.ndarray:
     return end.max(axis=(0, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(drawn=models())
 def test_batches_agree_with_the_whole_graph_scenario_by_scenario(drawn, model_of):

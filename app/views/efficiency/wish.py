@@ -1,0 +1,111 @@
+"""What the reader of What if changes; all of it is in the address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.answers.efficiency import best_interval, what_if
+
+if TYPE_CHECKING:
+    from analytics.efficiency.what_if import Every
+    from app.answers.efficiency.left_out import By
+
+MONTH, CHOSEN = "last whole month", best_interval.CHOSEN_PERIOD
+BEST, AS_WAS, MINUTES = "best", "as it was", "minutes"
+KNOWN: dict[str, By] = {"before the period": "before", "within it": "within"}
+HELP = {
+    "over": "The last whole month that is recorded, or the period chosen in the sidebar.",
+    "worst": "So many nodes, the worst by the ranking of the Lemons page.",
+    "known": "What was known before the period began ranks them without hindsight. Ranked within "
+    "the period, the worst had bad luck, too: their excess then counts only in part.",
+    "nodes": "These instead, separated by commas.",
+    "interval": "Between checkpoints of runs on several nodes: the one at which the period would "
+    "have cost least, as they saved, or so many minutes.",
+    "job": "The job whose best checkpoint interval is told. Empty: the largest usual size.",
+}
+
+
+def asked() -> what_if.Wish:
+    """The period, the nodes, the interval and the job."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control(
+            "Of",
+            [MONTH, CHOSEN],
+            default=MONTH,
+            required=True,
+            key="over",
+            bind="query-params",
+            help=HELP["over"],
+        )
+        worst, by, nodes = _left_out()
+        interval = _interval()
+        gpus = st.number_input(
+            "Best interval of a job of (GPUs)",
+            min_value=1,
+            value=None,
+            step=8,
+            key="of_gpus",
+            bind="query-params",
+            placeholder="largest usual size",
+            width=230,
+            help=HELP["job"],
+        )
+    return what_if.Wish(worst, nodes, by, interval, gpus)
+
+
+def _left_out() -> tuple[int, By, tuple[str, ...]]:
+    """How many of the worst nodes, as known when, or which ones instead."""
+    worst = st.number_input(
+        "Worst nodes left out",
+        min_value=0,
+        max_value=1000,
+        value=what_if.WORST,
+        key="worst",
+        bind="query-params",
+        width=150,
+        help=HELP["worst"],
+    )
+    known = st.selectbox(
+        "As known",
+        [*KNOWN],
+        key="known",
+        bind="query-params",
+        width=170,
+        help=HELP["known"],
+    )
+    named = st.text_input(
+        "Or these nodes",
+        key="without",
+        bind="query-params",
+        placeholder="e.g. gpu0102, gpu0058",
+        width=190,
+        help=HELP["nodes"],
+    )
+    nodes = tuple(name.strip() for name in (named or "").split(",") if name.strip())
+    return worst, KNOWN[known], nodes
+
+
+def _interval() -> Every:
+    """Minutes between checkpoints, the best ones, or as runs saved."""
+    every = st.segmented_control(
+        "Checkpoint interval",
+        [BEST, AS_WAS, MINUTES],
+        default=BEST,
+        required=True,
+        key="every",
+        bind="query-params",
+        help=HELP["interval"],
+    )
+    if every != MINUTES:
+        return None if every == AS_WAS else "best"
+    return st.number_input(
+        "Minutes",
+        min_value=1.0,
+        value=30.0,
+        format="%g",
+        key="minutes",
+        bind="query-params",
+        width=110,
+    )
