@@ -284,7 +284,7 @@ def _shorten_cells(chart: go.Figure, layout: dict[str, Any]) -> None:
         axis["ticktext"] = [_short(str(text)) for text in axis["ticktext"]]
     across = max(len(row) for trace in chart.data if trace.type == "heatmap" for row in trace.z[:1])
     if across > MANY_ACROSS:
-        chart.data = [t for t in chart.data if t.type == "heatmap" or t.mode != "text"]
+        chart.data = [t for t in chart.data if t.type != "scatter" or t.mode != "text"]
 
 
 def _short(text: str, letters: int = 14) -> str:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FOR_GOOD = "public, immutable, max-age=31536000"
 """How long a browser keeps a file whose name changes with its content."""
+NOT_KEPT = "no-store"
+"""Of the page: Back must not show after a log-out what stands in it."""
 PACKED = frozenset({".woff2", ".woff", ".png"})
 """Endings of files that are compressed already."""
 FOLDER = Path(__file__).parent
@@ -114,7 +116,7 @@ class _Page:
 
             asked = parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
             sight = first_sight.held(first_sight.address_of(self.scope["path"], asked))
-            await page(sight).answer(self.request, "no-cache")(self.scope, self.receive, self.send)
+            await page(sight).answer(self.request, NOT_KEPT)(self.scope, self.receive, self.send)
 
 
 def _paths(folder: Path) -> Mapping[str, Path]:

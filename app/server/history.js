@@ -1,11 +1,18 @@
 // Back and Forward: one step a page. Streamlit writes the filters of a page into the address in
 // several steps, each an entry of the history; those after the first replace it. Before it opens the
-// page of a link of the sidebar, it takes out of the address what the page that is left has in it of its
-// own: Back brings that page as it was left.
+// page of a link of the sidebar, it takes out of the address what the page that is left has in it of
+// its own: Back brings that page as it was left. Where Back has left a page before it was drawn,
+// Streamlit still writes its address: until somebody acts, that is late.
 let left = "";
+let brought = false;
+addEventListener("popstate", () => { brought = true; }, true);
+for (const act of ["pointerdown", "click", "keydown"])
+  addEventListener(act, (event) => { brought &&= event.altKey || event.metaKey; }, true);
+
 history.pushState = (state, unused, url) => {
   const to = new URL(url, document.baseURI);
   const kept = to.pathname === location.pathname;
+  if (brought && !kept) return;
   if (!kept && left && new URL(left).pathname === location.pathname)
     History.prototype.replaceState.call(history, history.state, "", left);
   History.prototype[kept ? "replaceState" : "pushState"].call(history, state, unused, url);
@@ -24,16 +31,32 @@ window.faultline = {
   },
 };
 
-// A link within the text of a page opens in the same tab; with a key held, as the browser does.
+// The filters of this page, and a page with them.
+const filters = () => {
+  const here = new URLSearchParams(location.search);
+  const names = ["cluster", "period", "from", "to", "partition", "min_gpus", "account"];
+  return names.filter((name) => here.has(name)).map((name) => [name, here.get(name)]);
+};
+const filtered = (page) => {
+  const there = new URL(page, document.baseURI);
+  for (const [name, value] of filters()) there.searchParams.set(name, value);
+  return there;
+};
+
+// A link within the text of a page opens in the same tab; with a key held, as the browser does. While
+// the filters are not drawn, Streamlit would leave them behind: one of the page list is loaded anew.
 addEventListener("click", (event) => {
-  const link = event.target.closest?.('a[target="_blank"]');
+  const listed = event.target.closest?.('[data-testid="stSidebarNavLink"]');
+  const early = listed && filters().length && !document.querySelector(".st-key-period button");
+  const link = early ? listed : event.target.closest?.('a[target="_blank"]');
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  const to = new URL(link.href, document.baseURI);
+  const to = early ? filtered(link.href) : new URL(link.href, document.baseURI);
   const here = new URL(".", document.baseURI);
   if (to.origin !== here.origin || to.pathname.slice(here.pathname.length).includes("/")) return;
   event.preventDefault();
   event.stopPropagation();
-  window.faultline.go(to.href);
+  if (early) location.assign(to.href);
+  else window.faultline.go(to.href);
 }, true);
 
 // Ctrl-K anywhere, and / outside of what is typed, open the page Find with the filters of this page,
@@ -45,10 +68,7 @@ addEventListener("keydown", (event) => {
   if (!slash && !search) return;
   event.preventDefault();
   event.stopPropagation();
-  const there = new URL("find", document.baseURI);
-  const here = new URLSearchParams(location.search);
-  for (const name of ["cluster", "period", "from", "to", "partition", "min_gpus", "account"])
-    if (here.has(name)) there.searchParams.set(name, here.get(name));
+  const there = filtered("find");
   if (there.pathname !== location.pathname) window.faultline.go(there.href);
   const focus = (left) => {
     const box = document.querySelector('textarea[aria-label="Find"]');

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.ask import cached
+from data.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,12 +63,16 @@ _kept: OrderedDict[Address, tuple[object, str]] = OrderedDict()
 def kept(page: str) -> Iterator[None]:
     """Keeps the head of the page that is drawn within, where a browser has just opened it.
 
-    Later runs of a session answer clicks that its address need not name.
+    Later runs of a session answer clicks that its address need not name. So does the first run of
+    a browser that had lost its server: it sends again what its reader has chosen and typed.
     """
-    if st.session_state.get("opened"):
+    context = get_script_run_ctx()
+    typed = context is not None and bool(context.session_state.get_widget_states())
+    later = "opened" in st.session_state
+    st.session_state["opened"] = True
+    if typed or later:
         yield
         return
-    st.session_state["opened"] = True
     address, store, sight = address_of(page, st.query_params.items()), cached.standing(), Sight()
     before = _drawn.set(sight)
     try:
@@ -74,6 +80,7 @@ def kept(page: str) -> Iterator[None]:
     finally:
         _drawn.reset(before)
         if sight.sentence:
+            _kept.pop(address, None)  # the latest stands last
             _kept[address] = store, sight.written()
             while len(_kept) > KEPT:
                 _kept.popitem(last=False)
@@ -92,13 +99,12 @@ def numbers(shown: Sequence[Number]) -> None:
 
 
 def held(address: Address) -> str:
-    """The first sight of an address as HTML; empty where none holds any more."""
+    """The first sight of an address as HTML; empty where none holds, or the store is unreadable."""
     found = _kept.get(address)
-    if found is None or found[0] != cached.standing():
-        return ""
-    with suppress(KeyError):  # a page that was drawn meanwhile may have taken its place
-        _kept.move_to_end(address)
-    return found[1]
+    with suppress(DataError):  # the page itself says what is wrong
+        if found is not None and found[0] == cached.standing():
+            return found[1]
+    return ""
 
 
 def address_of(page: str, query: Iterable[tuple[str, str]]) -> Address:

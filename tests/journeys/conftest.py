@@ -104,8 +104,10 @@ def pytest_runtest_teardown(
 
 @pytest.fixture
 def browser() -> Iterator[BrowserContext]:
-    """A browser without an open page, which may use the clipboard."""
+    """A browser without an open page, which may use the clipboard; no journey ends at an error."""
     context = _chromium()
     yield context
+    failed = [page.url for page in context.pages if page.get_by_test_id("stException").count()]
     for page in context.pages:
         page.close()
+    assert failed == []

@@ -54,8 +54,9 @@ def opened(browser: BrowserContext, address: str, size: dict[str, int], theme: s
 
 
 def settled(page: Page) -> None:
-    """Waits until nothing has run and nothing was left to be drawn for a moment."""
+    """Waits until nothing has run and nothing was left to be drawn for a moment from now on."""
     expect(page.locator("h1")).to_be_visible()
+    page.evaluate("window.quietSince = undefined")
     page.wait_for_function(QUIET)
 
 
@@ -71,7 +72,8 @@ def violations(page: Page) -> list[tuple[str, str, str]]:
 
 
 def usable(page: Page) -> None:
-    """Nothing sideways, no number cut, charts that are charts, controls that a thumb hits."""
+    """No error, nothing sideways, no number cut, charts that are charts, controls for a thumb."""
+    assert page.get_by_test_id("stException").count() == 0
     found = page.evaluate(LAYOUT)
     assert found["sideways"] <= PHONE["width"]
     assert found["outside"] == []
@@ -151,4 +153,4 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(
     page.keyboard.press("Tab")
     expect(page.get_by_test_id("data-grid-canvas").first).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_contain_text("GPUs: ")
+    expect(page.get_by_role("dialog")).to_contain_text("Runs of this size")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page, Route
 
 pytestmark = pytest.mark.browser
 
@@ -52,6 +52,59 @@ def test_back_goes_through_five_pages_with_their_filters(
 
 
 @pytest.mark.slow
+def test_back_may_be_pressed_again_before_the_page_is_drawn(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{link}&period=7d")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
+    done = page.locator("[data-test-script-state=notRunning]")
+    expect(done).to_be_attached()
+    addresses, first = [], look(page)
+    for name in PAGES:
+        addresses.append(page.url)
+        before = page.locator("h1").inner_text()
+        page.get_by_role("link", name=name, exact=True).first.click()
+        expect(page.locator("h1")).not_to_have_text(before)
+        expect(done).to_be_attached()
+        expect(page).to_have_url(re.compile(rf"/{name.lower()}\?period=7d"))
+    n_steps, went = page.evaluate("history.length"), []
+    for _ in PAGES:
+        page.go_back(wait_until="commit")
+        went.append(page.url)
+    assert went == addresses[::-1]
+    expect(page.locator("h1")).to_have_text(first[1])
+    expect(done).to_be_attached()
+    assert look(page) == first
+    assert page.evaluate("history.length") == n_steps
+
+
+@pytest.mark.slow
+def test_the_page_list_keeps_filters_that_are_not_drawn_yet(
+    link: str, browser: BrowserContext
+) -> None:
+    page = browser.new_page()
+    held: list[Route] = []
+
+    def first_waits(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(re.compile(r"/ButtonGroup\..*\.js"), first_waits)
+    page.goto(f"{link}&period=7d")
+    expect(page.locator("h1")).to_contain_text("per 1,000 node-days")
+    assert page.locator(".st-key-period button").count() == 0
+    page.get_by_role("link", name="Failures", exact=True).first.click()
+    expect(page.locator("h1")).to_contain_text("attempts failed")
+    assert page.url.endswith("/failures?period=7d")
+    expect(page.get_by_role("radio", name="7d", exact=True)).to_be_checked()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/\?period=7d"))
+
+
+@pytest.mark.slow
 def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     link: str, browser: BrowserContext
 ) -> None:
@@ -60,7 +113,7 @@ def test_a_link_in_a_text_opens_in_the_same_tab_without_loading_anew(
     expect(page.locator("h1")).to_be_visible()
     stayed = page.evaluate("window.stayed = 1")
     page.get_by_test_id("stMain").get_by_role("link").first.click()
-    expect(page).to_have_url(re.compile(r"/(job|node)\?(job|node)="))
+    expect(page).to_have_url(re.compile(r"/(job|node)\?(.*&)?(job|node)="))
     expect(page.locator("h1")).to_contain_text(re.compile(r"^(Job|Node|gpu)", re.IGNORECASE))
     assert page.evaluate("window.stayed") == stayed
     assert len(browser.pages) == 1

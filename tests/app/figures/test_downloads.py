@@ -28,7 +28,8 @@ def test_its_frame_takes_what_the_figure_takes(kind: str) -> None:
     own = [each for each in taken if each.name not in OF_A_PAGE]
     data = [each.name for each in own if each.kind is each.POSITIONAL_OR_KEYWORD]
     options = {each.name: None for each in own if each.kind is each.KEYWORD_ONLY}
-    inspect.signature(module.frame).bind(*data, **options)
+    bound = inspect.signature(module.frame).bind(*data, **options)
+    assert bound.args == tuple(data)
 
 
 def test_weeks_and_groups_are_listed(weeks: tuple[object, ...]) -> None:

@@ -134,10 +134,11 @@ def test_bars_that_grow_upwards_keep_their_order() -> None:
 def test_a_heat_map_has_its_colours_below_and_short_names() -> None:
     chart = template.figure(title="Map", note="", mode="light", height=300)
     chart.add_heatmap(z=[[1.0] * 20] * 2, colorbar={"thickness": 10})
+    template.pickable(chart, [(0, 0, "", "says")])
     chart.add_scatter(x=[0], y=[0], text=["1.0"], mode="text")
     chart.update_yaxes(tickvals=[0, 1], ticktext=["a-rack-of-a-long-name", "r2"])
     fitted = narrow.fitted(chart)
-    assert [trace.type for trace in fitted.data] == ["heatmap"]
+    assert [trace.type for trace in fitted.data] == ["heatmap", "bar"]
     assert fitted.data[0].colorbar.orientation == "h"
     assert fitted.layout.yaxis.ticktext == ("a-rack-of-a-l…", "r2")
 

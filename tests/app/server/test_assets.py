@@ -76,11 +76,11 @@ def test_a_font_is_not_compressed_twice() -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/mttf", "/static/js/../../index.html", "/static/js/none.js"]
 )
-def test_a_page_is_ours_and_asked_for_again(path: str) -> None:
+def test_a_page_is_ours_and_no_browser_keeps_it(path: str) -> None:
     _, headers, body = ask(path, accept_encoding="gzip")
     assert gzip.decompress(body) == page("").plain
     assert int(headers["content-length"]) == len(body)
-    assert headers["cache-control"] == "no-cache"
+    assert headers["cache-control"] == "no-store"
 
 
 def test_the_page_has_our_script_before_streamlits() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.answers.content import Number
+from app.ask import cached
 from app.show import first_sight
 from app.words.terms import Term
 from data.state import State
@@ -54,18 +55,44 @@ def test_a_click_leaves_what_is_held(open_page: Callable[..., AppTest], store: P
     assert held("/failures") == before
 
 
-def test_a_page_is_sent_though_others_take_its_place_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
+def test_what_a_reader_typed_before_the_server_started_anew_is_for_no_other(
+    open_page: Callable[..., AppTest], store: Path
 ) -> None:
-    address = first_sight.address_of("/mttf", [("period", "all")])
+    page = open_page(store, "views/explore/find.py")
+    before = held("/find")
+    assert "What are you looking for?" in before
+    page.text_area(key="find").set_value("NCCL WARN of my own run")
+    del page.session_state["opened"]  # a new session, to which the browser sends what it holds
+    page.run()
+    assert page.title[0].value != "What are you looking for?"
+    assert held("/find") == before
 
-    def standing() -> str:
-        first_sight._kept.pop(address, None)
-        return "as it was"
 
-    monkeypatch.setattr(first_sight.cached, "standing", standing)
-    monkeypatch.setitem(first_sight._kept, address, ("as it was", "<main>"))
-    assert first_sight.held(address) == "<main>"
+def test_a_page_is_sent_without_it_where_the_store_cannot_be_read(
+    open_page: Callable[..., AppTest], store: Path
+) -> None:
+    open_page(store, "views/explore/glossary.py")
+    assert held("/glossary")
+    current = store / "CURRENT"
+    written = current.read_text()
+    current.write_text("cut of")
+    assert held("/glossary") == ""
+    current.write_text(written)
+    assert held("/glossary")
+
+
+def test_other_pages_may_be_kept_while_one_is_asked_for(
+    open_page: Callable[..., AppTest], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_page(store, "views/explore/glossary.py")
+    standing = cached.standing()
+
+    def meanwhile() -> tuple[str, int, str]:
+        first_sight._kept.clear()  # as many others do
+        return standing
+
+    monkeypatch.setattr(cached, "standing", meanwhile)
+    assert "terms, in" in held("/glossary")
 
 
 def test_what_records_say_is_text_and_no_markup() -> None:
