@@ -138,10 +138,10 @@ class MttfReport:
             notes.append(
                 "The nodes that could have failed are not known: exposure and rate are unknown."
             )
-        if self.attempts_without_gpus:
+        if n := self.attempts_without_gpus:
             notes.append(
-                "Attempts without GPUs or with an unknown number of them: "
-                f"{self.attempts_without_gpus:,}. They count neither as exposure nor as failures."
+                f"{n:,} {'attempt has' if n == 1 else 'attempts have'} no GPUs or an unknown "
+                "number: neither their time nor their failures count."
             )
         return tuple(notes)
 
