@@ -116,6 +116,7 @@ def versions(draw: st.DrawFn) -> list[Row]:
     return draw(st.lists(st.sampled_from([pending, running, final]), min_size=1, max_size=4))
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True)
 @given(st.lists(versions(), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_the_order_and_split_of_job_records_do_not_matter(

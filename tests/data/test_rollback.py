@@ -121,6 +121,7 @@ def test_the_first_ingest_leaves_an_empty_store_whose_next_one_has_another_id(
         assert opened.rows("SELECT ingest_id FROM ingests") == [("5.1",)]
 
 
+@pytest.mark.slow
 def test_what_people_said_stays_also_of_an_attempt_that_is_gone(store: Path) -> None:
     with closing(Store.open(store)) as opened:
         keys = dict(opened.rows("SELECT job_id, attempt_key FROM jobs"))

@@ -329,6 +329,7 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
     assert f"; {n_over} of them with nothing at stake any more" in listed.sentence(found)
 
 
+@pytest.mark.slow
 def test_an_incident_that_is_over_has_nothing_at_stake_and_comes_last(root: Path) -> None:
     _read(root, _lost(7, 19))
     with closing(Store.open(root)) as store:

@@ -140,7 +140,9 @@ def test_a_disk_full_at_fifty_points_loses_nothing(
 
 @pytest.mark.parametrize(
     ("arguments", "buffered"),
-    [("ingest --list", True), ("ingest --help", True), ("ingest --help", False)],
+    some_at_once(
+        [("ingest --list", True), ("ingest --help", True), ("ingest --help", False)], one_in=3
+    ),
 )
 def test_an_output_that_cannot_be_written_is_told_in_one_line(
     arguments: str, buffered: bool

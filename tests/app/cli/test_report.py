@@ -131,6 +131,7 @@ def test_one_form_can_be_printed_for_a_pipe(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_redacted_lists_name_nobody(faultline: Callable[..., Any], demo_store: Path) -> None:
     plain = faultline("failures", "--list", "--limit", 50, "--store", demo_store)
     hidden = faultline("failures", "--list", "--limit", 50, "--store", demo_store, "--redact")

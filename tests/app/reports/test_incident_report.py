@@ -109,6 +109,7 @@ def test_what_a_person_decided_stands_beside_the_evidence(
     assert said.format(title=title) in after.notes
 
 
+@pytest.mark.slow
 def test_a_decision_where_no_evidence_names_a_cause_says_so(tmp_path: Path) -> None:
     loop = HEADER + LOOP.replace("NODE_FAIL", "FAILED").replace("|n1|", "||")
     (tmp_path / "sacct.txt").write_text(loop)

@@ -222,6 +222,7 @@ def test_it_is_one_page_whatever_stands_on_it(
             assert re.sub(r"\s", "", str(row[0])) in re.sub(r"\s", "", text)
 
 
+@pytest.mark.slow
 def test_rows_and_the_page_lead_to_the_dashboard(weeks: Store, whole: Report) -> None:
     asked = "period=custom&from=2026-11-09T00%3A00"
     base = "https://faultline.example.org/ops"

@@ -36,7 +36,7 @@ def _texts(page: AppTest) -> list[str]:
     return [each.value for each in shown] + figures
 
 
-@pytest.mark.parametrize(("name", "address", "by_time"), some_at_once(CASES, one_in=3))
+@pytest.mark.parametrize(("name", "address", "by_time"), some_at_once(CASES, one_in=6))
 def test_a_period_is_named_where_it_counts(
     open_page: Callable[..., AppTest],
     demo_store: Path,

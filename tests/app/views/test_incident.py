@@ -124,6 +124,7 @@ def test_every_incident_of_the_list_opens(
         assert not open_page(incident_store, PAGE, incident=name).exception
 
 
+@pytest.mark.slow
 def test_a_crash_loop_says_how_often_and_what_it_preempted(
     open_page: Callable[..., AppTest], incident_store: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_the_first_reader_has_it_built(open_page: Callable[..., AppTest], own_st
     assert list(page.dataframe[0].value["attempts"]) == [1]
 
 
+@pytest.mark.slow
 def test_without_a_price_the_setting_is_named(
     open_page: Callable[..., AppTest], built_store: Path
 ) -> None:

@@ -75,7 +75,7 @@ def test_generated_data_carry_the_badge_and_the_page_says_what_it_rests_on(
 
 @pytest.mark.parametrize(
     ("filters", "changes"),
-    some_at_once(FILTERS, one_in=5),
+    some_at_once(FILTERS, one_in=10),
     ids=["-".join(filters.values()) for filters, _ in FILTERS],
 )
 def test_every_filter_of_a_link_is_applied_and_named(

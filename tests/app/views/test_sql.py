@@ -132,6 +132,7 @@ def test_run_shows_the_rows(asked: Callable[..., AppTest], demo_store: Path) -> 
     assert len(page.get("download_button")) == 4
 
 
+@pytest.mark.slow
 def test_tables_of_the_ledger_are_built_before_they_are_asked(
     asked: Callable[..., AppTest], own_store: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_new_settings_of_runs_build_it_again(root: Path) -> None:
     assert _open().title[0].value == "Snapshot 3"
 
 
+@pytest.mark.slow
 def test_what_people_say_builds_it_again(root: Path) -> None:
     with contextlib.closing(Store.open(root)) as store:
         ((key,),) = store.rows("SELECT attempt_key FROM jobs")

@@ -172,6 +172,7 @@ def test_an_address_with_times_is_asked_a_window_at_a_time(
     ]
 
 
+@pytest.mark.slow
 def test_prometheus_is_asked_for_no_more_points_than_it_answers(
     server: Server, from_server: Any
 ) -> None:

@@ -94,7 +94,8 @@ def in_a_rhythm(host: Host, times: Iterable[datetime]) -> Host:
     return host
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
 def test_by_the_hour_or_by_the_day_or_at_once_the_store_is_the_same(
     host_at: Callable[[], Host], seed: int
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_line_that_is_still_being_written_waits_until_it_is_whole(logs: Logs) 
     assert logs.events == (3, 1), "nobody will end that line"
 
 
+@pytest.mark.slow
 def test_of_a_log_that_grew_only_the_end_is_read(logs: Logs) -> None:
     long = QUIET * (3 * TAIL // len(QUIET))
     logs.write("kern.log", long + line(0) + line(0))

@@ -129,6 +129,7 @@ def test_a_job_whose_end_is_written_late_is_asked_for_by_its_number(host: Host, 
     assert " -j 1 " in host.asked[-1], "not 2, which the answer held"
 
 
+@pytest.mark.slow
 def test_jobs_that_the_accounting_has_no_more_are_told(host: Host, only: Any) -> None:
     host.job(1, BEGIN, (1, 5))
     host.collect(BEGIN + 2 * HOUR, only("sacct"), since=BEGIN)
@@ -236,6 +237,7 @@ def test_a_clock_that_was_set_back_takes_nothing_back(host: Host, only: Any) -> 
     assert host.rows("SELECT max(until_at) FROM collected_windows") == [(NOW - MARGIN,)]
 
 
+@pytest.mark.slow
 def test_what_is_asked_again_lists_a_broken_record_once(host: Host, only: Any) -> None:
     host.job(1, BEGIN + 10 * HOUR, (0.5, 1), state="MELTED")
     host.job(2, BEGIN + 10 * HOUR, (0.5, 1))

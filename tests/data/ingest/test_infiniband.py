@@ -135,6 +135,7 @@ def test_without_a_node_each_counter_is_rejected_and_text_alone_refused(tmp_path
         read(tmp_path, "nothing\nat all\n", node="n1")
 
 
+@pytest.mark.slow
 def test_auto_knows_it_and_hours_rise_by_what_was_counted(tmp_path: Path) -> None:
     for number, value in enumerate((250, 255, 4)):  # it began again before the third
         path = tmp_path / f"{number}.txt"

@@ -168,6 +168,7 @@ def test_pods_tell_attempts_and_nodes_and_the_queue_why_they_went(tmp_path: Path
     assert [row[0] for row in jobs(tmp_path / "d", queue, before)] == ["FAILED", "COMPLETED"]
 
 
+@pytest.mark.slow
 def test_a_job_of_volcano_by_the_phases_that_it_went_through(tmp_path: Path) -> None:
     phases = [("Pending", 0), ("Running", 1), ("Restarting", 2), ("Pending", 2.1), ("Running", 3)]
     ended = vcjob(*phases, ("Aborted", 5), reason="PodFailed", message="x")

@@ -137,6 +137,7 @@ def test_what_was_said_later_of_a_trace_completes_it(root: Path, trace: Path, me
     ]
 
 
+@pytest.mark.slow
 def test_what_was_said_of_a_trace_can_be_corrected(root: Path, trace: Path) -> None:
     for job in ("7", "8", "7", "9"):
         ingest(root, trace, job_id=job, cluster=f"c{job}")

@@ -145,6 +145,7 @@ def test_mappings_name_other_columns(read: Any, tmp_path: Path) -> None:
         read("tickets", "ticket_id,node\nT1,n1\n")
 
 
+@pytest.mark.slow
 def test_the_store_shows_tickets_of_a_node_and_the_model_that_all_agree_on(tmp_path: Path) -> None:
     files = {
         "tickets": TICKETS + "T1,n1,1709294400,,gpu,swapped,ACME,S1,\nT2,n2,1709294400,,,,,,\n",

@@ -106,6 +106,7 @@ def test_partitions_owners_and_priorities_follow_size(default_demo: DemoCluster)
     assert (jobs.groupby("job_id")["user"].nunique() == 1).all()
 
 
+@pytest.mark.slow
 def test_fewer_than_one_completed_job_in_a_hundred_sees_a_critical_event(
     default_demo: DemoCluster,
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_node_is_never_oversubscribed(demo: DemoCluster) -> None:
     assert most_gpus_in_use(demo) == 8
 
 
+@pytest.mark.slow
 def test_no_job_runs_on_a_node_out_of_service(default_demo: DemoCluster) -> None:
     assert len(default_demo.tables["node_events"]) > 500
     assert runs_on_nodes_out_of_service(default_demo) == 0

@@ -100,6 +100,7 @@ def test_the_planted_rate_is_near_the_published_one(default_demo: DemoCluster) -
     assert default_demo.truth.rate_per_1000_node_days == pytest.approx(6.5, abs=0.5)
 
 
+@pytest.mark.slow
 def test_the_rate_of_all_sizes_agrees_with_that_of_large_jobs(default_demo: DemoCluster) -> None:
     n, node_days = failures_and_exposure(default_demo, above=0)
     expected = default_demo.truth.rate_per_1000_node_days / 1000 * node_days
@@ -151,6 +152,7 @@ def test_every_cause_has_one_domain_and_user_failures_keep_their_state(
     }
 
 
+@pytest.mark.slow
 def test_definitions_of_a_failure_differ_on_the_faults_of_system_software(
     default_demo: DemoCluster,
 ) -> None:
