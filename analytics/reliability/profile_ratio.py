@@ -36,13 +36,16 @@ class Cells:
 
     @classmethod
     def of(cls, level: NDArray[np.intp], design: Values, counts: Values, exposure: Values) -> Cells:
-        """Rows of one level and one combination of factors put together, levels in order."""
+        """Rows of one level and one combination of factors put together, levels in order.
+
+        Failures in no time at all would let a rate be infinite: such a cell counts none.
+        """
         alike, place = np.unique(np.column_stack([level, design]), axis=0, return_inverse=True)
-        sums = (
+        n, held = (
             np.bincount(place.reshape(-1), weights=of).astype(np.float64)
             for of in (counts, exposure)
         )
-        return cls(alike[:, 0].astype(np.intp), alike[:, 1:], *sums)
+        return cls(alike[:, 0].astype(np.intp), alike[:, 1:], np.where(held > 0, n, 0.0), held)
 
     @property
     def starts(self) -> NDArray[np.intp]:

@@ -100,7 +100,8 @@ def rate_ratios(
     the largest, by Student's t over nodes less parameters; half a failure is added to each level
     (Jeffreys' prior), and each g has the weak prior log-F(1, 1), so that a level or a factor
     without a failure has finite bounds. Where the level has no failure the lower bound is 0;
-    where the reference has none the ratio is unknown and only the lower bound is given.
+    where the reference has none the ratio is unknown and only the lower bound is given. A level
+    without exposure is compared with nothing, whatever failed in it.
 
     Parameters
     ----------
@@ -293,11 +294,14 @@ def _compared(data: _Data, spread: _Spread, base: int | None, conf_level: float)
     pairs = np.unique(np.column_stack([data.level, data.node]), axis=0)
     n_nodes = np.bincount(pairs[:, 0])
     distance = float(special.stdtrit(max(spread.spare, 1), (1.0 + conf_level) / 2.0))
-    found = _pairs(data.cells, spread, base, distance)
+    others = exposure.sum() - exposure if base is None else np.full(len(count), exposure[base])
+    comparable = (exposure > 0) & (others > 0)
+    found = _pairs(data.cells, spread, base, distance, np.flatnonzero(comparable).tolist())
     levels = []
     for k, (n, held) in enumerate(zip(count.astype(int).tolist(), exposure.tolist(), strict=True)):
         rest = np.arange(len(count)) != k if base is None else np.arange(len(count)) == base
-        n_rest, held_rest = int(count[rest].sum()), float(exposure[rest].sum())
+        n_rest, held_rest = int(count[rest].sum()), float(others[k])
+        of_itself = len(count) == 1 or k == base
         levels.append(
             LevelRate(
                 "",
@@ -305,7 +309,7 @@ def _compared(data: _Data, spread: _Spread, base: int | None, conf_level: float)
                 n,
                 held,
                 _rate(n, held, spread, k, conf_level),
-                _ratio(found.get(k), n, n_rest, spread, conf_level),
+                _ratio(found.get(k), n, n_rest, spread, conf_level, of_itself=of_itself),
                 n / held / (n_rest / held_rest) if held and n_rest and held_rest else None,
                 _p_value(found.get(k), spread),
                 stands_out=False,
@@ -314,11 +318,12 @@ def _compared(data: _Data, spread: _Spread, base: int | None, conf_level: float)
     return levels
 
 
-def _pairs(cells: Cells, spread: _Spread, base: int | None, distance: float) -> dict[int, Pair]:
+def _pairs(
+    cells: Cells, spread: _Spread, base: int | None, distance: float, comparable: Sequence[int]
+) -> dict[int, Pair]:
     """Of each level but the reference the ratio to it, or to all others together."""
-    n_levels = len(spread.of_level)
-    others = [k for k in range(n_levels) if k != base]
-    if n_levels < 2:
+    others = [k for k in comparable if k != base]
+    if not others or len(spread.of_level) < 2:
         return {}
     if base is None:
         return {k: beside_others(cells, spread.of_level, k, distance) for k in others}
@@ -338,12 +343,20 @@ def _rate(n: int, exposure: float, spread: _Spread, level: int, conf_level: floa
     return Estimate(n / exposure, lower, upper, conf_level, n)
 
 
-def _ratio(pair: Pair | None, n: int, n_base: int, spread: _Spread, conf_level: float) -> Estimate:
+def _ratio(
+    pair: Pair | None,
+    n: int,
+    n_base: int,
+    spread: _Spread,
+    conf_level: float,
+    *,
+    of_itself: bool,
+) -> Estimate:
     """Ratio with its bounds; n counts the level's failures."""
-    if pair is None:
+    if of_itself:
         return Estimate(1.0, 1.0, 1.0, conf_level, n)
-    if not n and not n_base:
-        return unknown(conf_level, 0)
+    if pair is None or (not n and not n_base):
+        return unknown(conf_level, n)
     value = pair.ratio if n_base else None
     if not spread.known:
         return Estimate(value, None, None, conf_level, n)

@@ -66,12 +66,7 @@ NO_RESULTS = Missing(
     ),
 )
 NO_INCIDENT = "no incident of the selection names a node"
-NOTHING_KNOWN = Missing(
-    "plan",
-    f"{NO_INCIDENT.capitalize()}, so no rate is known.",
-    "Ingest jobs and kernel or health events, or take a longer period:",
-    ("faultline ingest sacct sacct.txt", "faultline ingest kernel-log dmesg.txt"),
-)
+NO_TIME = "no job of the selection names its nodes"
 
 
 @dataclass(frozen=True)
@@ -81,6 +76,13 @@ class Fleet:
     records: tuple[NodeRecord, ...]
     gpu_hours_per_incident: float | None
     n_incidents: int
+
+    @property
+    def lacks(self) -> str:
+        """Why no rate is known; empty where one is."""
+        if not self.n_incidents:
+            return NO_INCIDENT
+        return "" if any(each.exposure_node_days for each in self.records) else NO_TIME
 
 
 def fleet(store: Store, selection: Selection) -> Fleet:
@@ -147,17 +149,17 @@ def answer(
         conf_level=conf_level,
     )
     rows = _rows(plan)
-    nothing = not known.n_incidents and not regressed
+    lacks = "" if regressed else known.lacks
     blocks = [
-        NOTHING_KNOWN
-        if nothing
+        _missing(lacks)
+        if lacks
         else Table("plan", "What to test next", PLAN, rows, everything=None).first(MOST_ROWS)
     ]
     of_results = _result_blocks(results)
     return Answer(
-        _sentence(plan, results, nothing=nothing),
+        _sentence(plan, results, lacks),
         (
-            *(_unknown() if nothing else _headlines(plan, known, conf_level)),
+            *(_unknown(lacks) if lacks else _headlines(plan, known, conf_level)),
             *_result_numbers(results),
         ),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
@@ -195,12 +197,12 @@ def timed(minutes: Mapping[str, float]) -> tuple[Benchmark, ...]:
     return tuple(replace(each, minutes=minutes.get(each.name, each.minutes)) for each in BENCHMARKS)
 
 
-def _sentence(plan: ValidationPlan, results: Judged | None, *, nothing: bool) -> str:
+def _sentence(plan: ValidationPlan, results: Judged | None, lacks: str) -> str:
     worth = plan.worthwhile
     first = ", ".join(each.record.node for each in worth[:MOST_NAMED])
     said = f"{_results_sentence(results.found)} " if results else ""
-    if nothing:
-        return f"{said}Which nodes are worth the time of a test is not known: {NO_INCIDENT}."
+    if lacks:
+        return f"{said}Which nodes are worth the time of a test is not known: {lacks}."
     if not worth:
         return f"{said}No node is worth the time of a test."
     if len(worth) <= MOST_NAMED:
@@ -218,15 +220,25 @@ def _results_sentence(found: Regressions) -> str:
     return f"Of {numbers.counted(n, 'node')} with results {named}{more} {verb} regressed."
 
 
-def _unknown() -> tuple[Number, ...]:
-    """The same numbers where there is no incident to rest them on."""
+def _missing(lacks: str) -> Missing:
+    """What stands in place of a plan where no rate is known."""
+    return Missing(
+        "plan",
+        f"{lacks.capitalize()}, so no rate is known.",
+        "Ingest jobs and kernel or health events, or take a longer period:",
+        ("faultline ingest sacct sacct.txt", "faultline ingest kernel-log dmesg.txt"),
+    )
+
+
+def _unknown(lacks: str) -> tuple[Number, ...]:
+    """The same numbers where there is nothing to rest them on."""
     shown = (
         of_nodes.WORTH_TESTING,
         of_nodes.AT_STAKE,
         of_nodes.COST_OF_TESTS,
         of_nodes.HARDWARE_INCIDENTS,
     )
-    return tuple(Number(term, numbers.UNKNOWN, NO_INCIDENT) for term in shown)
+    return tuple(Number(term, numbers.UNKNOWN, lacks) for term in shown)
 
 
 def _headlines(plan: ValidationPlan, known: Fleet, conf_level: float) -> tuple[Number, ...]:
@@ -356,7 +368,9 @@ def _records(plan: ValidationPlan) -> list[dict[str, Any]]:
 def _fleet_record(plan: ValidationPlan, known: Fleet) -> dict[str, Any]:
     return {
         "horizon_days": plan.horizon_days,
-        "rate_per_1000_node_days": plan.rate_per_1000_node_days,
+        "rate_per_1000_node_days": (
+            None if known.lacks == NO_TIME else plan.rate_per_1000_node_days
+        ),
         "gpu_hours_per_incident": known.gpu_hours_per_incident,
         "n_incidents": known.n_incidents,
     }

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 from analytics.errors import AnalysisError
-from analytics.reliability.rate_regression import rate_ratios
+from analytics.reliability.rate_regression import ALL_OTHERS, rate_ratios
 
 if TYPE_CHECKING:
     from analytics.reliability.rate_regression import LevelRate, RateComparison
@@ -139,6 +139,27 @@ def test_one_level_is_its_own_reference_and_no_record_has_none() -> None:
     one = rate_ratios(["a", "b"], ["x", "x"], [1, 0], [10.0, 10.0])
     assert [(each.level, each.ratio.value) for each in one.levels] == [("x", 1.0)]
     assert rate_ratios([], [], [], []).reference is None
+
+
+def test_what_failed_in_no_time_is_compared_with_nothing() -> None:
+    levels = ["with"] * 10 + ["other"] * 10 + ["without"] * 10
+    factor = ["first", "again"] * 15
+    failures, exposure = [1, 2] * 15, [100.0] * 20 + [0.0] * 10
+    nodes = [str(n) for n in range(30)]
+    for reference in (None, ALL_OTHERS):
+        found = rate_ratios(
+            nodes, levels, failures, exposure, factors={"repairs": factor}, reference=reference
+        )
+        of = {each.level: each for each in found.levels}
+        assert (of["without"].failures, of["without"].ratio.value, of["without"].p_value) == (
+            15, None, None,
+        )  # fmt: skip
+        assert of["without"].ratio.lower is None
+        assert of["other"].ratio.value == pytest.approx(1.0)
+    nowhere = rate_ratios(
+        nodes, levels, failures, [0.0] * 30, factors={"repairs": factor}, reference=ALL_OTHERS
+    )
+    assert [each.ratio.value for each in nowhere.levels] == [None] * 3
 
 
 def test_order_of_rows_and_unit_of_exposure_do_not_matter() -> None:

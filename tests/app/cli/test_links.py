@@ -139,3 +139,18 @@ def test_a_plan_without_an_incident_is_unknown_and_not_that_nothing_is_worth_a_t
     assert said.startswith("Which nodes are worth the time of a test is not known: no incident ")
     for name in ("Nodes worth testing", "GPU-hours at stake", "Incidents per 1,000 node-days"):
         assert re.search(rf"^{name} +unknown ", said, re.MULTILINE), name
+
+
+def test_a_plan_of_a_kernel_log_alone_knows_no_rate(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    log = tmp_path / "kernel.txt"
+    log.write_text(
+        "2026-01-05T10:00:00+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off "
+        "the bus.\n"
+    )
+    faultline("ingest", "kernel-log", log, "--store", tmp_path / "store")
+    found = faultline("validate-plan", "--store", tmp_path / "store", "--format", "json").json
+    assert (found["n_incidents"], found["rate_per_1000_node_days"], found["plan"]) == (1, None, [])
+    said = faultline("validate-plan", "--store", tmp_path / "store", "--format", "table").out
+    assert "is not known: no job of the selection names its nodes." in said
