@@ -50,7 +50,7 @@ JOBS_ALONE = (
     "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
     "queue and repairs belong to none of them."
 )
-LEDGER_NOT_BUILT = "the ledger is not built: `faultline ledger` builds it"
+LEDGER_NOT_BUILT = "the ledger is not built: the page Ledger or faultline ledger builds it"
 WHOLE_DAYS = (
     "The ledger counts whole days of UTC: every day that the period touches counts in full."
 )
