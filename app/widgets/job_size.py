@@ -1,19 +1,22 @@
-"""The job size that an MTTF is told for, of the pages that open with one."""
+"""The job size that a number is told for."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 
-def show() -> int | None:
+def show(
+    title: str = "MTTF of a job of (GPUs)", *, key: str = "job_gpus", told: str | None = None
+) -> int | None:
     """Draws the input; None where the largest usual size shall do."""
     return st.number_input(
-        "MTTF of a job of (GPUs)",
+        title,
         min_value=1,
         value=None,
         step=8,
-        key="job_gpus",
+        key=key,
         bind="query-params",
         placeholder="largest usual size",
-        width=220,
+        width=230,
+        help=told,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.efficiency import best_interval, what_if
+from app.widgets import job_size
 
 if TYPE_CHECKING:
     from analytics.efficiency.what_if import Every
@@ -41,17 +42,7 @@ def asked() -> what_if.Wish:
         )
         worst, by, nodes = _left_out()
         interval = _interval()
-        gpus = st.number_input(
-            "Best interval of a job of (GPUs)",
-            min_value=1,
-            value=None,
-            step=8,
-            key="of_gpus",
-            bind="query-params",
-            placeholder="largest usual size",
-            width=230,
-            help=HELP["job"],
-        )
+        gpus = job_size.show("Best interval of a job of (GPUs)", key="of_gpus", told=HELP["job"])
     return what_if.Wish(worst, nodes, by, interval, gpus)
 
 
