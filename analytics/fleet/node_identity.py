@@ -56,8 +56,7 @@ def identities(
     [Identity(node='n1', rule='ambiguous')]
     """
     stated = stated or {}
-    target = {folded(name): node for node, names in stated.items() for name in names}
-    apart = {folded(node) for node, names in stated.items() if not names}
+    target, apart = _stated(stated)
     known = dict(places)
     known |= {name: STATED for names in stated.values() for name in names if name not in known}
     meant = {name: _meant(name, target, apart) for name in known}
@@ -80,6 +79,50 @@ def identities(
     return found
 
 
+def clusters_knowing(
+    hosts: Collection[str],
+    known: Mapping[str, Collection[str]],
+    stated: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, frozenset[str]]:
+    """Clusters that know each host, by any name that `identities` takes for the same node.
+
+    A host written with its domain is of the clusters that write this very name, where any does;
+    else, like one without, of all that write its short name in whatever domain.
+
+    Parameters
+    ----------
+    hosts
+        Names whose cluster is asked for.
+    known
+        Cluster -> names of its nodes, as its records write them.
+    stated
+        Node -> its other names, as for `identities`.
+
+    Examples
+    --------
+    >>> known = {"a": ["gpu1", "gpu2.a.org"], "b": ["gpu2.b.org"]}
+    >>> found = clusters_knowing(["GPU1.mgmt", "gpu2", "gpu2.b.org", "login1"], known)
+    >>> {name: sorted(clusters) for name, clusters in found.items()}
+    {'GPU1.mgmt': ['a'], 'gpu2': ['a', 'b'], 'gpu2.b.org': ['b'], 'login1': []}
+    """
+    target, apart = _stated(stated or {})
+    whole: dict[str, set[str]] = defaultdict(set)
+    short: dict[str, set[str]] = defaultdict(set)
+    for cluster, names in known.items():
+        for name in names:
+            text = _meant(name, target, apart)
+            whole[text].add(cluster)
+            if text not in apart:
+                short[short_name(text)].add(cluster)
+    found: dict[str, frozenset[str]] = {}
+    for host in hosts:
+        text = _meant(host, target, apart)
+        by_whole = whole.get(text, set()) if text in apart or text != short_name(text) else set()
+        by_short = set() if text in apart else short.get(short_name(text), set())
+        found[host] = frozenset(by_whole or by_short)
+    return found
+
+
 def folded(name: str) -> str:
     """A name as names are compared: lower case, without the dot that ends a whole domain."""
     return name.strip().lower().rstrip(".")
@@ -95,6 +138,12 @@ def short_name(name: str) -> str:
     """
     head = name.partition(".")[0]
     return name if not head or head.isdigit() or _ADDRESS.fullmatch(name) else head
+
+
+def _stated(stated: Mapping[str, Collection[str]]) -> tuple[dict[str, str], set[str]]:
+    """The node of each alias, and the nodes that are never taken for another."""
+    target = {folded(name): node for node, names in stated.items() for name in names}
+    return target, {folded(node) for node, names in stated.items() if not names}
 
 
 def _meant(name: str, target: Mapping[str, str], apart: Collection[str]) -> str:

@@ -307,7 +307,12 @@ class _Collector:
         settings = source.settings
         options = replace(self._options, **settings.options)
         if source.of_slurm and "cluster" not in settings.options:
-            options = replace(options, default_cluster=self._slurm_cluster() or self._fallback)
+            of_host = self._slurm_cluster()
+            options = replace(
+                options,
+                default_cluster=of_host or self._fallback,
+                default_stated=of_host is not None,
+            )
         try:
             result = ingest(
                 building, settings.reader, str(given.path), options, called=given.called

@@ -11,18 +11,20 @@ from importlib import import_module
 from math import inf
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import DataError, SourceError
-from data.ingest import lacking, masking, option_use, repeating, zone_memory
+from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
 from data.ingest.reader import Options
 from data.ingest.source import opened, without_long_lines
+from data.ingest.unnamed import Unnamed
 from data.ingest.unsupported import told_text
 from data.metrics_files import METRICS
 from data.tables import forgettable
+from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import ModuleType
 
     from data.ingest.reader import Batch, Source
@@ -97,19 +99,21 @@ def ingest(
         Where nothing can be read from it; the snapshot is as it was.
     """
     shown = called or name
-    with _read(writer, source, name, options, called=called) as (reader, found, batch, memory):
-        options = replace(options, remembered=memory.zones)
+    with _read(writer, source, name, options, called=called) as read:
+        reader, found, batch, options, memory, owners = read
         if batch.rejected and batch.rows_read == batch.rejected.total:
             reasons = batch.rejected.by_reason.most_common(3)
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
             raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
+        owners.name(batch)
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
         batch.notices += option_use.ignored(reader, options)
         batch.notices += lacking.notices(batch)
         masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
-        tables = _merged(writer, shown, batch)
+        with owners.placed(writer.connection, batch):
+            tables = _merged(writer, shown, batch)
         batch.notices += _back_again(writer, tables)
         store_files(writer, batch)
     result = replace(
@@ -159,20 +163,36 @@ def _back_again(writer: StoreWriter, tables: Iterable[str]) -> Iterator[str]:
             )
 
 
+class _Read(NamedTuple):
+    """What one input holds."""
+
+    reader: str
+    found: Source
+    batch: Batch
+    options: Options
+    """As it was read."""
+    memory: Memory
+    """In which zones its source was read before."""
+    unnamed: Unnamed
+
+
 @contextmanager
 def _read(
     writer: StoreWriter, source: str, name: str, options: Options, *, called: str | None
-) -> Iterator[tuple[str, Source, Batch, Memory]]:
-    """Name of the reader, what it read from, what it made of it, and in which zones it was read
-    before.
-    """
+) -> Iterator[_Read]:
+    """What one input holds, as long as it lies open."""
+    shown = called or name
     folder_reader = _folder_reader(source, name)
     if folder_reader is not None:
         writer.expect(inf)
-        memory = zone_memory.remembered(writer.connection, folder_reader.NAME)
-        options = replace(options, remembered=memory.zones)
-        read = folder_reader.read_folder(Path(name), options, writer.connection, writer.workdir)
-        yield folder_reader.NAME, *read, memory
+
+        def read_folder(options: Options) -> tuple[Source, Batch]:
+            read: tuple[Source, Batch] = folder_reader.read_folder(
+                Path(name), options, writer.connection, writer.workdir
+            )
+            return read
+
+        yield _understood(writer, folder_reader, options, shown, read_folder)
         return
     with opened(
         name,
@@ -187,16 +207,46 @@ def _read(
         with nullcontext(found) if any_length else lines as found:
             writer.expect(found.path.stat().st_size)
             reader = _reader(source, found)
-            memory = zone_memory.remembered(writer.connection, reader.NAME)
-            options = replace(options, remembered=memory.zones)
+
+            def read(options: Options) -> tuple[Source, Batch]:
+                return found, reader.read(found, options, writer.connection)
+
             try:
-                batch = reader.read(found, options, writer.connection)
+                one = _understood(writer, reader, options, shown, read)
             except SourceError as error:
                 raise _with_long_lines(error, found) from None
             if found.too_long:
-                batch.rejected.extend(found.too_long)
-                batch.rejected = batch.rejected.ordered()
-            yield reader.NAME, found, batch, memory
+                one.batch.rejected.extend(found.too_long)
+                one.batch.rejected = one.batch.rejected.ordered()
+            yield one
+
+
+def _understood(
+    writer: StoreWriter,
+    reader: ModuleType,
+    options: Options,
+    shown: str,
+    read: Callable[[Options], tuple[Source, Batch]],
+) -> _Read:
+    """What a reader makes of an input, and whose its records are that name no cluster.
+
+    Local times are of the zone of the clusters that know its hosts; where that shows only once it
+    was read, it is read again.
+    """
+    memory = zone_memory.remembered(writer.connection, reader.NAME)
+    options = replace(options, remembered=memory.zones)
+    by_host = getattr(reader, "CLUSTER_BY_HOST", False) and not (
+        options.cluster or options.default_stated
+    )
+    if by_host:
+        options = replace(options, default_cluster=UNNAMED)
+    found, batch = read(options)
+    owners = unnamed.owners_of(writer, batch, shown) if by_host else Unnamed()
+    zone = owners.zone(options, shown) if UNNAMED in batch.local else None
+    if zone not in (None, options.zone_of(UNNAMED)):
+        options = replace(options, remembered={**memory.zones, UNNAMED: zone})
+        found, batch = read(options)
+    return _Read(reader.NAME, found, batch, options, memory, owners)
 
 
 def _with_long_lines(error: SourceError, found: Source) -> SourceError:
@@ -294,7 +344,7 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone:
             [
                 result.ingest_id,
                 result.source,
-                ",".join(result.clusters),
+                ",".join(result.clusters) or None,
                 result.path,
                 result.sha256,
                 result.rows_read,

@@ -20,6 +20,7 @@ HELP = (
     "--node where they do not name it"
 )
 PLACE = 6.91
+CLUSTER_BY_HOST = True
 
 _ANNOUNCED = re.compile(r"# (?:HELP [A-Za-z_:][\w:]* |TYPE [A-Za-z_:][\w:]* [a-z]+\s*$)")
 _TYPE = re.compile(

@@ -28,6 +28,7 @@ HELP = (
     "--input=http://HOST:9200/INDEX --output=logs.json --type=data"
 )
 PLACE = 6.2
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 _OTHERS = ('"@end"', '"involvedObject"', '"health_check"', '"checkName"', '"healthevent"')

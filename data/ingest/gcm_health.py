@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NAME = "gcm-health"
 HELP = "health checks of facebookresearch/gcm (HealthCheckLog as JSON lines, file or stdout sink)"
 PLACE = 4
+CLUSTER_BY_HOST = True
 COVERS = "health_events.health_check"
 LINES_ALONE = True
 

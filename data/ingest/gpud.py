@@ -22,6 +22,7 @@ HELP = (
     "/v1/info) with --node NODE"
 )
 PLACE = 4.41
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 _LISTS = ("events", "states", "info")

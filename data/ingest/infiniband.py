@@ -23,6 +23,7 @@ HELP = (
     "perfquery -x, ibqueryerrors"
 )
 PLACE = 6.92
+CLUSTER_BY_HOST = True
 
 _FILE = re.compile(
     r"(?:/sys/\S*?/)?(?P<device>[\w.-]+)/ports/(?P<port>\d+)/"

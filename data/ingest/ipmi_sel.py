@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAME = "ipmi-sel"
 HELP = "events of service processors: ipmitool sel elist > sel-$(hostname).txt, with --node"
 PLACE = 4.2
+CLUSTER_BY_HOST = True
 
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")
 _DATE = r"(?:\d\d/\d\d/(?:\d\d){1,2}|\d{4}-\d\d-\d\d)"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NAME = "job-log"
 HELP = "logs of jobs: a folder of files named by job id, e.g. slurm-%j.out (see --pattern)"
 PLACE = 6
+CLUSTER_BY_HOST = True
 FIRST_LINES, LAST_LINES = 200, 1_800
 """Lines of a file that are stored where the caller says nothing else."""
 ANY_LENGTH = True

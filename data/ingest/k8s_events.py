@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAME = "k8s-events"
 HELP = "events of Kubernetes about nodes: kubectl get events -A -o json > events.json, every hour"
 PLACE = 4.5
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 _SERVICE = {

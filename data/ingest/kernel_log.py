@@ -39,6 +39,7 @@ HELP = (
     "journalctl -k -o short-iso, dmesg -T, kmsg, syslog, fabricmanager.log"
 )
 PLACE = 3
+CLUSTER_BY_HOST = True
 COVERS = "health_events.kernel"
 LINES_ALONE = True
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NAME = "loki"
 HELP = "kernel and job logs from Loki: logcli query '{transport=\"kernel\"}' -o jsonl --limit 0"
 PLACE = 6.1
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 

@@ -26,6 +26,7 @@ HELP = (
     "value or a column a fact (driver, firmware, serial, batch, ...); other names by --mapping TOML"
 )
 PLACE = 5.2
+CLUSTER_BY_HOST = True
 
 FACTS = (
     "serial", "driver", "firmware", "vbios", "batch", "gpu_model", "rack", "temperature_class",

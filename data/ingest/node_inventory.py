@@ -24,6 +24,7 @@ HELP = (
     "...; other names of columns by --mapping TOML"
 )
 PLACE = 5
+CLUSTER_BY_HOST = True
 
 COLUMNS = (
     "node", "gpus", "cluster", "observed_at", "gpu_model", "state", "reason", "partitions",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NAME = "nvsentinel"
 HELP = "health events of NVSentinel: mongoexport -d HealthEventsDatabase -c HealthEvents"
 PLACE = 4.4
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 _KEY = ("cluster", "node", "gpu", "observed_at", "check_name", "severity", "xid", "message")

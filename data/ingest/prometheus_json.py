@@ -19,6 +19,7 @@ HELP = (
     "and promtool query -o json"
 )
 PLACE = 6.92
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAME = "ras-log"
 HELP = "RAS lines of Blue Gene/L with alert labels, as in LogHub's BGL.log"
 PLACE = 4.1
+CLUSTER_BY_HOST = True
 LINES_ALONE = True
 
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")

@@ -12,6 +12,8 @@ A reader is a module of data.ingest, found by itself, with
                                          are rejected, and an empty line stands for each
     LINES_ALONE = True                   where each line is a record whatever stands before it:
                                          of a file that grew `faultline collect` reads the end
+    CLUSTER_BY_HOST = True               where its records name hosts or jobs that the scheduler
+                                         knows: without a cluster they belong to the one that does
     COVERS = "health_events.kernel"      the source of the coverage that it brings, where an answer
                                          without a record says that nothing happened
 
@@ -158,6 +160,8 @@ class Options:
     """Cluster the records belong to; overrides what the records say."""
     default_cluster: str = "cluster"
     """Cluster of records that name none, where `cluster` is None."""
+    default_stated: bool = False
+    """Whether somebody knows that they are of `default_cluster`: who collects on a host of it."""
     timezone: str | None = None
     """IANA zone of local times; overrides `timezones`."""
     timezones: dict[str, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME = "redfish"
 HELP = "service processors' events: curl https://BMC/redfish/v1/Systems/1/LogServices/SEL/Entries"
 PLACE = 4.3
+CLUSTER_BY_HOST = True
 ANY_LENGTH = True
 
 _KEY = ("cluster", "node", "observed_at", "check_name", "severity", "message")

@@ -13,7 +13,15 @@ from data.ingest.reader import Options
 if TYPE_CHECKING:
     from data.ingest.reader import MappingFile
 
-_OF_THE_STORE = ("default_cluster", "timezones", "remembered", "limits", "own_zone", "progress")
+_OF_THE_STORE = (
+    "default_cluster",
+    "default_stated",
+    "timezones",
+    "remembered",
+    "limits",
+    "own_zone",
+    "progress",
+)
 """Options that a command does not take."""
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NAME = "sacctmgr-events"
 HELP = "nodes out of service: sacctmgr -P show event format=Cluster,NodeName,TimeStart,TimeEnd,..."
 PLACE = 2
+CLUSTER_BY_HOST = True
 COVERS = "node_events"
 
 _DELIMITER = "|"

@@ -30,6 +30,7 @@ HELP = (
     "slurmrestd answers for /slurm/v0.0.41/nodes"
 )
 PLACE = 3
+CLUSTER_BY_HOST = True
 
 _KEYS = (
     "NodeName Arch CoresPerSocket CPUAlloc CPUEfctv CPUErr CPUTot CPULoad AvailableFeatures "

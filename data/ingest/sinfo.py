@@ -33,6 +33,7 @@ HELP = (
     "sinfo --json"
 )
 PLACE = 4
+CLUSTER_BY_HOST = True
 
 _COLUMN = {
     name: column

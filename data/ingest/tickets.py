@@ -28,6 +28,7 @@ HELP = (
     "vendor, serial, text; other names of columns by --mapping TOML"
 )
 PLACE = 5.1
+CLUSTER_BY_HOST = True
 
 _TEXTS = ("component", "action", "vendor", "serial", "text")
 COLUMNS = ("ticket_id", "node", "cluster", "opened_at", "closed_at", *_TEXTS)

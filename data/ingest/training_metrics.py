@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 NAME = "training-metrics"
 HELP = "training metrics: CSV of step, time, loss, step time, checkpoints (see --job-id)"
 PLACE = 7
+CLUSTER_BY_HOST = True
 _DELIMITERS = ",;\t|"
 _NEEDED = {"step": "step", "logged_at": "the time"}
 _COLUMNS = (

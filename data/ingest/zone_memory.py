@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import SourceError
+from data.tables.table import UNNAMED
 from data.zones import same_clocks
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def refuse_contradiction(name: str, batch: Batch, options: Options, memory: Memo
 
 def notices(batch: Batch, options: Options, memory: Memory) -> Iterator[str]:
     """Which zone was not stated but remembered, or holds for this input alone."""
-    for cluster in sorted(batch.local):
+    for cluster in sorted(batch.local - {UNNAMED} or batch.local):
         own, of_cluster = memory.of_source.get(cluster), memory.of_cluster.get(cluster)
         before = own or of_cluster
         if options.own_zone:

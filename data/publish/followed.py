@@ -16,7 +16,7 @@ from analytics.fleet.pod_attempts import PodRun, attempts
 from analytics.fleet.queue_attempts import QueueChange, end_of, queue_attempts
 from data.tables import records, tables
 from data.tables.node_events import CONDITIONS as SOURCE
-from data.tables.table import NODE_AS_WRITTEN
+from data.tables.table import NODE_AS_WRITTEN, UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -241,7 +241,8 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
     """
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE gauge AS
-            SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid
+            SELECT cluster, {NODE_AS_WRITTEN} AS host, gpu, observed_at, max(reading) AS xid,
+              max(cluster_from) AS cluster_from
             FROM node_metrics WHERE metric = '{_XID_GAUGE}'
               AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)
             GROUP BY ALL"""
@@ -261,27 +262,42 @@ def _xids(connection: duckdb.DuckDBPyConnection, touched: Touched | None) -> dic
                 AND kept.gpu IS NOT DISTINCT FROM gauge.gpu
               WINDOW of_gpu AS (
                 PARTITION BY gauge.cluster, gauge.host, gauge.gpu ORDER BY observed_at))
-            SELECT cluster, host, gpu, observed_at, xid, before_at FROM followed
+            SELECT cluster, host, gpu, observed_at, xid, before_at, cluster_from FROM followed
             WHERE xid BETWEEN 1 AND 9999 AND xid = floor(xid) AND xid IS DISTINCT FROM before
             ORDER BY ALL"""
     ).fetchall()
     found = []
-    for cluster, host, gpu, seen_at, xid, before_at in rows:
-        key = f"{_XID_GAUGE}|{cluster}|{host}|{gpu}|{seen_at.timestamp()}|{xid:.0f}"
+    for cluster, host, gpu, seen_at, xid, before_at, told_by in rows:
+        stated = UNNAMED if told_by else cluster
+        key = f"{_XID_GAUGE}|{stated}|{host}|{gpu}|{seen_at.timestamp()}|{xid:.0f}"
         since = f"not yet at {before_at:{_TIME}}" if before_at else "since when is unknown"
         found.append((
             cluster, hashlib.sha256(key.encode()).hexdigest()[:24], host, gpu,
             seen_at if before_at else None, "dcgm", "xid", int(xid),
-            f"{_XID_GAUGE} {xid:.0f} at {seen_at:{_TIME}}, {since}",
+            f"{_XID_GAUGE} {xid:.0f} at {seen_at:{_TIME}}, {since}", told_by,
         ))  # fmt: skip
     _register(connection, "health_events", _XID_COLUMNS, found)
     return {"health_events": _replace(connection, "health_events", _OF_GAUGE, touched)}
+
+
+def follow_placed(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Makes anew what follows from samples that were given another cluster; the tables it changed.
+
+    Samples without a cluster show no event until a cluster knows their host.
+    """
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE concerned AS
+            SELECT DISTINCT cluster, {NODE_AS_WRITTEN} AS node FROM node_metrics
+            WHERE metric = '{_XID_GAUGE}' AND cluster_from IS NOT NULL"""
+    )
+    return {table for table, n_rows in _xids(connection, None).items() if n_rows}
 
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 _XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
 _XID_COLUMNS = (
     "cluster", "event_id", "node", "gpu", "observed_at", "source", "check_name", "xid", "message",
+    "cluster_from",
 )  # fmt: skip
 _SHOWN_BY_GAUGE = f"""source = 'dcgm' AND starts_with(message, '{_XID_GAUGE}')
   AND (cluster, {NODE_AS_WRITTEN}) IN (SELECT cluster, node FROM concerned)"""

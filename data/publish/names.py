@@ -56,11 +56,14 @@ class Written(NamedTuple):
 
 
 def name_nodes(
-    connection: duckdb.DuckDBPyConnection, stated: Mapping[str, Collection[str]]
+    connection: duckdb.DuckDBPyConnection,
+    stated: Mapping[str, Collection[str]],
+    placed: Collection[str] = (),
 ) -> set[str]:
     """Sets the node of every record by the names that there are now; the tables that changed.
 
-    Names stand in `node_names`; `stated` is what site.toml says. Call it outside of a transaction.
+    Names stand in `node_names`; `stated` is what site.toml says; of `placed` tables rows were given
+    another cluster. Call it outside of a transaction.
     """
     seen = [
         Written(*row)
@@ -100,6 +103,7 @@ def name_nodes(
             {"clusters": clusters, "names": names, "nodes": nodes},
         )
     respelt = {one.table for one in seen if one.name != one.node} | {table for table, *_ in due}
+    respelt |= {*placed}
     changed |= {table for table in respelt & {*NODE_KEYED} if _name_keyed(connection, table)}
     connection.execute("COMMIT")
     return changed

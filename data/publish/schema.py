@@ -11,6 +11,7 @@ import duckdb
 
 from data.current import SCHEMA_VERSION
 from data.tables import tables
+from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,9 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE IF EXISTS store_meta DROP COLUMN IF EXISTS ledger_notes",
     )
 }
-"""Schema version -> statements that lead to it, beyond the tables and columns it adds."""
+"""Schema version -> statements that lead to it, before the tables and columns that it adds."""
+PLACED_SINCE = 11
+"""Schema version since which records say whether their source names their cluster."""
 
 
 @cache
@@ -62,6 +65,10 @@ def update(
     )
     for table in tables().values():
         connection.execute(";".join(_statements(table, present.get(table.name))))
+        if from_version < PLACED_SINCE and "cluster_from" in table.columns:
+            connection.execute(
+                f"UPDATE {table.name} SET cluster_from = 'none' WHERE cluster = '{UNNAMED}'"
+            )
     connection.execute("COMMIT")
 
 

@@ -33,6 +33,7 @@ from data.publish import schema
 from data.publish.lock import locked
 from data.publish.merge import merge
 from data.publish.names import NODE_KEYED, name_nodes, names_told
+from data.publish.owners import place
 from data.publish.touched import Touched
 from data.said import read_said
 from data.site import load_site
@@ -175,7 +176,10 @@ class StoreWriter:
     def _named(self, progress: Callable[[str], None]) -> stages.Context:
         """What stages may use, once every node has one name."""
         site = load_site(self.root)
-        renamed = name_nodes(self.connection, site.nodes)
+        placed = place(self.connection, site, self.changed)
+        self.changed |= placed
+        self.touched.forget(placed)
+        renamed = name_nodes(self.connection, site.nodes, placed)
         self.changed |= renamed
         # Names that stay are given to rows that came; of some tables also to what shares their key.
         self.touched.forget(renamed if "node_names" in renamed else renamed & {*NODE_KEYED})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.definitions import OUT_OF_SERVICE
 from data.filters import Filter, equal
 from data.queries import schema
-from data.tables import dated, forgettable
+from data.tables import dated, forgettable, records
+from data.tables.table import NODE_AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +111,7 @@ def out_of_service(store: Store, selection: Selection) -> pd.DataFrame:
                SELECT cluster, node, state, coalesce(reason_at, observed_at) AS since_at, reason
                FROM node_inventory SEMI JOIN ({_THERE}) there USING (cluster, node), moment
                WHERE state IS NOT NULL AND observed_at <= moment_at
-                 AND cluster NOT IN (SELECT cluster FROM node_events)
+                 AND cluster NOT IN (SELECT cluster FROM node_events WHERE cluster IS NOT NULL)
                QUALIFY row_number() OVER (
                  PARTITION BY cluster, node ORDER BY observed_at DESC, source) = 1)
            FROM (
@@ -149,6 +150,43 @@ def hosts_in_logs_alone(store: Store, selection: Selection) -> pd.DataFrame:
             WHERE role = 'unknown' AND {equal(cluster=selection.cluster)} ORDER BY ALL""",
         selection.parameters,
     )
+
+
+class Homeless(NamedTuple):
+    """Records of a table that belong to no cluster so far."""
+
+    table: str
+    n_records: int
+    n_names: int
+    """Hosts or jobs that they name."""
+    names: tuple[str, ...]
+    """The first of them."""
+    cluster_from: str
+    """none or several: how many clusters know these."""
+    cluster: str | None
+    """What it is called in a store that names no cluster at all."""
+
+
+def without_cluster(store: Store) -> list[Homeless]:
+    """Records whose source names no cluster and whose host or job none, or several, know."""
+    return [
+        Homeless(table, n_records, n_names, tuple(names), told_by, cluster)
+        for table, n_records, n_names, names, told_by, cluster in store.rows(_HOMELESS)
+    ]
+
+
+_HOMELESS = " UNION ALL ".join(
+    f"""SELECT '{name}', count(*), count(DISTINCT placed_by),
+          list_slice(list_sort(list(DISTINCT placed_by)), 1, 10), cluster_from, cluster
+        FROM (SELECT cluster_from, cluster, coalesce(
+          {
+        ", ".join(NODE_AS_WRITTEN if column == "node" else column for column in table.placed_by)
+    }, '') AS placed_by
+          FROM {name} WHERE cluster_from IN ('none', 'several'))
+        GROUP BY cluster_from, cluster"""
+    for name, table in records().items()
+    if table.placed_by
+)
 
 
 def nodes_called(store: Store, name: str, like: Sequence[str] = ()) -> list[tuple[str, str]]:

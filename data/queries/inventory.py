@@ -42,7 +42,8 @@ def by_cluster(store: Store, selection: Selection) -> pd.DataFrame:
             shown_out AS (
               SELECT cluster, count(DISTINCT node) AS n_shown_out FROM node_inventory
               WHERE reason_at < observed_at AND {OUT_OF_SERVICE}
-                AND cluster NOT IN (SELECT cluster FROM node_events) GROUP BY cluster),
+                AND cluster NOT IN (SELECT cluster FROM node_events WHERE cluster IS NOT NULL)
+              GROUP BY cluster),
             used AS (
               SELECT DISTINCT cluster, node FROM job_nodes
               WHERE cluster IN (SELECT cluster FROM node_inventory))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.tables import dated
+from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +32,8 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
         [_STATED, *(fact for table, fact in _FACTS.items() if table in context.filled)]
     )
     (top,) = connection.execute("SELECT coalesce(max(rowid), -1) FROM clusters").fetchall()[0]
-    connection.execute(_CLUSTERS.format(facts=facts), parameters | {"cluster": list(stated)})
+    parameters["cluster"] = list(stated)
+    connection.execute(_CLUSTERS.format(facts=facts, unnamed=UNNAMED), parameters)
     connection.execute(f"DELETE FROM clusters WHERE rowid <= {top}")
 
 
@@ -45,7 +47,7 @@ SELECT unnest(CAST($cluster AS VARCHAR[])) AS cluster,
   unnest(CAST($currency AS VARCHAR[])) AS currency,
   NULL::VARCHAR AS old_gpu_model, NULL::VARCHAR AS shown_model, NULL::VARCHAR AS old_timezone,
   NULL::VARCHAR AS old_scheduler, NULL::VARCHAR AS shown_scheduler,
-  false AS synthetic, NULL::INTEGER AS gpus, NULL::INTEGER AS listed_gpus,
+  false AS synthetic, false AS of_ingest, NULL::INTEGER AS gpus, NULL::INTEGER AS listed_gpus,
   0::BIGINT AS n_jobs, 0::BIGINT AS n_ran, 0::BIGINT AS n_with_gpus,
   NULL::TIMESTAMPTZ AS as_of_at, false AS has_failures
 """
@@ -54,7 +56,8 @@ _FACTS = {
     "clusters": """SELECT cluster, gpu_model AS old_gpu_model, timezone AS old_timezone,
         scheduler AS old_scheduler, synthetic
       FROM clusters WHERE synthetic""",
-    "ingests": """SELECT key AS cluster, value AS old_timezone FROM (
+    "ingests": """SELECT key AS cluster, value AS old_timezone, true AS of_ingest
+      FROM (
         SELECT key, arg_max(value, place) AS value FROM (
           SELECT max(rowid) AS place, unnest(map_entries(CAST(CAST(zones AS JSON)
             AS MAP(VARCHAR, VARCHAR))), recursive := true)
@@ -64,7 +67,7 @@ _FACTS = {
       SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster, CASE
         WHEN source IN ('sacct', 'sacct-json', 'jobcomp') THEN 'slurm'
         WHEN source IN ('k8s-pods', 'k8s-workloads') THEN 'kubernetes'
-        WHEN source IN ('pbs', 'lsf', 'sge') THEN source END AS shown_scheduler
+        WHEN source IN ('pbs', 'lsf', 'sge') THEN source END AS shown_scheduler, true AS of_ingest
       FROM ingests""",
     "jobs": """SELECT cluster, count(*) AS n_jobs, count(start_at) AS n_ran,
         count(start_at) FILTER (n_gpus > 0) AS n_with_gpus,
@@ -103,6 +106,9 @@ SELECT cluster,
     WHEN bool_or(has_failures) THEN 'node_failures' END AS basis,
   max(as_of_at) AS as_of_at
 FROM ({facts}) WHERE cluster IS NOT NULL GROUP BY cluster
-HAVING bool_or(synthetic IS NOT TRUE) ORDER BY cluster
+HAVING bool_or(synthetic IS NOT TRUE)
+QUALIFY cluster <> '{unnamed}' OR bool_or(of_ingest IS NOT TRUE) OR count(*) OVER () = 1
+ORDER BY cluster
 """
-"""A cluster is there as long as anything but its own row names it."""
+"""A cluster is there as long as anything but its own row names it; what an ingest alone calls as
+long as nobody names one, where there is no other."""

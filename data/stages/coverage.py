@@ -63,4 +63,4 @@ def _rows(name: str, coverage: Coverage, *, by_row: bool) -> str:
     source = f"'{name}'" if coverage.by is None else f"'{name}.' || {coverage.by}"
     return f"""SELECT cluster, {source} AS source, CAST({tables()[name].time} AS DATE) AS day,
       {"CASE WHEN gone THEN -1 ELSE 1 END" if by_row else "1"} AS n_rows
-      FROM {"touched_" if by_row else ""}{name} WHERE {coverage.where}"""
+      FROM {"touched_" if by_row else ""}{name} WHERE cluster IS NOT NULL AND {coverage.where}"""

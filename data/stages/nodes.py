@@ -56,7 +56,7 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> None:
               {seen or _NOBODY})
             SELECT cluster, node, min(first_at) AS first_at, max(last_at) AS last_at,
               min(role) AS role, max(gpus) AS gpus
-            FROM seen WHERE node IS NOT NULL GROUP BY cluster, node"""
+            FROM seen WHERE cluster IS NOT NULL AND node IS NOT NULL GROUP BY cluster, node"""
     )
     if "node_inventory" in context.filled:
         _membership(connection)
@@ -105,7 +105,8 @@ def _fetched(
     yield from connection.execute(
         """WITH counted AS (
              SELECT cluster, observed_at, source, bit_xor(hash(node)) AS names, count(*) AS n
-             FROM node_inventory WHERE node IS NOT NULL GROUP BY ALL),
+             FROM node_inventory WHERE cluster IS NOT NULL AND node IS NOT NULL
+             GROUP BY ALL),
            listing AS (
              SELECT cluster, observed_at, source FROM counted
              QUALIFY (names, n) IS DISTINCT FROM lag((names, n)) OVER (
@@ -124,7 +125,7 @@ INSERT INTO nodes (cluster, node, first_seen_at, last_seen_at, listed_at, gpus, 
 WITH looked AS (
   SELECT cluster, node, observed_at, max(gpus) AS gpus, max(rack) AS rack,
     bool_and({_POWERED}) AS powered
-  FROM node_inventory WHERE node IS NOT NULL GROUP BY ALL),
+  FROM node_inventory WHERE cluster IS NOT NULL AND node IS NOT NULL GROUP BY ALL),
 filled AS (
   SELECT cluster, node, observed_at,
     coalesce(last_value(gpus IGNORE NULLS) OVER until_then,

@@ -1,6 +1,14 @@
 """Observations on nodes and GPUs."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, integer, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    integer,
+    timestamptz,
+    varchar,
+)
 
 HEALTH_EVENTS = Records(
     "health_events",
@@ -24,6 +32,7 @@ HEALTH_EVENTS = Records(
         "message": varchar("the line or message", people="text"),
         "job_id": varchar("job the observer names", people="id"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "event_id"),
     time="observed_at",
@@ -33,4 +42,5 @@ HEALTH_EVENTS = Records(
         sources=("kernel", "health_check"),
     ),
     later="observed_at",
+    placed_by=("node",),
 )

@@ -1,6 +1,15 @@
 """Lines of the logs of jobs."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, bigint, integer, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    bigint,
+    integer,
+    timestamptz,
+    varchar,
+)
 
 JOB_LOGS = Records(
     "job_logs",
@@ -24,9 +33,11 @@ JOB_LOGS = Records(
         "rank": integer("rank that wrote it"),
         "text": varchar("the line", people="text"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "job_id", "file", "line_no"),
     time="logged_at",
     coverage=Coverage(),
     later="logged_at",
+    placed_by=("job_id",),
 )

@@ -1,6 +1,14 @@
 """Intervals in which nodes were out of service."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, boolean, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    boolean,
+    timestamptz,
+    varchar,
+)
 
 CONDITIONS = "conditions"
 """Source of rows that follow from `node_conditions`."""
@@ -21,9 +29,11 @@ NODE_EVENTS = Records(
             "conditions: follows from node_conditions; NULL: as its source states it"
         ),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "node", "start_at"),
     time="start_at",
     coverage=Coverage(period=("start_at", "coalesce(end_at, start_at)")),
     later="end_at",
+    placed_by=("node",),
 )

@@ -1,6 +1,6 @@
 """Facts about nodes and GPUs while they hold."""
 
-from data.tables.table import NODE_WRITTEN, Records, timestamptz, varchar
+from data.tables.table import CLUSTER_FROM, NODE_WRITTEN, Records, timestamptz, varchar
 
 NODE_FACTS = Records(
     "node_facts",
@@ -14,7 +14,9 @@ NODE_FACTS = Records(
         "to_at": timestamptz("the fact holds until here; NULL while it still holds"),
         "value": varchar("the fact", people="text"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "node", "gpu", "key", "from_at"),
     later="to_at",
+    placed_by=("node",),
 )

@@ -1,6 +1,15 @@
 """What inventories showed of nodes, each time somebody looked."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, bigint, integer, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    bigint,
+    integer,
+    timestamptz,
+    varchar,
+)
 
 NODE_INVENTORY = Records(
     "node_inventory",
@@ -31,9 +40,11 @@ NODE_INVENTORY = Records(
         "driver": varchar("GPU driver"),
         "boot_at": timestamptz("booted"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "node", "observed_at", "source"),
     time="observed_at",
     coverage=Coverage(),
     later="observed_at",
+    placed_by=("node",),
 )

@@ -1,6 +1,14 @@
 """Samples of metrics of nodes and GPUs."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, double, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    NODE_WRITTEN,
+    Coverage,
+    Records,
+    double,
+    timestamptz,
+    varchar,
+)
 
 NODE_METRICS = Records(
     "node_metrics",
@@ -20,9 +28,11 @@ NODE_METRICS = Records(
         "namespace": varchar("namespace of the pod that held the GPU", people="account"),
         "pod_name": varchar("pod that held the GPU", people="job"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "node", "gpu", "metric", "labels", "observed_at"),
     time="observed_at",
     coverage=Coverage(),
     later="reading",
+    placed_by=("node",),
 )

@@ -44,6 +44,15 @@ NODE_WRITTEN = varchar(
 """Column of a table whose `node` is set at publish to the one name of the node."""
 NODE_AS_WRITTEN = 'coalesce("node_written", "node")'
 """What the source wrote, as SQL."""
+CLUSTER_FROM = varchar(
+    "what tells the cluster where neither the source nor --cluster names one, set at publish: host "
+    "or job, which one cluster alone knows; site, as site.toml states no other; several clusters "
+    "know it, or none does: then the cluster is NULL, or called cluster in a store that names none",
+    derived=True,
+)
+"""Column of a table whose `cluster` is set at publish where the source names none."""
+UNNAMED = "cluster"
+"""What a record's cluster is called as long as nobody names one."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +100,26 @@ class Records(Table):
     stated: tuple[str, ...] = ()
     """Before `later`, one wins that states these columns, the first of them above all; of two
     statements the one that came last, so that a person can correct it."""
+    placed_by: tuple[str, ...] = ()
+    """Columns, the first that holds one above all, that name the host or job of a row: the cluster
+    that knows it is the row's where its source names none."""
     derived_with: tuple[str, str] | None = None
     """A column of the key that is set at publish where the second column holds a value."""
 
     def value(self, column: str) -> str:
         """What of a column tells rows apart, as SQL."""
+        if column == "cluster" and "cluster_from" in self.columns:
+            return '(CASE WHEN "cluster_from" IS NULL THEN "cluster" END)'
         if column == "node" and "node_written" in self.columns:
             return NODE_AS_WRITTEN
         if self.derived_with is None or column != self.derived_with[0]:
             return f'"{column}"'
         return f'(CASE WHEN "{self.derived_with[1]}" IS NULL THEN "{column}" END)'
+
+    @property
+    def placed_by_job(self) -> bool:
+        """Whether a row without a cluster belongs to that of a job, not of a host."""
+        return "job_id" in self.placed_by
 
     @property
     def content(self) -> str:

@@ -1,6 +1,6 @@
 """Repair tickets."""
 
-from data.tables.table import NODE_WRITTEN, Coverage, Records, timestamptz, varchar
+from data.tables.table import CLUSTER_FROM, NODE_WRITTEN, Coverage, Records, timestamptz, varchar
 
 TICKETS = Records(
     "tickets",
@@ -17,9 +17,11 @@ TICKETS = Records(
         "serial": varchar("serial number of the part"),
         "text": varchar("description", people="text"),
         "node_written": NODE_WRITTEN,
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "ticket_id"),
     time="opened_at",
     coverage=Coverage(),
     later="closed_at",
+    placed_by=("node",),
 )

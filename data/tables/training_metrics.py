@@ -1,6 +1,15 @@
 """Logged steps of training runs."""
 
-from data.tables.table import Coverage, Records, bigint, double, integer, timestamptz, varchar
+from data.tables.table import (
+    CLUSTER_FROM,
+    Coverage,
+    Records,
+    bigint,
+    double,
+    integer,
+    timestamptz,
+    varchar,
+)
 
 TRAINING_METRICS = Records(
     "training_metrics",
@@ -27,9 +36,11 @@ TRAINING_METRICS = Records(
         "checkpoint_event": varchar("saved, loaded; NULL for a plain step"),
         "checkpoint_s": double("time that the save or load stopped the run, seconds"),
         "series": varchar("further series, a JSON object"),
+        "cluster_from": CLUSTER_FROM,
     },
     key=("cluster", "run_id", "job_id", "step", "rank", "logged_at", "checkpoint_event"),
     time="logged_at",
     coverage=Coverage(),
     derived_with=("run_id", "job_id"),
+    placed_by=("job_id", "run_id"),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
-from app.answers.fleet import clocks, ingests, inventory, names
+from app.answers.fleet import clocks, ingests, inventory, names, without_cluster
 from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from app.answers.fleet.ingests import Snapshots
     from app.answers.fleet.inventory import Known
     from app.answers.fleet.names import Names
+    from app.answers.fleet.without_cluster import WithoutCluster
     from app.ask import Ask
     from data.store import Store
 
@@ -75,6 +76,7 @@ def answer(ask: Ask, selection: Selection) -> Answer:
             *ingests.forgotten_notes(ask(fleet.forgotten)),
             *clocks.notes(ask(clocks.contradictions, Selection(selection.cluster))),
             *names.notes(ask(names.names, selection)),
+            *without_cluster.notes(ask(without_cluster.without_cluster)),
             *inventory.notes(ask(inventory.known, Selection(selection.cluster))),
         ),
         (terms.COVERAGE,),
@@ -185,7 +187,7 @@ def _notes(shown: Coverage) -> Iterator[str]:
         )
 
 
-_TOLD_APART = ("names", "contradictions", "collected", "kept", "nodes")
+_TOLD_APART = ("names", "homeless", "contradictions", "collected", "kept", "nodes")
 DAMAGED = "the snapshot's checksum does not hold: restore it from a backup"
 
 
@@ -202,6 +204,7 @@ class Contents:
     """Rows of each table."""
     coverage: Coverage
     names: Names
+    homeless: WithoutCluster
     contradictions: list[Contradiction]
     """Sources whose clock or zone contradicts another's."""
     collected: pd.DataFrame
@@ -227,6 +230,7 @@ def contents(store: Store) -> Contents:
         tables=fleet.table_counts(store),
         coverage=held(store, Selection()),
         names=names.names(store, Selection()),
+        homeless=without_cluster.without_cluster(store),
         contradictions=clocks.contradictions(store, Selection()),
         collected=collected.until(store, Selection()),
         kept=ingests.snapshots(store),
@@ -249,6 +253,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             table(shown.coverage),
             *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
             names.table(shown.names),
+            *([without_cluster.table(shown.homeless)] if shown.homeless.rows else []),
             ingests.snapshots_table(shown.kept),
         ),
         notes=(
@@ -256,6 +261,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),
+            *without_cluster.notes(shown.homeless),
             *freshness.notes(shown.collected, now),
             *inventory.notes(shown.nodes),
             *(() if unguarded is None else (unguarded,)),
@@ -267,6 +273,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
             "clock_offsets": clocks.record(shown.contradictions),
             **names.record(shown.names),
+            **without_cluster.record(shown.homeless),
             **freshness.record(shown.collected),
             **inventory.record(shown.nodes),
             "landlock": unguarded is None,

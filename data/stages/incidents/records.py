@@ -27,7 +27,7 @@ ORDER BY failed_at, chosen.attempt_key"""
 """Rows `chosen` of the table `failures`, each with its job and when that ran again."""
 NODE_EVENTS = """
 SELECT cluster, node, start_at, end_at, state, reason, planned FROM node_events
-WHERE node IS NOT NULL
+WHERE cluster IS NOT NULL AND node IS NOT NULL
 """
 PREEMPTED = """
 SELECT cluster, attempt_key, job_id, preempted_by, start_at, end_at, n_gpus FROM jobs
@@ -39,7 +39,8 @@ SEMI JOIN chosen_failures USING (cluster, attempt_key)
 """
 EVENTS = f"""
 SELECT cluster, event_id, node, gpu, observed_at, source, check_name, severity, xid, sxid, message
-FROM health_events WHERE observed_at IS NOT NULL AND node IS NOT NULL AND NOT {TOLD_TWICE}
+FROM health_events WHERE cluster IS NOT NULL AND observed_at IS NOT NULL AND node IS NOT NULL
+  AND NOT {TOLD_TWICE}
 """
 
 

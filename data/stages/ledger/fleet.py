@@ -212,7 +212,7 @@ def _out_of_service(connection: duckdb.DuckDBPyConnection, cluster: str) -> dict
              UNION ALL
              SELECT cluster, node, reason_at, max(observed_at), arg_max(state, observed_at), NULL
              FROM node_inventory WHERE reason_at < observed_at AND {STATE_OUT_OF_SERVICE}
-               AND cluster NOT IN (SELECT cluster FROM node_events)
+               AND cluster NOT IN (SELECT cluster FROM node_events WHERE cluster IS NOT NULL)
              GROUP BY cluster, node, reason_at)
            SELECT DISTINCT node, greatest(epoch_us(event.start_at) // 1000000, spell.start_s)
              AS start_s, least(coalesce(epoch_us(event.end_at) // 1000000, spell.end_s),

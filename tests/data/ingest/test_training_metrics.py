@@ -324,4 +324,4 @@ def test_coverage_counts_training_metrics_by_day(tmp_path: Path) -> None:
     stored(tmp_path, ("sacct", SACCT), ("training-metrics", METRICS))
     with contextlib.closing(Store.open(tmp_path / "store")) as store:
         rows = store.rows("SELECT n_rows FROM coverage WHERE source = 'training_metrics'")
-    assert rows == [(8,)]
+    assert rows == [(6,)]  # of a run that no job has the cluster is unknown
