@@ -149,7 +149,8 @@ def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> 
     root = tmp_path / "store"
     read(root, "sacct", HEAD + JOB)
     (told,) = read(root, "kernel-log", f"2026-01-05T11:00:00+00:00 login1 {XID}")
-    assert told.startswith("hosts that no cluster of the store knows") and "login1" in told
+    assert told.startswith("hosts that no cluster of the store knows")
+    assert "login1" in told
     assert rows(root, "SELECT cluster, source FROM coverage") == [("hal", "jobs")]
 
 
