@@ -214,7 +214,8 @@ def own_names(store: Store, cluster: str) -> dict[str, str]:
 def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
     """Of each selected cluster whether any record tells when nodes were out of service."""
     rows = store.rows(
-        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events) FROM clusters
+        f"""SELECT cluster, cluster IN (
+              SELECT cluster FROM node_events WHERE cluster IS NOT NULL) FROM clusters
             WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
         selection.parameters,
     )
@@ -224,8 +225,9 @@ def states_recorded(store: Store, selection: Selection) -> dict[str, bool]:
 def states_known(store: Store, selection: Selection) -> dict[str, bool]:
     """Of each selected cluster whether a record or an inventory tells nodes out of service."""
     rows = store.rows(
-        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events
-              UNION ALL SELECT cluster FROM node_inventory WHERE state IS NOT NULL)
+        f"""SELECT cluster, cluster IN (SELECT cluster FROM node_events WHERE cluster IS NOT NULL
+              UNION ALL SELECT cluster FROM node_inventory
+              WHERE cluster IS NOT NULL AND state IS NOT NULL)
             FROM clusters WHERE {equal(cluster=selection.cluster)} ORDER BY ALL""",
         selection.parameters,
     )

@@ -69,7 +69,8 @@ def windows(store: Store, selection: Selection, days: float) -> list[Window]:
               UNION ALL SELECT cluster, max(opened_at) FROM tickets GROUP BY cluster
               UNION ALL SELECT cluster, max(observed_at) FROM health_events GROUP BY cluster)
             SELECT cluster, max(seen_at) + INTERVAL 1 MICROSECOND FROM seen
-            WHERE {_IN_CLUSTER.where(selection)} GROUP BY cluster HAVING max(seen_at) IS NOT NULL
+            WHERE cluster IS NOT NULL AND {_IN_CLUSTER.where(selection)}
+            GROUP BY cluster HAVING max(seen_at) IS NOT NULL
             ORDER BY cluster""",
         selection.parameters,
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MINUTES = 30
 """A pull of samples 30 s apart."""
+_CLUSTERS = "SELECT DISTINCT cluster FROM node_metrics WHERE cluster IS NOT NULL ORDER BY ALL"
 _LAST = """SELECT max(observed_at) AS last_at FROM node_metrics WHERE cluster = $cluster"""
 _OF_JOB = """($job_id IS NULL OR node IN (SELECT node FROM job_nodes JOIN jobs
               USING (cluster, attempt_key) WHERE cluster = $cluster AND job_id = $job_id))"""
@@ -41,7 +42,7 @@ def last_samples(store: Store, cluster: str | None = None, job_id: str | None = 
     DataError
         Where there are none, or more than fits, or of several clusters none is named.
     """
-    clusters = [name for (name,) in store.rows("SELECT DISTINCT cluster FROM node_metrics")]
+    clusters = [name for (name,) in store.rows(_CLUSTERS)]
     if cluster is None and len(clusters) > 1:
         raise DataError(
             f"metrics of several clusters: name one by --cluster: {', '.join(clusters)}"

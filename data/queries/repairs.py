@@ -95,7 +95,8 @@ def until(store: Store, selection: Selection) -> dict[str, float]:
               GROUP BY cluster
               UNION ALL SELECT cluster, max(coalesce(closed_at, opened_at)) FROM tickets
               GROUP BY cluster)
-            WHERE {_HORIZON.where(selection)} GROUP BY cluster HAVING max(seen_at) IS NOT NULL""",
+            WHERE cluster IS NOT NULL AND {_HORIZON.where(selection)}
+            GROUP BY cluster HAVING max(seen_at) IS NOT NULL""",
         selection.parameters,
     )
     return {str(cluster): float(at) for cluster, at in found}
