@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         for text in [*told, *(text for outcome in outcomes for text in outcome.notices)]:
             terminal.notice(text)
     for outcome in outcomes:
+        if outcome.told_rejected is not None:
+            terminal.notice(f"faultline collect: {outcome.told_rejected}")
         if outcome.error is not None:
             terminal.notice(f"faultline collect: {outcome.settings.name}: {outcome.error}")
     terminal.print_record(_record(outcomes) | {"notices": told}, arguments.format)

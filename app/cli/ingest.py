@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     for error in errors:
         terminal.notice(f"faultline ingest: {error}")
     for result in results:
-        for text in result.notices:
+        for text in filter(None, [result.told_rejected, *result.notices]):
             terminal.notice(f"{result.path}: {text}")
     terminal.print_record(_record(results), arguments.format)
     return 2 if errors else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -23,12 +24,14 @@ from data.collect.written import (
     forget_repeated,
     known,
     name_command,
+    rejected_before,
     remember_files,
     write_window,
 )
 from data.current import read_current
 from data.errors import DataError, EmptySourceError, SourceError, StoreError
 from data.ingest import ingest, readers
+from data.ingest.reader import NoneKeptError, told_rejected
 from data.publish import writer
 from data.publish.lock import LOCK, locked
 from data.site import load_site
@@ -62,6 +65,16 @@ class Outcome:
     error: str | None = None
     """Why it is not collected until now."""
     told: list[str] = field(default_factory=list)
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Records that could not be read, by reason; not those that an earlier answer held, too."""
+
+    @property
+    def told_rejected(self) -> str | None:
+        """How many records could not be read and why; None where all could."""
+        if not self.rejected:
+            return None
+        n_read = sum(each.rows_read for each in self.results)
+        return f"{self.settings.name}: {told_rejected(self.rejected, n_read)}"
 
     @property
     def has_anything(self) -> bool:
@@ -288,7 +301,7 @@ class _Collector:
         done = list(fetched.renamed)
         for each in fetched.inputs:
             try:
-                results += self._ingested(building, piece.source, each)
+                results += self._ingested(building, piece.source, outcome, each)
             except DataError as error:
                 outcome.fail(str(error))
             else:
@@ -302,7 +315,9 @@ class _Collector:
         elif fetched.window is not None:
             self._write_window(building, piece, fetched.window, results)
 
-    def _ingested(self, building: StoreWriter, source: Source, given: Input) -> list[IngestResult]:
+    def _ingested(
+        self, building: StoreWriter, source: Source, outcome: Outcome, given: Input
+    ) -> list[IngestResult]:
         """What became of one file; nothing of one that holds nothing, as a quiet source's."""
         settings = source.settings
         options = replace(self._options, **settings.options)
@@ -319,8 +334,13 @@ class _Collector:
             )
         except EmptySourceError:
             return []
+        except NoneKeptError as error:
+            if rejected_before(building, error.reader, error.rejected):
+                return []  # an answer that overlaps this one held it, with others that were kept
+            raise
         name_command(building, result.ingest_id)
-        forget_repeated(building, result.ingest_id, result.source)
+        repeated = forget_repeated(building, result.ingest_id, result.source)
+        outcome.rejected += Counter(result.rejected_by_reason) - repeated
         return [result]
 
     @property

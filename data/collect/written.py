@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.collect.source import DAY, Known, ReadFile
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from data.collect.source import Settings
+    from data.ingest.reader import Rejections
     from data.publish import StoreWriter
     from data.store import Store
 
@@ -125,14 +127,33 @@ def name_command(building: StoreWriter, ingest_id: str) -> None:
     )
 
 
-def forget_repeated(building: StoreWriter, ingest_id: str, reader: str) -> None:
-    """Takes out rejected records that an earlier ingest of the same reader rejected too.
+def forget_repeated(building: StoreWriter, ingest_id: str, reader: str) -> Counter[str]:
+    """Takes out rejected records that an earlier ingest of the same reader rejected too, and counts
+    them by reason.
 
     What is asked again holds them again: without this each would be listed a dozen times.
     """
-    building.connection.execute(
+    repeated = building.connection.execute(
         """DELETE FROM rejected_rows WHERE ingest_id = $ingest_id AND (reason, raw) IN (
              SELECT reason, raw FROM rejected_rows JOIN ingests USING (ingest_id)
-             WHERE ingests.source = $reader AND ingest_id <> $ingest_id)""",
+             WHERE ingests.source = $reader AND ingest_id <> $ingest_id)
+           RETURNING reason""",
         {"ingest_id": ingest_id, "reader": reader},
-    )
+    ).fetchall()
+    return Counter(reason for (reason,) in repeated)
+
+
+def rejected_before(building: StoreWriter, reader: str, rejected: Rejections) -> bool:
+    """Whether the store holds each of these records as rejected by the same reader."""
+    ((n_new,),) = building.connection.execute(
+        """SELECT count(*) FROM (SELECT unnest($reasons) AS reason, unnest($raws) AS raw)
+           WHERE (reason, raw) NOT IN (
+             SELECT reason, raw FROM rejected_rows JOIN ingests USING (ingest_id)
+             WHERE ingests.source = $reader)""",
+        {
+            "reader": reader,
+            "reasons": [row.reason for row in rejected],
+            "raws": [row.raw for row in rejected],
+        },
+    ).fetchall()
+    return n_new == 0 and rejected.total == len(rejected)

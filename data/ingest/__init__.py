@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import DataError, SourceError
 from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
-from data.ingest.reader import Options
+from data.ingest.reader import NoneKeptError, Options, told_rejected
 from data.ingest.source import opened, without_long_lines
 from data.ingest.unnamed import Unnamed
 from data.ingest.unsupported import told_text
@@ -69,6 +69,13 @@ class IngestResult:
         """Records that could not be read."""
         return sum(self.rejected_by_reason.values())
 
+    @property
+    def told_rejected(self) -> str | None:
+        """How many records could not be read and why; None where all could."""
+        if not self.rejected_by_reason:
+            return None
+        return told_rejected(self.rejected_by_reason, self.rows_read)
+
 
 @cache
 def readers() -> dict[str, ModuleType]:
@@ -101,10 +108,7 @@ def ingest(
     shown = called or name
     with _read(writer, source, name, options, called=called) as read:
         reader, found, batch, options, memory, owners = read
-        if batch.rejected and batch.rows_read == batch.rejected.total:
-            reasons = batch.rejected.by_reason.most_common(3)
-            told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
-            raise SourceError(f"{shown}: no record of {batch.rows_read:,} can be read: {told}")
+        _refuse_none_kept(shown, reader, batch)
         owners.name(batch)
         zone_memory.refuse_contradiction(shown, batch, options, memory)
         batch.notices += zone_memory.notices(batch, options, memory)
@@ -127,6 +131,19 @@ def ingest(
     if not own_zone and any(known.get(c) != zone for c, zone in result.zones.items()):
         writer.changed.add("ingests")
     return result
+
+
+def _refuse_none_kept(shown: str, reader: str, batch: Batch) -> None:
+    """Refuses an input that holds records to keep of which none can be read."""
+    if batch.rows_kept or not batch.rejected:
+        return
+    told = told_rejected(batch.rejected.by_reason, batch.rows_read)
+    first = min(row.line_no for row in batch.rejected)
+    raise NoneKeptError(
+        f"{shown}: {told}: none is kept and nothing was stored; the first is of line {first:,}",
+        reader,
+        masking.masked_rejections(batch.rejected),
+    )
 
 
 def _merged(writer: StoreWriter, shown: str, batch: Batch) -> dict[str, int]:

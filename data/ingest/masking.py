@@ -45,7 +45,7 @@ def mask(batch: Batch, connection: duckdb.DuckDBPyConnection) -> None:
             batch.tables[table] = _masked_relation(rows, texts, connection)
         else:
             _mask_frame(rows, texts)
-    batch.rejected = _masked_rejections(batch.rejected)
+    batch.rejected = masked_rejections(batch.rejected)
 
 
 def _masked_relation(
@@ -120,7 +120,7 @@ def _masked_texts(texts: pa.Array, follows: Callable[[int], bool]) -> pa.Array |
     return pa.array(values, texts.type)
 
 
-def _masked_rejections(rejected: Rejections) -> Rejections:
+def masked_rejections(rejected: Rejections) -> Rejections:
     """The same records; a private key is found where its lines are rejected one by one."""
     if not rejected:
         return rejected

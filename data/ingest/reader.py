@@ -32,7 +32,7 @@ from data.errors import SourceError
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -45,6 +45,7 @@ RAW_LIMIT = 2000
 """Characters of a rejected record that are kept."""
 MAX_REJECTED = 100_000
 """Rejected records of one ingest that are kept with their text; all are counted."""
+_REASONS_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,23 @@ class Rejections(list[Rejected]):
         found.by_reason.update(self.by_reason)
         list.extend(found, sorted(self, key=lambda row: row.line_no))
         return found
+
+
+def told_rejected(by_reason: Mapping[str, int], n_read: int) -> str:
+    """How many records of an input were rejected and why, on one line.
+
+    Examples
+    --------
+    >>> told_rejected({"too few fields": 2, "submit is no time": 1}, 24)
+    '3 of 24 records rejected: too few fields (2); submit is no time (1)'
+    """
+    found = Counter(by_reason).most_common()
+    reasons = [f"{reason} ({count:,})" for reason, count in found[:_REASONS_TOLD]]
+    if len(found) > _REASONS_TOLD:
+        n_other = sum(count for _, count in found[_REASONS_TOLD:])
+        reasons.append(f"{len(found) - _REASONS_TOLD:,} other reasons ({n_other:,})")
+    n_rejected = sum(by_reason.values())
+    return f"{n_rejected:,} of {n_read:,} records rejected: {'; '.join(reasons)}"
 
 
 @dataclass(frozen=True)
@@ -224,6 +242,14 @@ def refuse_wide_header(source: Source, n_fields: int, limits: Limits) -> None:
             f"{source.name}: its first line has {n_fields:,} fields, {limits.fields_reason}"
             ": is the delimiter the right one?"
         )
+
+
+class NoneKeptError(SourceError):
+    """Records of an input were rejected and none was kept: nothing was stored."""
+
+    def __init__(self, message: str, reader: str, rejected: Rejections) -> None:
+        super().__init__(message)
+        self.reader, self.rejected = reader, rejected
 
 
 class RecordError(ValueError):

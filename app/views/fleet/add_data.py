@@ -49,6 +49,8 @@ def _report(result: actions.IngestResult) -> None:
         f"{numbers.count(result.rows_rejected)} rejected.",
         icon=":material/check:",
     )
-    for reason, n in {**result.skipped_by_reason, **result.rejected_by_reason}.items():
+    if result.told_rejected is not None:
+        st.warning(f"{escaping.escaped(result.told_rejected)}.", icon=":material/warning:")
+    for reason, n in result.skipped_by_reason.items():
         st.caption(f"{escaping.escaped(reason)}: {numbers.count(n)}")
     page.notes(result.notices)

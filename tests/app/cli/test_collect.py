@@ -28,8 +28,10 @@ SACCT = """JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A folder with one kernel log, and one that is not there."""
-    (tmp_path / "kern.log").write_text(LINE.format(second=1) + LINE.format(second=2))
+    """A folder with one kernel log that holds a line without a host, and one that is not there."""
+    lines = [LINE.format(second=second) for second in (1, 2)]
+    lines.append("[Mon Mar  2 06:00:03 2026] NVRM: Xid (PCI:0000:3b:00): 79, GPU fell off\n")
+    (tmp_path / "kern.log").write_text("".join(lines))
     path = tmp_path / "collect.toml"
     folder = '[[source]]\nkind = "folder"\nreader = "kernel-log"\ncluster = "c"\n'
     path.write_text(
@@ -45,7 +47,7 @@ def test_each_source_is_told_and_one_that_failed_ends_it_with_2(
     said = faultline("collect", "--config", config, "--store", store)
     assert said.code == 2
     found = said.json
-    assert (found["rows_read"], found["rows_kept"], found["tables"]) == (2, 2, {"health_events": 2})
+    assert (found["rows_read"], found["rows_kept"], found["tables"]) == (3, 2, {"health_events": 2})
     there, gone = found["sources"]
     assert (there["name"], there["source"], there["rows_kept"], there["error"]) == (
         "there", "kernel-log", 2, None,
@@ -54,7 +56,10 @@ def test_each_source_is_told_and_one_that_failed_ends_it_with_2(
     assert found["collected_until"] == {"there": there["collected_until"], "gone": None}
     assert (gone["rows_read"], gone["collected_until"]) == (0, None)
     assert gone["error"].endswith("none/x: no such file or folder: check the path")
-    assert said.err == f"faultline collect: gone: {gone['error']}\n", "cron mails what went wrong"
+    assert said.err.splitlines() == [
+        "faultline collect: there: 1 of 3 records rejected: no host on the line: pass --node (1)",
+        f"faultline collect: gone: {gone['error']}",
+    ], "cron mails what went wrong"
     assert [text for text in found["notices"] if "named by logs alone" in text]
     kept = [(entry.action, entry.target) for entry in Audit(store).entries()]
     assert kept == [("collect", "gone"), ("collect", "there")]

@@ -45,9 +45,28 @@ def test_every_record_is_kept_skipped_or_rejected(
     assert (found["rows_read"], found["rows_kept"]) == (3, 1)
     assert (found["rows_skipped"], found["rows_rejected"]) == (1, 1)
     assert sum(found["skipped_by_reason"].values()) == 1
-    assert sum(found["rejected_by_reason"].values()) == 1
+    assert found["rejected_by_reason"] == {"State is no Slurm state": 1}
+    told = f"{accounts}: 1 of 3 records rejected: State is no Slurm state (1)"
+    assert told in said.err.splitlines()
     assert found["tables"] == {"jobs": 1, "job_nodes": 2}
     assert found["clusters"] == ["c"]
+
+
+def test_a_log_of_which_no_fault_can_be_read_is_refused_and_a_quiet_one_is_not(
+    faultline: Callable[..., Any], tmp_path: Path
+) -> None:
+    quiet, without_host = tmp_path / "quiet.txt", tmp_path / "dmesg.txt"
+    quiet.write_text("[Mon Nov 16 09:00:00 2026] usb 1-1: new device\n", encoding="utf-8")
+    fault = "[Mon Nov 16 08:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 79, GPU fell off\n"
+    without_host.write_text(quiet.read_text("utf-8") + 20 * fault, encoding="utf-8")
+    said = faultline("ingest", "kernel-log", without_host, quiet, "--store", tmp_path / "store")
+    assert said.code == 2
+    assert said.json["rows_skipped"] == said.json["rows_read"] == 1, "of the quiet one alone"
+    assert said.err == (
+        f"faultline ingest: {without_host}: 20 of 21 records rejected: no host on the line: pass "
+        "--node (20): none is kept and nothing was stored; the first is of line 2\n"
+    )
+    assert faultline("ingest", "kernel-log", quiet, "--store", tmp_path / "store").code == 0
 
 
 def test_the_same_file_again_is_kept_and_changes_nothing(

@@ -145,6 +145,7 @@ def test_a_file_that_is_uploaded_is_in_the_store_under_its_own_name(
     assert not page.exception
     assert "3 records read as sacct, 2 kept, 0 skipped, 1 rejected" in page.success[0].value
     assert page.success[0].value.startswith("sacct.txt is in the store")
+    assert page.warning[0].value.startswith("1 of 3 records rejected: ")
     store = Store.open(tmp_path / "store")
     assert store.rows("SELECT path FROM ingests") == [("sacct.txt",)]
     assert store.rows("SELECT path FROM rejected_rows") == [("sacct.txt",)]

@@ -241,10 +241,30 @@ def test_a_clock_that_was_set_back_takes_nothing_back(host: Host, only: Any) -> 
 def test_what_is_asked_again_lists_a_broken_record_once(host: Host, only: Any) -> None:
     host.job(1, BEGIN + 10 * HOUR, (0.5, 1), state="MELTED")
     host.job(2, BEGIN + 10 * HOUR, (0.5, 1))
+    told = []
     for hour in range(2):
-        host.collect(NOW + hour * HOUR, only("sacct"), since=BEGIN)
+        outcome = host.outcome("sacct", NOW + hour * HOUR, sources=only("sacct"), since=BEGIN)
+        told.append(outcome.told_rejected)
+    assert told == ["sacct: 1 of 2 records rejected: State is no Slurm state (1)", None]
     assert host.rows("SELECT count(*) FROM rejected_rows") == [(1,)]
     assert host.rows("SELECT sum(rows_rejected) FROM ingests") == [(2,)]
+
+
+@pytest.mark.slow
+def test_an_answer_of_broken_records_alone_fails_unless_they_are_told_already(
+    host: Host, only: Any
+) -> None:
+    host.job(1, NOW - 3 * HOUR, (0.5, 1.5), state="MELTED")
+    outcome = host.outcome("sacct", NOW, sources=only("sacct"), since=BEGIN)
+    assert "1 of 1 records rejected: State is no Slurm state (1): none is kept" in str(
+        outcome.error
+    )
+    assert outcome.collected_until is None
+    host.job(2, NOW - 3 * HOUR, (0, 0.5))
+    assert host.outcome("sacct", NOW, sources=only("sacct"), since=BEGIN).error is None
+    outcome = host.outcome("sacct", NOW + HOUR, sources=only("sacct"))
+    assert (outcome.error, outcome.told_rejected) == (None, None)
+    assert outcome.collected_until == NOW + HOUR - MARGIN
 
 
 def test_another_writer_is_waited_for_or_told(host: Host, only: Any) -> None:

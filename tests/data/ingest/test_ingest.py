@@ -190,7 +190,7 @@ def test_every_reader_has_its_line_of_help() -> None:
         (SACCT.encode().replace(b"|", b";"), "no header with JobID between '\\|'"),
         (
             b"JobID|State\nx|y\nz\n",
-            r"no record of 2 can be read: .*(JobID is no job id \(1\)|too few fields \(1\))",
+            r"2 of 2 records rejected: .*(JobID is no job id \(1\)|too few fields \(1\)).*line 2$",
         ),
         (gzip.compress(b"x" * 99, mtime=0)[:8], "holds nothing"),
     ],
