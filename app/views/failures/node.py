@@ -46,7 +46,7 @@ def people(target: str) -> None:
         said.history(target, scope)
 
 
-def measured(cluster: str, name: str) -> None:
+def measured(cluster: str | None, name: str) -> None:
     """What its metrics say."""
     found = node_metrics.table(ask, cluster, name, scope.selection)
     page.blocks([found], scope, titled=False)
@@ -64,5 +64,6 @@ drawn = {
     for title, table in tables.items()
 }
 drawn["Metrics"] = partial(measured, one.cluster, one.node)
-drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
+if one.cluster is not None:
+    drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
 page.tabs(drawn, key="node_tab")
