@@ -187,13 +187,14 @@ def headlines(
 ) -> tuple[Number, ...]:
     """Outages, urgent events, attempts it ended and tickets, each with its rows; incidents.
 
-    Of a host without jobs what it ended is unknown, and so are outages where none is recorded.
+    Of a host without jobs what it ended is unknown, and so are outages and tickets where none is
+    recorded.
     """
 
     def count(term: Term, rows: pd.DataFrame, parts: str, kind: str = "") -> Number:
         if without is not None and kind == "failed_here":
             return Number(term, numbers.UNKNOWN, without)
-        if without is not None and kind == "outages" and rows.empty:
+        if without is not None and kind in ("outages", "tickets") and rows.empty:
             return Number(term, numbers.UNKNOWN, "none is recorded")
         part = Part("Records behind the number", _behind, (one.node, selection, kind))
         n = len(rows)

@@ -59,6 +59,8 @@ tables = {
     "Tickets": node.tickets,
     "Facts": node.facts,
 }
+if node.without_jobs(ask, one) is not None:
+    tables = {"Events": node.events} | tables
 drawn = {
     title: partial(lambda table: page.blocks([table(one)], scope, titled=False), table)
     for title, table in tables.items()

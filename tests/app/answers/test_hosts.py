@@ -12,6 +12,7 @@ import pytest
 
 from app.answers.failures import node
 from app.answers.fleet.actions import listed
+from app.answers.fleet.actions.hosts import of_hosts
 from app.answers.nodes import lemons
 from app.ask import of_store
 from app.cli import main
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from app.answers.fleet.actions.action import Action
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 NOBODY = "nobody"
@@ -89,13 +89,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield opened
 
 
-def _hosts(store: Store, selection: Selection = Selection()) -> list[Action]:  # noqa: B008 - frozen
-    found = listed.listed(of_store(store), selection, NOW)
-    return [row for row in found.due if row.kind == "host"]
-
-
 def test_what_recurs_or_is_grave_is_told_and_nothing_is_said_to_be_at_stake(store: Store) -> None:
-    found = {row.named["node"]: row for row in _hosts(store)}
+    everything = listed.listed(of_store(store), Selection(), NOW).due
+    found = {row.named["node"]: row for row in everything if row.kind == "host"}
     assert {name: row.what for name, row in found.items()} == {
         "mds1": "Look after host mds1: mce uncorrected",
         "oss1": "Look after host oss1: filesystem stopped",
@@ -105,28 +101,29 @@ def test_what_recurs_or_is_grave_is_told_and_nothing_is_said_to_be_at_stake(stor
     assert {*list(found)[:2]} == {"mds1", "oss1"}, "what is grave comes first"
     login1, oss1 = found["login1"], found["oss1"]
     assert login1.why == (
-        "hung task 3 times, 5 Jan 2026 00:00 to 5 Jan 2026 00:04 UTC; "
-        "no job ran here in the records"
+        "hung task 3 times, 5 Jan 2026 00:00 to 5 Jan 2026 00:04 UTC; at risk: all that runs there, "
+        "as it can stop at any time; no job ran here in the records"
     )
     assert "filesystem hang 3 times" in oss1.why
     assert "cluster unknown" in oss1.why
     assert login1.named == {"node": "login1", "cluster": "gpu"}
     assert oss1.named == {"node": "oss1"}
     assert {row.stake for row in found.values()} == {None}
-    assert oss1.stake_basis.endswith("at risk: what is stored there or served from there")
-
-
-def test_no_other_row_tells_the_same_and_what_is_known_comes_first(store: Store) -> None:
-    everything = listed.listed(of_store(store), Selection(), NOW).due
-    assert [row.kind for row in everything if "mds1" in row.what] == ["host"]
+    assert "at risk: what is stored there or served from there" in oss1.why
+    assert [row.kind for row in everything if "mds1" in row.what] == ["host"], (
+        "no other row tells it"
+    )
     places = [row.gpu_hours is None for row in everything if not row.is_over]
-    assert places == sorted(places)
+    assert places == sorted(places), "what is known comes first"
 
 
 def test_filters_and_a_year_of_nothing_leave_no_host(store: Store) -> None:
-    assert [row.named["node"] for row in _hosts(store, Selection("gpu"))] == ["login1"]
-    assert _hosts(store, Selection(partition="a")) == []
-    assert _hosts(store, Selection(from_at=DAY + timedelta(days=365))) == []
+    for selection, names in (
+        (Selection("gpu"), ["login1"]),
+        (Selection(partition="a"), []),
+        (Selection(from_at=DAY + timedelta(days=365)), []),
+    ):
+        assert [row.named["node"] for row in of_hosts(of_store(store), selection)] == names
 
 
 @pytest.mark.parametrize(
@@ -149,7 +146,7 @@ def test_the_page_of_a_host_without_jobs_shows_its_events_and_judges_nothing(
         f"{host} had {events} critical or fatal in this period; {jobs}"
     )
     numbers = {number.term: number for number in answer.numbers}
-    for term in (terms.NODE_FAILURES, terms.NODE_OUTAGES):
+    for term in (terms.NODE_FAILURES, terms.NODE_OUTAGES, terms.NODE_TICKETS):
         assert (numbers[term].value, numbers[term].exact) == ("unknown", None)
     assert len(node.events(one)) == len(one.events) > 0
     assert lemons.of_node(ask, one.cluster, one.node, Selection()) is None

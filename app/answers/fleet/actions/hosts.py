@@ -26,13 +26,14 @@ KINDS = 3
 """Kinds of events told here; the host's page has all."""
 _STORED = "what is stored there or served from there"
 _REACHED = "whoever reaches it over the network"
-_STOPS = "all that runs there: it can stop at any time"
+_STOPS = "all that runs there, as it can stop at any time"
 AT_RISK = {
     "disk": _STORED, "filesystem_mount": "whoever works with files from there",
     "nic": _REACHED, "ib_link": _REACHED, "ethernet_link": _REACHED, "network": _REACHED,
     "host_memory": _STOPS, "cpu": _STOPS, "pcie": _STOPS, "operating_system": _STOPS,
 }  # fmt: skip
 """Cause -> what is at risk where the host runs no job."""
+NOT_KNOWN = "not known: no job is known to have run there"
 SERVED = "what this host serves"
 
 
@@ -65,9 +66,9 @@ def _of_host(ask: Ask, one: HostFinding) -> Action:
         "host",
         target("host", one.cluster or "", one.node),
         what=f"Look after host {one.node}: {first.what}",
-        why=f"{'; '.join(kinds)}{whose}; {without_jobs(ask, one.cluster)}",
+        why=f"{'; '.join(kinds)}; at risk: {risk}{whose}; {without_jobs(ask, one.cluster)}",
         stake=None,
-        stake_basis=f"not known, as no job is known there; at risk: {risk}",
+        stake_basis=NOT_KNOWN,
         page="node",
         named={"node": one.node} | ({} if one.cluster is None else {"cluster": one.cluster}),
         hides=(3 if first.grave else 1, float(one.n_times)),
