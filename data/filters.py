@@ -114,6 +114,11 @@ def equal(**values: object) -> str:
     return " AND ".join(f"{n} = ${n}" for n, value in values.items() if value is not None) or "true"
 
 
+def of_cluster(cluster: str | None) -> str:
+    """Condition for the rows of one cluster; None are those whose cluster nobody knows."""
+    return "cluster IS NULL" if cluster is None else "cluster = $cluster"
+
+
 def _midnight(time: datetime) -> datetime:
     """Midnight in UTC at or before a time."""
     return time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

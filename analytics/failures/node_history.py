@@ -26,7 +26,8 @@ MOMENTS_ACROSS = 240
 class Node:
     """What was recorded of one node."""
 
-    cluster: str
+    cluster: str | None
+    """None where nobody knows whose it is."""
     node: str
     facts: pd.DataFrame
     """Columns key, value, from_at, to_at."""

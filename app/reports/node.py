@@ -57,10 +57,10 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         stem=f"node-{name}",
         title=f"Node {name}",
         during=Period(selection.from_at, selection.to_at, request.timezone),
-        clusters=(one.cluster,),
-        filters=f"node {name} of cluster {one.cluster}, all jobs",
+        clusters=() if one.cluster is None else (one.cluster,),
+        filters=f"node {name} of {node.whose(one)}, all jobs",
         answer=answer.sentence,
-        summary=_summary(one, named),
+        summary=_summary(one, named, node.without_jobs(ask, one)),
         headlines=answer.numbers,
         notes=answer.notes,
         sections=(
@@ -80,7 +80,8 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
 
 def _page(one: Node) -> Place:
     """Its page."""
-    return Place("node", {"node": one.node, "cluster": one.cluster})
+    named = {} if one.cluster is None else {"cluster": one.cluster}
+    return Place("node", {"node": one.node} | named)
 
 
 def _drawn(one: Node, selection: Selection) -> tuple[Chart, ...]:
@@ -94,10 +95,12 @@ def _drawn(one: Node, selection: Selection) -> tuple[Chart, ...]:
     )
 
 
-def _summary(one: Node, named: pd.DataFrame) -> tuple[str, ...]:
-    """What ran here, what failed, and what is unknown of it."""
+def _summary(one: Node, named: pd.DataFrame, without: str | None) -> tuple[str, ...]:
+    """What ran here, what failed, and what is unknown of it; `without`: why no job is known."""
     ran, failed = len(one.attempts), len(one.failed)
     sentences = [f"{numbers.counted(ran, 'attempt')} ran here, {failed:,} of them failed."]
+    if without is not None:
+        sentences = [f"{without[:1].upper()}{without[1:]}."]
     if one.n_unknown:
         verb = "has" if one.n_unknown == 1 else "have"
         sentences.append(f"{one.n_unknown:,} of these {verb} no evidence of a cause.")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
-from data.filters import Filter, Selection, equal
+from data.filters import Filter, Selection, equal, of_cluster
 from data.queries.exposure import local, node_failures_of
 from data.said import SAID, VERDICTS
 
@@ -194,7 +194,9 @@ def said_of(store: Store, kind: str, key: str) -> pd.DataFrame:
     )
 
 
-def node_attempts(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+def node_attempts(
+    store: Store, cluster: str | None, node: str, selection: Selection
+) -> pd.DataFrame:
     """Attempts that ran on a node in the period, with their verdicts, the latest first."""
     return store.frame(
         f"""WITH {VERDICTS}
@@ -204,14 +206,16 @@ def node_attempts(store: Store, cluster: str, node: str, selection: Selection) -
               attempt_key
             FROM job_nodes JOIN jobs USING (cluster, attempt_key)
             LEFT JOIN verdict USING (cluster, attempt_key)
-            WHERE job_nodes.cluster = $cluster AND job_nodes.node = $node
+            WHERE job_nodes.{of_cluster(cluster)} AND job_nodes.node = $node
               AND {_RAN_THERE.where(selection)}
             ORDER BY jobs.start_at DESC, attempt_key LIMIT 5000""",
         selection.parameters | {"cluster": cluster, "node": node},
     )
 
 
-def node_history(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+def node_history(
+    store: Store, cluster: str | None, node: str, selection: Selection
+) -> pd.DataFrame:
     """What was recorded of a node: columns kind, key, start_at, end_at, what, severity, text."""
     return store.frame(
         f"""SELECT * FROM (
@@ -219,51 +223,51 @@ def node_history(store: Store, cluster: str, node: str, selection: Selection) ->
                CAST(NULL AS TIMESTAMPTZ) AS end_at,
                CASE WHEN xid IS NOT NULL THEN 'xid ' || xid WHEN sxid IS NOT NULL
                  THEN 'sxid ' || sxid ELSE check_name END AS what, severity, message AS text
-             FROM health_events WHERE cluster = $cluster AND node = $node
+             FROM health_events WHERE {of_cluster(cluster)} AND node = $node
              UNION ALL
              SELECT 'node_event', node || ' ' || strftime(start_at, '%Y-%m-%dT%H:%M:%SZ'), start_at,
                end_at, CASE WHEN planned THEN 'planned ' ELSE '' END || coalesce(state, ''), NULL,
                reason
-             FROM node_events WHERE cluster = $cluster AND node = $node
+             FROM node_events WHERE {of_cluster(cluster)} AND node = $node
              UNION ALL
              SELECT 'ticket', ticket_id, opened_at, closed_at, component, NULL,
                concat_ws(': ', action,
                  nullif(concat_ws(', ', text, vendor, 'serial ' || serial), ''))
-             FROM tickets WHERE cluster = $cluster AND node = $node
+             FROM tickets WHERE {of_cluster(cluster)} AND node = $node
              UNION ALL
              SELECT 'node_failure', failure_key, start_at, end_at, cause, NULL,
                concat_ws(': ', subcause, text)
-             FROM node_failures WHERE cluster = $cluster AND node = $node)
+             FROM node_failures WHERE {of_cluster(cluster)} AND node = $node)
            WHERE {_RECORDED_THEN.where(selection)}
            ORDER BY start_at DESC NULLS LAST, kind, key LIMIT 5000""",
         selection.parameters | {"cluster": cluster, "node": node},
     )
 
 
-def node_facts(store: Store, cluster: str, node: str) -> pd.DataFrame:
+def node_facts(store: Store, cluster: str | None, node: str) -> pd.DataFrame:
     """What is known of a node: rack, pod, GPUs, serial, and facts such as its driver."""
     return store.frame(
-        """SELECT * FROM (
+        f"""SELECT * FROM (
              SELECT unnest(['rack', 'pod', 'serial', 'role',
                  CASE source WHEN 'observed' THEN 'GPUs, at least' ELSE 'GPUs' END]) AS key,
                unnest([rack, pod, serial, role, CAST(
                  CASE source WHEN 'observed' THEN nullif(gpus, 0) ELSE gpus END AS VARCHAR)])
                  AS value,
                first_seen_at AS from_at, last_seen_at AS to_at
-             FROM nodes WHERE cluster = $cluster AND node = $node
+             FROM nodes WHERE {of_cluster(cluster)} AND node = $node
              UNION ALL
              SELECT unnest(['state then', 'reason then', 'GPU model', 'features', 'partitions',
                  'topology', 'CPUs', 'operating system', 'driver']),
                unnest([state, reason, gpu_model, features, partitions, topology,
                  CAST(cpus AS VARCHAR), os, driver]), observed_at, observed_at
-             FROM (SELECT * FROM node_inventory WHERE cluster = $cluster AND node = $node
+             FROM (SELECT * FROM node_inventory WHERE {of_cluster(cluster)} AND node = $node
                    ORDER BY observed_at DESC, source LIMIT 1)
              UNION ALL
              SELECT 'also written', string_agg(written, ', ' ORDER BY written), NULL, NULL
-             FROM node_names WHERE cluster = $cluster AND node = $node AND written <> node
+             FROM node_names WHERE {of_cluster(cluster)} AND node = $node AND written <> node
              UNION ALL
              SELECT key || coalesce(' of GPU ' || gpu, ''), value, from_at, to_at FROM node_facts
-             WHERE cluster = $cluster AND node = $node)
+             WHERE {of_cluster(cluster)} AND node = $node)
            WHERE value IS NOT NULL ORDER BY from_at DESC, key""",
         {"cluster": cluster, "node": node},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from data.filters import Filter, equal
+from data.filters import Filter, equal, of_cluster
 from data.said import ARRANGED, SAID, VERDICTS
 
 if TYPE_CHECKING:
@@ -195,11 +195,11 @@ def has_failed(store: Store, cluster: str, attempt_key: str) -> bool:
     return bool(rows)
 
 
-def of_node(store: Store, cluster: str, node: str) -> pd.DataFrame:
+def of_node(store: Store, cluster: str | None, node: str) -> pd.DataFrame:
     """Living incidents in which a node is named, the latest first."""
     return store.frame(
         f"""WITH {_INCIDENTS}
-            SELECT * FROM incident WHERE cluster = $cluster AND NOT retired
+            SELECT * FROM incident WHERE {of_cluster(cluster)} AND NOT retired
               AND list_contains(CAST(nodes AS JSON)::VARCHAR[], $node)
             ORDER BY start_at DESC, incident_id""",
         {"cluster": cluster, "node": node},

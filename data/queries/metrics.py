@@ -49,7 +49,7 @@ def samples(
 _HOURS = Filter(columns=("cluster",), within="hour_at")
 
 
-def of_node(store: Store, cluster: str, node: str, selection: Selection) -> pd.DataFrame:
+def of_node(store: Store, cluster: str | None, node: str, selection: Selection) -> pd.DataFrame:
     """Metrics of one node in the period, from its hours: metric, gpu, unit, n, minimum, mean,
     maximum, increase, hour_at (the last hour).
 
@@ -61,7 +61,8 @@ def of_node(store: Store, cluster: str, node: str, selection: Selection) -> pd.D
               min(minimum) AS minimum, sum(n * mean) / sum(n) AS mean, max(maximum) AS maximum,
               sum(increase) AS increase, max(hour_at) AS hour_at
             FROM node_metrics_hourly
-            WHERE cluster = $of AND node = $node AND {_HOURS.where(selection)}
+            WHERE cluster IS NOT DISTINCT FROM $of AND node = $node
+              AND {_HOURS.where(selection)}
             GROUP BY metric, gpu ORDER BY metric, gpu""",
         {"of": cluster, "node": node, **selection.parameters},
     )

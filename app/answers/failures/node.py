@@ -11,7 +11,7 @@ from analytics.failures.node_history import Node
 from analytics.fleet.node_identity import folded, short_name
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
-from app.answers.failures import incidents
+from app.answers.failures import incidents, unused
 from app.answers.failures.taxonomy import cause_titles
 from app.ask import EVERYTHING
 from app.words import numbers, terms
@@ -20,8 +20,8 @@ from app.words.glossary import of_failures
 from data.errors import DataError
 from data.queries import failures as failure_queries
 from data.queries import fleet as fleet_queries
+from data.queries import hosts, targets
 from data.queries import incidents as incident_queries
-from data.queries import targets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def node(store: Store, name: str, selection: Selection) -> Node:
     text, cluster = folded(name), selection.cluster
     called = fleet_queries.nodes_called(store, name, like=(text, short_name(text)))
     if cluster is None and len({of for of, _ in called}) > 1:
-        clusters = ", ".join(of for of, _ in called)
+        clusters = ", ".join(of or "a cluster that is not known" for of, _ in called)
         raise DataError(f"node {name!r} is in {clusters}: choose one cluster")
     called = [(of, own) for of, own in called if cluster in (None, of)]
     if len(called) > 1:
@@ -121,7 +121,7 @@ def node(store: Store, name: str, selection: Selection) -> Node:
     )
 
 
-def named_in(store: Store, cluster: str, name: str) -> pd.DataFrame:
+def named_in(store: Store, cluster: str | None, name: str) -> pd.DataFrame:
     """Incidents in which a node is named, the latest first, whatever the period."""
     return incidents.listed(incident_queries.of_node(store, cluster, name))
 
@@ -131,9 +131,10 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     one = ask(node, name, selection)
     titles = ask(cause_titles)
     named = in_period(ask(named_in, one.cluster, one.node), selection)
+    without = without_jobs(ask, one)
     return Answer(
-        sentence(one),
-        headlines(one, named, selection),
+        sentence(one, without),
+        headlines(one, named, selection, without=without),
         (
             history(one, titles, selection),
             listed_incidents(named),
@@ -148,8 +149,13 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     )
 
 
-def sentence(one: Node) -> str:
-    """What happened on it."""
+def sentence(one: Node, without: str | None = None) -> str:
+    """What happened on it; `without` says that no job is known to have run on it."""
+    if without is not None:
+        events, out = numbers.counted(len(one.events), "health event"), len(one.outages)
+        urgent = f", {len(one.urgent):,} of them critical or fatal" if len(one.events) else ""
+        outages = f", was out of service {numbers.counted(out, 'time')}" if out else ""
+        return f"{one.node} had {events}{urgent}{outages} in this period; {without}."
     return (
         f"{one.node} was out of service {numbers.counted(len(one.outages), 'time')}, had "
         f"{numbers.counted(len(one.urgent), 'critical or fatal event')} and ended "
@@ -157,18 +163,39 @@ def sentence(one: Node) -> str:
     )
 
 
+def without_jobs(ask: Ask, one: Node) -> str | None:
+    """That no job is known to have run on it; None where one did, in whatever period."""
+    known = ask(hosts.used, one.cluster, one.node)
+    return None if known else unused.without_jobs(ask, one.cluster)
+
+
+def whose(one: Node) -> str:
+    """Its cluster."""
+    return "cluster unknown" if one.cluster is None else f"cluster {one.cluster}"
+
+
 def basis(one: Node) -> str:
     """Rack, driver and the like in one line."""
     latest = one.facts.drop_duplicates("key")
     known = dict(zip(latest["key"], latest["value"], strict=True))
     shown = [f"{key} {value}" for key, value in known.items() if " of GPU " not in key][:8]
-    return " · ".join([f"cluster {one.cluster}", *shown, *(f"status {s}" for s in one.status)])
+    return " · ".join([whose(one), *shown, *(f"status {s}" for s in one.status)])
 
 
-def headlines(one: Node, named: pd.DataFrame, selection: Selection) -> tuple[Number, ...]:
-    """Outages, urgent events, attempts it ended and tickets, each with its rows; incidents."""
+def headlines(
+    one: Node, named: pd.DataFrame, selection: Selection, *, without: str | None = None
+) -> tuple[Number, ...]:
+    """Outages, urgent events, attempts it ended and tickets, each with its rows; incidents.
+
+    Of a host without jobs what it ended is unknown, and so are outages and tickets where none is
+    recorded.
+    """
 
     def count(term: Term, rows: pd.DataFrame, parts: str, kind: str = "") -> Number:
+        if without is not None and kind == "failed_here":
+            return Number(term, numbers.UNKNOWN, without)
+        if without is not None and kind in ("outages", "tickets") and rows.empty:
+            return Number(term, numbers.UNKNOWN, "none is recorded")
         part = Part("Records behind the number", _behind, (one.node, selection, kind))
         n = len(rows)
         return composed(term, numbers.count(n), parts, exact=n, opens=part if kind else None)

@@ -13,6 +13,7 @@ from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
+from data.queries import hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -124,12 +125,16 @@ def rows_ranked(found: Sequence[ClusterVerdicts]) -> list[dict[str, Any]]:
     return sorted((row for of in found for row in _rows(of)), key=_rank)
 
 
-def of_node(ask: Ask, cluster: str, node: str, selection: Selection) -> Table | None:
-    """The verdict on one node with its reasons; None where it is not among those judged."""
+def of_node(ask: Ask, cluster: str | None, node: str, selection: Selection) -> Table | None:
+    """The verdict on one node with its reasons; None where it is not among those judged, or where
+    no job used it and nothing speaks against it.
+    """
     for of in ask(verdicts, selection, days=WINDOW_DAYS, conf_level=CONF_LEVEL):
         for at, each in enumerate(of.nodes):
             if (each.cluster, each.node) == (cluster, node):
                 row = _row(of, at)
+                if row["verdict"] not in LISTED and not ask(hosts.used, cluster, node):
+                    return None
                 shown = [
                     (str(row["verdict"]), row["score"], row["ratio"],
                      "; ".join(row["reasons"]), row["action"] or "")

@@ -38,7 +38,7 @@ NONE = Missing(
 )
 
 
-def table(ask: Ask, cluster: str, node: str, selection: Selection) -> Table | Missing:
+def table(ask: Ask, cluster: str | None, node: str, selection: Selection) -> Table | Missing:
     """Metrics of the node in the period, a row a metric and GPU."""
     rows = ask(metrics.of_node, cluster, node, selection)
     return NONE if rows.empty else Table("metrics", "Metrics", COLUMNS, rows)

@@ -46,7 +46,7 @@ def people(target: str) -> None:
         said.history(target, scope)
 
 
-def measured(cluster: str, name: str) -> None:
+def measured(cluster: str | None, name: str) -> None:
     """What its metrics say."""
     found = node_metrics.table(ask, cluster, name, scope.selection)
     page.blocks([found], scope, titled=False)
@@ -59,10 +59,13 @@ tables = {
     "Tickets": node.tickets,
     "Facts": node.facts,
 }
+if node.without_jobs(ask, one) is not None:
+    tables = {"Events": node.events} | tables
 drawn = {
     title: partial(lambda table: page.blocks([table(one)], scope, titled=False), table)
     for title, table in tables.items()
 }
 drawn["Metrics"] = partial(measured, one.cluster, one.node)
-drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
+if one.cluster is not None:
+    drawn["What people say"] = partial(people, f"node:{one.cluster}/{one.node}")
 page.tabs(drawn, key="node_tab")

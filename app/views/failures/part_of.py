@@ -52,7 +52,7 @@ def user(row: Mapping[Any, Any], timezone: str) -> None:
         copy_button.page("Copy link for its user", links.address("user", name, cluster, then))
 
 
-def node(cluster: str, name: str, timezone: str) -> None:
+def node(cluster: str | None, name: str, timezone: str) -> None:
     """The latest incidents in which a node is named, whatever the period."""
     named = ask(node_answer.named_in, cluster, name)
     if named.empty:

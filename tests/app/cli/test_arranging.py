@@ -314,7 +314,14 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
     path = root.parent / "kern.log"
     path.write_text("".join(f"2026-01-{day}T10:00:00+00:00 {xid}\n" for day in ("01", "21")))
     of_e = actions.Options(cluster="e", timezone="UTC")
-    actions.ingest_files(root, "kernel-log", [str(path)], of_e)  # without a job
+    actions.ingest_files(root, "kernel-log", [str(path)], of_e)
+    jobs = root.parent / "jobs.txt"  # n1 ran a job before; a host without any has a row of its own
+    jobs.write_text(
+        "JobID|Cluster|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
+        "1|e|COMPLETED|2025-12-30T00:00:00|2025-12-30T00:00:00|2025-12-31T00:00:00|1|gres/gpu=8|n1\n"
+        "2|e|COMPLETED|2026-01-20T00:00:00|2026-01-20T00:00:00|2026-01-21T11:00:00|1|gres/gpu=8|n2\n"
+    )
+    actions.ingest_files(root, "sacct", [str(jobs)], of_e)
     with closing(Store.open(root)) as store:
         asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
         found = listed.listed(*asked)

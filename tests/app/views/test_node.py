@@ -160,3 +160,23 @@ def test_metrics_of_the_period_stand_by_gpu(
     assert shown.to_numpy().tolist() == [["0", 40, 42, 44, 2], ["1", 90, 90, 90, 1]]
     nothing = open_page(store, PAGE, cluster="b", **tab)
     assert any("No metric of this node" in text.value for text in nothing.markdown)
+
+
+def test_a_host_without_jobs_opens_with_its_events(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    """Of a store of kernel logs alone."""
+    lines = "".join(
+        f"2026-01-01T0{n}:00:00+00:00 login1 kernel: INFO: task bash:1 blocked for more than 120 "
+        "seconds.\n"
+        for n in range(3)
+    )
+    (tmp_path / "kernel.log").write_text(lines)
+    ingest_files(tmp_path / "store", "kernel-log", [str(tmp_path / "kernel.log")], Options())
+    page = open_page(tmp_path / "store", PAGE, node="login1", period="all")
+    assert not page.exception
+    assert "no job" in page.title[0].value
+    assert page.metric[2].value == "unknown"
+    assert len(page.dataframe[0].value) == 3
+    overview = open_page(tmp_path / "store", period="all")
+    assert any("Look after host login1" in text.value for text in overview.markdown)

@@ -47,6 +47,59 @@ def test_the_real_sample_holds_its_alerts() -> None:
     ]
 
 
+@needs_files
+def test_without_labels_severity_and_message_find_every_alert_of_the_real_sample(
+    tmp_path: Path,
+) -> None:
+    lines = BGL.read_text(encoding="utf-8").splitlines()
+    labelled = dict(enumerate((line.partition(" ")[0] != "-" for line in lines), 1))
+    plain = read_text(tmp_path, "\n".join(line.partition(" ")[2] for line in lines))
+    assert (plain.rows_read, plain.rejected.total) == (2000, 0)
+    frame = plain.tables["health_events"]
+    critical = frame[frame["severity"] == "critical"]
+    alerts = read(BGL).tables["health_events"].query("severity == 'critical'")
+    places = ["node", "observed_at", "message"]
+    found = critical.merge(alerts[places].drop_duplicates(), on=places)
+    assert (len(found), sum(labelled.values()), len(critical)) == (143, 143, 153)
+
+
+RAW = f"2005-06-11-17.32.07.581048 {PLACE} {PLACE} RAS KERNEL FATAL data TLB error interrupt"
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        (RAW, "critical"),
+        (RAW.replace(f"{PLACE} {PLACE}", PLACE), "critical"),  # the place once
+        (RAW.replace("FATAL", "failure"), "critical"),
+        (RAW.replace("FATAL", "SEVERE"), "warning"),
+        (RAW.replace("FATAL", "INFO"), None),
+        (RAW.replace(PLACE, "bglio12.rack-3"), "critical"),
+        (RAW.replace("data TLB error interrupt", "data address: 0x00000002"), "warning"),
+        (RAW.replace("data TLB error interrupt", "data address space................0"), "warning"),
+        (RAW.replace("KERNEL FATAL data", "APP FATAL /home/a.out: No such file or directory"),
+         "warning"),
+        (RAW.replace("KERNEL FATAL data", "APP FATAL Link has been severed"), "critical"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_line_without_label_says_itself_how_grave_it_is(
+    tmp_path: Path, line: str, severity: str | None
+) -> None:
+    found = read_text(tmp_path, line).tables["health_events"]["severity"].tolist()
+    assert found == ([] if severity is None else [severity])
+
+
+def test_a_raw_line_has_the_time_of_the_clusters_zone(tmp_path: Path) -> None:
+    lines = f"{RAW}\n{ALERT}\n{ALERT.removeprefix('KERNDTLB ')}\n{RAW[:40]}\n2005-13{RAW[7:]}"
+    batch = read_text(tmp_path, lines, timezone="America/Los_Angeles")
+    frame = batch.tables["health_events"]
+    assert set(frame["observed_at"]) == {datetime(2005, 6, 12, 0, 32, 7, 581048, tzinfo=UTC)}
+    assert frame["check_name"].tolist() == ["ras_kernel", "ras_kerndtlb", "ras_kernel"]
+    assert batch.rejected.by_reason == {"not a RAS line": 1, "impossible time": 1}
+    assert ras_log.sniff(lines)
+
+
 def test_an_alert_has_its_class_place_and_instant(tmp_path: Path) -> None:
     batch = read_text(tmp_path, ALERT + "\n", timezone="Europe/Paris", cluster="bgl")
     (row,) = batch.tables["health_events"].to_dict("records")

@@ -11,9 +11,10 @@ from analytics.estimate import CONF_LEVEL, Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Kind = Literal["node", "incident", "mass_failure", "cause", "source", "straggler"]
+Kind = Literal["node", "host", "incident", "mass_failure", "cause", "source", "straggler"]
 TITLES: Mapping[Kind, str] = {
     "node": "Lemon node",
+    "host": "Host without jobs",
     "incident": "Incident",
     "mass_failure": "Mass failure",
     "cause": "Risen cause",
@@ -46,7 +47,8 @@ class Action:
     hides: tuple[int, float] = (0, 0.0)
     """Order where the stake is none. Of an incident that is over: the GPU-hours that it lost. Of a
     source: 2 where it is asked and does not answer, 1 where it stopped, 0 where it was never read;
-    then how long, or how many failures without a cause it could explain."""
+    then how long, or how many failures without a cause it could explain. Of a host without jobs: 3
+    where an event was critical or fatal, else 1; then how often it was told."""
 
     @property
     def gpu_hours(self) -> float | None:

@@ -22,7 +22,7 @@ from data.queries import incidents as incident_queries
 from data.queries import occurrences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from app.ask import Ask
@@ -39,14 +39,19 @@ NOT_WATCHED = f"{QUIET}; whether its nodes are back is not known, no node events
 AROUND = timedelta(minutes=WINDOW_MINUTES)
 
 
-def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
-    """Incidents that nobody has resolved: of very many the largest and the latest."""
+def of_incidents(
+    ask: Ask, selection: Selection, *, told: Collection[tuple[str | None, str]] = ()
+) -> Iterator[Action]:
+    """Incidents that nobody has resolved: of very many the largest and the latest.
+
+    One that hit no job is left out where the hosts that it names have rows of their own (`told`).
+    """
     each = [
         ask(incidents.rows, selection, incidents.Kind(), first=first, limit=FEW)
         for first in ("largest", "latest")
     ]
     rows = pd.concat(each).drop_duplicates("incident_id")
-    rows = rows[rows["status"] != "resolved"]
+    rows = rows[(rows["status"] != "resolved") & ~_told(rows, told)]
     quiet = ask(incident_queries.quiet, rows["incident_id"].tolist())
     over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
     gone = set(over["incident_id"])
@@ -56,6 +61,15 @@ def of_incidents(ask: Ask, selection: Selection) -> Iterator[Action]:
         yield _of_incident(
             row, over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None
         )
+
+
+def _told(rows: pd.DataFrame, told: Collection[tuple[str | None, str]]) -> pd.Series:
+    """Which incidents hit no job, and name only hosts of other rows."""
+    hosts = [
+        bool(nodes) and all((cluster, node) in told for node in nodes)
+        for cluster, nodes in zip(rows["cluster"], rows["nodes"], strict=True)
+    ]
+    return rows["n_jobs"].eq(0) & pd.Series(hosts, index=rows.index, dtype=bool)
 
 
 def _of_incident(row: Mapping[Any, Any], *, over: str | None) -> Action:

@@ -12,6 +12,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import TITLES, Action, rank
 from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_failures
+from app.answers.fleet.actions.hosts import of_hosts
 from app.answers.fleet.actions.nodes import of_lemons
 from app.answers.fleet.actions.running import of_sources, of_stragglers
 from app.words import numbers
@@ -112,10 +113,13 @@ def listed(
 
     `said` is what `decisions` says, where it was asked before.
     """
+    lemons = tuple(of_lemons(ask, selection))
+    hosts = tuple(of_hosts(ask, selection, {_host(row) for row in lemons}))
     rows = sorted(
         (
-            *of_lemons(ask, selection),
-            *of_incidents(ask, selection),
+            *lemons,
+            *hosts,
+            *of_incidents(ask, selection, told={_host(row) for row in hosts}),
             *of_mass_failures(ask, selection, timezone),
             *of_causes(ask, selection, timezone),
             *of_stragglers(ask, selection),
@@ -131,6 +135,11 @@ def listed(
         tuple(row for row in rows if row.target not in held),
         tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
     )
+
+
+def _host(row: Action) -> tuple[str | None, str]:
+    """Cluster and name of the node that a row is about."""
+    return row.named.get("cluster"), row.named["node"]
 
 
 def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UTC") -> Answer:
