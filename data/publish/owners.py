@@ -225,6 +225,12 @@ def _drop_repeated(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
 
     Of records that stand there several times as many go as are stated.
     """
+    mixed = connection.execute(
+        f"""SELECT cluster FROM {table} WHERE cluster IS NOT NULL GROUP BY cluster
+            HAVING count(cluster_from) BETWEEN 1 AND count(*) - 1"""
+    ).fetchall()
+    if not mixed:
+        return False
     rule = records()[table]
     said = _SAID.get(table, tuple(name for name in rule.key if name != "cluster"))
     columns = ", ".join(f"{rule.value(name)} AS v{place}" for place, name in enumerate(said))
@@ -233,13 +239,13 @@ def _drop_repeated(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
         f"""DELETE FROM {table} WHERE rowid IN (
               WITH said AS (
                 SELECT rowid AS id, cluster, cluster_from IS NULL AS stated, {columns} FROM {table}
-                WHERE cluster IN (
-                  SELECT cluster FROM {table} WHERE cluster_from IN ('host', 'job', 'site'))),
+                WHERE list_contains($clusters, cluster)),
               counted AS (
                 SELECT id, stated,
                   count(*) FILTER (stated) OVER (PARTITION BY cluster, {values}) AS n_stated,
                   row_number() OVER (PARTITION BY cluster, stated, {values} ORDER BY id) AS place
                 FROM said)
-              SELECT id FROM counted WHERE NOT stated AND place <= n_stated)"""
+              SELECT id FROM counted WHERE NOT stated AND place <= n_stated)""",
+        {"clusters": [cluster for (cluster,) in mixed]},
     ).fetchall()
     return bool(n_dropped)
