@@ -234,6 +234,7 @@ def goodput_ledger(
     prices: Mapping[str, tuple[float, str]],
     notes: Mapping[str, Any],
     without_states: Collection[str] = (),
+    blind: bool = False,
     conf_level: float = CONF_LEVEL,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
@@ -265,6 +266,9 @@ def goodput_ledger(
         What the derivation took for granted, as `stage_runs.notes` holds it.
     without_states
         Clusters of which no record says when nodes were out of service.
+    blind
+        Whether failures could be seen during none of the time: then lost work of which none is
+        known is unknown, and not 0.
     conf_level
         Of the intervals.
 
@@ -300,6 +304,8 @@ def goodput_ledger(
         )
         for name in names
     ]
+    if blind:
+        buckets = [_unseen(each) for each in buckets]
     return GoodputLedger(
         total_gpu_seconds=total,
         buckets=tuple(_bounded(each, open_s, total) if unstated else each for each in buckets),
@@ -319,6 +325,14 @@ def goodput_ledger(
             *_no_state_sentences(unstated, several=len(held_by) > len(unstated)),
         ),
     )  # fmt: skip
+
+
+def _unseen(bucket: Bucket) -> Bucket:
+    """The bucket where no failure could be seen: of lost work at least what is known."""
+    if bucket.bucket != "lost_work" or bucket.gpu_seconds:
+        return bucket
+    nobody_knows = unknown(bucket.gpu_hours.conf_level or CONF_LEVEL, 0)
+    return replace(bucket, gpu_hours=nobody_knows, ratio=nobody_knows, cost=None)
 
 
 def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:

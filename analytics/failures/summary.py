@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause, Taxonomy
+    from analytics.reliability.sight import Sight
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,13 @@ class FailureSummary:
     exposure_node_days: float | None
     timezone: str = "UTC"
     """Zone in which a period is laid over the weeks, which begin where their cluster stands."""
+    sight: Sight | None = None
+    """On which days failures could be seen; None where nobody asked."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether failures could be seen during none of the time."""
+        return self.sight is not None and self.sight.none
 
     def on_clocks(self, at: datetime | None) -> datetime | None:
         """A time as the clocks of the zone show it, as weeks are written: under UTC's name."""

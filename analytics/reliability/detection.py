@@ -226,11 +226,11 @@ def seen_rate(
     which no source could have shown hardware at fault: u of them are missed, perhaps. Let d be the
     share of the exposure during which failures could be seen.
 
-    - u = 0, or d >= 0.9: all failures over all exposure.
+    - d >= 0.9, or u = 0 and d > 0.1: all failures over all exposure.
     - 0.1 < d < 0.9: the failures seen over the exposure during which they could be. It takes the
       rest of the time to be like this part.
     - else a range: the lower bound of the failures seen, the upper bound of these and all u. The
-      value is that of the failures seen, unknown where none was.
+      value is that of the failures seen, unknown where none was: nobody could see that none was.
 
     Intervals are those of :func:`analytics.reliability.failure_rate.failure_rate`.
 
@@ -247,7 +247,7 @@ def seen_rate(
     )
     whole = by_day_rate(day, counts, exposed, **chance)
     share = float(exposed[seen].sum()) / (whole.exposure or 1.0)
-    if not missed.any() or share >= NEARLY_ALL or not whole.exposure:
+    if share >= NEARLY_ALL or not whole.exposure or (share > TOO_LITTLE and not missed.any()):
         return SeenRate(whole, "all")
     if share > TOO_LITTLE:
         kept = by_day_rate(day[seen], counts[seen], exposed[seen], **chance)

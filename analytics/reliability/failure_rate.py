@@ -46,6 +46,12 @@ class RateEstimate:
     """The same over calendar weeks; None also where the days are not known."""
 
     @property
+    def failures_known(self) -> int | None:
+        """Failures; None where none could be seen: the rate has bounds alone."""
+        unseen = not self.failures and self.exposure and self.rate.value is None
+        return None if unseen else self.failures
+
+    @property
     def rate_per_1000_node_days(self) -> Estimate:
         """Failures per 1,000 node-days, where the exposure is in node-days."""
         return self.rate.scaled(1000.0)

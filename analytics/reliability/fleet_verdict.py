@@ -22,7 +22,7 @@ USUAL_RATIO = 0.95
 """Share of GPU-time that jobs up to the largest usual size hold."""
 
 
-def fleet_verdict(now: Estimate, reference: Estimate) -> Verdict:
+def fleet_verdict(now: Estimate, reference: Estimate, *, blind: bool = False) -> Verdict:
     """What to make of a failure rate beside a reference.
 
     `act` where the whole interval of the rate lies above that of the reference; `watch` where the
@@ -30,7 +30,7 @@ def fleet_verdict(now: Estimate, reference: Estimate) -> Verdict:
     failures say neither of the last two, unless the whole interval lies below: then it is
     `unknown`, as where the rate or the reference is. A published rate has no interval: its bounds
     are its value. Where failures could not all be seen the rate has bounds alone, of which one can
-    decide.
+    decide; where `blind`, none could be seen at all, and no fleet is `well`.
 
     Examples
     --------
@@ -47,11 +47,12 @@ def fleet_verdict(now: Estimate, reference: Estimate) -> Verdict:
         return "unknown"
     if now.lower is not None and now.lower > most:
         return "act"
+    well: Verdict = "unknown" if blind else "well"
     if now.upper is not None and now.upper <= least:
-        return "well"
+        return well
     if now.value is None or now.n < FEWEST:
         return "unknown"
-    return "watch" if now.value >= WATCH_RATIO * reference.value else "well"
+    return "watch" if now.value >= WATCH_RATIO * reference.value else well
 
 
 def largest_usual_size(n_gpus: ArrayLike, running_days: ArrayLike) -> int | None:

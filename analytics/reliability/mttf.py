@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from analytics.frames import Columns, FailureCounts, FailureDefinition
+    from analytics.reliability.sight import Sight
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,26 @@ class MttfReport:
     """Clusters left out of the rate: it is not known which nodes could have failed."""
     node_time: tuple[str, ...] = ()
     """Clusters whose time is counted in nodes: none of their jobs has GPUs."""
+    sight: Sight | None = None
+    """On which days failures could be seen at all; None where nobody asked."""
     restarts: tuple[int, int] = (0, 0)
     """Attempts that were requeued before, and those of them without a record of what was before."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether failures could be seen during none of the time that nodes ran."""
+        found = self.detection
+        if found is not None and found.exposure_node_days:
+            return not found.detectable_exposure_node_days
+        return self.sight is not None and self.sight.none
+
+    @property
+    def failures_known(self) -> int | None:
+        """Failures counted; None where none is known because none could be seen."""
+        n = self.rate.failures if self.detection is None else self.detection.failures
+        without_jobs = self.sight is not None and self.sight.jobs_unknown
+        hidden = self.blind or (without_jobs and not self.rate.exposure)
+        return None if hidden and not n else n
 
     def mttf_of(self, gpus: int) -> Estimate:
         """MTTF in hours that the rate projects for a job of so many GPUs.

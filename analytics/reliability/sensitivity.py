@@ -114,6 +114,7 @@ def sensitivity(
     judged: Columns,
     exposure: Columns,
     *,
+    blind: bool = False,
     conf_level: float = CONF_LEVEL,
     seed: int = 0,
 ) -> Sensitivity:
@@ -131,6 +132,9 @@ def sensitivity(
         source could have named, where the rate is a range for their sake, else 0.
     exposure : Columns
         day, exposure_node_days; NaN where it is not known: then no rate is.
+    blind : bool
+        Whether failures could be seen during none of the exposure: then no definition but the
+        scheduler's own knows that there were none.
 
     Raises
     ------
@@ -147,13 +151,21 @@ def sensitivity(
     rates = {name: _rate(judged, exposure, name, **chance) for name in FAILURE_DEFINITIONS}
     names = ("lost", "lost_explained", "found", "unexplained")
     unexplained = Unexplained(**{name: int(judged[name].sum()) for name in names})
-    seen = {name: _as_seen(judged, exposure, name, rate, **chance) for name, rate in rates.items()}
+    seen = {
+        name: _as_seen(judged, exposure, name, rate, blind=blind, **chance)
+        for name, rate in rates.items()
+    }
     rows = [
-        DefinitionRate(name, rate.failures, rate.rate_per_1000_node_days)
+        DefinitionRate(
+            name,
+            rate.failures_known if blind else rate.failures,
+            rate.rate_per_1000_node_days,
+        )
         for name, rate in seen.items()
     ]
+    counted = seen[DEFINITION] if blind else rates[DEFINITION]
     return Sensitivity(
-        (*rows, _with_unknowns(rates[DEFINITION], seen[DEFINITION], unexplained, conf_level)),
+        (*rows, _with_unknowns(counted, seen[DEFINITION], unexplained, conf_level)),
         unexplained,
         unexplained.probability(conf_level),
         int(judged["unchecked"].sum()),
@@ -178,13 +190,20 @@ def _rate(
 
 
 def _as_seen(
-    judged: Columns, exposure: Columns, name: str, rate: RateEstimate, **chance: Any
+    judged: Columns,
+    exposure: Columns,
+    name: str,
+    rate: RateEstimate,
+    *,
+    blind: bool,
+    **chance: Any,
 ) -> RateEstimate:
-    """The rate by one definition, as a range up to all that was missed where something was.
+    """The rate by one definition, as a range up to all that was missed where something was, or
+    where nothing could be seen.
 
     What the scheduler states by itself is never missed.
     """
-    if name == BY_SCHEDULER or not judged["missed"].any() or rate.exposure is None:
+    if name == BY_SCHEDULER or not (blind or judged["missed"].any()) or rate.exposure is None:
         return rate
     counts = {**judged, name: judged[name] + judged["missed"]}
     return as_range(rate, _rate(counts, exposure, name, **chance))
@@ -198,7 +217,8 @@ def _with_unknowns(
     Its interval reaches as far up as that of the default as `seen`.
     """
     more = unexplained.infrastructure(conf_level)
-    failures = None if more.value is None else counted.failures + more.value
+    known = counted.failures_known
+    failures = None if more.value is None or known is None else known + more.value
     n, rate = counted.failures + unexplained.unexplained, counted.rate_per_1000_node_days
     if not counted.exposure:
         return DefinitionRate(WITH_UNKNOWNS, failures, unknown(conf_level, n))

@@ -9,7 +9,7 @@ from app.answers.content import Number, Table
 from app.answers.efficiency import ledger
 from app.answers.failures import incidents, summary, trust, verdicts
 from app.answers.fleet import coverage, nodes
-from app.answers.reliability import mttf, rate_by_group, sensitivity
+from app.answers.reliability import mttf, rate_by_group, sensitivity, sight
 from app.reports.report import Report, Section, defined, filters_in_words, rests_on, section
 from app.words import numbers, terms
 from app.words.addresses import Place
@@ -171,7 +171,9 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 
 def _incidents(parts: _Parts) -> str:
     """How many incidents, at what cost, and which is the largest."""
-    sentence = incidents.sentence(parts.incidents)
+    sentence, seen = incidents.sentence(parts.incidents), parts.mttf.sight
+    if seen is not None and seen.none and not parts.incidents.n_incidents:
+        return sight.refused(incidents.WHAT, seen)
     if parts.not_derived and not parts.incidents.n_incidents:
         return parts.not_derived
     if not len(parts.costliest):
@@ -204,6 +206,9 @@ def _of_incidents(parts: _Parts) -> Section:
     """The costliest, and their causes; that none is derived where only failure logs are known."""
     if parts.not_derived and not parts.incidents.n_incidents:
         return Section("Incidents", (), (parts.not_derived,))
+    seen = parts.mttf.sight
+    if seen is not None and seen.none and not parts.incidents.n_incidents:
+        return section("Incidents", (sight.missing("incidents", incidents.WHAT, seen),))
     return Section("Incidents", (parts.costliest, incidents.by_cause(parts.incidents)))
 
 

@@ -12,6 +12,7 @@ from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import changed, coverage, overview
 from app.answers.fleet.actions import listed
 from app.answers.fleet.choices import last_whole
+from app.answers.reliability import sight
 from app.reports.report import Report, Section, defined, filters_in_words, section
 from app.words import numbers
 from app.words.periods import Period
@@ -108,6 +109,9 @@ def _cost(ask: Ask, selection: Selection) -> str:
     said = ledger.cost_in_words(cost, ask(cause_titles))
     bucket = cost.bucket("lost_work")
     if not said or bucket is None:
+        seen = ask(sight.sight, selection)
+        if seen.none or seen.jobs_unknown:
+            return sight.refused("What failures cost", seen)
         return "No GPU-hour is known to be lost to failures."
     if bucket.cost is None:
         return said

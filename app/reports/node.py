@@ -9,7 +9,6 @@ import pandas as pd
 
 from app.answers.content import Chart
 from app.answers.failures import node, said
-from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage
 from app.reports.report import Report, Section, defined, rests_on
 from app.words import numbers
@@ -46,7 +45,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         ask(node.node, request.about, selection),
     )
     name = one.node
-    failed = node.failed(one, ask(cause_titles)).first(MOST_ROWS)
+    failed = answer.table("failed_attempts").first(MOST_ROWS)
     named = node.in_period(ask(node.named_in, one.cluster, name), selection)
     target = f"node:{one.cluster}/{name}"
     told = said.table(ask(said.history, target), target)
@@ -65,7 +64,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:  # noqa: ARG001 
         notes=answer.notes,
         sections=(
             Section("What happened when", _drawn(one, selection), shown_on=_page(one)),
-            Section("Incidents", (node.listed_incidents(named).first(MOST_ROWS),)),
+            Section("Incidents", (answer.table("incidents").first(MOST_ROWS),)),
             Section("Failed attempts", (failed,)),
             Section("Health and service", tuple(table.first(MOST_ROWS) for table in service)),
             Section("What it is", (node.facts(one).first(MOST_ROWS),)),
@@ -99,6 +98,8 @@ def _summary(one: Node, named: pd.DataFrame, without: str | None) -> tuple[str, 
     """What ran here, what failed, and what is unknown of it; `without`: why no job is known."""
     ran, failed = len(one.attempts), len(one.failed)
     sentences = [f"{numbers.counted(ran, 'attempt')} ran here, {failed:,} of them failed."]
+    if not ran:
+        sentences = ["No attempt is recorded here in the period."]
     if without is not None:
         sentences = [f"{without[:1].upper()}{without[1:]}."]
     if one.n_unknown:

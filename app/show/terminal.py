@@ -82,8 +82,8 @@ def _write_sheet(answer: Answer) -> None:
 
 
 def _write_words(answer: Answer) -> None:
-    """The sentence, the headline numbers with what they rest on, and the tables."""
-    from app.answers.content import Table
+    """The sentence, the headline numbers with what they rest on, the tables, what is missing."""
+    from app.answers.content import Missing, Table
 
     if answer.sentence:
         print(answer.sentence)
@@ -96,6 +96,9 @@ def _write_words(answer: Answer) -> None:
         if isinstance(block, Table):
             print(f"\n{block.title}")
             print_printed(block)
+        elif isinstance(block, Missing):
+            print("", *(block.finding,) * (block.finding != answer.sentence), sep="\n", end="")
+            print("", block.remedy, *(f"  {each}" for each in block.commands), sep="\n")
 
 
 def _with_basis(shown: Number) -> str:

@@ -33,7 +33,7 @@ def show(scope: Scope) -> None:
     found = listed.listed(ask, scope.selection, now, timezone=scope.timezone, said=said)
     st.header("Do this now", anchor=False)
     if not found.due:
-        st.markdown(listed.NOTHING)
+        st.markdown(found.nothing)
     with st.container(gap="xxsmall"):
         for action in listed.first(found.due, listed.SHOWN):
             _line(action)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
-from data.filters import Filter, equal
+from data.filters import Filter, Selection, equal
 from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
 from data.said import VERDICTS
 
 if TYPE_CHECKING:
     from analytics.frames import Columns
-    from data.filters import Selection
     from data.store import Store
 
 _ENDED = Filter(within="end_at", of="jobs")
@@ -30,6 +29,12 @@ def evidence_days(store: Store, selection: Selection) -> Columns:
     A day is collected where `faultline collect` asked the source for any part of it and had an
     answer, for all nodes, or for the logs of at least half of the compute nodes, each its own.
     """
+    return _evidence(store, Selection(selection.cluster))
+
+
+@kept
+def _evidence(store: Store, selection: Selection) -> Columns:
+    """The same, whatever else was selected: every verdict asks it."""
     return store.columns(
         f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day, false AS collected FROM coverage
             WHERE day IS NOT NULL AND {equal(cluster=selection.cluster)} AND (

@@ -16,13 +16,13 @@ from analytics.efficiency.ettr import (
 )
 from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.habits import Habits, recorded_habits
-from analytics.estimate import CONF_LEVEL, Estimate
+from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.frames import DEFINITION, GPUS_PER_NODE
 from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, estimated
 from app.answers.efficiency import node_time
-from app.answers.reliability import detection, mttf
+from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -111,6 +111,8 @@ def measured(
     report = ettr_report(
         runs, notes=of_several, zones=zones(store), conf_level=conf_level, limit=limit
     )
+    if not report.failures_per_run.n and sight.sight(store, selection).none:
+        report = replace(report, failures_per_run=unknown(conf_level, 0))
     if limit is None:
         return report
     named = efficiency.runs_named(store, report.by_run)
@@ -241,7 +243,9 @@ def headlines(report: EttrReport, selection: Selection) -> tuple[Number, ...]:
             unit="runs",
             opens=opens,
         ),
-        estimated(terms.FAILURES_PER_RUN, "rate", report.failures_per_run, opens=opens),
+        sight.number(terms.FAILURES_PER_RUN)
+        if report.failures_per_run.value is None
+        else estimated(terms.FAILURES_PER_RUN, "rate", report.failures_per_run, opens=opens),
         estimated(terms.RUN_WAIT, "mttf", report.mean_wait_hours, opens=opens),
     )
 
@@ -316,7 +320,7 @@ def by_size(sized: EttrReport, expected: tuple[Estimate, ...], selection: Select
     rows = tuple(
         (group.group, numbers.job_size(group.group), *values[:3], value, *values[3:])
         for group, value in zip(sized.by_size, expected, strict=True)
-        for values in (_values(group),)
+        for values in (_values(group, sized),)
     )
     every = selection.min_gpus > 1 and not selection.by_size.min_gpus
     note = f"Runs of all sizes, those below {selection.min_gpus:,} GPUs too." if every else ""
@@ -331,7 +335,7 @@ def by_week(report: EttrReport, selection: Selection) -> Table:
         Column("monday", "Week of", "day"),
         *_GROUP,
     )
-    rows = tuple((g.group, _monday(g.group), *_values(g)) for g in report.by_week)
+    rows = tuple((g.group, _monday(g.group), *_values(g, report)) for g in report.by_week)
     opens = Part("Runs of this week", of_week, (selection,), ("week",))
     title = "By week of the first start"
     return Table("ettr_by_week", title, columns_of, rows, "No run.", opens=opens)
@@ -342,18 +346,27 @@ _GROUP = (
     Column("ettr", "ETTR", "ettr", help=of_efficiency.GROUP_ETTR.definition),
     Column("of_these_runs", "Of these runs", "ettr", shown=False,
            help=of_efficiency.OF_THESE_RUNS.definition),
-    Column("interruptions", "Interruptions", "count"),
+    Column("interruptions", "Interruptions", "count", none=sight.NOT_SEEN),
     Column("gpu_hours", "GPU-hours", "number"),
 )  # fmt: skip
 """Columns of a class of sizes or a week."""
 
 
-def _values(group: GroupEttr) -> tuple[Any, ...]:
+def _values(group: GroupEttr, report: EttrReport) -> tuple[Any, ...]:
     """A class of sizes or a week, in these columns."""
-    totals = group.totals
     return (
-        totals.n_runs, group.ettr, group.of_these_runs, totals.n_interruptions, group.gpu_hours,
-    )  # fmt: skip
+        group.totals.n_runs,
+        group.ettr,
+        group.of_these_runs,
+        _interruptions(group, report),
+        group.gpu_hours,
+    )
+
+
+def _interruptions(group: GroupEttr, report: EttrReport) -> int | None:
+    """Interruptions of a group; None where none is known because no failure could be seen."""
+    n = group.totals.n_interruptions
+    return None if not n and report.failures_per_run.value is None else n
 
 
 def _monday(week: str) -> datetime:
@@ -399,23 +412,23 @@ def _runs(report: EttrReport, selection: Selection) -> Part:
 def record(report: EttrReport, sized: EttrReport, expected: tuple[Estimate, ...]) -> dict[str, Any]:
     """The JSON of the command."""
     by_size = [
-        _group(group) | {"expected": value}
+        _group(group, report) | {"expected": value}
         for group, value in zip(sized.by_size, expected, strict=True)
     ]
     return {name: getattr(report, name) for name in RECORDED} | {
         "definition": DEFINITION,
         "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
         "by_size": by_size,
-        "by_week": [_group(group) for group in report.by_week],
+        "by_week": [_group(group, report) for group in report.by_week],
     }
 
 
-def _group(group: GroupEttr) -> dict[str, Any]:
+def _group(group: GroupEttr, report: EttrReport) -> dict[str, Any]:
     """A class of sizes or a week."""
     return {
         "group": group.group,
         "n_runs": group.totals.n_runs,
-        "n_interruptions": group.totals.n_interruptions,
+        "n_interruptions": _interruptions(group, report),
         "gpu_hours": group.gpu_hours,
         "ettr": group.ettr,
         "of_these_runs": group.of_these_runs,

@@ -19,6 +19,7 @@ from app.answers.efficiency.ledger_parts import (
 )
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import inventory
+from app.answers.reliability import sight
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from data.store import Store
 
 MIDNIGHT = time()
+LOSSES = "What failures lost"
 WENT = "where they went"
 WITHOUT_CAUSE = {
     "lost_work": "no evidence of a cause",
@@ -90,6 +92,7 @@ def measured(
         prices=efficiency.prices(store),
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
+        blind=sight.sight(store, selection.days).none,
         conf_level=conf_level,
     )
 
@@ -142,8 +145,14 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     node_hours = ask(exposure.node_hours, selection)
     of_nodes = node_time.notes(node_hours, WENT)
     nodes = ask(inventory.known, Selection(selection.cluster))
-    notes = (*of_nodes, *ledger.notes, *inventory.notes(nodes))
-    record_ = record(ledger) | {"node_hours": node_hours, "notes": notes}
+    seen = ask(sight.sight, selection.days)
+    notes = (
+        *of_nodes,
+        *ledger.notes,
+        *inventory.notes(nodes),
+        *sight.notes(seen, "what failures lost"),
+    )
+    record_ = record(ledger) | {"node_hours": node_hours, "notes": notes} | sight.record(seen)
     parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
     if not ledger.total_gpu_seconds:
         nothing = "".join(of_nodes) or "No GPU-hours are known in this selection."
@@ -156,7 +165,12 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
             by_bucket(ledger, selection),
             by_cause(ledger, selection, ask(cause_titles)),
         ),
-        (*_of_selection(ledger, selection), *notes, *_untraced(ledger)),
+        (
+            *((sight.refused(LOSSES, seen),) if seen.none else ()),
+            *_of_selection(ledger, selection),
+            *notes,
+            *_untraced(ledger),
+        ),
         (*meanings().values(), of_efficiency.SUMS),
         **parts,
     )
@@ -172,6 +186,8 @@ def sentence(ledger: GoodputLedger) -> str:
     share, spread = productive.ratio, numbers.spread(lost.gpu_hours)
     bounds = f" ({numbers.percent_interval(share)})" if share.has_width else ""
     kept = f"{numbers.percent(share.value)} of {total} GPU-hours{held} were productive{bounds}"
+    if lost.gpu_hours.value is None:
+        return f"{kept}; {LOSSES[:1].lower()}{LOSSES[1:]} {sight.BASIS}."
     if not lost.gpu_hours.upper:
         return f"{kept}; no work is known to be lost to failures."
     bounds = f" ({spread})" if spread else ""
@@ -230,7 +246,7 @@ def _of_bucket(
     return Number(
         term,
         numbers.number(hours.value),
-        f"{_basis(bucket)}{more}",
+        f"{_basis(bucket, total_known=bool(ledger.total_gpu_seconds))}{more}",
         numbers.spread(hours),
         numbers.count(hours.n) if hours.n else "",
         hours,
@@ -239,11 +255,11 @@ def _of_bucket(
     )
 
 
-def _basis(bucket: Bucket) -> str:
+def _basis(bucket: Bucket, *, total_known: bool) -> str:
     """The interval and n of an estimate; the share of what records fix."""
     hours, spread = bucket.gpu_hours, numbers.spread(bucket.gpu_hours)
     if hours.value is None:
-        return "no GPU-hour is known"
+        return sight.BASIS if total_known else "no GPU-hour is known"
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
@@ -359,12 +375,20 @@ def by_cause(ledger: GoodputLedger, selection: Selection, titles: Mapping[str, s
              loss.cause)
             for loss in ledger.losses
         ),
-        "No attempt is known to have lost work to failures or preemption.",
+        "No attempt is known to have lost work to failures or preemption."
+        if _losses_known(ledger)
+        else f"{LOSSES} {sight.BASIS}.",
         f"By the 30-minute rule of the RSC paper failed jobs lost {numbers.number(first)} "
         f"GPU-hours (first order), jobs that their requeue preempted {numbers.number(second)} "
         "(second order).",
         opens=Part("Rows behind the loss", behind_loss, (selection,), ("bucket", "cause_name")),
     )  # fmt: skip
+
+
+def _losses_known(ledger: GoodputLedger) -> bool:
+    """Whether it is known what failures lost, or that they lost nothing."""
+    lost = ledger.bucket("lost_work")
+    return lost is None or lost.gpu_hours.value is not None
 
 
 def _cause(loss: Loss, titles: Mapping[str, str]) -> str:
@@ -418,6 +442,8 @@ def _rests_on(bucket: Bucket) -> str:
     """What the bounds of a bucket are: recorded (none), estimated, or assumed."""
     if bucket.gpu_hours.assumed:
         return "assumed"
+    if bucket.gpu_hours.value is None:
+        return "unknown"
     return "estimated" if bucket.gpu_hours.has_width else "recorded"
 
 
@@ -461,6 +487,9 @@ def meanings() -> dict[str, Term]:
 def _missing(ask: Ask, selection: Selection) -> Missing:
     """Nothing ran in the selection, no attempt says its GPUs, or no job is known at all."""
     everything = Selection(cluster=selection.cluster)
+    seen = ask(sight.sight, selection.days)
+    if seen.beyond:
+        return sight.missing("ledger", "Where GPU-hours went", seen)
     if ask(measured, everything).total_gpu_seconds:
         return Missing("ledger", *NOTHING_RAN)
     if "jobs" in set(ask(fleet.coverage_days, everything)["source"]):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 NOTHING_RAN = (
-    "Nothing ran and nothing failed in this selection.",
+    "No GPU-time of a job is recorded in this selection.",
     "Choose a longer period, a smaller job size, or reset the filters.",
 )
 TITLES: dict[LedgerGroup, str] = {

@@ -15,6 +15,7 @@ from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
 from app.answers.efficiency import best_interval, ettr, left_out, node_time
 from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_efficiency
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from analytics.efficiency.best_interval import BestInterval
     from analytics.efficiency.what_if import WhatIf
     from analytics.estimate import Estimate
+    from analytics.reliability.sight import Sight
     from app.answers.efficiency.left_out import Chosen
     from app.answers.efficiency.what_if import Wish
     from app.ask import Ask
@@ -102,6 +104,11 @@ class Shown:
     best: BestInterval | None
 
     @property
+    def seen(self) -> Sight:
+        """On which days of the period failures could be seen."""
+        return self.ask(sight.sight, self.selection)
+
+    @property
     def hours(self) -> float:
         """Length of the period, as far as records reach."""
         begin, end = self.selection.from_at, self.selection.to_at
@@ -132,6 +139,8 @@ class Shown:
         """What would have been regained, by what?"""
         found, when = self.found, self.when()
         if not found.n_interruptions:
+            if self.seen.none:
+                return sight.refused(f"What could be regained of {when}", self.seen)
             return f"No interruption of a job is known in {when}: nothing can be regained."
         changed = self._changed()
         if not changed and self.chosen.nodes:
@@ -174,9 +183,8 @@ class Shown:
         """Regained by both and by each, what is given up, the best interval of a job."""
         found = self.found
         if not found.n_interruptions:
-            yield Number(
-                REGAINED, numbers.UNKNOWN, "no interruption is known", exact=found.regained
-            )
+            why = sight.BASIS if self.seen.none else "no interruption is known"
+            yield Number(REGAINED, numbers.UNKNOWN, why, exact=found.regained)
             yield best_interval.number(self.best)
             return
         yield _hours(REGAINED, found.regained, self._money())
@@ -210,7 +218,8 @@ class Shown:
         """The waterfall and the curve, then tables."""
         found = self.found
         if not found.n_interruptions:
-            yield NOTHING
+            unseen = sight.missing("what_if", "What could be regained", self.seen)
+            yield unseen if self.seen.none else NOTHING
             return
         yield Chart(
             "efficiency.what_if_waterfall",
@@ -275,9 +284,12 @@ class Shown:
     def notes(self) -> Iterator[str]:
         """What the numbers rest on."""
         found = self.found
+        yield from sight.notes(self.seen, "what failures cost")
         if not found.n_interruptions:
             yield from self.ask(uncounted, self.selection)
             return
+        if self.seen.none:
+            yield sight.refused("What failures of the infrastructure cost beyond", self.seen)
         yield from self._about_nodes()
         if self.wish.interval == "best":
             yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
@@ -321,10 +333,14 @@ class Shown:
         plain = ("n_interruptions", "n_failures", "n_named", "interval_min", "as_was", "regained",
                  "by_nodes", "gross", "by_interval", "by_interval_left", "waited", "present",
                  "best_min")  # fmt: skip
+        known = {name: getattr(found, name) for name in plain}
+        if self.seen.none and not found.n_interruptions:
+            known |= dict.fromkeys(("n_interruptions", "n_failures", "n_named", "as_was"))
         return {
             "from_at": self.selection.from_at,
             "to_at": self.selection.to_at,
-            **{name: getattr(found, name) for name in plain},
+            **known,
+            **sight.record(self.seen),
             "chosen": self.chosen.how or None,
             "nodes": list(found.nodes),
             "capacity_gpu_hours": self.capacity,

@@ -24,7 +24,7 @@ from app.answers.content import (
 )
 from app.answers.efficiency import ledger
 from app.answers.failures.taxonomy import taxonomy
-from app.answers.reliability import detection, mttf
+from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
 
     from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.taxonomy import Cause
+    from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
 
 
+WHAT = "Whether there was an incident"
 NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status and nobody"
 CARRIERS = ("health_events.", "node_events")
 """Sources without which an incident is a failure alone."""
@@ -138,6 +140,8 @@ def summarised(
     exposure = float(counts.by_day["exposure_node_days"].sum()) if counts.exposure_known else None
     causes = taxonomy(store).causes
     frame = rows(store, selection, kind, limit=EVERYTHING)
+    if frame.empty and sight.sight(store, selection).none:
+        exposure = None  # nobody could have seen one
     losses = _losses(ledger.if_built(store, selection), kind, causes)
     return incident_summary(frame, exposure, causes=causes, losses=losses, conf_level=conf_level)
 
@@ -185,6 +189,9 @@ def answer(
     `address` is that of the page, of which the downloads name the one of each incident.
     """
     summary = ask(summarised, selection, kind, conf_level=conf_level)
+    seen = ask(sight.sight, selection)
+    if seen.none and not summary.n_incidents:
+        return _unseen(ask, selection, summary, seen)
     choice = Choice(selection, kind, address=address)
     logged = not_derived(ask, selection)
     if logged and not summary.n_incidents:
@@ -220,11 +227,33 @@ def answer(
     )
 
 
+def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sight) -> Answer:
+    """No incident is known, because none could be seen: every number is unknown."""
+    notes = _notes(ask, selection)
+    record = {"definition": DEFINITION, **dict.fromkeys(vars(summary)), "costliest_cause": None}
+    shown = (
+        terms.INCIDENTS_WITH_JOBS,
+        terms.LOST_TO_FAILURES,
+        terms.OPEN_INCIDENTS,
+        terms.CRASH_LOOPS,
+        terms.LOST_GPU_HOURS,
+    )
+    return Answer(
+        sight.refused(WHAT, seen),
+        tuple(map(sight.number, shown)),
+        (sight.missing("incidents", WHAT, seen),),
+        notes,
+        record=record | sight.record(seen) | {"notes": notes},
+        sheet=Sheet(tuple(record), [tuple(record.values())]),
+    )
+
+
 def _notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
     """What is no incident here: failures known without jobs, and what was not collected."""
     logged = not_derived(ask, selection)
     missing = detection.not_collected(ask(mttf.measured, selection))
-    return (logged, *missing) if logged else missing
+    told = (*missing, *sight.notes(ask(sight.sight, selection), "incidents"))
+    return (logged, *told) if logged else told
 
 
 def not_derived(ask: Ask, selection: Selection) -> str:
@@ -434,12 +463,16 @@ def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: in
     """The incidents, each with everything it consists of."""
     frame = ask(rows, selection, kind, first=first, limit=limit)
     members: dict[str, list[dict[Any, Any]]] = {}
+    seen = ask(sight.sight, selection)
+    shown = _table(frame)
+    if seen.none:
+        shown = replace(shown, empty=sight.refused(WHAT, seen))
     evidence = ask(incident_queries.evidence_rows, frame["incident_id"].tolist())
     for row in evidence.to_dict("records"):
         members.setdefault(row.pop("incident_id"), []).append(row)
     return Answer(
         "",
-        blocks=(_table(frame),),
+        blocks=(shown,),
         notes=_notes(ask, selection),
         record=[
             record(row) | {"evidence": members.get(row["incident_id"], [])}

@@ -13,24 +13,28 @@ from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Missing, Number, Part, Table, composed
 from app.answers.failures import incidents, unused
 from app.answers.failures.taxonomy import cause_titles
+from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
 from data.errors import DataError
+from data.filters import Selection
 from data.queries import failures as failure_queries
 from data.queries import fleet as fleet_queries
 from data.queries import hosts, targets
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from app.ask import Ask
     from app.words.terms import Term
-    from data.filters import Selection
     from data.store import Store
 
+OUT, URGENT, ENDED = "was out of service", "had critical events", "ended attempts"
+REPAIRED, NAMED = "was repaired", "was named"
+UNSHOWN = "no source of then shows it"
 READ = 5000
 """Records of one kind that are read, the latest."""
 MARKS = (
@@ -132,35 +136,77 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     titles = ask(cause_titles)
     named = in_period(ask(named_in, one.cluster, one.node), selection)
     without = without_jobs(ask, one)
+    known: Collection[str] = ()
+    unseen: Iterable[str] = ()
+    if one.cluster is not None:
+        of_cluster = replace(selection, cluster=one.cluster)
+        known = ask(shown_by, of_cluster)
+        unseen = sight.notes(ask(sight.sight, of_cluster), "its failures")
     return Answer(
-        sentence(one, without),
-        headlines(one, named, selection, without=without),
+        sentence(one, known, without),
+        headlines(one, named, selection, known=known, without=without),
         (
             history(one, titles, selection),
-            listed_incidents(named),
-            failed(one, titles),
+            listed_incidents(named, known),
+            failed(one, titles, known),
             outages(one),
             urgent_events(one),
             tickets(one),
             facts(one),
         ),
-        notes=_limits(one),
+        notes=(*_limits(one), *unseen),
         terms=terms.DOMAINS,
     )
 
 
-def sentence(one: Node, without: str | None = None) -> str:
-    """What happened on it; `without` says that no job is known to have run on it."""
+def shown_by(store: Store, selection: Selection) -> frozenset[str]:
+    """What the sources of the cluster and period show of any node: OUTAGES_ and so on."""
+    found = sight.sight(store, selection)
+    showing = {source for each in found.clusters for source in each.showing}
+    ever = set(fleet_queries.coverage_days(store, Selection(selection.cluster))["source"])
+    shows = {
+        OUT: "node_events" in showing,
+        URGENT: any(source.startswith("health_events.") for source in showing),
+        ENDED: not found.none and not found.jobs_unknown,
+        REPAIRED: "tickets" in ever,
+        NAMED: not found.none,
+    }
+    return frozenset(name for name, shown in shows.items() if shown)
+
+
+def sentence(one: Node, known: Collection[str], without: str | None = None) -> str:
+    """What happened on it, as far as sources of then show it; `without` says that no job is known
+    to have run on it.
+    """
     if without is not None:
         events, out = numbers.counted(len(one.events), "health event"), len(one.outages)
         urgent = f", {len(one.urgent):,} of them critical or fatal" if len(one.events) else ""
         outages = f", was out of service {numbers.counted(out, 'time')}" if out else ""
         return f"{one.node} had {events}{urgent}{outages} in this period; {without}."
-    return (
-        f"{one.node} was out of service {numbers.counted(len(one.outages), 'time')}, had "
-        f"{numbers.counted(len(one.urgent), 'critical or fatal event')} and ended "
-        f"{numbers.counted(len(one.failed_here), 'attempt')} in this period."
-    )
+    told = {
+        OUT: (len(one.outages), f"was out of service {numbers.counted(len(one.outages), 'time')}"),
+        URGENT: (
+            len(one.urgent), f"had {numbers.counted(len(one.urgent), 'critical or fatal event')}"
+        ),
+        ENDED: (len(one.failed_here), f"ended {numbers.counted(len(one.failed_here), 'attempt')}"),
+    }  # fmt: skip
+    said = [text for name, (n, text) in told.items() if n or name in known]
+    open_ = [name for name, (n, _) in told.items() if not n and name not in known]
+    unknown = f"whether it {_listed(open_, 'or')} {sight.CANNOT}: {UNSHOWN}"
+    if not said:
+        return f"{one.node}: {unknown}."
+    happened = f"{one.node} {_listed(said, 'and')} in this period"
+    return f"{happened}; {unknown}." if open_ else f"{happened}."
+
+
+def _listed(parts: Sequence[str], last: str) -> str:
+    """Parts of a sentence.
+
+    >>> _listed(["a"], "or"), _listed(["a", "b", "c"], "and")
+    ('a', 'a, b and c')
+    """
+    *first, end = parts
+    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def without_jobs(ask: Ask, one: Node) -> str | None:
@@ -183,7 +229,12 @@ def basis(one: Node) -> str:
 
 
 def headlines(
-    one: Node, named: pd.DataFrame, selection: Selection, *, without: str | None = None
+    one: Node,
+    named: pd.DataFrame,
+    selection: Selection,
+    *,
+    known: Collection[str],
+    without: str | None = None,
 ) -> tuple[Number, ...]:
     """Outages, urgent events, attempts it ended and tickets, each with its rows; incidents.
 
@@ -191,11 +242,13 @@ def headlines(
     recorded.
     """
 
-    def count(term: Term, rows: pd.DataFrame, parts: str, kind: str = "") -> Number:
-        if without is not None and kind == "failed_here":
+    def count(term: Term, rows: pd.DataFrame, parts: str, of: str, kind: str = "") -> Number:
+        if without is not None and of == ENDED:
             return Number(term, numbers.UNKNOWN, without)
-        if without is not None and kind in ("outages", "tickets") and rows.empty:
+        if without is not None and of in (OUT, REPAIRED) and rows.empty:
             return Number(term, numbers.UNKNOWN, "none is recorded")
+        if rows.empty and of not in known:
+            return Number(term, numbers.UNKNOWN, f"{sight.CANNOT}: {UNSHOWN}")
         part = Part("Records behind the number", _behind, (one.node, selection, kind))
         n = len(rows)
         return composed(term, numbers.count(n), parts, exact=n, opens=part if kind else None)
@@ -203,11 +256,11 @@ def headlines(
     events = f"of {numbers.counted(len(one.events), 'health event')}"
     ran = f"of {len(one.failed):,} failed, {len(one.attempts):,} ran here"
     return (
-        count(terms.NODE_OUTAGES, one.outages, f"{len(one.planned):,} planned", "outages"),
-        count(terms.NODE_EVENTS, one.urgent, events, "urgent"),
-        count(terms.NODE_FAILURES, one.failed_here, ran, "failed_here"),
-        count(terms.NODE_TICKETS, one.tickets, f"{one.n_open_tickets:,} open", "tickets"),
-        count(terms.NODE_INCIDENTS, named, ""),
+        count(terms.NODE_OUTAGES, one.outages, f"{len(one.planned):,} planned", OUT, "outages"),
+        count(terms.NODE_EVENTS, one.urgent, events, URGENT, "urgent"),
+        count(terms.NODE_FAILURES, one.failed_here, ran, ENDED, "failed_here"),
+        count(terms.NODE_TICKETS, one.tickets, f"{one.n_open_tickets:,} open", REPAIRED, "tickets"),
+        count(terms.NODE_INCIDENTS, named, "", NAMED),
     )
 
 
@@ -239,7 +292,7 @@ def jobs(one: Node) -> Table:
     )
 
 
-def failed(one: Node, titles: Mapping[str, str]) -> Table:
+def failed(one: Node, titles: Mapping[str, str], known: Collection[str]) -> Table:
     """Attempts that failed while they ran here: those that this node ended, then the others."""
     here = one.failed_here
     rows = pd.concat([here, one.failed.drop(here.index)])
@@ -247,13 +300,17 @@ def failed(one: Node, titles: Mapping[str, str]) -> Table:
         cluster=one.cluster, here=rows.index.isin(here.index), cause=rows["cause"].replace(titles)
     )
     title = "Attempts that failed while they ran here"
-    return Table("failed_attempts", title, JOBS, rows, "None.")
+    empty = "None." if ENDED in known else f"Whether it {ENDED} {sight.CANNOT}: {UNSHOWN}."
+    return Table("failed_attempts", title, JOBS, rows, empty)
 
 
-def listed_incidents(named: pd.DataFrame) -> Table:
+def listed_incidents(named: pd.DataFrame, known: Collection[str]) -> Table:
     """Incidents in which the node is named, the latest first."""
     title = "Incidents that name this node"
-    return incidents.brief(named, title, "No incident of the period names it.")
+    empty = "No incident of the period names it."
+    if NAMED not in known:
+        empty = f"Whether an incident of the period names it {sight.BASIS}."
+    return incidents.brief(named, title, empty)
 
 
 def in_period(named: pd.DataFrame, selection: Selection) -> pd.DataFrame:

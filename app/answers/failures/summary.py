@@ -8,7 +8,7 @@ from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.efficiency import ledger
 from app.answers.failures import trust, verdicts
-from app.answers.reliability import detection, mttf
+from app.answers.reliability import detection, mttf, sight
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
 
+NO_ATTEMPT = "No attempt that ended is recorded."
 ACTIONABLE = ("hardware", "system_software")
 """What operators can act on: the other two can be a hundred times as many and hide it."""
 NAMED = 3
@@ -52,6 +53,7 @@ def answer(
 
     `shown` are the domains that the charts draw; tables and numbers hold all.
     """
+    seen = ask(sight.sight, selection)
     summary = ask(verdicts.summarised, selection, conf_level=conf_level)
     chance = ask(trust.by_chance, selection, conf_level=conf_level)
     cost = ask(ledger.if_built, selection, conf_level=conf_level)
@@ -74,7 +76,8 @@ def answer(
         missing,
         record={"definition": selection.definition}
         | record(summary, cost)
-        | {"misattribution_by_size": chance, "notes": missing},
+        | {"misattribution_by_size": chance, "notes": missing}
+        | sight.record(seen),
         sheet=_sheet(summary, cost),
     )
 
@@ -85,8 +88,11 @@ def notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
 
 
 def sentence(summary: FailureSummary) -> str:
-    """What failed, and whose fault it was."""
+    """What failed, and whose fault it was, as far as any source could show that."""
+    seen = summary.sight
     if not summary.n_ended and not summary.n_failed:
+        if seen is not None and (seen.beyond or seen.jobs_unknown):
+            return sight.refused("What failed", seen)
         return "No attempt ended in this selection."
     if not summary.n_failed:
         return f"None of {numbers.counted(summary.n_ended, 'attempt')} failed."
@@ -97,6 +103,8 @@ def sentence(summary: FailureSummary) -> str:
         failed.append(f"{summary.n_failed_attempts:,} of {ended} failed")
     if summary.n_logged:
         failed.append(f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs")
+    if seen is not None and seen.none and n["unknown"] == summary.n_failed:
+        return f"{' and '.join(failed)}; {sight.refused('whose fault it was', seen)}"
     return (
         f"{' and '.join(failed)}: "
         f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
@@ -145,7 +153,9 @@ def headlines(
             opens=_behind(selection),
         ),
         unknown_cause(summary, selection),
-        Number(
+        sight.number(terms.COUNTED_FAILURES)
+        if summary.blind and not summary.n_counted
+        else Number(
             terms.COUNTED_FAILURES,
             numbers.count(summary.n_counted),
             f"{summary.n_hardware:,} by hardware, {summary.n_system_software:,} by system "
@@ -222,12 +232,15 @@ def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
         if d.n_attempts and d.domain not in shown
     ]
     chosen = " or ".join(domains.title(domain) for domain in shown)
+    finding = f"No failed attempt of {chosen} in this selection."
+    if summary.blind:
+        finding = f"Which failed by {chosen} {sight.BASIS}."
     return Missing(
         "causes_by_week",
-        f"No failed attempt of {chosen} in this selection." if shown else "No domain is chosen.",
+        finding if shown else "No domain is chosen.",
         f"There are failed attempts of {', '.join(others)}: choose it above."
         if others
-        else "Nothing failed at all.",
+        else "No failed attempt is recorded at all.",
     )
 
 
@@ -286,7 +299,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
              one.gpu_hours, one.rate_per_1000_node_days, one.owner, one.action, one.cause)
             for one in _by_cost(summary, cost)
         ),
-        "No attempt failed.",
+        "No attempt failed." if summary.n_ended else NO_ATTEMPT,
         opens=Part("Failed attempts", verdicts.behind, (selection,), ("cause",))
         if summary.n_ended
         else None,
@@ -294,7 +307,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
 
 
 def by_domain(summary: FailureSummary) -> Table:
-    """Failed attempts of each domain."""
+    """Failed attempts of each domain; where none could be seen, no domain is told to have none."""
     return Table(
         "domains",
         "Whose fault: domains of failure",
@@ -309,9 +322,10 @@ def by_domain(summary: FailureSummary) -> Table:
             (domains.title(one.domain), one.n_attempts, one.share, one.gpu_hours,
              one.rate_per_1000_node_days)
             for one in summary.by_domain
-            if summary.n_failed
+            if summary.n_failed and (one.n_attempts or not summary.blind)
         ),
-        "No attempt failed.",
+        "No attempt failed." if summary.n_ended else NO_ATTEMPT,
+        f"Whose fault it was {sight.BASIS}." if summary.blind and summary.n_failed else "",
     )  # fmt: skip
 
 
@@ -359,15 +373,19 @@ def _by_cost(summary: FailureSummary, cost: GoodputLedger | None) -> list[CauseC
 
 
 def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any]:
-    """The JSON of the command."""
+    """The JSON of the command; where no failure could be seen, none is unknown and not 0."""
+
+    def known(n: int) -> int | None:
+        return None if summary.blind and not n else n
+
     bucket, lost = None if cost is None else cost.bucket("lost_work"), _lost(cost)
     return {
         "ended": summary.n_ended,
         "failed": summary.n_failed,
         "failed_without_attempt": summary.n_logged,
-        "failed_by_hardware": summary.n_hardware,
-        "failed_by_a_lost_node": summary.n_node_lost,
-        "counted_in_the_failure_rate": summary.n_counted,
+        "failed_by_hardware": known(summary.n_hardware),
+        "failed_by_a_lost_node": known(summary.n_node_lost),
+        "counted_in_the_failure_rate": known(summary.n_counted),
         "exposure_node_days": summary.exposure_node_days,
         "by_state": summary.by_state,
         "lost_to_failures_gpu_hours": bucket and bucket.gpu_hours,
@@ -375,7 +393,12 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         "by_cause": [
             {**vars(one), "lost_gpu_hours": lost.get(one.cause)} for one in _by_cost(summary, cost)
         ],
-        "by_domain": summary.by_domain,
+        "by_domain": [
+            one
+            if known(one.n_attempts) is not None
+            else dict.fromkeys(vars(one)) | {"domain": one.domain}
+            for one in summary.by_domain
+        ],
         "unknown_ratio": summary.unknown_ratio,
     }
 

@@ -11,6 +11,7 @@ from analytics.failures.summary import FailureSummary, failure_summary, verdicts
 from app.answers.columns import columns
 from app.answers.content import Answer, Part, Table
 from app.answers.failures.taxonomy import taxonomy
+from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from data.queries import failures as failure_queries
 from data.queries import fleet as fleet_queries
@@ -50,7 +51,11 @@ def summarised(store: Store, selection: Selection, *, conf_level: float = 0.90) 
         causes=known.causes,
         conf_level=conf_level,
     )
-    return replace(summary, timezone=fleet_queries.zone(store, selection.cluster))
+    return replace(
+        summary,
+        timezone=fleet_queries.zone(store, selection.cluster),
+        sight=sight.sight(store, selection),
+    )
 
 
 def answer(
@@ -119,7 +124,13 @@ def _counted(
 def _table(listed: pd.DataFrame) -> Table:
     """The evidence that counts as one text."""
     shown = listed.assign(evidence=listed["evidence"].map(_counting))
-    return Table("attempts", "Failed attempts", COLUMNS, shown, "Nothing failed in this selection.")
+    return Table(
+        "attempts",
+        "Failed attempts",
+        COLUMNS,
+        shown,
+        "No failed attempt is recorded in this selection.",
+    )
 
 
 def _counting(evidence: Sequence[Mapping[str, object]]) -> str | None:

@@ -12,7 +12,7 @@ from app.answers.efficiency import ledger
 from app.answers.failures import incidents
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import coverage, risen
-from app.answers.reliability import mttf
+from app.answers.reliability import mttf, sight
 from app.ask import EVERYTHING
 from app.words import cells, numbers
 from app.words.cells import Column
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from analytics.estimate import Estimate
+    from analytics.reliability.sight import Sight
     from app.ask import Ask
     from app.words.cells import Kind
     from data.filters import Selection
@@ -88,13 +89,14 @@ def answer(ask: Ask, selection: Selection, *, before_is: str = "the period befor
         What that period is called, such as the week before.
     """
     before = None if ask(mttf.measured_before, selection) is None else preceding(selection)
+    seen = ask(sight.sight, selection)
     return Answer(
         "",
         blocks=(_table(ask, selection, before, before_is),),
         notes=(
             *_causes(ask, selection, before_is),
-            _resolved(ask(incidents_of, selection)),
-            _silent(ask(silent, selection), before_is),
+            _resolved(ask(incidents_of, selection), seen),
+            _silent(ask(silent, selection), before_is, seen),
         ),
     )
 
@@ -155,12 +157,20 @@ def _losses(ask: Ask, now: Selection, before: Selection | None) -> Iterator[tupl
 
 def _incidents(ask: Ask, now: Selection, before: Selection | None) -> tuple[str, ...]:
     """How many began."""
-    began = ask(incidents_of, now).began
-    was = None if before is None else ask(incidents_of, before).began
+    began, was = (_began(ask, each) for each in (now, before))
     change = UNKNOWN
-    if was is not None and _ran(ask, now):
+    if began is not None and was is not None and _ran(ask, now):
         change = "as many" if began == was else f"{abs(began - was):,} {FEWER[began > was]}"
-    return ("Incidents that began", f"{began:,}", UNKNOWN if was is None else f"{was:,}", change)
+    shown = (UNKNOWN if each is None else f"{each:,}" for each in (began, was))
+    return ("Incidents that began", *shown, change)
+
+
+def _began(ask: Ask, selection: Selection | None) -> int | None:
+    """How many incidents began; None where none is known because none could be seen."""
+    if selection is None:
+        return None
+    began = ask(incidents_of, selection).began
+    return began if began or not ask(sight.sight, selection).none else None
 
 
 def _compared(
@@ -193,6 +203,10 @@ def _written(kind: Kind, value: Estimate) -> str:
 
 def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     """Which causes rose and fell beyond chance."""
+    seen = ask(sight.sight, selection)
+    if seen.none:
+        yield sight.refused("Which causes rose or fell", seen)
+        return
     if not _ran(ask, selection):
         yield "Causes are not compared: no job is known to have run."
         return
@@ -215,19 +229,21 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     yield from found.left_out
 
 
-def _resolved(found: Incidents) -> str:
+def _resolved(found: Incidents, seen: Sight) -> str:
     """How many incidents were resolved, and how many of those that began wait."""
     n = numbers.counted(found.resolved, "incident") if found.resolved else "No incident"
     said = f"{n} {'were' if found.resolved > 1 else 'was'} said to be resolved"
     if not found.began:
-        return f"{said}; none began."
+        return f"{said}; {f'whether any began {sight.BASIS}' if seen.none else 'none began'}."
     if found.still_open == found.began > 1:
         return f"{said}; all {found.began:,} that began are open."
     return f"{said}; of {found.began:,} that began {found.still_open:,} are open."
 
 
-def _silent(found: Sequence[str], before_is: str) -> str:
+def _silent(found: Sequence[str], before_is: str, seen: Sight) -> str:
     """Which sources fell silent."""
+    if not found and seen.none and (seen.beyond or seen.jobs_unknown):
+        return f"No source was heard: {sight.why(seen)}."
     if not found:
         return f"No source fell silent that was heard in {before_is}."
     return f"Fell silent: {_listed(found)}."

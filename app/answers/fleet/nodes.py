@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
 from app.answers.content import Missing, Number, Part, Table, counted
+from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import numbers, terms
 from app.words.cells import Column
@@ -65,9 +66,10 @@ def nodes(store: Store, selection: Selection) -> Fleet:
     """Nodes of the selected clusters, at the end of the period."""
     out = fleet.out_of_service(store, selection)
     states = fleet.states_known(store, selection)
+    beyond = sight.sight(store, selection).beyond  # how nodes are then, no record says
     return Fleet(
         n_nodes=fleet.node_count(store, selection),
-        n_out_of_service=len(out) if any(states.values()) else None,
+        n_out_of_service=len(out) if any(states.values()) and not beyond else None,
         without_states=tuple(cluster for cluster, recorded in states.items() if not recorded),
         out_of_service=out,
     )

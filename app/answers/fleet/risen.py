@@ -18,6 +18,7 @@ from analytics.reliability.risen_causes import (
 )
 from app.answers.content import Table
 from app.answers.efficiency import ledger
+from app.answers.reliability.sight import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_fleet
@@ -43,7 +44,7 @@ COLUMNS = (
     Column("before", "Before", "count"),
     Column("ratio", "Rate ratio", "rate", help=of_fleet.RISEN.definition),
     Column("q_value", "False discovery rate", "decimal"),
-    Column("stake_gpu_hours", "GPU-hours at stake", "rate", none="unknown: no GPUs stated"),
+    Column("stake_gpu_hours", "GPU-hours at stake", "rate", none="unknown"),
     Column("failures", "Failed attempts now", "count", wide=True),
     Column("dispersion", "Dispersion", "number", wide=True),
     Column("domain", "Domain", wide=True),
@@ -126,7 +127,9 @@ def compared(store: Store, selection: Selection, *, conf_level: float = CONF_LEV
     found = risen_causes(
         rows,
         _both(_node_days, store, earlier, later),
-        lost_gpu_hours=_lost(rows[rows["now"]], ledger.if_built(store, later)),
+        lost_gpu_hours={}
+        if sight(store, later).none
+        else _lost(rows[rows["now"]], ledger.if_built(store, later)),
         conf_level=conf_level,
     )
     return Compared(found, earlier.from_at, later.from_at, later.to_at, halves, absent)

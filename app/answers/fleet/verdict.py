@@ -10,6 +10,7 @@ from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.reliability.comparisons import PUBLISHED_BY, RSC1_RATE, RSC2_RATE
 from analytics.reliability.fleet_verdict import Verdict, fleet_verdict
 from app.answers.reliability import detection, mttf
+from app.answers.reliability.sight import CANNOT
 from app.words import numbers
 from data.filters import MTTF_MIN_GPUS
 
@@ -75,7 +76,8 @@ def judged(ask: Ask, selection: Selection, reference: str | None = None) -> Judg
         report = ask(mttf.measured, selection, by_node=False)
         than = Estimate(value, value, value, CONF_LEVEL, 0)
     rate = report.rate.rate_per_1000_node_days
-    return Judged(fleet_verdict(rate, than), name, selection, report, rate, than)
+    verdict = fleet_verdict(rate, than, blind=report.blind)
+    return Judged(verdict, name, selection, report, rate, than)
 
 
 def by_paper(selection: Selection) -> Selection:
@@ -89,8 +91,10 @@ def sentence(shown: Judged) -> str:
     if not shown.report.rate.exposure:
         return mttf.fleet_sentence(shown.report)
     said = mttf.rate_in_words(shown.report)
-    said = f"{WORDS[shown.verdict]}: {said[:1].lower()}{said[1:]}"
-    if shown.than.value is not None:
+    blind = shown.verdict == "unknown" and shown.report.blind
+    word = CANNOT if blind else WORDS[shown.verdict]
+    said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
+    if shown.than.value is not None and not blind:
         width = f" ({numbers.interval(shown.than)})" if shown.than.has_width else ""
         than = f"{numbers.number(shown.than.value)}{width} of {_of(shown.reference)}"
         how = HOW[shown.verdict].format(than=than)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from analytics.nodes.draining import back_test, savings, summed, without_them
 from analytics.nodes.lemons import lemons
 from analytics.nodes.records import SIGNALS, NodeRecords
 from analytics.nodes.signals import signals
+from app.answers.reliability.sight import BASIS, sight
 from data.queries import lemons as queries
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from analytics.nodes.lemons import JudgedCluster, JudgedNode
     from analytics.nodes.records import Signal
     from analytics.nodes.shared_faults import BadGroup
+    from analytics.reliability.sight import Sight
     from data.filters import Selection
     from data.queries.lemons import Window
     from data.store import Store
@@ -52,6 +54,8 @@ class ClusterVerdicts:
     """By draining all lemons."""
     without: WithoutThem
     uses_slurm: bool
+    sight: Sight
+    """On which of the days failures of its nodes could be seen."""
 
 
 def node_records(store: Store, window: Window) -> NodeRecords:
@@ -89,9 +93,10 @@ def _of_cluster(
     measured = bool((events["lost_gpu_hours"] > 0).any())
     found = savings(judged, listed, conf_level=conf_level) if measured else []
     drained = [each for each in found if judged.lemons[each.at]]
+    seen = sight(store, window.selection)
     return ClusterVerdicts(
         window,
-        judged.nodes,
+        tuple(_unjudged(each) for each in judged.nodes) if seen.none else judged.nodes,
         judged.records.nodes,
         signals(judged.records),
         events[listed[events["place"]]],
@@ -107,7 +112,15 @@ def _of_cluster(
             conf_level=conf_level,
         ),
         queries.uses_slurm(store, window.cluster),
+        seen,
     )
+
+
+def _unjudged(node: JudgedNode) -> JudgedNode:
+    """The node where no failure could be seen: nothing against it says nothing for it."""
+    if node.verdict != "fine":
+        return node
+    return replace(node, verdict="unknown", score=node.score or None, why=BASIS)
 
 
 def tested(

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.nodes.records import WINDOW_DAYS
+from analytics.reliability.sight import Sight
 from app.answers.columns import columns
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, composed
 from app.answers.nodes import lemon_words
 from app.answers.nodes.judged_nodes import LISTED, tested, verdicts
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from app.words.terms import Term
     from data.filters import Selection
 
+WHICH = "Which nodes are lemons"
 MOST_NAMED = 3
 MOST_ROWS = 50
 DRAIN = (
@@ -81,16 +84,32 @@ def answer(
     tests = ask(tested, selection, days=days, conf_level=conf_level)
     rows = rows_ranked(found)
     listed = [row for row in rows if row["verdict"] in LISTED]
+    seen = _sight(ask, found, selection)
     if not found:
-        return Answer("No node is known in these days.", blocks=(NO_NODES,), record=[])
+        blocks = (sight.missing("drain", WHICH, seen),) if seen.none else (NO_NODES,)
+        said = sight.refused(WHICH, seen) if seen.none else "No node is known in these days."
+        return Answer(said, blocks=blocks, record=[])
     return Answer(
-        _sentence(rows, max(of.window.days for of in found)),
+        _sentence(rows, max(of.window.days for of in found), seen),
         tuple(_headlines(found, rows, tests, conf_level)),
-        (*_tables(found, rows, listed), _map(found)),
-        notes=tuple(_notes(found, selection)),
+        (*_tables(found, rows, listed, seen), _map(found)),
+        notes=(*_notes(found, selection), *sight.notes(seen, "nodes")),
         record=rows,
         sheet=Sheet(SHEET, [_flat(row) for row in rows]),
     )
+
+
+def _sight(ask: Ask, found: Sequence[ClusterVerdicts], selection: Selection) -> Sight:
+    """On which of the days judged failures could be seen; of clusters without such days, ever."""
+    judged = tuple(cluster for of in found for cluster in of.sight.clusters)
+    names = {each.cluster for each in judged}
+    every = ask(sight.sight, selection).clusters
+    return Sight((*judged, *(each for each in every if each.cluster not in names)))
+
+
+def _unseen(of: ClusterVerdicts) -> bool:
+    """Whether no failure of the cluster is known because none could be seen."""
+    return of.sight.none and not of.without.failures
 
 
 def summary(
@@ -105,7 +124,8 @@ def summary(
                 "from_at": of.window.from_at,
                 "to_at": of.window.to_at,
                 "saved_gpu_hours": of.saved_by_all,
-                "without_lemons": of.without,
+                "without_lemons": None if _unseen(of) else of.without,
+                **sight.record(of.sight),
                 "groups": list(of.groups),
                 "collected": sorted(of.collected),
             }
@@ -184,11 +204,13 @@ def _rank(row: dict[str, Any]) -> tuple[int, float, float, str]:
     return order, -((saved.value if saved else 0.0) or 0.0), -(row["score"] or 0.0), row["node"]
 
 
-def _sentence(rows: Sequence[dict[str, Any]], days: float) -> str:
+def _sentence(rows: Sequence[dict[str, Any]], days: float, seen: Sight) -> str:
     lemons = [row["node"] for row in rows if row["verdict"] == "lemon"]
     watched = sum(row["verdict"] == "watch" for row in rows)
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
     unknown = sum(row["verdict"] == "unknown" for row in rows)
+    if not known and seen.none:
+        return sight.refused(WHICH, seen)
     if not known:
         return "Nothing is recorded of any node in these days: no node can be judged."
     more = f" {numbers.counted(watched, 'node')} to be watched." if watched else ""
@@ -212,8 +234,11 @@ def _headlines(
     n = sum(row["verdict"] == "lemon" for row in rows)
     known = sum(row["verdict"] in (*LISTED, "fine") for row in rows)
     watched = f"{sum(row['verdict'] == 'watch' for row in rows):,} to be watched"
-    yield composed(of_nodes.LEMONS, f"{n:,} of {known:,}", watched, exact=n)
-    with_jobs = [of for of in found if "job_failure" in of.collected]
+    if known:
+        yield composed(of_nodes.LEMONS, f"{n:,} of {known:,}", watched, exact=n)
+    else:
+        yield sight.number(of_nodes.LEMONS)
+    with_jobs = [of for of in found if "job_failure" in of.collected and not _unseen(of)]
     if with_jobs:
         saved = _total([of.saved_by_all for of in with_jobs], conf_level)
         yield _estimated(of_nodes.SAVED, saved, "GPU-hours")
@@ -221,8 +246,9 @@ def _headlines(
         avoided = _total([of.without.avoided for of in with_jobs], conf_level)
         yield _estimated(of_nodes.AVOIDED, avoided, "failures", f" of {numbers.number(of_all)}")
     else:
-        yield composed(of_nodes.SAVED, numbers.UNKNOWN, "no jobs are known")
-        yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, "no jobs are known")
+        why = sight.BASIS if any(map(_unseen, found)) else "no jobs are known"
+        yield composed(of_nodes.SAVED, numbers.UNKNOWN, why)
+        yield composed(of_nodes.AVOIDED, numbers.UNKNOWN, why)
     lost = sum(each.lost_gpu_hours for each in tests)
     if lost:
         ratio, listed = sum(e.saved_gpu_hours for e in tests) / lost, sum(e.n_listed for e in tests)
@@ -257,7 +283,8 @@ def _tables(
     found: Sequence[ClusterVerdicts],
     rows: Sequence[dict[str, Any]],
     listed: Sequence[dict[str, Any]],
-) -> Iterator[Table]:
+    seen: Sight,
+) -> Iterator[Table | Missing]:
     keys = [column.key for column in DRAIN]
     drain = [
         tuple("; ".join(row[key]) if key == "reasons" else row[key] for key in keys)
@@ -265,7 +292,10 @@ def _tables(
     ]
     first = "Drain these, then watch" if any(r["verdict"] == "lemon" for r in listed) else "Watch"
     empty = "No node has more against it than chance explains."
-    yield Table("drain", first, DRAIN, drain, empty, wrapped=True).first(MOST_ROWS)
+    if seen.none and not drain:
+        yield sight.missing("drain", WHICH, seen)
+    else:
+        yield Table("drain", first, DRAIN, drain, empty, wrapped=True).first(MOST_ROWS)
     groups = [
         (each.grouping, each.name, each.n_hit, each.expected, len(each.nodes), each.ratio,
          each.cluster)
@@ -295,10 +325,11 @@ def _what_if(found: Sequence[ClusterVerdicts]) -> Table:
     rows = [
         (*row, of.window.cluster)
         for of in found
-        if "job_failure" in of.collected
+        if "job_failure" in of.collected and not _unseen(of)
         for row in _as_it_was(of.without)
     ]
-    empty = "No jobs are known in these days."
+    unseen = any(map(_unseen, found))
+    empty = f"What lemons cost {sight.BASIS}." if unseen else "No jobs are known in these days."
     return Table("what_if", "The same days without these nodes", WHAT_IF, rows, empty)
 
 

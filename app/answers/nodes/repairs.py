@@ -12,6 +12,7 @@ from analytics.nodes.repair_outcomes import RepairOutcomes, outcomes
 from analytics.nodes.repairs import DAY_S, HORIZON_DAYS, Failure, Stay, repairs, windows, zones
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from analytics.nodes.repair_outcomes import ActionOutcome, Returned
     from analytics.nodes.repairs import Key, Repair
+    from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
     from data.store import Store
@@ -84,6 +86,13 @@ class Held:
     """Repairs with a ticket."""
     serials: Mapping[Key, list[str]]
     observations: Mapping[Key, list[str]]
+    sight: Sight
+    """On which days failures could be seen."""
+
+    @property
+    def unseen(self) -> bool:
+        """Whether no failure is known because none could be seen, or no job was recorded."""
+        return not self.n_failures and (self.sight.none or self.sight.jobs_unknown)
 
 
 def held(
@@ -125,6 +134,7 @@ def held(
         sum(bool(each.tickets) for each in told_found),
         records.serials(store, nodes),
         records.observations(store, nodes),
+        sight.sight(store, selection),
     )
 
 
@@ -138,6 +148,8 @@ def answer(
     """Do repairs hold, which do not, and which nodes are for their vendor?"""
     one = ask(held, selection, horizon_days=horizon_days, conf_level=conf_level)
     empty = NO_REPAIRS if not one.n_repairs else NO_FAILURES if not one.n_failures else None
+    if one.n_repairs and one.unseen:
+        empty = sight.missing("repairs", "Whether repairs hold", one.sight)
     listed = [_listed(each, one) for each in one.found.returned]
     actions = Table(
         "actions",
@@ -171,6 +183,9 @@ def sentence(one: Held) -> str:
     found, horizon = one.found, f"{one.found.horizon_days:g} days"
     if not one.n_repairs:
         return "No return to service is known in this period: ingest tickets or node events."
+    if one.unseen:
+        n = numbers.counted(one.n_repairs, "return")
+        return f"{n} to service; " + sight.refused("whether they hold", one.sight)
     if not one.n_failures:
         return f"{numbers.counted(one.n_repairs, 'return')} to service; no failure names a node."
     share = found.fails_again
@@ -311,6 +326,7 @@ def _record(one: Held, listed: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "horizon_days": one.found.horizon_days,
         "repairs": one.n_repairs,
+        **sight.record(one.sight),
         "without_end": one.n_open,
         "fails_again_ratio": one.found.fails_again,
         "beside_nodes": one.found.beside_nodes,

@@ -14,6 +14,7 @@ from analytics.nodes.validation_plan import BENCHMARKS, NodeRecord, validation_p
 from analytics.reliability.failure_rate import poisson_rate
 from app.answers.columns import columns
 from app.answers.content import Answer, Missing, Number, Sheet, Table, composed, estimated
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from analytics.nodes.validation import Regressions
     from analytics.nodes.validation_plan import Benchmark, ValidationPlan
+    from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
     from data.ingest.superbench import BenchmarkResults
@@ -65,6 +67,7 @@ NO_RESULTS = Missing(
         "faultline validate-plan outputs/*/results-summary.jsonl",
     ),
 )
+WORTH = "Which nodes are worth the time of a test"
 NO_INCIDENT = "no incident of the selection names a node"
 NO_TIME = "no job of the selection names its nodes"
 
@@ -76,12 +79,19 @@ class Fleet:
     records: tuple[NodeRecord, ...]
     gpu_hours_per_incident: float | None
     n_incidents: int
+    sight: Sight
+    """On which days failures could be seen."""
+
+    @property
+    def unseen(self) -> bool:
+        """Whether no incident is known because none could be seen."""
+        return self.sight.none and not self.n_incidents
 
     @property
     def lacks(self) -> str:
         """Why no rate is known; empty where one is."""
         if not self.n_incidents:
-            return NO_INCIDENT
+            return sight.BASIS if self.unseen else NO_INCIDENT
         return "" if any(each.exposure_node_days for each in self.records) else NO_TIME
 
 
@@ -100,7 +110,8 @@ def fleet(store: Store, selection: Selection) -> Fleet:
         )
         for row in rows
     )
-    return Fleet(records, mean, n)
+    seen = sight.sight(store, selection)
+    return Fleet(records, None if seen.jobs_unknown else mean, n, seen)
 
 
 @dataclass(frozen=True)
@@ -151,19 +162,19 @@ def answer(
     rows = _rows(plan)
     lacks = "" if regressed else known.lacks
     blocks = [
-        _missing(lacks)
+        _missing(lacks, known)
         if lacks
         else Table("plan", "What to test next", PLAN, rows, everything=None).first(MOST_ROWS)
     ]
     of_results = _result_blocks(results)
     return Answer(
-        _sentence(plan, results, lacks),
+        _sentence(plan, results, known if lacks else None),
         (
             *(_unknown(lacks) if lacks else _headlines(plan, known, conf_level)),
             *_result_numbers(results),
         ),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
-        notes=(*_notes(known), *_result_notes(results)),
+        notes=(*_notes(known), *sight.notes(known.sight, "nodes"), *_result_notes(results)),
         record={"plan": _records(plan), **_fleet_record(plan, known), **_result_record(results)},
         sheet=Sheet(tuple(column.key for column in PLAN), [_flat(row) for row in rows]),
     )
@@ -197,12 +208,14 @@ def timed(minutes: Mapping[str, float]) -> tuple[Benchmark, ...]:
     return tuple(replace(each, minutes=minutes.get(each.name, each.minutes)) for each in BENCHMARKS)
 
 
-def _sentence(plan: ValidationPlan, results: Judged | None, lacks: str) -> str:
+def _sentence(plan: ValidationPlan, results: Judged | None, unknown: Fleet | None) -> str:
     worth = plan.worthwhile
     first = ", ".join(each.record.node for each in worth[:MOST_NAMED])
     said = f"{_results_sentence(results.found)} " if results else ""
-    if lacks:
-        return f"{said}Which nodes are worth the time of a test is not known: {lacks}."
+    if unknown is not None and unknown.unseen:
+        return said + sight.refused(WORTH, unknown.sight)
+    if unknown is not None:
+        return f"{said}{WORTH} is not known: {unknown.lacks}."
     if not worth:
         return f"{said}No node is worth the time of a test."
     if len(worth) <= MOST_NAMED:
@@ -220,8 +233,10 @@ def _results_sentence(found: Regressions) -> str:
     return f"Of {numbers.counted(n, 'node')} with results {named}{more} {verb} regressed."
 
 
-def _missing(lacks: str) -> Missing:
+def _missing(lacks: str, known: Fleet) -> Missing:
     """What stands in place of a plan where no rate is known."""
+    if known.unseen:
+        return sight.missing("plan", WORTH, known.sight)
     return Missing(
         "plan",
         f"{lacks.capitalize()}, so no rate is known.",
@@ -369,10 +384,11 @@ def _fleet_record(plan: ValidationPlan, known: Fleet) -> dict[str, Any]:
     return {
         "horizon_days": plan.horizon_days,
         "rate_per_1000_node_days": (
-            None if known.lacks == NO_TIME else plan.rate_per_1000_node_days
+            None if known.lacks == NO_TIME or known.unseen else plan.rate_per_1000_node_days
         ),
         "gpu_hours_per_incident": known.gpu_hours_per_incident,
-        "n_incidents": known.n_incidents,
+        "n_incidents": None if known.unseen else known.n_incidents,
+        **sight.record(known.sight),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.answers.reliability import sight
 from app.words import numbers
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from data.filters import Selection
 
 SCHEDULER = "`sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt`"
+NO_OTHER = "no other attempt failed without a known cause"
 EVIDENCE = (
     "`faultline ingest kernel-log`, `gcm-health`, `sacctmgr-events` and `job-log` read what tells "
     "them from errors of programs."
@@ -69,7 +71,7 @@ def rate_in_words(report: MttfReport) -> str:
         return (
             f"{fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
         )
-    attempts = f"{_attempts(found.missed)} no known cause"
+    attempts = f"{_attempts(found.missed)} no known cause" if found.missed else NO_OTHER
     if not report.rate.failures:
         return f"No failure could be seen, and {attempts}: at most {_rate(rate.upper)}"
     seen = numbers.counted(report.rate.failures, "failure")
@@ -83,6 +85,8 @@ def basis(report: MttfReport) -> str:
     """What the rate is given over, beside its interval."""
     counted = f"; {sizes(report.min_gpus)}"
     found = report.detection
+    if report.failures_known is None and report.sight is not None:
+        counted = f"; {sight.basis(report.sight)}{counted}"
     if found is None or found.scope == "all":
         return counted
     if found.scope == "detectable":

@@ -13,7 +13,7 @@ from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
-from app.answers.reliability import detection, mttf_tables, sensitivity
+from app.answers.reliability import detection, mttf_tables, sensitivity, sight
 from app.words import numbers, terms
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS, Term
@@ -70,7 +70,8 @@ def measured(
     `by_node` is whether it is tested that nodes fail at one rate.
     """
     counts = reliability.failure_counts(store, selection, by_node=by_node)
-    return mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
+    report = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=gpus)
+    return replace(report, sight=sight.sight(store, selection))
 
 
 def measured_before(
@@ -217,6 +218,7 @@ def in_words(job: OfSize) -> str:
     projected = f"projected from {jobs if job.report.min_gpus > 1 else 'jobs of all sizes'}"
     if not hours.n:
         none = "none has failed" if _given_over(job.report) == "all" else "none was seen to fail"
+        none = sight.NOT_SEEN if job.report.blind else none
         return f"{of} runs {interval} between failures, {projected}: {none}"
     if hours.value is None or _given_over(job.report) == "range":
         return f"{of} runs {interval} between failures, {projected}, as not all could be seen"
@@ -267,6 +269,8 @@ def change_in_words(report: MttfReport, before: MttfReport | None) -> str:
 def _without_rate(report: MttfReport) -> str:
     """Failures alone, where the time that nodes ran is unknown or zero."""
     gap = report.mean_time_between_failures_hours
+    if report.failures_known is None and report.sight is not None:
+        return sight.refused("How often the fleet fails", report.sight).removesuffix(".")
     if not report.rate.failures:
         return "Nothing ran and nothing failed in this selection"
     text = numbers.counted(report.rate.failures, "failure")
@@ -333,10 +337,11 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
     whole = report.detection
     return {
         "definition": report.definition,
-        "failures": report.rate.failures if whole is None else whole.failures,
+        "failures": report.failures_known,
+        "reason": _reason(report),
         "exposure_node_days": report.rate.exposure if whole is None else whole.exposure_node_days,
         **dict([rate]),
-        "incidents": report.incident_rate.failures,
+        "incidents": None if report.failures_known is None else report.incident_rate.failures,
         **dict([incident_rate, *hours]),
         "dispersion": report.rate.dispersion,
         "dispersion_over_weeks": report.rate.dispersion_over_weeks,
@@ -345,7 +350,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
             {
                 "gpus_from": size.gpus_from,
                 "gpus_to": size.gpus_to,
-                "failures": size.mttf_hours.n,
+                "failures": mttf_tables.failures_known(size),
                 "running_hours": size.running_hours,
                 "mttf_hours": size.mttf_hours,
             }
@@ -359,11 +364,26 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
-        "failures_by_hardware": report.by_hardware,
-        "failures_by_system_software": report.by_system_software,
-        "failures_by_a_lost_node": report.by_lost_node,
+        **_by_verdict(report),
         **detection.record(report),
         "notes": notes(report, selection),
+    }
+
+
+def _reason(report: MttfReport) -> str | None:
+    """Why no failure is known; None where any is, or where it is known that there was none."""
+    if report.failures_known is not None or report.sight is None:
+        return None
+    return sight.refused("", report.sight).strip()
+
+
+def _by_verdict(report: MttfReport) -> dict[str, int | None]:
+    """Failures counted by what makes them count; unknown where none could be seen."""
+    counts = (report.by_hardware, report.by_system_software, report.by_lost_node)
+    names = ("hardware", "system_software", "a_lost_node")
+    known = report.failures_known is not None
+    return {
+        f"failures_by_{name}": n if known else None for name, n in zip(names, counts, strict=True)
     }
 
 
@@ -374,7 +394,8 @@ def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
 
 def _counted(report: MttfReport) -> Iterator[Term]:
     """Which failures and which sizes count."""
-    if report.by_hardware is not None and report.by_lost_node is not None:
+    known = report.failures_known is not None
+    if known and report.by_hardware is not None and report.by_lost_node is not None:
         yield Term(
             "Failures counted",
             f"{numbers.counted(report.rate.failures, 'failure')} by definition "
@@ -409,7 +430,9 @@ def chart(report: MttfReport) -> Chart | Missing:
 
 
 def _missing(report: MttfReport) -> Missing:
-    """What is missing: nothing ran, no jobs are known, or none says its GPUs."""
+    """What is missing: sight, jobs, their GPUs, or nothing ran."""
+    if report.failures_known is None and report.sight is not None:
+        return sight.missing("mttf_by_size", "How often the fleet fails", report.sight)
     if "node_failures" in report.basis and report.rate.failures:
         return Missing(
             "mttf_by_size",

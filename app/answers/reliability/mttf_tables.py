@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
 from app.answers.content import Part, Table
-from app.answers.reliability import detection
+from app.answers.reliability import detection, sight
 from app.ask import EVERYTHING
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import reliability
 
 if TYPE_CHECKING:
-    from analytics.reliability.mttf import MttfReport
+    from analytics.reliability.mttf import MttfReport, SizeClass
     from app.ask import Ask
     from data.filters import Selection
 
@@ -38,7 +38,7 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
             Column("gpus_from", "GPUs from", "count", shown=False),
             Column("gpus_to", "GPUs to", "count", shown=False),
             Column("job_size", "Job size"),
-            Column("failures", "Failures", "count"),
+            Column("failures", "Failures", "count", none=sight.NOT_SEEN),
             Column("running_hours", "Running time (h)", "number"),
             Column("mttf_hours", "MTTF", "mttf", "h", none="none was seen to fail"),
         ),
@@ -47,7 +47,7 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
                 size.gpus_from,
                 size.gpus_to,
                 numbers.gpus(size.gpus_from, size.gpus_to),
-                size.mttf_hours.n,
+                failures_known(size),
                 size.running_hours,
                 size.mttf_hours,
             )
@@ -56,6 +56,12 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
         "No job with GPUs ran.",
         opens=Part("Attempts behind the number", attempts, (selection,), ("gpus_from", "gpus_to")),
     )
+
+
+def failures_known(size: SizeClass) -> int | None:
+    """Failures of a class of sizes; None where none could be seen."""
+    n = size.mttf_hours.n
+    return None if size.scope == "range" and not n else n
 
 
 def projected(report: MttfReport) -> Table:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from analytics.estimate import unknown
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import GroupRate, group_rates
 from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
 from app.answers.reliability.detection import of_sizes
 from app.answers.reliability.mttf import measured
+from app.answers.reliability.sight import NOT_SEEN, sight
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import rate_groups
@@ -42,7 +45,15 @@ def rates(
     """Failure rate of each group."""
     groups = rate_groups.groups(store, selection, by)
     evidence = evidence_days(store, selection) if by in SEEN else None
-    return group_rates(groups, evidence=evidence, conf_level=conf_level, seed=seed)
+    found = group_rates(groups, evidence=evidence, conf_level=conf_level, seed=seed)
+    if by in SEEN or not sight(store, selection).none:
+        return found
+    return tuple(
+        each
+        if each.estimate.failures
+        else replace(each, estimate=replace(each.estimate, rate=unknown(conf_level, 0)))
+        for each in found
+    )
 
 
 def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answer:
@@ -64,7 +75,7 @@ def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Ta
         _title(overall, by),
         (
             Column(by, TITLES[by], "day" if by == "week" else "text"),
-            Column("failures", "Failures", "count"),
+            Column("failures", "Failures", "count", none=NOT_SEEN),
             Column("exposure_node_days", "Exposure (node-days)", "number"),
             Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
         ),
@@ -84,7 +95,7 @@ def record(groups: Sequence[GroupRate]) -> list[dict[str, Any]]:
     return [
         {
             "group": group.group,
-            "failures": group.estimate.failures,
+            "failures": group.estimate.failures_known,
             "exposure_node_days": group.estimate.exposure,
             "rate_per_1000_node_days": group.estimate.rate_per_1000_node_days,
             "mttf_hours": group.estimate.mttf_hours,

@@ -33,7 +33,7 @@ FORMER: FailureDefinition = "hardware"
 TITLE = "Failure rate by definition"
 COLUMNS = (
     Column("definition", "Definition"),
-    Column("failures", "Failures", "count"),
+    Column("failures", "Failures", "count", none="not known"),
     Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
     Column("counts", "What counts as a failure", wide=True),
 )
@@ -53,6 +53,7 @@ def measured(
     return sensitivity(
         {**judged, "missed": _missed(judged, own)},
         exposure,
+        blind=own.blind,
         conf_level=conf_level,
         seed=seed,
     )
@@ -105,7 +106,7 @@ def table(found: Sensitivity) -> Table:
             for row in found.rows
             if found.counted
         ),
-        "Nothing ran and nothing failed in this selection.",
+        "Nothing is recorded that ran or failed in this selection.",
         " ".join(_note(found)) if found.counted else "",
     )
 

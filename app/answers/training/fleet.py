@@ -183,7 +183,8 @@ def _by_cause(fleet: StragglerFleet) -> Table:
         for each in fleet.by_cause
     ]
     title = "Straggling traces by strongest cause"
-    return Table("straggler_causes_of_fleet", title, CAUSES, rows, "No trace straggles.")
+    empty = "No trace straggles." if fleet.n_traces else "No trace is there to judge by."
+    return Table("straggler_causes_of_fleet", title, CAUSES, rows, empty)
 
 
 def _notes(fleet: StragglerFleet) -> Iterator[str]:

@@ -229,7 +229,7 @@ def test_a_selection_without_jobs_is_told_from_a_store_without_gpus(
     open_page: Callable[..., AppTest], built_store: Path
 ) -> None:
     page = open_page(built_store, PAGE, period="all", min_gpus="999")
-    assert _says(page, "Nothing ran and nothing failed in this selection")
+    assert _says(page, "No GPU-time of a job is recorded in this selection")
 
 
 def test_time_out_of_service_is_unknown_without_a_record_of_nodes_states(

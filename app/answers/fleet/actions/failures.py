@@ -15,6 +15,7 @@ from app.answers.failures.replay import collected
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import Action, recorded, target
+from app.answers.reliability import sight
 from app.ask import FEW
 from app.words import moments, numbers
 from app.words.periods import custom_period
@@ -56,10 +57,13 @@ def of_incidents(
     over = quiet[(quiet["quiet_days"] >= QUIET_DAYS) & (quiet["n_out"] == 0)]
     gone = set(over["incident_id"])
     watched = {cluster: ask(collected, cluster) for cluster in rows["cluster"].unique()}
+    seen = ask(sight.sight, selection)
     for row in rows.to_dict("records"):
         known = watched[row["cluster"]].hold_at(row["start_at"])
         yield _of_incident(
-            row, over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None
+            row,
+            over=(OVER if known else NOT_WATCHED) if row["incident_id"] in gone else None,
+            jobs_known=not seen.of(row["cluster"]).jobs_unknown,
         )
 
 
@@ -72,13 +76,21 @@ def _told(rows: pd.DataFrame, told: Collection[tuple[str | None, str]]) -> pd.Se
     return rows["n_jobs"].eq(0) & pd.Series(hosts, index=rows.index, dtype=bool)
 
 
-def _of_incident(row: Mapping[Any, Any], *, over: str | None) -> Action:
-    """An incident: what it lost is at stake until it is over, then nothing; `over` says why."""
+def _of_incident(row: Mapping[Any, Any], *, over: str | None, jobs_known: bool) -> Action:
+    """An incident: what it lost is at stake until it is over, then nothing; `over` says why.
+
+    Where no job of the time was recorded nobody knows what it hit.
+    """
     n_jobs, hours = int(row["n_jobs"] or 0), row["lost_gpu_hours"]
-    why = f"{numbers.counted(n_jobs, 'job')} hit, from {moments.minute(row['start_at'])} UTC"
-    lost = None if pd.isna(hours) else float(hours)
-    stake, basis = (None if lost is None else recorded(lost, n_jobs)), BY_RULE
-    if over is not None:
+    unseen = not jobs_known and not n_jobs
+    hit = "whom it hit is not known" if unseen else f"{numbers.counted(n_jobs, 'job')} hit"
+    why = f"{hit}, from {moments.minute(row['start_at'])} UTC"
+    lost = None if pd.isna(hours) or unseen else float(hours)
+    stake = None if lost is None else recorded(lost, n_jobs)
+    basis = sight.NO_JOBS if unseen else BY_RULE
+    if over is not None and unseen:
+        basis = over
+    elif over is not None:
         stake, basis = recorded(0.0, n_jobs), over
         why += f"; over, {numbers.number(lost)} GPU-hours were lost"
     return Action(

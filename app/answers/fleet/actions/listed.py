@@ -15,6 +15,7 @@ from app.answers.fleet.actions.failures import of_causes, of_incidents, of_mass_
 from app.answers.fleet.actions.hosts import of_hosts
 from app.answers.fleet.actions.nodes import of_lemons
 from app.answers.fleet.actions.running import of_sources, of_stragglers
+from app.answers.reliability import sight
 from app.words import numbers
 from app.words.addresses import Place
 from app.words.cells import Column
@@ -24,6 +25,7 @@ from data.state import ACKNOWLEDGED, SNOOZED_UNTIL, Annotation, State
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.reliability.sight import Sight
     from app.ask import Ask
     from app.words.periods import Period
     from data.filters import Selection
@@ -50,6 +52,7 @@ OF_KIND = 2
 """Rows of any other kind among the first, while there are others."""
 NOT_ANY_MORE = "with nothing at stake any more"
 NOTHING = "Nothing needs anybody, as far as the records say."
+WHAT, WHAT_ELSE = "What needs somebody", "What else needs somebody"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,15 @@ class Listed:
     due: tuple[Action, ...]
     """What nobody has put off, the largest stake first."""
     put_off: tuple[PutOff, ...]
+    sight: Sight | None = None
+    """On which days failures could be seen: where on none, an empty list says nothing."""
+
+    @property
+    def nothing(self) -> str:
+        """What is said where nothing is to do: that nobody knows, where none could be seen."""
+        if self.sight is not None and self.sight.none:
+            return sight.refused(WHAT, self.sight)
+        return NOTHING
 
 
 def first(rows: Sequence[Action], most: int) -> tuple[Action, ...]:
@@ -134,6 +146,7 @@ def listed(
     return Listed(
         tuple(row for row in rows if row.target not in held),
         tuple(PutOff(row, held[row.target]) for row in rows if row.target in held),
+        ask(sight.sight, selection),
     )
 
 
@@ -145,13 +158,17 @@ def _host(row: Action) -> tuple[str | None, str]:
 def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UTC") -> Answer:
     """What should be done now?"""
     found = listed(ask, selection, now, timezone=timezone)
+    seen = ask(sight.sight, selection)
     compared, shown = ask(risen.compared, selection), table(found)
     record = [_record(each, "due") for each in found.due]
     record += [_record(each.action, each.in_words) for each in found.put_off]
     return Answer(
         sentence(found),
         blocks=(shown, risen.table(compared, ask(cause_titles))),
-        record={"actions": record, "risen": risen.record(compared)},
+        notes=(sight.refused(WHAT_ELSE, seen),)
+        if seen.none and found.due
+        else tuple(sight.notes(seen, "what needs somebody")),
+        record={"actions": record, "risen": risen.record(compared)} | sight.record(seen),
         sheet=Sheet(tuple(column.key for column in COLUMNS), shown.values),
     )
 
@@ -159,7 +176,7 @@ def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UT
 def sentence(found: Listed) -> str:
     """How much there is to do, and what comes first."""
     if not found.due:
-        return NOTHING
+        return found.nothing
     first = found.due[0]
     hours = first.gpu_hours
     stake = "" if hours is None else f" ({numbers.number(hours)} GPU-hours)"
@@ -174,7 +191,7 @@ def table(found: Listed) -> Table:
     """All rows, those that were put off last."""
     rows = [_row(each, "") for each in found.due]
     rows += [_row(each.action, each.in_words) for each in found.put_off]
-    return Table("actions", "Do this now", COLUMNS, rows, NOTHING)
+    return Table("actions", "Do this now", COLUMNS, rows, found.nothing)
 
 
 def brief(found: Listed, most: int, during: Period) -> Table:
@@ -196,7 +213,7 @@ def brief(found: Listed, most: int, during: Period) -> Table:
             (shortened(each.what, LONGEST_WHAT), shortened(each.why, LONGEST_WHY), _at_stake(each))
             for each in rows
         ),
-        NOTHING,
+        found.nothing,
         f"{note}." * bool(note),
         wrapped=True,
         places=tuple(Place(each.page, each.named, during) for each in rows),

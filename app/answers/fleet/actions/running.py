@@ -59,7 +59,8 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
     unknown = counts.n_failed * (counts.unknown_ratio.value or 0.0)
     for source, (name, hides) in HIDDEN.items():
         if source not in (*known.with_records, *known.silent):
-            failures = f" ({unknown:,.0f} failures have no cause)" if source in EXPLAINS else ""
+            failures = f" ({unknown:,.0f} failures have no cause)" * (source in EXPLAINS)
+            failures *= unknown >= 1
             yield _source(
                 ("", source),
                 what=f"No {name} were ever read",
