@@ -13,6 +13,7 @@ from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
+from app.answers.failures import counted
 from app.answers.reliability import detection, mttf_tables, sensitivity
 from app.words import numbers, terms
 from app.words.glossary import of_reliability
@@ -333,7 +334,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
     whole = report.detection
     return {
         "definition": report.definition,
-        "failures": report.rate.failures if whole is None else whole.failures,
+        **counted.record(report.counted),
         "exposure_node_days": report.rate.exposure if whole is None else whole.exposure_node_days,
         **dict([rate]),
         "incidents": report.incident_rate.failures,
@@ -359,9 +360,6 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
-        "failures_by_hardware": report.by_hardware,
-        "failures_by_system_software": report.by_system_software,
-        "failures_by_a_lost_node": report.by_lost_node,
         **detection.record(report),
         "notes": notes(report, selection),
     }
@@ -374,14 +372,11 @@ def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
 
 def _counted(report: MttfReport) -> Iterator[Term]:
     """Which failures and which sizes count."""
-    if report.by_hardware is not None and report.by_lost_node is not None:
+    if report.counted.n:
         yield Term(
             "Failures counted",
-            f"{numbers.counted(report.rate.failures, 'failure')} by definition "
-            f"{report.definition}: {numbers.count(report.by_hardware)} with verdict hardware, "
-            f"{numbers.count(report.by_system_software)} with verdict system software, "
-            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost, whatever the "
-            f"verdict.{detection.counted_in_words(report)}",
+            f"{numbers.counted(report.counted.n, 'failure')} by definition {report.definition}: "
+            f"{counted.in_words(report.counted)}.{detection.counted_in_words(report)}",
         )
         yield of_reliability.UNEXPLAINED
     yield Term(
