@@ -31,6 +31,25 @@ GPUS_PER_NODE = 8.0
 
 
 @dataclass(frozen=True)
+class CountedFailures:
+    """Failures that the rate counts, each once by the domain of its verdict."""
+
+    by_domain: Mapping[str, int]
+    """Domain -> failures; of a failure log what its cause says. They sum to all."""
+    lost_node: int
+    """Those of them whose node the scheduler lost, whatever the verdict."""
+    logged: int
+    """Those of them that a failure log tells, without a job: they count by every definition."""
+    unexplained: int
+    """Failed attempts beside them that may be failures too: no record says whose fault it was."""
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return sum(self.by_domain.values())
+
+
+@dataclass(frozen=True)
 class FailureCounts:
     """What the rate is computed from: counts and exposure by day, and single failures."""
 
@@ -57,14 +76,10 @@ class FailureCounts:
     """End of the period counted (exclusive)."""
     attempts_without_gpus: int
     """Attempts left out because they have no GPUs or their number is unknown."""
+    counted: CountedFailures
+    """The failures of `by_day` by domain."""
     definition: FailureDefinition = DEFINITION
     """By which attempts count as failed."""
-    by_hardware: int | None = None
-    """Of the failed attempts counted, those whose verdict is hardware; None without attempts."""
-    by_system_software: int | None = None
-    """Of them, those whose verdict is system software."""
-    by_lost_node: int | None = None
-    """Of them, those whose node the scheduler lost, whatever the verdict."""
     min_gpus: int = 0
     """Smallest job counted."""
     evidence: Columns | None = None

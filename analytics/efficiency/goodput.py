@@ -24,6 +24,8 @@ FREE = ("queue_hold", "idle")
 """Buckets of GPUs that no job held and no record says to be out of service."""
 LOST = ("lost_work", "lost_work_preempted")
 """Buckets of work lost to failures and to preemption."""
+NOTHING_OPEN = Estimate(0.0, 0.0, 0.0, None, 0)
+"""What unexplained failures may have lost where there are none."""
 CAPACITY, HELD = "Capacity", "Held by jobs"
 """What all GPU-time is called, and that of jobs."""
 OUTSIDE = "none: outside jobs"
@@ -112,6 +114,9 @@ class GoodputLedger:
     conf_level: float
     notes: tuple[str, ...]
     """What the estimates take for granted and the records leave open."""
+    if_unexplained_count: Estimate = NOTHING_OPEN
+    """GPU-hours that failures would have lost besides if infrastructure had ended all unexplained
+    ones: from 0 to what they lost by the paper's rule, no value; n = unexplained failures."""
 
     @property
     def total_gpu_hours(self) -> float | None:
@@ -425,7 +430,7 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
 
 
 def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the ledger could not count, and what it could not place for want of a cause."""
+    """What the ledger could not count."""
     sentences = []
     if names := notes.get("clusters_without_jobs"):
         sentences.append(
@@ -439,14 +444,6 @@ def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
             else ("attempts that ran state no GPUs and are")
         )
         sentences.append(f"{n:,} {ran} not counted.")
-    if n := notes["failures_of_unknown_cause"]:
-        hours = notes["their_rule_gpu_seconds"] / 3600
-        attempts = "failed attempt has" if n == 1 else "failed attempts have"
-        sentences.append(
-            f"{n:,} {attempts} no known cause and count{'s' if n == 1 else ''} as productive. Were "
-            f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
-            "(by the 30-minute rule)."
-        )
     return tuple(sentences)
 
 

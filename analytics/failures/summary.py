@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from analytics.estimate import Estimate
     from analytics.failures.taxonomy import Cause, Taxonomy
+    from analytics.frames import CountedFailures
     from analytics.reliability.sight import Sight
 
 
@@ -78,17 +79,18 @@ class FailureSummary:
     the failures of `n_logged`."""
     n_logged: int
     """Failures of nodes that a failure log tells: no attempt is known of them."""
-    n_hardware: int
-    n_system_software: int
-    n_node_lost: int
-    """The scheduler lost a node, whatever the verdict."""
-    n_counted: int
+    counted: CountedFailures
     """Those with exposure that the failure rate counts, by the definition asked for."""
+    n_requeued: int
+    """Attempts that were requeued by hand: no record says that anything failed."""
+    held_gpu_hours: float | None
+    """Running time x GPUs of the attempts that ended, and of those that ran on when the period or
+    the records did; None where it is not known of a single one."""
     by_state: tuple[StateCount, ...]
     by_cause: tuple[CauseCount, ...]
     by_domain: tuple[DomainCount, ...]
     unknown_ratio: Estimate
-    """Share of failed attempts whose domain is unknown."""
+    """Share of what failed whose domain is unknown."""
     by_week: pd.DataFrame
     """Columns week (its Monday), cause, domain, n_attempts, n_exposed, exposure_node_days."""
     exposure_node_days: float | None
@@ -112,6 +114,18 @@ class FailureSummary:
         return self.n_failed - self.n_logged
 
     @property
+    def n_unknown(self) -> int:
+        """Those of `n_failed` whose domain is unknown."""
+        return self.n_failed_of(["unknown"])
+
+    @property
+    def failed_gpu_hours(self) -> float | None:
+        """Running time x GPUs of failed attempts; None where it is not known of a single one."""
+        known = [each.gpu_hours for each in self.by_domain if each.n_attempts]
+        hours = [each for each in known if each is not None]
+        return sum(hours) if hours else None
+
+    @property
     def titles(self) -> dict[str, str]:
         """Cause -> its title."""
         return {cause.cause: cause.title for cause in self.by_cause}
@@ -130,6 +144,8 @@ def failure_summary(
     verdicts: pd.DataFrame,
     exposure: pd.DataFrame,
     *,
+    counted: CountedFailures,
+    running_gpu_seconds: float,
     causes: Mapping[str, Cause],
     conf_level: float = 0.90,
 ) -> FailureSummary:
@@ -145,11 +161,14 @@ def failure_summary(
     states : DataFrame
         Columns state, n_attempts, gpu_seconds (NaN where unknown) of attempts that ended.
     verdicts : DataFrame
-        Columns cause, domain, day, n_attempts, n_exposed (of them, with exposure), n_counted
-        (what the failure rate counts), n_lost, gpu_seconds; optional n_logged (of n_attempts,
-        failures without an attempt).
+        Columns cause, domain, day, n_attempts, n_exposed (of them, with exposure), gpu_seconds;
+        optional n_logged (of n_attempts, failures without an attempt).
     exposure : DataFrame
         Columns day, exposure_node_days (NaN where the GPUs of a node are unknown).
+    counted : CountedFailures
+        What the failure rate of the same selection counts.
+    running_gpu_seconds : float
+        Running time x GPUs of the attempts that had not ended; NaN where it is not known.
     causes : mapping
         The site's taxonomy: name -> cause.
     conf_level : float
@@ -168,23 +187,21 @@ def failure_summary(
     known = bool(exposure["exposure_node_days"].notna().all()) and len(exposure) > 0
     node_days = float(exposure["exposure_node_days"].sum()) if known else None
     failed = int(verdicts["n_attempts"].sum())
-    hardware = verdicts["domain"].eq("hardware")
+    requeued = verdicts["cause"].eq("requeued")
 
     def rate(n: int) -> Estimate:
         return poisson_rate(n, node_days or 0.0, conf_level).scaled(1000.0)
 
     unknown = int(verdicts.loc[verdicts["domain"].eq("unknown"), "n_attempts"].sum())
-    n_hardware = int(verdicts.loc[hardware, "n_attempts"].sum())
     return FailureSummary(
         n_ended=int(states["n_attempts"].sum()),
         n_failed=failed,
         n_logged=int(verdicts["n_logged"].sum()) if "n_logged" in verdicts.columns else 0,
-        n_hardware=n_hardware,
-        n_system_software=int(
-            verdicts.loc[verdicts["domain"].eq("system_software"), "n_attempts"].sum()
+        counted=counted,
+        n_requeued=int(verdicts.loc[requeued, "n_attempts"].sum()),
+        held_gpu_hours=_hours(
+            pd.Series([*states["gpu_seconds"].dropna(), running_gpu_seconds]).sum(min_count=1)
         ),
-        n_node_lost=int(verdicts["n_lost"].sum()),
-        n_counted=int(verdicts["n_counted"].sum()),
         by_state=_by_state(states, conf_level),
         by_cause=tuple(
             CauseCount(
@@ -215,14 +232,13 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
         Columns source (the scheme: lanl, pnnl or a site's own), cause and subcause as the source
         labels them (null where it does not), day, n_failures.
     taxonomy : Taxonomy
-        The site's. A label that it does not know is ``unknown``.
+        The site's. A label that neither its scheme nor the name of a cause explains is ``unknown``.
 
     Returns
     -------
     DataFrame
-        Columns as `failure_summary` takes verdicts: cause, domain, day, n_attempts, n_exposed and
-        n_counted (all), n_lost (each is a lost node), n_logged (none has an attempt), gpu_seconds
-        (NaN: not known).
+        Columns as `failure_summary` takes verdicts: cause, domain, day, n_attempts and n_exposed
+        (all), n_logged (none has an attempt), gpu_seconds (NaN: not known).
 
     Examples
     --------
@@ -232,16 +248,14 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     >>> verdicts_of_labels(rows, taxonomy())[["cause", "domain", "n_attempts"]].values.tolist()
     [['host_memory', 'hardware', 3], ['unknown', 'unknown', 1]]
     """
-    keys = ["source", "cause", "subcause"]
-    counts = ("n_attempts", "n_exposed", "n_counted", "n_lost", "n_logged")
-    names = {
-        row: _cause_of(*row, taxonomy=taxonomy)
-        for row in labelled[keys]
-        .astype(object)
-        .drop_duplicates()
-        .itertuples(index=False, name=None)
-    }
-    cause = [names[row] for row in labelled[keys].astype(object).itertuples(index=False, name=None)]
+    labels = labelled[["source", "cause", "subcause"]].astype(object)
+    rows: list[Any] = [
+        tuple(None if pd.isna(one) else one for one in row)  # a missing text is no text
+        for row in labels.itertuples(index=False, name=None)
+    ]
+    names = taxonomy.causes_stated(rows)
+    cause = [names[row] for row in rows]
+    counts = ("n_attempts", "n_exposed", "n_logged")
     return pd.DataFrame(
         {
             "cause": cause,
@@ -319,11 +333,3 @@ def _monday(day: pd.Series) -> pd.Series:
     at = pd.to_datetime(day, utc=True)
     monday: pd.Series = at - pd.to_timedelta(at.dt.dayofweek, unit="D")
     return monday
-
-
-def _cause_of(source: object, cause: object, subcause: object, *, taxonomy: Taxonomy) -> str:
-    """Cause of one label; unknown where the scheme or the label is."""
-    words = [str(one) for one in (cause, subcause) if not pd.isna(one)]  # type: ignore[call-overload]
-    if not words or source not in taxonomy.schemes:
-        return "unknown"
-    return taxonomy.cause_of(str(source), "/".join(words)) or "unknown"

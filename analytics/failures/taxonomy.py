@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import resources
@@ -172,6 +172,40 @@ class Taxonomy:
         ('ib_link', 'cpu')
         """
         return self._scheme(scheme).cause_of(label)
+
+    def causes_stated(self, rows: Iterable[tuple[str, str | None, str | None]]) -> dict[Any, str]:
+        """Causes that records state in their own words.
+
+        Parameters
+        ----------
+        rows
+            Scheme, cause and subcause of each record, None where it has none. A scheme that the
+            taxonomy does not know has no labels of its own.
+
+        Returns
+        -------
+        dict
+            Each row -> name of a cause, by the labels of its scheme, else by names and titles of
+            causes; ``unknown`` where neither says one.
+
+        Examples
+        --------
+        >>> rows = [("our_log", "Hardware", None), ("our_log", "hardware", "NVLink"),
+        ...         ("pnnl", "DIMM", None), ("our_log", "gremlin", None)]
+        >>> list(taxonomy().causes_stated(rows).values())
+        ['hardware', 'nvlink', 'host_memory', 'unknown']
+        """
+        titles = {cause.title: name for name, cause in self.causes.items()}
+        names = LabelScheme(titles | {name: name for name in self.causes})
+        distinct = dict.fromkeys(rows)
+        labels = {
+            scheme: names.with_own(self.schemes[scheme].causes) if scheme in self.schemes else names
+            for scheme in {scheme for scheme, *_ in distinct}
+        }
+        return {
+            (scheme, *words): labels[scheme].cause_of("/".join(filter(None, words))) or "unknown"
+            for scheme, *words in distinct
+        }
 
     def label_of(self, scheme: str, cause: str) -> str | None:
         """Label of a cause in another scheme: the one that means it, else the nearest.

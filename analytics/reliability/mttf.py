@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from analytics.frames import Columns, FailureCounts, FailureDefinition
+    from analytics.frames import Columns, CountedFailures, FailureCounts, FailureDefinition
     from analytics.reliability.sight import Sight
 
 
@@ -80,6 +80,9 @@ class MttfReport:
     from_at: datetime | None
     to_at: datetime | None
     attempts_without_gpus: int
+    counted: CountedFailures
+    """All failures of the selection by domain, also those of times in which not all could be
+    seen."""
     dispersion_over_nodes: Dispersion | None = None
     """Whether nodes fail at one rate, over jobs of all sizes; None where too few failures name one.
 
@@ -87,12 +90,6 @@ class MttfReport:
     """
     definition: FailureDefinition = DEFINITION
     """By which attempts count as failed."""
-    by_hardware: int | None = None
-    """Failed attempts counted whose verdict is hardware; None where failures have no attempts."""
-    by_system_software: int | None = None
-    """Failed attempts counted whose verdict is system software."""
-    by_lost_node: int | None = None
-    """Failed attempts counted whose node the scheduler lost, whatever the verdict."""
     min_gpus: int = 0
     """Smallest job that the rate counts."""
     detection: Detection | None = None
@@ -246,9 +243,7 @@ def mttf_report(
             counts.by_node["failures"], counts.by_node["exposure_node_days"], seed=seed
         ),
         definition=counts.definition,
-        by_hardware=counts.by_hardware,
-        by_system_software=counts.by_system_software,
-        by_lost_node=counts.by_lost_node,
+        counted=counts.counted,
         min_gpus=counts.min_gpus,
         detection=found,
         jobs_missing={

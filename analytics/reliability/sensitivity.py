@@ -30,8 +30,10 @@ class DefinitionRate:
     definition: str
     """One of `FAILURE_DEFINITIONS`, or `WITH_UNKNOWNS`."""
     failures: float | None
-    """A whole number, but of unknowns by their probability; None where that is unknown."""
+    """Of the whole selection; a whole number, but of unknowns by their probability; None where that
+    is unknown."""
     rate_per_1000_node_days: Estimate
+    """Over the exposure that the rate is given over; n = failures in it."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Sensitivity:
     """That infrastructure ended an attempt whose cause is unknown."""
     unchecked: int
     """FAILED attempts of which nobody knows whether a check fired: `paper` leaves them out."""
+    logged: int
+    """Failures that a failure log tells, without a job: they count by every definition."""
 
     @property
     def counted(self) -> bool:
@@ -128,10 +132,11 @@ def sensitivity(
     ----------
     judged : Columns
         A row for each day with failures: day, the counts of each definition under its name, and
-        lost, lost_explained, found, unexplained, unchecked, and missed: unexplained ones that no
-        source could have named, where the rate is a range for their sake, else 0.
+        lost, lost_explained, found, unexplained, unchecked, logged; missed: unexplained ones that
+        no source could have named, where the rate is a range for their sake, else 0; rated: whether
+        the rate is given over that day.
     exposure : Columns
-        day, exposure_node_days; NaN where it is not known: then no rate is.
+        day, exposure_node_days of what is rated; NaN where it is not known: then no rate is.
     blind : bool
         Whether failures could be seen during none of the exposure: then no definition but the
         scheduler's own knows that there were none.
@@ -148,27 +153,37 @@ def sensitivity(
     evidence as often as lost nodes do cannot be tested from the same records.
     """
     chance: dict[str, Any] = {"conf_level": conf_level, "seed": seed}
-    rates = {name: _rate(judged, exposure, name, **chance) for name in FAILURE_DEFINITIONS}
+    rated = {name: column[judged["rated"]] for name, column in judged.items()}
+    rates = {name: _rate(rated, exposure, name, **chance) for name in FAILURE_DEFINITIONS}
     names = ("lost", "lost_explained", "found", "unexplained")
     unexplained = Unexplained(**{name: int(judged[name].sum()) for name in names})
     seen = {
-        name: _as_seen(judged, exposure, name, rate, blind=blind, **chance)
+        name: _as_seen(rated, exposure, name, rate, blind=blind, **chance)
         for name, rate in rates.items()
     }
     rows = [
         DefinitionRate(
             name,
-            rate.failures_known if blind else rate.failures,
+            n if n or not blind else rate.failures_known,
             rate.rate_per_1000_node_days,
         )
         for name, rate in seen.items()
+        for n in (int(judged[name].sum()),)
     ]
     counted = seen[DEFINITION] if blind else rates[DEFINITION]
+    n_counted = int(judged[DEFINITION].sum())
+    more = unexplained.infrastructure(conf_level)
+    unknown_count = more.value is None or (not n_counted and counted.failures_known is None)
+    failures = None if unknown_count else n_counted + (more.value or 0.0)
+    open_ = int(rated["unexplained"].sum())
+    more = more.scaled(open_ / (unexplained.unexplained or 1))
+    with_unknowns = _with_unknowns(counted, seen[DEFINITION], more, n_open=open_)
     return Sensitivity(
-        (*rows, _with_unknowns(counted, seen[DEFINITION], unexplained, conf_level)),
+        (*rows, DefinitionRate(WITH_UNKNOWNS, failures, with_unknowns)),
         unexplained,
         unexplained.probability(conf_level),
         int(judged["unchecked"].sum()),
+        int(judged["logged"].sum()),
     )
 
 
@@ -210,18 +225,15 @@ def _as_seen(
 
 
 def _with_unknowns(
-    counted: RateEstimate, seen: RateEstimate, unexplained: Unexplained, conf_level: float
-) -> DefinitionRate:
-    """What the default counts and, of the unexplained, as many as are probable.
+    counted: RateEstimate, seen: RateEstimate, more: Estimate, *, n_open: int
+) -> Estimate:
+    """The rate of what the default counts and, of `n_open` unexplained, of as many as are probable.
 
     Its interval reaches as far up as that of the default as `seen`.
     """
-    more = unexplained.infrastructure(conf_level)
-    known = counted.failures_known
-    failures = None if more.value is None or known is None else known + more.value
-    n, rate = counted.failures + unexplained.unexplained, counted.rate_per_1000_node_days
+    n, rate = counted.failures + n_open, counted.rate_per_1000_node_days
     if not counted.exposure:
-        return DefinitionRate(WITH_UNKNOWNS, failures, unknown(conf_level, n))
+        return unknown(rate.conf_level or CONF_LEVEL, n)
     added = more.scaled(1000.0 / counted.exposure)
     value, lower, upper = (
         None if one is None or other is None else one + other
@@ -230,6 +242,4 @@ def _with_unknowns(
         )
     )  # fmt: skip
     rate = Estimate(value, lower, upper, added.conf_level, n)
-    return DefinitionRate(
-        WITH_UNKNOWNS, failures, rate.widened(None, seen.rate_per_1000_node_days.upper)
-    )
+    return rate.widened(None, seen.rate_per_1000_node_days.upper)

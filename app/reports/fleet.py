@@ -247,6 +247,6 @@ def _headlines(parts: _Parts) -> tuple[Number, ...]:
         *(() if parts.job is None else (mttf.projected_number(parts.job),)),
         *map(of_rate.number, (mttf.MTTF, mttf.BETWEEN_FAILURES, mttf.REPAIR)),
         summary.unknown_cause(parts.failures, selection),
-        ledger.lost_to_failures(parts.cost, selection),
+        *ledger.lost_to_failures(parts.cost, selection),
         nodes.number(parts.fleet, selection),
     )

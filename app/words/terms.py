@@ -30,7 +30,7 @@ DEFINITIONS = {
     "NODE_FAIL or another lost node; never what its user cancelled",
     "paper": "NODE_FAIL, or FAILED with a critical check near its end, whatever the verdict "
     "(Kokolis et al., arXiv 2410.21680)",
-    "hardware": "hardware by any evidence, or a lost node",
+    "hardware": "hardware by any evidence, or a lost node whatever its cause",
     "scheduler": "NODE_FAIL and other lost nodes alone",
     "infrastructure_and_unknowns": "infrastructure, and failed attempts without a known cause by "
     "the probability that infrastructure ended them",
@@ -103,8 +103,9 @@ FAILED_ATTEMPTS = Term(
 )
 UNKNOWN_CAUSE = Term(
     "Cause unknown",
-    "Share of the failed attempts for which no record says why. They stay unknown: a node that was "
-    "lost without any event is one of them. The interval is Clopper and Pearson's exact one.",
+    "Share of the failed attempts, and of the failures of nodes that a failure log lists, whose "
+    "verdict names no domain: the unexplained failures, what was requeued by hand, and lost nodes "
+    "of which nobody knows why. The interval is Clopper and Pearson's exact one.",
     unit="ratio",
     pages=("failures", "reports"),
 )
@@ -116,8 +117,9 @@ COUNTED_FAILURES = Term(
 )
 FAILED_GPU_HOURS = Term(
     "Held by failed jobs, GPU-h",
-    "Running time x GPUs of all failed attempts, whoever was at fault. It is not what failures "
-    "cost: that is what the ledger counts as lost, work since the last checkpoint of attempts that "
+    "Running time x GPUs of all failed attempts, whoever was at fault. Its share is that of all "
+    "attempts that ended in the period or ran on at its end. It is not what failures cost: that is "
+    "what the ledger counts as lost, work since the last checkpoint of attempts that "
     "infrastructure ended.",
     unit="GPU-h",
     pages=("failures",),
@@ -170,7 +172,7 @@ DOMAINS = (
     Term("Unknown", "No record says why, or nobody failed."),
 )
 INCIDENTS_WITH_JOBS = Term(
-    "Incidents per 1,000 node-days",
+    "Incidents that hit jobs per 1,000 node-days",
     "Failures, critical events and outages that share a node, rack, cause or crash loop in time "
     "are one incident. The rate counts those that hit a job, per 1,000 node-days of running time, "
     "with Garwood's exact interval for a Poisson count.",
@@ -240,6 +242,16 @@ LOST_TO_FAILURES = Term(
     "attempt. The interval joins what is assumed of checkpoints and when in between the failures "
     "struck.",
     unit="GPU-h",
+    pages=("ledger", "overview", "failures", "incidents", "reports"),
+)
+IF_UNEXPLAINED_COUNT = Term(
+    "If unexplained failures counted, GPU-h",
+    "What failures would have lost besides if infrastructure had ended all unexplained failures: "
+    "min(running time, 30 min) x GPUs of each, by the 30-minute rule. A bound and no estimate: "
+    "nobody knows how many of them infrastructure ended. MTTF tells how many are probable where "
+    "lost nodes show how often evidence is found.",
+    unit="GPU-h",
+    source=KOKOLIS,
     pages=("ledger", "overview", "failures", "incidents", "reports"),
 )
 LOST_TO_PREEMPTION = Term(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from analytics.frames import DEFINITION
 from data import stages
 from data.definitions import INFRASTRUCTURE
 from data.errors import DataError
 from data.filters import Filter
 from data.interrupted import BY_RULE, ELIGIBLE_S, RAN_S, SEVERAL_NODES, WAITED_S, interrupted
+from data.queries.detection import unexplained
 from data.said import ARRANGED, VERDICTS
 from data.site import load_site
 
@@ -70,8 +73,8 @@ def ledger_notes(store: Store) -> dict[str, Any]:
     return dict(json.loads(notes))
 
 
-UNCOUNTED = ("attempts_without_gpus", "failures_of_unknown_cause", "their_rule_gpu_seconds")
-"""Keys of the notes that hold what the ledger leaves out or cannot place."""
+UNCOUNTED = ("attempts_without_gpus",)
+"""Keys of the notes that hold what the ledger leaves out, by day."""
 
 
 def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
@@ -91,6 +94,16 @@ def notes_of(notes: dict[str, Any], selection: Selection) -> dict[str, Any]:
     sums = {name: sum(by_day.get(name, [])[place] for place in places) for name in UNCOUNTED}
     without = [each for each in notes["clusters_without_jobs"] if cluster in (None, each)]
     return notes | sums | {"clusters_without_jobs": without}
+
+
+def unexplained_losses(store: Store, selection: Selection) -> tuple[int, int]:
+    """Unexplained failures with GPUs, and the GPU-seconds that the RSC paper takes them to lose.
+
+    They are those of MTTF, over the whole days of UTC that the period touches.
+    """
+    rows = unexplained(store, replace(selection.days, definition=DEFINITION))
+    counted = (rows["n_gpus"] >= selection.min_gpus) & ~rows["node_time"].astype(bool)
+    return int(rows["unexplained"][counted].sum()), int(rows["rule_gpu_seconds"][counted].sum())
 
 
 def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = ()) -> pd.DataFrame:

@@ -246,9 +246,7 @@ def job_failures(store: Store, selection: Selection) -> Columns:
         f"""WITH {ARRANGED}, {failures_of(selection)}
             SELECT cluster, attempt_key AS key, partition, units AS n_gpus, node_time, failed_at,
               {local_day("failed_at")} AS day, node, incident_id,
-              coalesce(domain = 'hardware', false) AS by_hardware,
-              coalesce(domain = 'system_software', false) AS by_system_software,
-              coalesce(node_lost, false) AS by_lost_node
+              coalesce(domain, 'unknown') AS domain, coalesce(node_lost, false) AS node_lost
             FROM failure LEFT JOIN (
               SELECT incidents.cluster, key AS attempt_key, incident_id
               FROM incident_members JOIN incidents USING (incident_id) WHERE kind = 'failure'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY
@@ -24,6 +25,7 @@ _ENDED = Filter(
 )
 """Attempts by their end; of a cluster without GPUs those of every size, as in its exposure."""
 
+_RUNS_ON = replace(_ENDED, within=None)
 _OF_CLUSTER = Filter(of="jobs", columns=("cluster",))
 _RAN_THERE = Filter(columns=(), overlaps=("job_nodes.start_at", "job_nodes.end_at"))
 _RECORDED_THEN = Filter(
@@ -74,19 +76,30 @@ def by_state(store: Store, selection: Selection) -> pd.DataFrame:
     )
 
 
+def running_gpu_seconds(store: Store, selection: Selection) -> float:
+    """Running time x GPUs of attempts that had not ended when the period or the records did; NaN
+    where it is known of none."""
+    ((seconds,),) = store.rows(
+        f"""SELECT sum(jobs.n_gpus * (epoch_us(least(as_of_at, $to_at)) - epoch_us(start_at))
+                / 1e6) FILTER (basis = 'gpu_time')
+            FROM jobs JOIN clusters USING (cluster)
+            WHERE start_at < least(as_of_at, $to_at) AND (end_at IS NULL OR end_at >= $to_at)
+              AND {_RUNS_ON.where(selection)}""",
+        selection.parameters,
+    )
+    return float("nan") if seconds is None else float(seconds)
+
+
 def by_cause(store: Store, selection: Selection) -> pd.DataFrame:
     """Verdicts by cause and day.
 
-    Columns cause, domain, day, n_attempts, n_exposed (of them, attempts with exposure), n_counted
-    (what the failure rate counts), n_lost (the scheduler lost a node), gpu_seconds (running time
-    x GPUs; null where the GPUs of none are known).
+    Columns cause, domain, day, n_attempts, n_exposed (of them, attempts with exposure), gpu_seconds
+    (running time x GPUs; null where the GPUs of none are known).
     """
     return store.frame(
         f"""WITH {verdicts_of(selection)}
             SELECT cause, domain, CAST({local("failed_at")} AS DATE) AS day, count(*) AS n_attempts,
               count(*) FILTER (exposed) AS n_exposed,
-              count(*) FILTER (exposed AND {FAILED_BY[selection.definition]}) AS n_counted,
-              count(*) FILTER (node_lost) AS n_lost,
               CAST(sum(gpu_seconds) AS BIGINT) AS gpu_seconds
             FROM chosen GROUP BY ALL ORDER BY ALL""",
         selection.parameters,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.frames import FailureCounts, sums_by_group
+from analytics.failures.taxonomy import DOMAINS
+from analytics.frames import CountedFailures, FailureCounts, sums_by_group
 from data.filters import Filter, equal
 from data.queries.detection import evidence_days, restarts, unexplained
 from data.queries.exposure import (
@@ -23,6 +25,7 @@ from data.queries.exposure import (
     repair_minutes,
     runs,
 )
+from data.site import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +68,6 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = False)
     )
     by_day, without_exposure = _of_known_exposure(_by_day(singles, exposure, open_here))
     rated = chosen(failed_here, ~np.isin(failed_here["cluster"], without_exposure))
-    has_attempts = len(rated["key"]) > 0
     return FailureCounts(
         by_day=by_day,
         by_size=_by_size(ran, failed, open_, min_gpus=selection.by_size_min_gpus),
@@ -73,15 +75,35 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = False)
         starts_hours=_hours(singles["failed_at"]),
         repair_minutes=repair_minutes(store, selection),
         definition=selection.definition,
-        by_hardware=int(rated["by_hardware"].sum()) if has_attempts else None,
-        by_system_software=int(rated["by_system_software"].sum()) if has_attempts else None,
-        by_lost_node=int(rated["by_lost_node"].sum()) if has_attempts else None,
+        counted=_counted(store, selection, rated, by_day),
         exposure_known=not np.isnan(by_day["exposure_node_days"]).any(),
         min_gpus=selection.min_gpus,
         evidence=evidence_days(store, selection),
         without_exposure=tuple(without_exposure),
         restarts=restarts(store, selection),
         **_about(store, selection),
+    )
+
+
+def _counted(
+    store: Store, selection: Selection, failed: Columns, by_day: Columns
+) -> CountedFailures:
+    """The failures of `by_day` by domain; those of a failure log by the cause that it states."""
+    by_domain, known = Counter(failed["domain"].tolist()), load_site(store.root).causes
+    logged = store.rows(
+        f"""SELECT source, cause, subcause, count(*) FROM node_failures
+            WHERE cluster IN (SELECT unnest($rated)) AND {node_failures_of(selection)}
+            GROUP BY ALL""",
+        selection.parameters | {"rated": sorted(set(by_day["cluster"].tolist()))},
+    )
+    causes = known.causes_stated((source, cause, sub) for source, cause, sub, _ in logged)
+    for *labels, n in logged:
+        by_domain[known.domain_of(causes[tuple(labels)])] += n
+    return CountedFailures(
+        by_domain={domain: by_domain[domain] for domain in DOMAINS},
+        lost_node=int(failed["node_lost"].sum()),
+        logged=sum(n for *_, n in logged),
+        unexplained=int(by_day["unexplained"].sum()),
     )
 
 

@@ -33,8 +33,8 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     """Failed attempts of a selection that each definition counts, and those it could not explain.
 
     Columns cluster, day, one for each definition under its name, lost, lost_explained, found,
-    unexplained, unchecked (see `analytics.reliability.sensitivity`). Failures of nodes known
-    without jobs count by every definition: their source names them so.
+    unexplained, unchecked, logged (see `analytics.reliability.sensitivity`). Failures of nodes
+    known without jobs count by every definition: their source names them so.
     """
     counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
     flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())
@@ -50,8 +50,9 @@ def judged_days(store: Store, selection: Selection) -> Columns:
     nodes = node_failures(store, selection)
     one, none = (fill(len(nodes["day"]), dtype=np.int64) for fill in (np.ones, np.zeros))
     logged = {name: one if name in FAILURE_DEFINITIONS else none for name in _COUNTS}
-    names = ("cluster", "day", *_COUNTS)
-    return together(names, {**judged, "day": dates(judged["day"])}, {**nodes, **logged})
+    names = ("cluster", "day", *_COUNTS, "logged")
+    judged = {**judged, "day": dates(judged["day"]), "logged": np.zeros_like(judged["day"])}
+    return together(names, judged, {**nodes, **logged, "logged": one})
 
 
 def exposure_days(store: Store, selection: Selection) -> Columns:

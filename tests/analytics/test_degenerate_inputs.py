@@ -9,7 +9,7 @@ from analytics.efficiency.expected_ettr import EttrSettings
 from analytics.efficiency.simulated_ettr import simulated_ettr
 from analytics.errors import AnalysisError
 from analytics.estimate import Estimate
-from analytics.frames import FailureCounts
+from analytics.frames import CountedFailures, FailureCounts
 from analytics.reliability.failure_rate import failure_rate, poisson_rate, projected_mttf
 from analytics.reliability.mttf import group_rates, mean_estimate, mean_gap_hours, mttf_report
 
@@ -149,6 +149,7 @@ def counts(
         "from_at": None,
         "to_at": None,
         "attempts_without_gpus": 0,
+        "counted": CountedFailures({}, 0, 0, 0),
     }
     return FailureCounts(**(fields | other))
 

@@ -45,7 +45,7 @@ MONTE_CARLO = 2 * (0.9 * 0.1 / N_CLUSTERS) ** 0.5
 """Two standard errors of a coverage of 0.9 over so many clusters: 0.042."""
 FAILED, PREEMPTED = 0, 1
 NOTES = {
-    "attempts_without_gpus": 0, "failures_of_unknown_cause": 0, "their_rule_gpu_seconds": 0,
+    "attempts_without_gpus": 0,
     "excess_gpu_seconds": 0,
 }  # fmt: skip
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, time
 from typing import TYPE_CHECKING, Any
 
 from analytics.efficiency.buckets import BUCKETS
-from analytics.efficiency.goodput import OUTSIDE, GoodputLedger, goodput_ledger
-from analytics.estimate import CONF_LEVEL
+from analytics.efficiency.goodput import (
+    HOUR_S,
+    NOTHING_OPEN,
+    OUTSIDE,
+    GoodputLedger,
+    goodput_ledger,
+)
+from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
 from app.answers.efficiency import node_time
@@ -31,12 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from analytics.efficiency.goodput import Bucket, Loss
-    from analytics.estimate import Estimate
     from app.ask import Ask
     from data.store import Store
 
 MIDNIGHT = time()
 LOSSES = "What failures lost"
+LOST_KEY = "lost_to_failures_gpu_hours"
+"""What JSON calls the GPU-hours lost to failures, wherever it holds them."""
 WENT = "where they went"
 WITHOUT_CAUSE = {
     "lost_work": "no evidence of a cause",
@@ -45,8 +53,8 @@ WITHOUT_CAUSE = {
 }
 """What a loss without a cause is."""
 WHATEVER_JOBS = (
-    "What has no known cause or states no GPUs is counted over the clusters and days selected, "
-    "whatever the partition, account or size."
+    "What states no GPUs is counted over the clusters and days selected, whatever the partition, "
+    "account or size."
 )
 JOBS_ALONE = (
     "With a filter on partition, account or size only time that jobs held is shown: idle time, the "
@@ -87,13 +95,18 @@ def measured(
     notes = efficiency.notes_of(efficiency.ledger_notes(store), selection)
     rows = efficiency.ledger_rows(store, selection)
     states = fleet.states_recorded(store, selection)
-    return goodput_ledger(
+    ledger = goodput_ledger(
         rows,
         prices=efficiency.prices(store),
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
         blind=sight.sight(store, selection.days).none,
         conf_level=conf_level,
+    )
+    n, seconds = efficiency.unexplained_losses(store, selection)
+    return replace(
+        ledger,
+        if_unexplained_count=Estimate(None, 0.0, seconds / HOUR_S, None, n) if n else NOTHING_OPEN,
     )
 
 
@@ -106,11 +119,36 @@ def if_built(
     return measured(store, selection, conf_level=conf_level)
 
 
-def lost_to_failures(ledger: GoodputLedger | None, selection: Selection) -> Number:
-    """What failures cost, on every page and report that says it."""
+def lost_to_failures(
+    ledger: GoodputLedger | None, selection: Selection
+) -> tuple[Number] | tuple[Number, Number]:
+    """What failures cost, on every page and report that says it; then, where there are any, what
+    unexplained failures would add."""
     if ledger is None:
-        return Number(terms.LOST_TO_FAILURES, numbers.UNKNOWN, LEDGER_NOT_BUILT, unit="GPU-hours")
-    return _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection)
+        unknown = Number(
+            terms.LOST_TO_FAILURES, numbers.UNKNOWN, LEDGER_NOT_BUILT, unit="GPU-hours"
+        )
+        return (unknown,)
+    lost = _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection)
+    most = ledger.if_unexplained_count
+    if not most.upper:
+        return (lost,)
+    may_be = Number(
+        terms.IF_UNEXPLAINED_COUNT,
+        f"up to {numbers.number(most.upper)} more",
+        f"a bound, not an estimate: {numbers.counted(most.n, 'unexplained failure')}, by the "
+        "30-minute rule",
+        n=numbers.count(most.n),
+        exact=most,
+        unit="GPU-hours",
+    )
+    return (lost, may_be)
+
+
+def lost_gpu_hours(ledger: GoodputLedger | None) -> Estimate | None:
+    """GPU-hours lost to failures; None where the ledger is not built."""
+    bucket = None if ledger is None else ledger.bucket("lost_work")
+    return None if bucket is None else bucket.gpu_hours
 
 
 def costliest_cause(ledger: GoodputLedger | None) -> str | None:
@@ -201,7 +239,7 @@ def headlines(
     preempted = f"; {numbers.number(ledger.second_order_gpu_hours)} of second order"
     shown = [
         _productive(ledger, selection),
-        _of_bucket(ledger, "lost_work", terms.LOST_TO_FAILURES, selection),
+        *lost_to_failures(ledger, selection),
         _of_bucket(
             ledger, "lost_work_preempted", terms.LOST_TO_PREEMPTION, selection, more=preempted
         ),
@@ -410,6 +448,8 @@ def record(ledger: GoodputLedger) -> dict[str, Any]:
         "buckets": [_bucket(each) for each in ledger.buckets],
         "runtime_goodput": ledger.runtime_goodput,
         "losses": ledger.losses,
+        LOST_KEY: lost_gpu_hours(ledger),
+        "lost_if_unexplained_count_gpu_hours": ledger.if_unexplained_count,
         "goodput_loss_by_30_minute_rule": {
             "first_order_gpu_hours": ledger.rule_first_order_gpu_hours,
             "second_order_gpu_hours": ledger.rule_second_order_gpu_hours,

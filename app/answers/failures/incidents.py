@@ -195,7 +195,7 @@ def answer(
     choice = Choice(selection, kind, address=address)
     logged = not_derived(ask, selection)
     if logged and not summary.n_incidents:
-        unknown = dict.fromkeys(vars(summary))
+        unknown = dict.fromkeys(_named(summary))
         sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
         return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
     said = sentence(summary)
@@ -214,7 +214,7 @@ def answer(
     notes = _notes(ask, selection)
     record = {
         "definition": DEFINITION,
-        **vars(summary),
+        **_named(summary),
         "costliest_cause": first and first.cause,
     }
     return Answer(
@@ -246,6 +246,12 @@ def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sigh
         record=record | sight.record(seen) | {"notes": notes},
         sheet=Sheet(tuple(record), [tuple(record.values())]),
     )
+
+
+def _named(summary: IncidentSummary) -> dict[str, Any]:
+    """The summary under the names of JSON, where the rate is that of incidents."""
+    of_incidents = {"rate_per_1000_node_days": "incidents_with_jobs_per_1000_node_days"}
+    return {of_incidents.get(name, name): value for name, value in vars(summary).items()}
 
 
 def _notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
@@ -322,9 +328,11 @@ def headlines(
     of = f"of {numbers.counted(n, 'incident')}"
     return (
         estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
-        ledger.lost_to_failures(cost, choice.selection)
-        if choice.kind == Kind()
-        else _lost_of_kind(summary),
+        *(
+            ledger.lost_to_failures(cost, choice.selection)
+            if choice.kind == Kind()
+            else (_lost_of_kind(summary),)
+        ),
         composed(
             terms.OPEN_INCIDENTS,
             numbers.count(n_open),

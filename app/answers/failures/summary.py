@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.efficiency import ledger
-from app.answers.failures import trust, verdicts
+from app.answers.failures import counted, trust, verdicts
 from app.answers.reliability import detection, mttf, sight
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from analytics.efficiency.goodput import GoodputLedger
     from analytics.failures.summary import CauseCount, DomainCount, FailureSummary
@@ -108,7 +108,7 @@ def sentence(summary: FailureSummary) -> str:
     return (
         f"{' and '.join(failed)}: "
         f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
-        f"{n['hardware']:,} by hardware, {n['unknown']:,} without evidence of a cause."
+        f"{n['hardware']:,} by hardware, {n['unknown']:,} of unknown cause."
     )
 
 
@@ -124,8 +124,8 @@ def details(summary: FailureSummary, cost: GoodputLedger | None) -> Iterator[str
         yield f"Most frequent hardware cause: {_frequency(hardware[0])}."
     if summary.unknown_ratio.value:
         yield (
-            f"For {numbers.percent(summary.unknown_ratio.value)} of the failed attempts "
-            f"({numbers.percent_interval(summary.unknown_ratio)}) no record says why."
+            f"Of {numbers.percent(summary.unknown_ratio.value)} of what failed "
+            f"({numbers.percent_interval(summary.unknown_ratio)}) the cause is unknown."
         )
 
 
@@ -154,55 +154,49 @@ def headlines(
         ),
         unknown_cause(summary, selection),
         sight.number(terms.COUNTED_FAILURES)
-        if summary.blind and not summary.n_counted
+        if summary.blind and not summary.counted.n
         else Number(
             terms.COUNTED_FAILURES,
-            numbers.count(summary.n_counted),
-            f"{summary.n_hardware:,} by hardware, {summary.n_system_software:,} by system "
-            f"software, {summary.n_node_lost:,} with a lost node",
-            exact=summary.n_counted,
-            unit="attempts",
-            opens=_behind(selection, counted=True),
+            numbers.count(summary.counted.n),
+            counted.in_words(summary.counted),
+            exact=summary.counted.n,
+            unit="failures",
+            opens=_behind(selection, rated=True),
         ),
-        ledger.lost_to_failures(cost, selection),
+        *ledger.lost_to_failures(cost, selection),
         _gpu_hours(summary, selection),
     )
 
 
 def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
-    """Share without a known cause."""
+    """Share of unknown cause; how many, and how many of these may be failures that count."""
+    unexplained = numbers.count(summary.counted.unexplained)
     return estimated(
         terms.UNKNOWN_CAUSE,
         "share",
         summary.unknown_ratio,
+        more=f"; {summary.n_unknown:,}, of which {unexplained} unexplained",
         opens=_behind(selection, domain="unknown"),
     )
 
 
 def _gpu_hours(summary: FailureSummary, selection: Selection) -> Number:
-    """Running time of failed attempts, beside that of all that ended."""
-    failed = _known(domain.gpu_hours for domain in summary.by_domain if domain.n_attempts)
-    ended = _known(state.gpu_hours for state in summary.by_state)
-    share = failed / ended if ended and failed is not None else None
+    """Running time of failed attempts, beside that of all attempts, running ones included."""
+    failed, held = summary.failed_gpu_hours, summary.held_gpu_hours
+    share = failed / held if held and failed is not None else None
     return Number(
         terms.FAILED_GPU_HOURS,
         numbers.number(failed),
-        f"{numbers.percent(share)} of all GPU-time",
+        f"{numbers.percent(share)} of what all jobs held, running ones too",
         exact=failed,
         unit="GPU-hours",
         opens=_behind(selection),
     )
 
 
-def _known(hours: Iterable[float | None]) -> float | None:
-    """Sum of what is known; None where nothing is."""
-    known = [each for each in hours if each is not None]
-    return sum(known) if known else None
-
-
-def _behind(selection: Selection, *, domain: str | None = None, counted: bool = False) -> Part:
-    """The attempts behind a number."""
-    return Part("Failed attempts", verdicts.behind, (selection, None, domain, counted))
+def _behind(selection: Selection, *, domain: str | None = None, rated: bool = False) -> Part:
+    """The attempts behind a number; `rated`: those that the failure rate counts."""
+    return Part("Failed attempts", verdicts.behind, (selection, None, domain, rated))
 
 
 def by_week(
@@ -286,7 +280,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
             Column("title", "Cause"),
             Column("domain", "Domain"),
             Column("attempts", "Failed attempts", "count"),
-            Column("lost_gpu_hours", "Lost, by the ledger (GPU-h)", "number",
+            Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number",
                    none=ledger.LEDGER_NOT_BUILT if cost is None else "none"),
             Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
             Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
@@ -350,7 +344,7 @@ def by_state(summary: FailureSummary) -> Table:
             Column("attempts", "Attempts", "count"),
             Column("share", "Share of ended", "share"),
             Column("gpu_hours", "Held (GPU-h)", "number"),
-            Column("gpu_time_share", "Share of GPU-time", "ratio"),
+            Column("gpu_time_share", "Share of GPU-h of ended", "ratio"),
         ),
         tuple(
             (one.state, one.n_attempts, one.share, one.gpu_hours, one.gpu_time_share)
@@ -378,20 +372,21 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
     def known(n: int) -> int | None:
         return None if summary.blind and not n else n
 
-    bucket, lost = None if cost is None else cost.bucket("lost_work"), _lost(cost)
+    lost = _lost(cost)
     return {
         "ended": summary.n_ended,
         "failed": summary.n_failed,
         "failed_without_attempt": summary.n_logged,
-        "failed_by_hardware": known(summary.n_hardware),
-        "failed_by_a_lost_node": known(summary.n_node_lost),
-        "counted_in_the_failure_rate": known(summary.n_counted),
+        **counted.record(summary.counted, blind=summary.blind),
+        "held_by_failed_jobs_gpu_hours": summary.failed_gpu_hours,
+        "held_gpu_hours": summary.held_gpu_hours,
         "exposure_node_days": summary.exposure_node_days,
         "by_state": summary.by_state,
-        "lost_to_failures_gpu_hours": bucket and bucket.gpu_hours,
+        ledger.LOST_KEY: ledger.lost_gpu_hours(cost),
         "costliest_cause": ledger.costliest_cause(cost),
         "by_cause": [
-            {**vars(one), "lost_gpu_hours": lost.get(one.cause)} for one in _by_cost(summary, cost)
+            {**vars(one), "ledger_gpu_hours": lost.get(one.cause)}
+            for one in _by_cost(summary, cost)
         ],
         "by_domain": [
             one
@@ -404,7 +399,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
 
 
 def _sheet(summary: FailureSummary, cost: GoodputLedger | None) -> Sheet:
-    """Every count as a row; `gpu_hours` is what attempts held, `lost_gpu_hours` what was lost."""
+    """Every count as a row; `gpu_hours` is what attempts held, `ledger_gpu_hours` what was lost."""
     lost = _lost(cost)
     groups: list[tuple[str, str, CauseCount | DomainCount]] = [
         *(("cause", each.cause, each) for each in _by_cost(summary, cost)),
@@ -412,7 +407,7 @@ def _sheet(summary: FailureSummary, cost: GoodputLedger | None) -> Sheet:
     ]
     return Sheet(
         ("by", "name", "domain", "attempts", "gpu_hours", "value", "lower", "upper", "quantity",
-         "lost_gpu_hours"),
+         "ledger_gpu_hours"),
         [
             *(
                 ("state", s.state, None, s.n_attempts, s.gpu_hours, s.share.value, s.share.lower,

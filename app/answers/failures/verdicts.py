@@ -48,6 +48,8 @@ def summarised(store: Store, selection: Selection, *, conf_level: float = 0.90) 
         failure_queries.by_state(store, selection),
         pd.concat([by_cause, logged], ignore_index=True) if len(logged) else by_cause,
         exposure,
+        counted=counts.counted,
+        running_gpu_seconds=failure_queries.running_gpu_seconds(store, selection),
         causes=known.causes,
         conf_level=conf_level,
     )
@@ -113,7 +115,7 @@ def _counted(
 ) -> int | None:
     """How many there are."""
     if counted:
-        return of.n_counted
+        return None  # the summary counts those of failure logs too, which are not listed here
     if cause is not None:
         return sum(each.n_attempts for each in of.by_cause if each.cause == cause)
     if domain is not None:

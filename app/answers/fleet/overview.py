@@ -32,7 +32,7 @@ def answer(
             mttf.Headlines(shown.report, before, shown.selection).number(mttf.RATE),
             mttf.projected_number(mttf.of_size(ask, selection, gpus)),
             *ettr.large_runs(ask, selection),
-            _lost(ask, selection),
+            *_lost(ask, selection),
         ),
         (
             rate_by_group.chart(ask(rate_by_group.rates, selection, "week"), report, "week"),
@@ -42,14 +42,18 @@ def answer(
     )
 
 
-def _lost(ask: Ask, selection: Selection) -> Number:
-    """What failures cost, in money where a price is known, and the cause that cost most."""
+def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
+    """What failures cost, in money where a price is known, and the cause that cost most; then what
+    unexplained failures would add."""
     cost = ask(ledger.if_built, selection)
-    number, first = ledger.lost_to_failures(cost, selection), ledger.costliest_cause(cost)
+    (number, *may_be), first = (
+        ledger.lost_to_failures(cost, selection),
+        ledger.costliest_cause(cost),
+    )
     said = [number.basis]
     bucket = None if cost is None else cost.bucket("lost_work")
     if cost is not None and bucket is not None and bucket.cost is not None:
         said.append(f"{numbers.number(bucket.cost)} {cost.currency or ''}".strip())
     if first is not None:
         said.append(f"most by {ask(cause_titles).get(first, first)}")
-    return replace(number, basis="; ".join(part for part in said if part))
+    return (replace(number, basis="; ".join(part for part in said if part)), *may_be)

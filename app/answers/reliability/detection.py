@@ -71,13 +71,12 @@ def rate_in_words(report: MttfReport) -> str:
         return (
             f"{fails(report)} ({numbers.interval(rate)}, n = {report.rate.failures:,}), in {where}"
         )
-    attempts = f"{_attempts(found.missed)} no known cause" if found.missed else NO_OTHER
     if not report.rate.failures:
-        return f"No failure could be seen, and {attempts}: at most {_rate(rate.upper)}"
+        return f"No failure could be seen, and {_missed(found)}: at most {_rate(rate.upper)}"
     seen = numbers.counted(report.rate.failures, "failure")
     return (
         f"{seen} of the infrastructure could be seen, {numbers.number(rate.value)} per 1,000 "
-        f"node-days, and {attempts}: {numbers.number(rate.lower)} to {_rate(rate.upper)}"
+        f"node-days, and {_missed(found)}: {numbers.number(rate.lower)} to {_rate(rate.upper)}"
     )
 
 
@@ -91,28 +90,28 @@ def basis(report: MttfReport) -> str:
         return counted
     if found.scope == "detectable":
         return f"{counted}; {_part(found)}"
-    return f"{counted}; from none to all of {found.missed:,} unexplained failures"
+    return f"{counted}; from none to all of {_unexplained(found)}"
 
 
 def counted_in_words(report: MttfReport) -> str:
-    """How many failures have no known cause, and what the rate would be with them."""
+    """How many failures are unexplained, and what the rate would be with them."""
     found = report.detection
     if found is None or not found.unexplained:
         return ""
     rate = found.rate_if_unexplained_count.rate_per_1000_node_days
     return (
-        f" {_attempts(found.unexplained)} no known cause and do not count; were all "
-        f"of them the infrastructure's, the rate would be {_rate(rate.value)}."
+        f" {numbers.counted(found.unexplained, 'unexplained failure')} "
+        f"{'does' if found.unexplained == 1 else 'do'} not count; were all of them the "
+        f"infrastructure's, the rate would be {_rate(rate.value)}."
     )
 
 
 def record(report: MttfReport) -> dict[str, Any]:
-    """Keys of the JSON: where failures could be seen, and how many have no known cause."""
+    """Keys of the JSON: where failures could be seen, and what the unexplained would change."""
     found = report.detection
     keys: dict[str, Any] = {
         "min_gpus": report.min_gpus,
         "detectable_exposure_node_days": None,
-        "unexplained_failures": None,
         "rate_if_unexplained_count": None,
         "rate_where_detectable_per_1000_node_days": None,
         "rate_given_over": None,
@@ -120,7 +119,6 @@ def record(report: MttfReport) -> dict[str, Any]:
     if found is not None:
         keys |= {
             "detectable_exposure_node_days": found.detectable_exposure_node_days,
-            "unexplained_failures": found.unexplained,
             "rate_if_unexplained_count": found.rate_if_unexplained_count.rate_per_1000_node_days,
             "rate_where_detectable_per_1000_node_days": (
                 found.rate_where_detectable.rate_per_1000_node_days
@@ -172,20 +170,22 @@ def _seen(found: Detection, *, of_rate: bool = True) -> Iterator[str]:
 
 
 def _open(found: Detection) -> str:
-    """How many failures of then have no known cause, and what the rate does about them."""
-    many = f"{_attempts(found.missed)} no known cause"
+    """How many failures of then are unexplained, and what the rate does about them."""
     if not found.missed:
         return ""
     if found.scope == "detectable":
-        return f"{many} then: the rate is that of the time in which failures could be seen. "
+        return (
+            f"{_unexplained(found)} fell then: the rate is that of the time in which failures "
+            "could be seen. "
+        )
     if found.scope == "range":
-        return f"{many}: the interval reaches from none to all of them. "
+        return f"{_unexplained(found)}: the interval reaches from none to all of them. "
     return _open_then(found)
 
 
 def _open_then(found: Detection) -> str:
-    """How many failures of then have no known cause."""
-    return f"{_attempts(found.missed)} no known cause then. " if found.missed else ""
+    """How many failures of then are unexplained."""
+    return f"{_unexplained(found)} fell then. " if found.missed else ""
 
 
 def _records_missing(report: MttfReport) -> Iterator[str]:
@@ -218,9 +218,15 @@ def fails(report: MttfReport) -> str:
     return f"{who} {numbers.number(rate.value)} times per 1,000 node-days"
 
 
-def _attempts(n: int) -> str:
-    """A number of failed attempts, with its verb."""
-    return f"{numbers.counted(n, 'failed attempt')} {'has' if n == 1 else 'have'}"
+def _unexplained(found: Detection) -> str:
+    """Unexplained failures of times in which none could be seen, of all where there are more."""
+    of = "" if found.missed == found.unexplained else f"{found.missed:,} of "
+    return f"{of}{numbers.counted(found.unexplained, 'unexplained failure')}"
+
+
+def _missed(found: Detection) -> str:
+    """The same with a verb."""
+    return f"{_unexplained(found)} {'is' if found.missed == 1 else 'are'} known"
 
 
 def _rate(value: float | None) -> str:

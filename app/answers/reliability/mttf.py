@@ -13,6 +13,7 @@ from analytics.reliability.failure_rate import PROJECTION_GPUS
 from analytics.reliability.fleet_verdict import largest_usual_size
 from analytics.reliability.mttf import MttfReport, mttf_report
 from app.answers.content import Answer, Chart, Missing, Number, Sheet, estimated
+from app.answers.failures import counted
 from app.answers.reliability import detection, mttf_tables, sensitivity, sight
 from app.words import numbers, terms
 from app.words.glossary import of_reliability
@@ -337,7 +338,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
     whole = report.detection
     return {
         "definition": report.definition,
-        "failures": report.failures_known,
+        **counted.record(report.counted, blind=report.failures_known is None),
         "reason": _reason(report),
         "exposure_node_days": report.rate.exposure if whole is None else whole.exposure_node_days,
         **dict([rate]),
@@ -364,7 +365,6 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
-        **_by_verdict(report),
         **detection.record(report),
         "notes": notes(report, selection),
     }
@@ -377,16 +377,6 @@ def _reason(report: MttfReport) -> str | None:
     return sight.refused("", report.sight).strip()
 
 
-def _by_verdict(report: MttfReport) -> dict[str, int | None]:
-    """Failures counted by what makes them count; unknown where none could be seen."""
-    counts = (report.by_hardware, report.by_system_software, report.by_lost_node)
-    names = ("hardware", "system_software", "a_lost_node")
-    known = report.failures_known is not None
-    return {
-        f"failures_by_{name}": n if known else None for name, n in zip(names, counts, strict=True)
-    }
-
-
 def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
     """What a reader of the numbers must know."""
     return (*report.notes, *detection.notes(report, selection))
@@ -394,15 +384,11 @@ def notes(report: MttfReport, selection: Selection) -> tuple[str, ...]:
 
 def _counted(report: MttfReport) -> Iterator[Term]:
     """Which failures and which sizes count."""
-    known = report.failures_known is not None
-    if known and report.by_hardware is not None and report.by_lost_node is not None:
+    if report.failures_known is not None and report.counted.n:
         yield Term(
             "Failures counted",
-            f"{numbers.counted(report.rate.failures, 'failure')} by definition "
-            f"{report.definition}: {numbers.count(report.by_hardware)} with verdict hardware, "
-            f"{numbers.count(report.by_system_software)} with verdict system software, "
-            f"{numbers.count(report.by_lost_node)} whose node the scheduler lost, whatever the "
-            f"verdict.{detection.counted_in_words(report)}",
+            f"{numbers.counted(report.counted.n, 'failure')} by definition {report.definition}: "
+            f"{counted.in_words(report.counted)}.{detection.counted_in_words(report)}",
         )
         yield of_reliability.UNEXPLAINED
     yield Term(

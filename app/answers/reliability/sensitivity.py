@@ -47,12 +47,16 @@ def measured(
     counts = reliability.failure_counts(store, selection)
     own = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=())
     judged, exposure = (
-        {name: column[_rated(rows, own)] for name, column in rows.items()}
+        {
+            name: column[~np.isin(rows["cluster"], own.without_exposure)]
+            for name, column in rows.items()
+        }
         for rows in (queries.judged_days(store, selection), queries.exposure_days(store, selection))
     )
+    rated = _rated(exposure, own)
     return sensitivity(
-        {**judged, "missed": _missed(judged, own)},
-        exposure,
+        {**judged, "missed": _missed(judged, own), "rated": _rated(judged, own)},
+        {name: column[rated] for name, column in exposure.items()},
         blind=own.blind,
         conf_level=conf_level,
         seed=seed,
@@ -60,12 +64,11 @@ def measured(
 
 
 def _rated(rows: Columns, own: MttfReport) -> NDArray[np.bool_]:
-    """The rows of clusters and days that the rate of the page is given over."""
-    rated: NDArray[np.bool_] = ~np.isin(rows["cluster"], own.without_exposure)
+    """The rows of days that the rate of the page is given over."""
     found = own.detection
     if found is not None and found.scope == "detectable":
-        rated &= seen_days(rows["cluster"], rows["day"], found.sources)
-    return rated
+        return seen_days(rows["cluster"], rows["day"], found.sources)
+    return np.ones(len(rows["day"]), dtype=bool)
 
 
 def _missed(judged: Columns, own: MttfReport) -> NDArray[np.int64]:
@@ -112,8 +115,9 @@ def table(found: Sensitivity) -> Table:
 
 
 def title(definition: str) -> str:
-    """A definition as a table names it."""
-    return "infrastructure and unknowns" if definition == WITH_UNKNOWNS else definition
+    """A definition as a table names it: no other quantity is called so."""
+    named = {WITH_UNKNOWNS: "infrastructure and unknowns", FORMER: "hardware or a lost node"}
+    return named.get(definition, definition)
 
 
 def record(found: Sensitivity) -> list[dict[str, Any]]:
@@ -123,7 +127,7 @@ def record(found: Sensitivity) -> list[dict[str, Any]]:
         *named,
         {
             **last,
-            "unexplained": found.unexplained.unexplained,
+            "unexplained_failures": found.unexplained.unexplained,
             "probability": found.probability,
         },
     ]
@@ -132,25 +136,30 @@ def record(found: Sensitivity) -> list[dict[str, Any]]:
 def _note(found: Sensitivity) -> Iterator[str]:
     """What `paper` and the last row rest on."""
     unknowns = found.unexplained
+    if found.logged:
+        yield (
+            f"{numbers.counted(found.logged, 'failure')} of a failure log, without jobs, "
+            f"{'counts' if found.logged == 1 else 'count'} by every definition."
+        )
     if found.unchecked:
         yield (
             f"No health event is known: of {numbers.counted(found.unchecked, 'attempt')} that "
             "ended FAILED, paper can count none."
         )
     if not unknowns.unexplained:
-        yield "No failed attempt is without a known cause."
+        yield "No failure is unexplained."
         return
-    attempts = numbers.counted(unknowns.unexplained, "failed attempt")
+    failures = numbers.counted(unknowns.unexplained, "unexplained failure")
     if found.probability.value is None:
         yield (
-            f"{attempts} without a known cause: how many of them infrastructure ended is unknown "
+            f"{failures}: how many of them infrastructure ended is unknown "
             "(no lost node tells how often evidence is found), so the last row goes from none to "
             "all."
         )
         return
     share = numbers.percent(unknowns.lost_explained / unknowns.lost)
     yield (
-        f"{attempts} without a known cause count in the last row with the probability "
+        f"{failures} count in the last row with the probability "
         f"{numbers.percent(found.probability.value)}: evidence of a cause was found for {share} of "
         f"{numbers.counted(unknowns.lost, 'lost node')}, and is taken to be as likely elsewhere."
     )

@@ -24,10 +24,12 @@ NODE_HOURS = Term(
 )
 UNEXPLAINED = Term(
     "Unexplained failures",
-    "Failed attempts, not ended by their user, of which no record names the cause. They do not "
-    "count as failures of the infrastructure. Where no health event, node event or job log was "
-    "collected when they ended, the interval reaches from none to all of them.",
-    pages=_MTTF,
+    "Failed attempts of unknown cause that may be failures of the infrastructure and do not count: "
+    "their user did not end them, nobody requeued them by hand, no node was lost (that counts "
+    "whatever its cause), and they ran on nodes or GPUs that are known. Where no health event, "
+    "node event or job log was collected when they ended, the interval of the rate reaches from "
+    "none to all of them.",
+    pages=("mttf", "failures", "ledger", "overview", "reports"),
 )
 AT_GIVEN_RATE = Term(
     "Projected MTTF",

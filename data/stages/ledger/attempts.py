@@ -13,8 +13,7 @@ from analytics.efficiency.attempt_time import SHOWN, attempt_time
 from analytics.efficiency.habits import ONE_NODE, QUANTITIES, SEVERAL_NODES, habits
 from analytics.efficiency.training_log import attempt_progress, run_habits
 from analytics.reliability.failure_rate import size_label
-from data.definitions import FAILED
-from data.interrupted import BY_RULE, RAN_S, WAITED_S, interrupted
+from data.interrupted import RAN_S, WAITED_S, interrupted
 from data.interrupted import SEVERAL_NODES as SEVERAL
 
 if TYPE_CHECKING:
@@ -255,19 +254,13 @@ def _wasted(connection: duckdb.DuckDBPyConnection, ids: NDArray[np.int64]) -> ND
 
 
 def _uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
-    """What the ledger leaves out, or counts although its cause is not known: by cluster and day."""
-    unknown = f"n_gpus > 0 AND {FAILED} AND known IS NULL"
+    """What the ledger leaves out, by cluster and day."""
     found = connection.execute(
-        f"""SELECT cluster, strftime(coalesce(end_at, start_at, submit_at), '%Y-%m-%d') AS day,
-              count(*) FILTER (n_gpus IS NULL AND start_at IS NOT NULL) AS attempts_without_gpus,
-              count(*) FILTER ({unknown}) AS failures_of_unknown_cause,
-              CAST(coalesce(sum({BY_RULE}) FILTER ({unknown}), 0) AS BIGINT)
-                AS their_rule_gpu_seconds
-            FROM jobs JOIN ledger_window USING (cluster) LEFT JOIN (
-              SELECT cluster, attempt_key, true AS known FROM failures
-              WHERE domain <> 'unknown' OR node_lost) USING (cluster, attempt_key)
-            WHERE state <> 'REQUEUED' AND (n_gpus IS NULL OR {FAILED})
-            GROUP BY ALL ORDER BY ALL"""
+        """SELECT cluster, strftime(coalesce(end_at, start_at, submit_at), '%Y-%m-%d') AS day,
+             count(*) AS attempts_without_gpus
+           FROM jobs JOIN ledger_window USING (cluster)
+           WHERE state <> 'REQUEUED' AND n_gpus IS NULL AND start_at IS NOT NULL
+           GROUP BY ALL ORDER BY ALL"""
     )
     names = [column for column, *_ in found.description]
     by_day = dict(zip(names, map(list, zip(*found.fetchall(), strict=True)), strict=False))

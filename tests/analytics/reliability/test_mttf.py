@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.errors import OutOfRangeError
-from analytics.frames import FailureCounts
+from analytics.frames import CountedFailures, FailureCounts
 from analytics.reliability.failure_rate import failure_rate, projected_mttf
 from analytics.reliability.mttf import (
     GroupRate,
@@ -48,6 +48,7 @@ BURSTS = FailureCounts(
     from_at=datetime(2026, 1, 1, tzinfo=UTC),
     to_at=datetime(2026, 1, 11, tzinfo=UTC),
     attempts_without_gpus=0,
+    counted=CountedFailures({}, 0, 0, 0),
 )
 
 

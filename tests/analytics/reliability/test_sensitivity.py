@@ -11,12 +11,13 @@ from analytics.reliability.sensitivity import Unexplained, sensitivity
 
 DAYS = np.array(["2026-01-05", "2026-01-06"], dtype="datetime64[us]")
 
-OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked", "missed")
+OTHERS = ("lost", "lost_explained", "found", "unexplained", "unchecked", "missed", "logged")
 
 
 def judged(**counts: tuple[int, int]) -> dict[str, np.ndarray]:
     names = (*FAILURE_DEFINITIONS, *OTHERS)
-    return {"day": DAYS} | {name: np.array(counts.get(name, (0, 0))) for name in names}
+    rated = {"day": DAYS, "rated": np.array(counts.pop("rated", (True, True)))}
+    return rated | {name: np.array(counts.get(name, (0, 0))) for name in names}
 
 
 def exposure(*node_days: float) -> dict[str, np.ndarray]:
@@ -59,6 +60,18 @@ def test_without_a_lost_node_that_was_explained_it_goes_from_none_to_all(
     assert found.probability().value is None
 
 
+def test_failures_count_of_all_days_and_the_rate_of_those_it_is_given_over() -> None:
+    counts = dict.fromkeys(FAILURE_DEFINITIONS, (3, 6))
+    lost = {"lost": (2, 2), "lost_explained": (1, 1), "found": (1, 4)}
+    rows = judged(**counts, **lost, unexplained=(8, 12), rated=(True, False))
+    found = sensitivity(rows, exposure(50.0))
+    *named, last = found.rows
+    assert {(row.failures, row.rate_per_1000_node_days.n) for row in named} == {(9, 3)}
+    assert last.failures == 9 + 5  # as many again as were found beside lost nodes
+    rate = last.rate_per_1000_node_days
+    assert (rate.value, rate.n) == (pytest.approx(1000 * (3 + 5 * 8 / 20) / 50), 3 + 8)
+
+
 def test_where_failures_were_missed_only_what_the_scheduler_states_has_a_plain_rate() -> None:
     rows = judged(scheduler=(1, 0), unexplained=(4, 3), missed=(4, 3))
     found = sensitivity(rows, exposure(50.0, 50.0))
@@ -86,7 +99,7 @@ def test_rows_are_widened_where_failures_come_in_clusters_as_the_rate_is() -> No
     days = np.arange("2026-01-05", "2026-03-02", dtype="datetime64[D]").astype("datetime64[us]")
     counts, held = np.where(np.arange(56) % 14, 0, 8), np.full(56, 50.0)
     rows = {"day": days} | dict.fromkeys((*FAILURE_DEFINITIONS, *OTHERS), counts)
-    rows |= {"missed": np.zeros_like(counts)}
+    rows |= {"missed": np.zeros_like(counts), "rated": np.ones(56, dtype=bool)}
     found = sensitivity(rows, {"day": days, "exposure_node_days": held})
     whole = failure_rate(counts, held, days=days)
     assert whole.dispersion is not None

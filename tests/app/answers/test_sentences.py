@@ -10,6 +10,7 @@ import pytest
 
 from analytics.estimate import Estimate, unknown
 from analytics.fleet.coverage import Coverage
+from analytics.frames import CountedFailures
 from analytics.reliability.detection import Detection
 from analytics.reliability.failure_rate import RateEstimate
 from analytics.reliability.mttf import MttfReport, SizeClass
@@ -31,6 +32,7 @@ def _report(rate: RateEstimate, detection: Detection | None = None) -> MttfRepor
         from_at=None,
         to_at=None,
         attempts_without_gpus=0,
+        counted=CountedFailures({}, 0, 0, 0),
         detection=detection,
     )
 

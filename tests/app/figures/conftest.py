@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import pytest
 
-from analytics.frames import FailureCounts
+from analytics.frames import CountedFailures, FailureCounts
 from analytics.reliability.mttf import GroupRate, MttfReport, group_rates, mttf_report
 
 FIRST_DAY = pd.Timestamp("2026-01-05", tz="UTC")
@@ -70,6 +70,7 @@ def _report(failures_a_day: list[int]) -> MttfReport:
             from_at=datetime(2026, 1, 5, tzinfo=UTC),
             to_at=datetime(2026, 2, 2, tzinfo=UTC),
             attempts_without_gpus=0,
+            counted=CountedFailures({}, 0, 0, 0),
         )
     )
 

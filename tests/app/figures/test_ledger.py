@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 HOURS = {"productive": 800, "startup": 20, "lost_work": 30, "idle": 100, "drained": 50}
 NOTES = {
     "attempts_without_gpus": 0,
-    "failures_of_unknown_cause": 0,
-    "their_rule_gpu_seconds": 0,
     "excess_gpu_seconds": 0,
 }
 FIRST, LAST = pd.Timestamp("2026-01-05", tz="UTC"), pd.Timestamp("2026-01-12", tz="UTC")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analytics.estimate import Estimate, unknown
+from analytics.frames import CountedFailures
 from analytics.reliability.failure_rate import RateEstimate
 from analytics.reliability.mttf import MttfReport
 from app.answers.efficiency import ledger
@@ -107,7 +108,20 @@ def _rate(lower: float | None, value: float | None, upper: float | None, n: int 
 def _of_rate(per_1000: Estimate) -> MttfReport:
     rate = RateEstimate(per_1000.n, 1000.0, per_1000.scaled(1 / 1000), None)
     nothing = unknown(0.9, 0)
-    return MttfReport(rate, rate, nothing, nothing, (), (), "gpu_time", 8.0, None, None, 0)
+    return MttfReport(
+        rate,
+        rate,
+        nothing,
+        nothing,
+        (),
+        (),
+        "gpu_time",
+        8.0,
+        None,
+        None,
+        0,
+        CountedFailures({}, 0, 0, 0),
+    )
 
 
 CHANGES = {

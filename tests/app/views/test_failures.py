@@ -73,7 +73,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "Lost: failures, GPU-h",
         "Held by failed jobs, GPU-h",
     ]
-    assert page.metric[2].value == f"{summary.n_counted:,}"
+    assert page.metric[2].value == f"{summary.counted.n:,}"
     assert len(page.get("plotly_chart")) == 2
 
 

@@ -35,7 +35,7 @@ def test_the_answer_stands_first_with_the_numbers_of_the_command(
     shown = {metric.label: metric.value for metric in page.metric}
     assert shown["Open incidents"] == str(summary.n_open)
     rate = summary.rate_per_1000_node_days
-    assert shown["Incidents per 1,000 node-days"] == f"{rate.value:.3g}"
+    assert shown["Incidents that hit jobs per 1,000 node-days"] == f"{rate.value:.3g}"
     assert len(page.get("plotly_chart")) == 1
     assert len(page.dataframe[0].value) == summary.n_incidents
 

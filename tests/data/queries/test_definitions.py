@@ -105,7 +105,7 @@ def counted(store: Store, **chosen: Any) -> set[str]:
 def test_each_definition_counts_what_it_says(store: Store, definition: Any) -> None:
     expected = {key for key, definitions in COUNTED.items() if definition in definitions}
     assert counted(store, definition=definition) == expected
-    assert verdicts.summarised(store, Selection(definition=definition)).n_counted == len(expected)
+    assert verdicts.summarised(store, Selection(definition=definition)).counted.n == len(expected)
 
 
 def test_what_its_user_cancelled_is_no_failure_whatever_its_evidence(store: Store) -> None:

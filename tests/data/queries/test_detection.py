@@ -77,7 +77,7 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     assert found["mttf_hours"].lower == pytest.approx(24_000.0 / rate.upper)
     head = overview.answer(ask, EVERYTHING)
     assert head.sentence.startswith(
-        "Unknown: no failure could be seen, and 1,000 failed attempts have no known cause: at most "
+        "Unknown: no failure could be seen, and 1,000 unexplained failures are known: at most "
     )
     assert "none was seen to fail" in answer.sentence
     for notes in (answer.notes, head.notes):
@@ -100,7 +100,7 @@ def test_failures_and_incidents_say_what_was_not_collected_and_nothing_of_a_rate
         seen, requeued = answer.notes
         assert answer.record["notes"] == answer.notes
         assert seen.startswith("Failures could be seen during 40.0 of 80.0 node-days")
-        assert "40 failed attempts have no known cause then. `faultline ingest" in seen
+        assert "40 of 80 unexplained failures fell then. `faultline ingest" in seen
         assert requeued in mttf.answer(ask, EVERYTHING).notes
     (listed, _) = incidents.listing(
         ask, EVERYTHING, incidents.Kind(), first="latest", limit=5
@@ -153,7 +153,7 @@ def test_checks_of_the_second_half_say_the_rate_of_the_second_half(
     assert found["rate_per_1000_node_days"].value == pytest.approx(1000 * 10 / 40.0)
     (note,) = (note for note in answer.notes if note.startswith("Failures could be seen"))
     assert "during 40.0 of 80.0 node-days" in note
-    assert "40 failed attempts have no known cause then" in note
+    assert "40 of 70 unexplained failures fell then" in note
 
 
 def test_weeks_in_which_nothing_could_be_seen_are_of_unknown_rate(

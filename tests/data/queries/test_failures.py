@@ -44,12 +44,12 @@ def test_attempts_without_gpus_fail_but_count_in_no_rate(
 ) -> None:
     store = store_of(rows)
     found = summary(store, cluster="gpu")
-    assert (found.n_failed, found.n_node_lost, found.n_counted) == (4, 2, 1)
+    assert (found.n_failed, found.counted.lost_node, found.counted.n) == (4, 1, 1)
     (lost,) = (cause for cause in found.by_cause if cause.cause == "node_lost")
     assert (lost.n_attempts, lost.rate_per_1000_node_days.n) == (2, 1)
     (limit,) = (cause for cause in found.by_cause if cause.cause == "time_limit")
     assert (limit.n_attempts, limit.rate_per_1000_node_days.value) == (1, 0.0)
-    assert found.n_counted == mttf.measured(store, Selection(cluster="gpu")).rate.failures
+    assert found.counted.n == mttf.measured(store, Selection(cluster="gpu")).rate.failures
     counted = failures.verdict_rows(store, Selection(cluster="gpu"), counted=True)
     assert counted["attempt_key"].tolist() == ["large"]
 
@@ -63,4 +63,4 @@ def test_the_smallest_job_is_ignored_where_no_attempt_has_gpus(
         "bare",
         "large",
     ]
-    assert found.n_counted == mttf.measured(store, Selection(min_gpus=9)).rate.failures == 2
+    assert found.counted.n == mttf.measured(store, Selection(min_gpus=9)).rate.failures == 2
