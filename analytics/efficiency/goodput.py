@@ -14,6 +14,7 @@ from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
 from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from analytics.efficiency.habit_model import positive_bounds
 from analytics.efficiency.habits import habit_sentences
+from analytics.efficiency.unrecorded import Unrecorded, unrecorded
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Bucket:
     """Share of the total."""
     cost: float | None
     """Price of it; None where a cluster of it has no price."""
+    bounded: bool = False
+    """Whether attempts without a record may change it: it lies within its bounds."""
 
     @property
     def kind(self) -> BucketKind:
@@ -234,6 +237,7 @@ def goodput_ledger(
     prices: Mapping[str, tuple[float, str]],
     notes: Mapping[str, Any],
     without_states: Collection[str] = (),
+    missing: pd.DataFrame | None = None,
     conf_level: float = CONF_LEVEL,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
@@ -265,6 +269,9 @@ def goodput_ledger(
         What the derivation took for granted, as `stage_runs.notes` holds it.
     without_states
         Clusters of which no record says when nodes were out of service.
+    missing : DataFrame, optional
+        What attempts without a record may change, as `unrecorded.unrecorded` takes it. It comes on
+        top of the bounds of each bucket, whose level is then None.
     conf_level
         Of the intervals.
 
@@ -300,13 +307,22 @@ def goodput_ledger(
         )
         for name in names
     ]
+    if unstated:
+        buckets = [_bounded(each, open_s, total) for each in buckets]
+    losses = _losses(rows, total, conf_level)
+    goodput = kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0)
+    found = None if missing is None else unrecorded(missing, fleet=fleet)
+    if found is not None:
+        buckets = [_with_missing(each, found, total, fleet=fleet) for each in buckets]
+        losses = tuple(_loss_with_missing(each, found) for each in losses)
+        goodput = _goodput_with_missing(goodput, kept, in_jobs, found.held)
     return GoodputLedger(
         total_gpu_seconds=total,
-        buckets=tuple(_bounded(each, open_s, total) if unstated else each for each in buckets),
-        losses=_losses(rows, total, conf_level),
+        buckets=tuple(buckets),
+        losses=losses,
         rule_first_order_gpu_hours=_by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
-        runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0),
+        runtime_goodput=goodput,
         known=not rows.empty,
         clusters=tuple(sorted(held_by)),
         without_states=unstated,
@@ -340,6 +356,49 @@ def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
         for unit in (HOUR_S, total)
     )
     return replace(bucket, gpu_hours=hours, ratio=ratio)
+
+
+def _with_missing(bucket: Bucket, found: Unrecorded, total: int, *, fleet: bool) -> Bucket:
+    """A bucket with what attempts without a record may change in it."""
+    change = found.changes.get(bucket.bucket)
+    if change is None or change == (0, 0):
+        return bucket
+    hours = _moved(bucket.gpu_hours, change, total / HOUR_S if fleet else None)
+    # Without the fleet the total itself lacks what they held.
+    ratio = hours.scaled(HOUR_S / total) if fleet else _share_of_held(hours, total, found.held)
+    return replace(bucket, gpu_hours=hours, ratio=ratio, bounded=True)
+
+
+def _moved(hours: Estimate, change: tuple[int, int], most: float | None = None) -> Estimate:
+    """Bounds with room for a change in GPU-seconds, between 0 and a greatest value."""
+    least, greatest = (seconds / HOUR_S for seconds in change)
+    upper = None if hours.upper is None else hours.upper + greatest
+    if most is not None and upper is not None:
+        upper = min(upper, most)
+    lower = None if hours.lower is None else max(0.0, hours.lower + least)
+    return replace(hours, lower=lower, upper=upper, conf_level=None)
+
+
+def _share_of_held(hours: Estimate, total: int, held: int) -> Estimate:
+    """Share of what jobs held, of which up to `held` GPU-seconds have no record."""
+    share = hours.scaled(HOUR_S / total)
+    lower = None if hours.lower is None else hours.lower * HOUR_S / (total + held)
+    return replace(share, lower=lower, upper=None if share.upper is None else min(1.0, share.upper))
+
+
+def _loss_with_missing(loss: Loss, found: Unrecorded) -> Loss:
+    """A loss that attempts without a record may add to: any cause may be theirs."""
+    change = found.changes[loss.bucket]
+    return replace(loss, gpu_hours=_moved(loss.gpu_hours, change)) if any(change) else loss
+
+
+def _goodput_with_missing(share: Estimate, kept: Estimate, in_jobs: int, held: int) -> Estimate:
+    """Productive share of what jobs held: of what has no record from none to all."""
+    if not held or kept.lower is None or kept.upper is None:
+        return share
+    lower, upper = kept.lower * HOUR_S, kept.upper * HOUR_S
+    bounds = lower / (in_jobs + held), min(1.0, (upper + held) / (in_jobs + held))
+    return replace(share, lower=bounds[0], upper=bounds[1], conf_level=None)
 
 
 def _bucket(

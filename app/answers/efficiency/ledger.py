@@ -90,6 +90,7 @@ def measured(
         prices=efficiency.prices(store),
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
+        missing=efficiency.unrecorded_rows(store, selection),
         conf_level=conf_level,
     )
 
