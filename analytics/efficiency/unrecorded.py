@@ -237,7 +237,7 @@ def _of_jobs(seconds: pd.DataFrame, lives: Lives) -> pd.DataFrame:
     }
     rows = pd.DataFrame({name: value * gpus for name, value in most.items()})
     rows = rows.assign(day=seconds["day"], group=lives.group[life]).groupby(["day", "group"]).sum()
-    rows = rows[list(PARTS)].rename_axis(columns="bucket").stack().rename("most").reset_index()
+    rows = rows.reset_index().melt(["day", "group"], list(PARTS), "bucket", "most")
     return rows.assign(least=0.0)
 
 

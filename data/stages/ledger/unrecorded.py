@@ -99,7 +99,8 @@ class Jobs:
     def named(self, changes: pd.DataFrame, cluster: str) -> pd.DataFrame:
         """What `unrecorded_time` found, as rows of the table of that name."""
         found = changes.join(self.groups, on="group").assign(cluster=cluster)
-        return found.assign(size_class=found["n_gpus"].map(size_label, na_action="ignore"))
+        sizes = {n: size_label(int(n)) for n in found["n_gpus"].dropna().unique()}
+        return found.assign(size_class=found["n_gpus"].map(sizes))
 
 
 def jobs_of(
