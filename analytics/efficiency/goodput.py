@@ -14,11 +14,16 @@ from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
 from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from analytics.efficiency.habit_model import positive_bounds
 from analytics.efficiency.habits import habit_sentences
-from analytics.efficiency.unrecorded import Unrecorded, unrecorded
+from analytics.efficiency.ledger_notes import (
+    excess_sentences,
+    no_state_sentences,
+    uncounted_sentences,
+)
+from analytics.efficiency.unrecorded import Unrecorded, missing_sentence, unrecorded
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
 HOUR_S = 3_600
 FREE = ("queue_hold", "idle")
@@ -117,6 +122,11 @@ class GoodputLedger:
     """What the estimates take for granted and the records leave open."""
 
     @property
+    def bounded(self) -> bool:
+        """Whether attempts without a record may change any bucket."""
+        return any(each.bounded for each in self.buckets)
+
+    @property
     def total_gpu_hours(self) -> float | None:
         """All GPU-hours; None where the records of the selection state none."""
         return self.total_gpu_seconds / HOUR_S if self.known else None
@@ -160,6 +170,18 @@ class GoodputLedger:
             return None
         seconds = sum(each.gpu_seconds for each in self._of(OUT_OF_SERVICE))
         return seconds / (self.total_gpu_seconds or 1)
+
+    @property
+    def out_of_service_bounds(self) -> Estimate | None:
+        """GPU-hours of nodes drained or down where attempts without a record may have held some."""
+        parts = [each for each in self._of(OUT_OF_SERVICE) if each.gpu_hours.value is not None]
+        if not self.states_known or not any(each.bounded for each in parts):
+            return None
+        value, lower, upper = (
+            sum(getattr(each.gpu_hours, side) for each in parts)
+            for side in ("value", "lower", "upper")
+        )
+        return Estimate(value, lower, upper, None, 0)
 
     @property
     def losses_cost(self) -> float | None:
@@ -331,8 +353,9 @@ def goodput_ledger(
         notes=(
             *habit_sentences(notes),
             *uncounted_sentences(notes),
-            *_excess_sentences(notes),
-            *_no_state_sentences(unstated, several=len(held_by) > len(unstated)),
+            *excess_sentences(notes),
+            *no_state_sentences(unstated, several=len(held_by) > len(unstated)),
+            *(() if found is None else (missing_sentence(found, fleet=fleet),)),
         ),
     )  # fmt: skip
 
@@ -467,57 +490,3 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     n = int(rows["n_attempts"].astype(float).sum())
     level = conf_level if least == most else None
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)
-
-
-def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the ledger could not count, and what it could not place for want of a cause."""
-    sentences = []
-    if names := notes.get("clusters_without_jobs"):
-        sentences.append(
-            f"No GPU-time is known of {', '.join(names)}: no job of it was recorded (`faultline "
-            "ingest sacct`)."
-        )
-    if n := notes["attempts_without_gpus"]:
-        ran = (
-            "attempt that ran states no GPUs and is"
-            if n == 1
-            else ("attempts that ran state no GPUs and are")
-        )
-        sentences.append(f"{n:,} {ran} not counted.")
-    if n := notes["failures_of_unknown_cause"]:
-        hours = notes["their_rule_gpu_seconds"] / 3600
-        attempts = "failed attempt has" if n == 1 else "failed attempts have"
-        sentences.append(
-            f"{n:,} {attempts} no known cause and count{'s' if n == 1 else ''} as productive. Were "
-            f"infrastructure at fault in all of them, {hours:,.0f} GPU-hours more would be lost "
-            "(by the 30-minute rule)."
-        )
-    return tuple(sentences)
-
-
-def _excess_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """That jobs held more than there was."""
-    seconds = notes["excess_gpu_seconds"]
-    told = (
-        f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have (all "
-        "time): records of nodes are incomplete, or jobs shared GPUs."
-    )
-    return (told,) if seconds else ()
-
-
-def _no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, ...]:
-    """Clusters of which no record says nodes' states; nothing where there are none.
-
-    `several`: whether other clusters have such records.
-
-    Examples
-    --------
-    >>> _no_state_sentences(["b"], several=True)[0][:53]
-    'No record says when nodes of b were out of service: s'
-    """
-    if not clusters:
-        return ()
-    of = f" of {', '.join(clusters)}" if several else ""
-    said = f"No record says when nodes{of} were out of service"
-    remedy = "`faultline ingest sacctmgr-events` reads it"
-    return (f"{said}: such time is not told from idle time. {remedy}.",)

@@ -168,11 +168,13 @@ class _Clock:
         begun, ended = (
             np.bincount(np.searchsorted(self.at, side), held.gpus, minlength=n) for side in clipped
         )
-        return np.asarray(np.cumsum(begun - ended)[:-1], dtype=float)
+        gpus: Floats = np.cumsum(begun - ended)[:-1].astype(np.float64)
+        return gpus
 
     def by_day(self, gpus: Floats) -> Floats:
         """GPU-seconds of each day."""
-        return np.asarray(np.add.reduceat(gpus * self.lasts, self._firsts), dtype=float)
+        seconds: Floats = np.add.reduceat(gpus * self.lasts, self._firsts).astype(np.float64)
+        return seconds
 
 
 def _running(clock: _Clock, lives: Lives, room: Floats) -> pd.DataFrame:
@@ -226,7 +228,8 @@ def _of_jobs(seconds: pd.DataFrame, lives: Lives) -> pd.DataFrame:
         """That of every attempt, no more than all ran."""
         with np.errstate(invalid="ignore"):  # no start-up of attempts that nobody counted
             together = np.where(most_s > 0, lives.attempts * most_s, 0.0)
-        return np.minimum(ran, together[life])
+        seconds: Floats = np.minimum(ran, together[life])
+        return seconds
 
     most = {
         "held": ran,
@@ -292,6 +295,22 @@ class Unrecorded:
     """Bucket -> greatest loss, 0 or less, and greatest gain."""
     held: int
     """All that they held, at most."""
+
+
+def missing_sentence(found: Unrecorded, *, fleet: bool) -> str:
+    """What the bounds of a selection with such attempts mean.
+
+    Examples
+    --------
+    >>> missing_sentence(Unrecorded({}, 7_200_000), fleet=False)[:69]
+    'Attempts before a requeue that no record shows held 0 to 2,000 GPU-ho'
+    """
+    where = "GPUs that were free or out of service by the records" if fleet else "GPUs"
+    return (
+        f"Attempts before a requeue that no record shows held 0 to {found.held / 3600:,.0f} "
+        f"GPU-hours of {where}: what they may have changed is within the bounds, and the "
+        "values are those of the attempts recorded."
+    )
 
 
 LOSSES: Final = ("lost_work", "lost_work_preempted", "other")

@@ -104,6 +104,8 @@ class MttfReport:
     """Clusters whose time is counted in nodes: none of their jobs has GPUs."""
     restarts: tuple[int, int] = (0, 0)
     """Attempts that were requeued before, and those of them without a record of what was before."""
+    restarts_unknown: tuple[str, ...] = ()
+    """Clusters whose records say not how often jobs were requeued, and keep no attempt before."""
 
     def mttf_of(self, gpus: int) -> Estimate:
         """MTTF in hours that the rate projects for a job of so many GPUs.
@@ -240,6 +242,7 @@ def mttf_report(
         without_exposure=counts.without_exposure,
         node_time=counts.node_time,
         restarts=counts.restarts,
+        restarts_unknown=counts.restarts_unknown,
     )
 
 

@@ -104,7 +104,8 @@ class Cluster:
         self.order = 0
         self.next_id = 1000
         self.parts = dict.fromkeys(
-            ("productive", "startup", "checkpoint", "lost_work", "lost_work_preempted", "other"), 0.0
+            ("productive", "startup", "checkpoint", "lost_work", "lost_work_preempted", "other"),
+            0.0,
         )
         self._plan()
         self._play()
@@ -203,7 +204,7 @@ class Cluster:
         self.outages.append((node, at, at + lasts_s if at + lasts_s < self.end_s else None, bucket))
         self._push(at + lasts_s, "resume", node)
 
-    def _resume(self, at: int, node: int) -> None:
+    def _resume(self, _: int, node: int) -> None:
         self.out[node] = None
 
     def _by_hand(self, at: int, _: Any) -> None:
@@ -327,7 +328,9 @@ class Cluster:
 
     # What Slurm prints of it
 
-    def write(self, folder: Path, *, duplicates: bool, restarts: bool = True) -> list[tuple[str, Path]]:
+    def write(
+        self, folder: Path, *, duplicates: bool, restarts: bool = True
+    ) -> list[tuple[str, Path]]:
         """Files, each with the reader of it."""
         lines = list(self._sacct(duplicates=duplicates))
         if not restarts:

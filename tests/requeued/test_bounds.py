@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,17 +12,14 @@ from app.answers.efficiency import ledger
 from data.filters import Selection
 from data.store import Store
 from tests.requeued.cluster import GPUS, Cluster
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from analytics.efficiency.goodput import GoodputLedger
 
 ALL = Selection()
-FREE = ("queue_hold", "idle")
-OF_RECORDS = (*FREE, "drained", "down_planned", "down_unplanned")
+OF_RECORDS = ("queue_hold", "idle", "drained", "down_planned", "down_unplanned")
 """Buckets that the generator's own books know to the second."""
 CLOSE = 0.01
 """GPU-hours that rounding to whole seconds and hours of float may move."""
@@ -49,15 +44,85 @@ class Case:
         self.cluster, self.folder = cluster, folder
         self.whole = measured(cluster, folder / "whole", duplicates=True)
 
-    def rows(self, **of_file: bool) -> Iterator[tuple[str, float, float, float, float, float]]:
-        """Bucket, lower, value, upper, truth of the whole ledger, truth of the generator."""
-        name = "with" if of_file.get("restarts", True) else "without"
-        found = measured(self.cluster, self.folder / name, duplicates=False, **of_file)
-        a_second = self.cluster.n_nodes * GPUS
-        truth = self.cluster.truth(self.cluster.end_s - found.total_gpu_seconds // a_second)
-        for bucket in found.buckets:
-            hours, whole = bucket.gpu_hours, self.whole.bucket(bucket.bucket)
-            assert whole is not None
-            assert None not in (hours.lower, hours.value, hours.upper, whole.gpu_hours.value)
-            real = truth.get(bucket.bucket, 0.0)
-            yield (bucket.bucket, hours.lower, hours.value, hours.upper, whole.gpu_hours.value, real)
+    def without(self, *, restarts: bool) -> GoodputLedger:
+        """The ledger without the attempts before a requeue."""
+        name = "restarts" if restarts else "silent"
+        folder = self.folder / name
+        return measured(self.cluster, folder, duplicates=False, restarts=restarts)
+
+
+def table(case: Case, found: GoodputLedger) -> list[str]:
+    """Each bucket as a row of a table: GPU-hours, and the width as a share of all."""
+    a_second = case.cluster.n_nodes * GPUS
+    truth = case.cluster.truth(case.cluster.end_s - found.total_gpu_seconds // a_second)
+    rows = ["| bucket | lower | recorded | upper | truth by the rules | truth | width |",
+            "|---|---|---|---|---|---|---|"]  # fmt: skip
+    for bucket in found.buckets:
+        hours, whole = bucket.gpu_hours, case.whole.bucket(bucket.bucket)
+        assert whole is not None
+        assert None not in (hours.lower, hours.upper)
+        each = (hours.lower, hours.value, hours.upper, whole.gpu_hours.value,
+                truth.get(bucket.bucket, 0.0))  # fmt: skip
+        width = 100 * ((hours.upper or 0.0) - (hours.lower or 0.0)) / (found.total_gpu_hours or 1.0)
+        numbers = " | ".join(f"{value:,.0f}" for value in each)
+        rows.append(f"| {bucket.bucket} | {numbers} | {width:.1f} % |")
+    return rows
+
+
+def check(case: Case, found: GoodputLedger) -> None:
+    """The truth, by the product's rules and by the generator's own books, lies within all bounds."""
+    a_second = case.cluster.n_nodes * GPUS
+    truth = case.cluster.truth(case.cluster.end_s - found.total_gpu_seconds // a_second)
+    assert sum(truth.values()) == pytest.approx(found.total_gpu_hours, rel=1e-3)
+    for bucket in found.buckets:
+        hours, whole = bucket.gpu_hours, case.whole.bucket(bucket.bucket)
+        assert whole is not None
+        assert None not in (hours.lower, hours.value, hours.upper, whole.gpu_hours.value)
+        real = truth.get(bucket.bucket, 0.0)
+        for value in (whole.gpu_hours.value, real):
+            assert hours.lower - CLOSE <= value <= hours.upper + CLOSE, (
+                bucket.bucket,
+                value,
+                hours,
+            )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(Cluster(12, 400, 5, often=True), tmp_path_factory.mktemp("small"))
+
+
+def test_the_ledger_of_all_attempts_is_what_the_cluster_itself_knows(small: Case) -> None:
+    truth = small.cluster.truth(0)
+    for name in OF_RECORDS:
+        bucket = small.whole.bucket(name)
+        assert bucket is not None
+        assert bucket.gpu_hours.value == pytest.approx(truth[name], abs=0.3)
+        assert (bucket.bounded, bucket.gpu_hours.has_width) == (False, False)
+    assert not small.whole.bounded
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarts", "no_restarts"])
+def test_without_attempts_before_a_requeue_the_truth_lies_within_the_bounds(
+    small: Case, restarts: bool
+) -> None:
+    found = small.without(restarts=restarts)
+    check(small, found)
+    recorded = {each.bucket: each.gpu_seconds for each in small.whole.buckets}
+    assert any(each.gpu_seconds != recorded[each.bucket] for each in found.buckets)
+    assert all(each.bounded for each in found.buckets if each.bucket in ("idle", "lost_work"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("often", [True, False], ids=["often", "rare"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_of_192_nodes_and_20000_jobs_the_truth_lies_within_the_bounds(
+    seed: int, often: bool, tmp_path: Path
+) -> None:
+    case = Case(Cluster(192, 20_000, seed, often=often), tmp_path)
+    for restarts in (True, False):
+        found = case.without(restarts=restarts)
+        print(f"\nseed {seed}, requeues {'often' if often else 'rare'}, "
+              f"Restarts {'in' if restarts else 'not in'} the file\n")  # fmt: skip
+        print("\n".join(table(case, found)))
+        check(case, found)

@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics.efficiency.unrecorded import Lives
 from analytics.reliability.failure_rate import size_label
-from data.interrupted import SEVERAL_NODES
+from data.interrupted import KEEP_ATTEMPTS, SACCT_ALONE, SEVERAL_NODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ def find_lives(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 _ATTEMPTS = f"""
 ordered AS (
-  SELECT jobs.cluster, partition, account, jobs.n_gpus, restarts, attempt, start_at, end_at, state,
+  SELECT jobs.cluster, partition, account, jobs.n_gpus, restarts, attempt, start_at, end_at,
     begin_s, window_.end_s, timelimit_s, window_.gpus_per_node,
     coalesce({SEVERAL_NODES}, true) AS several,
     CASE WHEN jobs.n_gpus IS NULL THEN n_nodes * gpus_per_node ELSE jobs.n_gpus END AS gpus,
@@ -49,14 +49,11 @@ ordered AS (
     coalesce(TRY_CAST(array_job_id AS BIGINT), TRY_CAST(job_id_raw AS BIGINT),
       TRY_CAST(regexp_extract(job_id, '^[0-9]+') AS BIGINT)) AS number,
     lag(restarts) OVER job AS restarts_before,
-    epoch_us(lag(coalesce(end_at, start_at)) OVER job) // 1000000 AS before_s,
-    lag(state) OVER job IN ('REQUEUED', 'PREEMPTED', 'NODE_FAIL') AS keeps
+    epoch_us(lag(coalesce(end_at, start_at)) OVER job) // 1000000 AS before_s
   FROM jobs JOIN ledger_window window_ USING (cluster)
   WINDOW job AS (PARTITION BY cluster, job_id ORDER BY attempt)),
-kept AS (SELECT DISTINCT cluster FROM ordered WHERE keeps),
-told AS (
-  SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster FROM ingests
-  WHERE source IN ('sacct', 'sacct-json') AND NOT contains(coalesce(command, ''), 'xdmod')),
+kept AS ({KEEP_ATTEMPTS}),
+told AS ({SACCT_ALONE}),
 longer AS (
   SELECT cluster, greatest(0, max(epoch_us(end_at - start_at) // 1000000 - timelimit_s)) AS over_s
   FROM ordered WHERE start_at IS NOT NULL GROUP BY cluster)"""
@@ -149,7 +146,7 @@ def jobs_of(
         unsaved_s=greatest["interval_s"].astype(float),
         written=greatest["write_s"] / (least_s + greatest["write_s"]),
         wasted=np.full(len(rows), float(wasted or 0.0)),
-        group=of_group.ngroup().to_numpy(dtype=np.int64),
+        group=np.asarray(of_group.ngroup(), dtype=np.int64),
     )
     return Jobs(lives, names)
 
