@@ -91,6 +91,8 @@ class FailureCounts:
     """Clusters whose time is counted in nodes: none of their jobs has GPUs."""
     restarts: tuple[int, int] = (0, 0)
     """Attempts that were requeued before, and those of them without a record of what was before."""
+    restarts_unknown: tuple[str, ...] = ()
+    """Clusters whose records say not how often jobs were requeued, and keep no attempt before."""
     by_node: Columns | None = None
     """Columns failures, exposure_node_days of jobs of all sizes; a row for each node with exposure.
     None where nodes are not told apart."""

@@ -32,6 +32,14 @@ interrupted AS (
 """
 
 
+KEEP_ATTEMPTS = """SELECT DISTINCT one.cluster FROM jobs one JOIN (
+    SELECT cluster, job_id, attempt FROM jobs WHERE attempt > 1) later USING (cluster, job_id)
+  WHERE one.attempt < later.attempt AND one.state IN ('REQUEUED', 'PREEMPTED', 'NODE_FAIL')"""
+"""Clusters whose records keep attempts that a requeue ended: sacct does with `--duplicates`."""
+SACCT_ALONE = """SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster FROM ingests
+  WHERE source IN ('sacct', 'sacct-json') AND NOT contains(coalesce(command, ''), 'xdmod')"""
+"""Clusters of which sacct was read; Open XDMoD's own files always keep every attempt."""
+
 RAN_S = """greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
   - epoch_us(start_at) // 1000000, 0)"""
 """Seconds that an attempt ran, up to the end `end_s` of what the records tell."""

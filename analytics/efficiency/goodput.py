@@ -14,10 +14,16 @@ from analytics.efficiency.buckets import BUCKETS, STACK, BucketKind
 from analytics.efficiency.fleet_time import OUT_OF_SERVICE
 from analytics.efficiency.habit_model import positive_bounds
 from analytics.efficiency.habits import habit_sentences
+from analytics.efficiency.ledger_notes import (
+    excess_sentences,
+    no_state_sentences,
+    uncounted_sentences,
+)
+from analytics.efficiency.unrecorded import Unrecorded, missing_sentence, unrecorded
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
 HOUR_S = 3_600
 FREE = ("queue_hold", "idle")
@@ -45,6 +51,8 @@ class Bucket:
     """Share of the total."""
     cost: float | None
     """Price of it; None where a cluster of it has no price."""
+    bounded: bool = False
+    """Whether attempts without a record may change it: it lies within its bounds."""
 
     @property
     def kind(self) -> BucketKind:
@@ -119,6 +127,11 @@ class GoodputLedger:
     ones: from 0 to what they lost by the paper's rule, no value; n = unexplained failures."""
 
     @property
+    def bounded(self) -> bool:
+        """Whether attempts without a record may change any bucket."""
+        return any(each.bounded for each in self.buckets)
+
+    @property
     def total_gpu_hours(self) -> float | None:
         """All GPU-hours; None where the records of the selection state none."""
         return self.total_gpu_seconds / HOUR_S if self.known else None
@@ -162,6 +175,18 @@ class GoodputLedger:
             return None
         seconds = sum(each.gpu_seconds for each in self._of(OUT_OF_SERVICE))
         return seconds / (self.total_gpu_seconds or 1)
+
+    @property
+    def out_of_service_bounds(self) -> Estimate | None:
+        """GPU-hours of nodes drained or down where attempts without a record may have held some."""
+        parts = [each for each in self._of(OUT_OF_SERVICE) if each.gpu_hours.value is not None]
+        if not self.states_known or not any(each.bounded for each in parts):
+            return None
+        value, lower, upper = (
+            sum(getattr(each.gpu_hours, side) for each in parts)
+            for side in ("value", "lower", "upper")
+        )
+        return Estimate(value, lower, upper, None, 0)
 
     @property
     def losses_cost(self) -> float | None:
@@ -240,6 +265,7 @@ def goodput_ledger(
     notes: Mapping[str, Any],
     without_states: Collection[str] = (),
     blind: bool = False,
+    missing: pd.DataFrame | None = None,
     conf_level: float = CONF_LEVEL,
 ) -> GoodputLedger:
     """The ledger of GPU-hours.
@@ -274,6 +300,9 @@ def goodput_ledger(
     blind
         Whether failures could be seen during none of the time: then lost work of which none is
         known is unknown, and not 0.
+    missing : DataFrame, optional
+        What attempts without a record may change, as `unrecorded.unrecorded` takes it. It comes on
+        top of the bounds of each bucket, whose level is then None.
     conf_level
         Of the intervals.
 
@@ -309,15 +338,24 @@ def goodput_ledger(
         )
         for name in names
     ]
+    if unstated:
+        buckets = [_bounded(each, open_s, total) for each in buckets]
+    losses = _losses(rows, total, conf_level)
+    goodput = kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0)
+    found = None if missing is None else unrecorded(missing, fleet=fleet)
+    if found is not None:
+        buckets = [_with_missing(each, found, total, fleet=fleet) for each in buckets]
+        losses = tuple(_loss_with_missing(each, found) for each in losses)
+        goodput = _goodput_with_missing(goodput, kept, in_jobs, found.held)
     if blind:
         buckets = [_unseen(each) for each in buckets]
     return GoodputLedger(
         total_gpu_seconds=total,
-        buckets=tuple(_bounded(each, open_s, total) if unstated else each for each in buckets),
-        losses=_losses(rows, total, conf_level),
+        buckets=tuple(buckets),
+        losses=losses,
         rule_first_order_gpu_hours=_by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
-        runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0),
+        runtime_goodput=goodput,
         known=not rows.empty,
         clusters=tuple(sorted(held_by)),
         without_states=unstated,
@@ -326,8 +364,9 @@ def goodput_ledger(
         notes=(
             *habit_sentences(notes),
             *uncounted_sentences(notes),
-            *_excess_sentences(notes),
-            *_no_state_sentences(unstated, several=len(held_by) > len(unstated)),
+            *excess_sentences(notes),
+            *no_state_sentences(unstated, several=len(held_by) > len(unstated)),
+            *(() if found is None else (missing_sentence(found, fleet=fleet),)),
         ),
     )  # fmt: skip
 
@@ -337,7 +376,7 @@ def _unseen(bucket: Bucket) -> Bucket:
     if bucket.bucket != "lost_work" or bucket.gpu_seconds:
         return bucket
     nobody_knows = unknown(bucket.gpu_hours.conf_level or CONF_LEVEL, 0)
-    return replace(bucket, gpu_hours=nobody_knows, ratio=nobody_knows, cost=None)
+    return replace(bucket, gpu_hours=nobody_knows, ratio=nobody_knows, cost=None, bounded=False)
 
 
 def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
@@ -359,6 +398,49 @@ def _bounded(bucket: Bucket, open_s: Mapping[str, int], total: int) -> Bucket:
         for unit in (HOUR_S, total)
     )
     return replace(bucket, gpu_hours=hours, ratio=ratio)
+
+
+def _with_missing(bucket: Bucket, found: Unrecorded, total: int, *, fleet: bool) -> Bucket:
+    """A bucket with what attempts without a record may change in it."""
+    change = found.changes.get(bucket.bucket)
+    if change is None or change == (0, 0):
+        return bucket
+    hours = _moved(bucket.gpu_hours, change, total / HOUR_S if fleet else None)
+    # Without the fleet the total itself lacks what they held.
+    ratio = hours.scaled(HOUR_S / total) if fleet else _share_of_held(hours, total, found.held)
+    return replace(bucket, gpu_hours=hours, ratio=ratio, bounded=True)
+
+
+def _moved(hours: Estimate, change: tuple[int, int], most: float | None = None) -> Estimate:
+    """Bounds with room for a change in GPU-seconds, between 0 and a greatest value."""
+    least, greatest = (seconds / HOUR_S for seconds in change)
+    upper = None if hours.upper is None else hours.upper + greatest
+    if most is not None and upper is not None:
+        upper = min(upper, most)
+    lower = None if hours.lower is None else max(0.0, hours.lower + least)
+    return replace(hours, lower=lower, upper=upper, conf_level=None)
+
+
+def _share_of_held(hours: Estimate, total: int, held: int) -> Estimate:
+    """Share of what jobs held, of which up to `held` GPU-seconds have no record."""
+    share = hours.scaled(HOUR_S / total)
+    lower = None if hours.lower is None else hours.lower * HOUR_S / (total + held)
+    return replace(share, lower=lower, upper=None if share.upper is None else min(1.0, share.upper))
+
+
+def _loss_with_missing(loss: Loss, found: Unrecorded) -> Loss:
+    """A loss that attempts without a record may add to: any cause may be theirs."""
+    change = found.changes[loss.bucket]
+    return replace(loss, gpu_hours=_moved(loss.gpu_hours, change)) if any(change) else loss
+
+
+def _goodput_with_missing(share: Estimate, kept: Estimate, in_jobs: int, held: int) -> Estimate:
+    """Productive share of what jobs held: of what has no record from none to all."""
+    if not held or kept.lower is None or kept.upper is None:
+        return share
+    lower, upper = kept.lower * HOUR_S, kept.upper * HOUR_S
+    bounds = lower / (in_jobs + held), min(1.0, (upper + held) / (in_jobs + held))
+    return replace(share, lower=bounds[0], upper=bounds[1], conf_level=None)
 
 
 def _bucket(
@@ -427,49 +509,3 @@ def _estimate(rows: pd.DataFrame, total: int, conf_level: float) -> Estimate:
     n = int(rows["n_attempts"].astype(float).sum())
     level = conf_level if least == most else None
     return Estimate(value / HOUR_S, lower / HOUR_S, upper / HOUR_S, level, n)
-
-
-def uncounted_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the ledger could not count."""
-    sentences = []
-    if names := notes.get("clusters_without_jobs"):
-        sentences.append(
-            f"No GPU-time is known of {', '.join(names)}: no job of it was recorded (`faultline "
-            "ingest sacct`)."
-        )
-    if n := notes["attempts_without_gpus"]:
-        ran = (
-            "attempt that ran states no GPUs and is"
-            if n == 1
-            else ("attempts that ran state no GPUs and are")
-        )
-        sentences.append(f"{n:,} {ran} not counted.")
-    return tuple(sentences)
-
-
-def _excess_sentences(notes: Mapping[str, Any]) -> tuple[str, ...]:
-    """That jobs held more than there was."""
-    seconds = notes["excess_gpu_seconds"]
-    told = (
-        f"Jobs held {seconds / 3600:,.0f} GPU-hours more than the nodes known then have (all "
-        "time): records of nodes are incomplete, or jobs shared GPUs."
-    )
-    return (told,) if seconds else ()
-
-
-def _no_state_sentences(clusters: Sequence[str], *, several: bool) -> tuple[str, ...]:
-    """Clusters of which no record says nodes' states; nothing where there are none.
-
-    `several`: whether other clusters have such records.
-
-    Examples
-    --------
-    >>> _no_state_sentences(["b"], several=True)[0][:53]
-    'No record says when nodes of b were out of service: s'
-    """
-    if not clusters:
-        return ()
-    of = f" of {', '.join(clusters)}" if several else ""
-    said = f"No record says when nodes{of} were out of service"
-    remedy = "`faultline ingest sacctmgr-events` reads it"
-    return (f"{said}: such time is not told from idle time. {remedy}.",)

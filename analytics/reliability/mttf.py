@@ -104,6 +104,8 @@ class MttfReport:
     """On which days failures could be seen at all; None where nobody asked."""
     restarts: tuple[int, int] = (0, 0)
     """Attempts that were requeued before, and those of them without a record of what was before."""
+    restarts_unknown: tuple[str, ...] = ()
+    """Clusters whose records say not how often jobs were requeued, and keep no attempt before."""
 
     @property
     def blind(self) -> bool:
@@ -254,6 +256,7 @@ def mttf_report(
         without_exposure=counts.without_exposure,
         node_time=counts.node_time,
         restarts=counts.restarts,
+        restarts_unknown=counts.restarts_unknown,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from data.definitions import FAILED_BY, UNEXPLAINED
 from data.filters import Filter, Selection, equal
-from data.interrupted import BY_RULE
+from data.interrupted import BY_RULE, KEEP_ATTEMPTS, SACCT_ALONE
 from data.queries.collected import COLLECTED_DAYS
 from data.queries.exposure import dates, in_the_rate, kept, local_day, node_failures_of
 from data.said import VERDICTS
@@ -102,3 +102,16 @@ def restarts(store: Store, selection: Selection) -> tuple[int, int]:
         selection.parameters,
     )
     return int(restarted), int(without)
+
+
+def restarts_unknown(store: Store, selection: Selection) -> tuple[str, ...]:
+    """Clusters with attempts in the period of which sacct did not say how often they were requeued,
+    and whose records keep no attempt before a requeue.
+    """
+    rows = store.rows(
+        f"""SELECT DISTINCT cluster FROM jobs
+            WHERE restarts IS NULL AND end_at IS NOT NULL AND cluster IN ({SACCT_ALONE})
+              AND cluster NOT IN ({KEEP_ATTEMPTS}) AND {_ENDED.where(selection)} ORDER BY ALL""",
+        selection.parameters,
+    )
+    return tuple(cluster for (cluster,) in rows)

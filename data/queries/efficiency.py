@@ -119,6 +119,20 @@ def ledger_rows(store: Store, selection: Selection, by: Sequence[LedgerGroup] = 
     )
 
 
+def unrecorded_rows(store: Store, selection: Selection) -> pd.DataFrame:
+    """What attempts without a record may change, by cluster and bucket; `whole`: of the whole
+    cluster, not of a group of jobs.
+    """
+    days = selection.days
+    return store.frame(
+        f"""SELECT cluster, bucket, n_gpus IS NULL AS whole,
+              CAST(sum(least_gpu_seconds) AS BIGINT) AS least,
+              CAST(sum(most_gpu_seconds) AS BIGINT) AS most
+            FROM unrecorded_time WHERE {_OF_DAY.where(days)} GROUP BY ALL ORDER BY ALL""",
+        days.parameters,
+    )
+
+
 def bucket_rows(
     store: Store, selection: Selection, *, bucket: str, limit: int = 10_000
 ) -> pd.DataFrame:

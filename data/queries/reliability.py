@@ -11,7 +11,7 @@ import numpy as np
 from analytics.failures.taxonomy import DOMAINS
 from analytics.frames import CountedFailures, FailureCounts, sums_by_group
 from data.filters import Filter, equal
-from data.queries.detection import evidence_days, restarts, unexplained
+from data.queries.detection import evidence_days, restarts, restarts_unknown, unexplained
 from data.queries.exposure import (
     attempts_of,
     chosen,
@@ -81,6 +81,7 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = False)
         evidence=evidence_days(store, selection),
         without_exposure=tuple(without_exposure),
         restarts=restarts(store, selection),
+        restarts_unknown=restarts_unknown(store, selection),
         **_about(store, selection),
     )
 

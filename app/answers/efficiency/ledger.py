@@ -17,7 +17,7 @@ from analytics.efficiency.goodput import (
 from analytics.estimate import CONF_LEVEL, Estimate
 from analytics.frames import DEFINITION
 from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table
-from app.answers.efficiency import node_time
+from app.answers.efficiency import before_requeues, node_time
 from app.answers.efficiency.ledger_parts import (
     NOTHING_RAN,
     behind,
@@ -101,6 +101,7 @@ def measured(
         notes=notes,
         without_states=[cluster for cluster, recorded in states.items() if not recorded],
         blind=sight.sight(store, selection.days).none,
+        missing=efficiency.unrecorded_rows(store, selection),
         conf_level=conf_level,
     )
     n, seconds = efficiency.unexplained_losses(store, selection)
@@ -161,6 +162,9 @@ def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> st
     """What failures cost, and which cause most; empty where nothing was lost or known."""
     first = costliest_cause(ledger)
     bucket = None if ledger is None else ledger.bucket("lost_work")
+    if bucket is not None and bucket.bounded:
+        spread = numbers.spread(bucket.gpu_hours)
+        return f"Failures lost {spread} GPU-hours: attempts before a requeue have no record."
     if ledger is None or first is None or bucket is None:
         return ""
     hours, most = bucket.gpu_hours, ledger.failure_losses[first]
@@ -183,9 +187,11 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     node_hours = ask(exposure.node_hours, selection)
     of_nodes = node_time.notes(node_hours, WENT)
     nodes = ask(inventory.known, Selection(selection.cluster))
+    missing = ask(before_requeues.notes, selection) if ledger.bounded else ()
     seen = ask(sight.sight, selection.days)
     notes = (
         *of_nodes,
+        *missing,
         *ledger.notes,
         *inventory.notes(nodes),
         *sight.notes(seen, "what failures lost"),
@@ -228,6 +234,8 @@ def sentence(ledger: GoodputLedger) -> str:
         return f"{kept}; {LOSSES[:1].lower()}{LOSSES[1:]} {sight.BASIS}."
     if not lost.gpu_hours.upper:
         return f"{kept}; no work is known to be lost to failures."
+    if lost.bounded:
+        return f"{kept}; {spread} were lost to failures, as attempts before a requeue are missing."
     bounds = f" ({spread})" if spread else ""
     return f"{kept}; {numbers.number(lost.gpu_hours.value)} were lost to failures{bounds}."
 
@@ -283,7 +291,7 @@ def _of_bucket(
     hours = bucket.gpu_hours
     return Number(
         term,
-        numbers.number(hours.value),
+        numbers.spread(hours) if bucket.bounded else numbers.number(hours.value),
         f"{_basis(bucket, total_known=bool(ledger.total_gpu_seconds))}{more}",
         numbers.spread(hours),
         numbers.count(hours.n) if hours.n else "",
@@ -301,6 +309,8 @@ def _basis(bucket: Bucket, *, total_known: bool) -> str:
     if not spread:
         return f"{numbers.percent(bucket.ratio.value)}, as recorded"
     n = f", n = {hours.n:,}" if hours.n else ""
+    if bucket.bounded:
+        return f"bounds: {numbers.number(hours.value)} of the attempts recorded{n}"
     return f"{spread} ({_level(hours)}){n}"
 
 
@@ -314,6 +324,11 @@ def _out_of_service(ledger: GoodputLedger, selection: Selection) -> Number:
     opens = Part("Down or drained", out_of_service, (selection,))
     if not ledger.states_known:
         return _hours(terms.OUT_OF_SERVICE_HOURS, None, "no record of nodes' states", opens)
+    if bounds := ledger.out_of_service_bounds:
+        spread, value = numbers.spread(bounds), numbers.number(bounds.value)
+        basis = f"bounds: {value} by the attempts recorded"
+        term = terms.OUT_OF_SERVICE_HOURS
+        return Number(term, spread, basis, spread, "", bounds, "GPU-hours", opens=opens)
     basis = f"{numbers.percent(ledger.out_of_service_ratio)}, as recorded"
     if ledger.without_states:
         basis += f"; unknown of {', '.join(ledger.without_states)}"
@@ -385,7 +400,8 @@ def by_bucket(ledger: GoodputLedger, selection: Selection) -> Table:
             for each in ledger.buckets
         ),
         "No GPU-hours are known.",
-        f"{total}What has no bounds is as recorded.",
+        f"{total}What has no bounds is as recorded."
+        + (f" {before_requeues.BOUNDED}" if ledger.bounded else ""),
         opens=Part("Rows behind the bucket", behind, (selection,), ("name",)),
     )  # fmt: skip
 
@@ -479,7 +495,11 @@ def _bucket(bucket: Bucket) -> dict[str, Any]:
 
 
 def _rests_on(bucket: Bucket) -> str:
-    """What the bounds of a bucket are: recorded (none), estimated, or assumed."""
+    """What the bounds of a bucket are: recorded (none), estimated, assumed, or what attempts
+    without a record may change.
+    """
+    if bucket.bounded:
+        return "bounds"
     if bucket.gpu_hours.assumed:
         return "assumed"
     if bucket.gpu_hours.value is None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from analytics.efficiency.goodput import uncounted_sentences
 from analytics.efficiency.habits import habit_sentences
+from analytics.efficiency.ledger_notes import uncounted_sentences
 from app.answers.columns import columns
 from app.answers.content import Chart, Missing, Number, Sheet, Table, composed
-from app.answers.efficiency import best_interval, ettr, left_out, node_time
+from app.answers.efficiency import before_requeues, best_interval, ettr, left_out, node_time
 from app.answers.efficiency.ledger import EXPORT
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.reliability import sight
@@ -89,7 +89,11 @@ def uncounted(store: Store, selection: Selection) -> tuple[str, ...]:
     """Attempts that may have been interrupted and are not counted."""
     notes = efficiency.notes_of(efficiency.ledger_notes(store), selection)
     hours = exposure.node_hours(store, selection)
-    return (*node_time.notes(hours, "what interruptions cost"), *uncounted_sentences(notes))
+    return (
+        *node_time.notes(hours, "what interruptions cost"),
+        *before_requeues.notes(store, selection),
+        *uncounted_sentences(notes),
+    )
 
 
 @dataclass(frozen=True)

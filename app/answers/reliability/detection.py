@@ -8,7 +8,7 @@ from app.answers.reliability import sight
 from app.words import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from analytics.estimate import Estimate
     from analytics.reliability.detection import Detection
@@ -195,11 +195,30 @@ def _records_missing(report: MttfReport) -> Iterator[str]:
             f"No record of a job of {cluster} on {numbers.counted(n_days, 'day')}, more than its "
             f"quiet times explain: {SCHEDULER} of those days brings what ran and failed then."
         )
-    restarted, without = report.restarts
+    yield from before_requeues(report.restarts, report.restarts_unknown)
+
+
+def before_requeues(restarts: tuple[int, int], unknown: Sequence[str]) -> Iterator[str]:
+    """Attempts before a requeue that no record shows, on every page and report that needs them.
+
+    Parameters
+    ----------
+    restarts
+        Attempts that were requeued before, and those of them without a record of what was before.
+    unknown
+        Clusters whose records do not say how often jobs were requeued.
+    """
+    restarted, without = restarts
     if without:
         yield (
             f"Of {numbers.counted(restarted, 'attempt')} that had been requeued {without:,} "
-            "have no record of what was before: failures that ended in a requeue are missing. "
+            f"{'has' if without == 1 else 'have'} no record of what was before: failures that "
+            f"ended in a requeue are missing. {SCHEDULER} lists every attempt."
+        )
+    if unknown:
+        yield (
+            f"Records of {', '.join(unknown)} do not say how often jobs were requeued (Restarts), "
+            "and show no attempt before a requeue: failures that ended in one may be missing. "
             f"{SCHEDULER} lists every attempt."
         )
 

@@ -176,6 +176,8 @@ def _add_notes(
 
 def _levels(ledger: GoodputLedger) -> str:
     """What the bounds beside the bars are."""
+    if ledger.bounded:
+        return "bounds"
     wide = [each.gpu_hours for each in ledger.buckets if each.gpu_hours.has_width]
     if any(hours.assumed for hours in wide):
         return "assumed range" if all(hours.assumed for hours in wide) else "interval or range"
@@ -188,7 +190,8 @@ def _says(row: Step) -> str:
         return f"<b>{row.title}</b>: {numbers.percent(row.to_ratio)}"
     bucket = row.bucket
     spread = numbers.spread(bucket.gpu_hours)
-    basis = f"{spread} ({numbers.level(bucket.gpu_hours)})" if spread else "as recorded"
+    level = "bounds" if bucket.bounded else numbers.level(bucket.gpu_hours)
+    basis = f"{spread} ({level})" if spread else "as recorded"
     return (
         f"<b>{row.title}</b>: {numbers.number(bucket.gpu_hours.value)} GPU-hours, {basis}<br>"
         f"{numbers.percent(bucket.ratio.value)} · click for its rows"

@@ -1,4 +1,5 @@
-"""The GPU-hour ledger and the job runs: `gpu_time` and `job_runs`, derived when asked for.
+"""The GPU-hour ledger and the job runs: `gpu_time`, `unrecorded_time` and `job_runs`, derived when
+asked for.
 
 Not at every publish: on millions of attempts they cost seconds, which an hourly ingest need not
 pay. They follow records, verdicts of people and site.toml.
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 READS = (
     *("jobs", "jobs.run_id", "jobs.node_gpus", "run_links", "job_nodes", "clusters", "nodes"),
-    *("node_events", "node_inventory"),
+    *("node_events", "node_inventory", "jobs.attempt", "ingests"),
     *("failures", "incidents", "incident_members", "training_metrics"),
     *("training_metrics.attempt_key", "training_metrics.run_id", "straggler_traces"),
     *("straggler_traces.cluster", "straggler_traces.run_id"),
 )
-WRITES = ("gpu_time", "job_runs")
+WRITES = ("gpu_time", "unrecorded_time", "job_runs")
 INPUTS = (
     *(
         "decided",
@@ -40,16 +41,18 @@ def run(connection: duckdb.DuckDBPyConnection, context: Context) -> dict[str, ob
     # Imported here: they need pandas and SciPy.
     from data.stages.ledger.attempts import attempt_rows, write_ledger, write_runs
     from data.stages.ledger.fleet import fleet_rows
+    from data.stages.ledger.unrecorded import write_unrecorded
 
     context.progress("dividing running time")
     held = attempt_rows(connection, context.site.runs, context.said)
     context.progress("sweeping the fleet")
-    rest, excess = fleet_rows(connection, _stated(context))
+    rest = fleet_rows(connection, _stated(context), held.notes)
     context.progress("writing the ledger")
-    write_ledger(connection, held, rest)
+    write_ledger(connection, held, rest.daily)
+    write_unrecorded(connection, rest.unrecorded)
     context.progress("writing the runs")
     write_runs(connection, held)
-    return held.notes | {"excess_gpu_seconds": excess}
+    return held.notes | {"excess_gpu_seconds": rest.excess}
 
 
 def _stated(context: Context) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from analytics.efficiency.fleet_time import (
     outage_bucket,
     without_overlap,
 )
+from analytics.efficiency.unrecorded import unrecorded_time
 from data.definitions import OUT_OF_SERVICE as STATE_OUT_OF_SERVICE
 from data.interrupted import ELIGIBLE_S
+from data.stages.ledger.unrecorded import find_lives, jobs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,10 +28,24 @@ if TYPE_CHECKING:
     import duckdb
 
 
+@dataclass(frozen=True)
+class FleetRows:
+    """GPU-seconds that no job held."""
+
+    daily: pd.DataFrame
+    """By cluster, day and bucket."""
+    excess: int
+    """Those that jobs held beyond the GPUs known."""
+    unrecorded: pd.DataFrame
+    """What attempts without a record may change: rows of the table `unrecorded_time`."""
+
+
 def fleet_rows(
-    connection: duckdb.DuckDBPyConnection, stated: Mapping[str, int]
-) -> tuple[pd.DataFrame, int]:
-    """GPU-seconds of no job by cluster, day and bucket; and those held beyond the GPUs known.
+    connection: duckdb.DuckDBPyConnection,
+    stated: Mapping[str, int],
+    habits: Mapping[str, Any],
+) -> FleetRows:
+    """GPU-seconds of no job, and what attempts without a record may change in the ledger.
 
     A node counts as an inventory says, else from its first to its last record. Out of service it
     counts with the GPUs that no job held: a node that drains may still run jobs. What an attempt
@@ -39,9 +56,12 @@ def fleet_rows(
     stated
         GPUs of a node of each cluster for which site.toml says it; they count for nodes of which
         no inventory does.
+    habits
+        How jobs on several nodes and on one save and start up, as `Habits.record` says.
     """
     _spells(connection, stated)
-    frames, excess = [], 0
+    requeued = find_lives(connection)
+    frames, unrecorded, excess = [], [], 0
     for cluster, begin, end in connection.execute(
         "SELECT cluster, begin_s, end_s FROM ledger_window WHERE end_s > begin_s"
     ).fetchall():
@@ -53,17 +73,25 @@ def fleet_rows(
         there = gpus["capacity"].plus(beyond)
         free = there.without(gpus["allocated"], *out.values())
         rest = free_time(window, free=free, wanted=gpus["wanted"])
+        if cluster in requeued:
+            jobs = jobs_of(connection, cluster, habits, all_gpus=int(gpus["capacity"].gpus.sum()))
+            changes = unrecorded_time(
+                window, free=free, out=out, wanted=gpus["wanted"], lives=jobs.lives
+            )
+            unrecorded.append(jobs.named(changes, cluster))
         excess += int(rest.pop("excess").sum())
         for bucket, held in out.items():
             rest[bucket] = gpu_seconds_by_day(held)
             excess -= int(rest[bucket].clip(upper=0).sum())  # jobs held more than the node has
             rest[bucket] = rest[bucket].clip(lower=0)
         frames.append(rest.rename_axis("day").reset_index().melt("day").assign(cluster=cluster))
+    changes = pd.concat(unrecorded, ignore_index=True) if unrecorded else pd.DataFrame()
     if not frames:
-        return pd.DataFrame({"day": [], "bucket": [], "gpu_seconds": [], "cluster": []}), 0
+        nothing = pd.DataFrame({"day": [], "bucket": [], "gpu_seconds": [], "cluster": []})
+        return FleetRows(nothing, 0, changes)
     found = pd.concat(frames, ignore_index=True).fillna({"value": 0})
     found = found.rename(columns={"variable": "bucket", "value": "gpu_seconds"})
-    return found.astype({"gpu_seconds": "int64"}), excess
+    return FleetRows(found.astype({"gpu_seconds": "int64"}), excess, changes)
 
 
 def _spells(connection: duckdb.DuckDBPyConnection, stated: Mapping[str, int]) -> None:
