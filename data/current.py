@@ -18,7 +18,7 @@ from data.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FICLONE = 0x40049409

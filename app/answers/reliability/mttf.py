@@ -359,6 +359,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
+        "failures_without_node": sum(report.without_node.values()),
         "failures_by_hardware": report.by_hardware,
         "failures_by_system_software": report.by_system_software,
         "failures_by_a_lost_node": report.by_lost_node,
