@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
@@ -93,6 +93,9 @@ class FailureCounts:
     """Attempts that were requeued before, and those of them without a record of what was before."""
     restarts_unknown: tuple[str, ...] = ()
     """Clusters whose records say not how often jobs were requeued, and keep no attempt before."""
+    without_node: Mapping[str | None, int] = field(default_factory=dict)
+    """What failures known without jobs hit that name no node, and how many did; None where nothing
+    says it."""
     by_node: Columns | None = None
     """Columns failures, exposure_node_days of jobs of all sizes; a row for each node with exposure.
     None where nodes are not told apart."""

@@ -78,7 +78,9 @@ class FailureSummary:
     """Attempts with a verdict: failed, timed out, out of memory, lost with a node, requeued; and
     the failures of `n_logged`."""
     n_logged: int
-    """Failures of nodes that a failure log tells: no attempt is known of them."""
+    """Failures that a failure log tells: no attempt is known of them."""
+    n_shared: int
+    """Of them, those that hit something that is no node: a rack, a file system, a site."""
     counted: CountedFailures
     """Those with exposure that the failure rate counts, by the definition asked for."""
     n_requeued: int
@@ -197,6 +199,7 @@ def failure_summary(
         n_ended=int(states["n_attempts"].sum()),
         n_failed=failed,
         n_logged=int(verdicts["n_logged"].sum()) if "n_logged" in verdicts.columns else 0,
+        n_shared=int(verdicts["n_shared"].sum()) if "n_shared" in verdicts.columns else 0,
         counted=counted,
         n_requeued=int(verdicts.loc[requeued, "n_attempts"].sum()),
         held_gpu_hours=_hours(
@@ -230,7 +233,8 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     ----------
     labelled : DataFrame
         Columns source (the scheme: lanl, pnnl or a site's own), cause and subcause as the source
-        labels them (null where it does not), day, n_failures.
+        labels them (null where it does not), day, n_failures, n_shared (of them, those that hit
+        something that is no node).
     taxonomy : Taxonomy
         The site's. A label that neither its scheme nor the name of a cause explains is ``unknown``.
 
@@ -238,13 +242,14 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
     -------
     DataFrame
         Columns as `failure_summary` takes verdicts: cause, domain, day, n_attempts and n_exposed
-        (all), n_logged (none has an attempt), gpu_seconds (NaN: not known).
+        (all), n_logged (none has an attempt), n_shared, gpu_seconds (NaN: not known).
 
     Examples
     --------
     >>> from analytics.failures.taxonomy import taxonomy
     >>> rows = pd.DataFrame({"source": ["pnnl", "mine"], "cause": ["DIMM", "gremlin"],
-    ...     "subcause": [None, None], "day": ["2004-01-01"] * 2, "n_failures": [3, 1]})
+    ...     "subcause": [None, None], "day": ["2004-01-01"] * 2, "n_failures": [3, 1],
+    ...     "n_shared": 0})
     >>> verdicts_of_labels(rows, taxonomy())[["cause", "domain", "n_attempts"]].values.tolist()
     [['host_memory', 'hardware', 3], ['unknown', 'unknown', 1]]
     """
@@ -262,6 +267,7 @@ def verdicts_of_labels(labelled: pd.DataFrame, taxonomy: Taxonomy) -> pd.DataFra
             "domain": [taxonomy.domain_of(one) for one in cause],
             "day": labelled["day"],
             **dict.fromkeys(counts, labelled["n_failures"]),
+            "n_shared": labelled["n_shared"],
             "gpu_seconds": float("nan"),
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import special
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
     from analytics.frames import Columns, CountedFailures, FailureCounts, FailureDefinition
     from analytics.reliability.sight import Sight
+
+
+HITS_NAMED: Final = 3
+"""Of what failures hit that name no node."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,10 @@ class MttfReport:
         hidden = self.blind or (without_jobs and not self.rate.exposure)
         return None if hidden and not n else n
 
+    without_node: Mapping[str | None, int] = field(default_factory=dict)
+    """What failures known without jobs hit that name no node, and how many did; None where nothing
+    says it. Each counts once in the rate, however many nodes it hit, and for no node."""
+
     def mttf_of(self, gpus: int) -> Estimate:
         """MTTF in hours that the rate projects for a job of so many GPUs.
 
@@ -156,12 +164,26 @@ class MttfReport:
             notes.append(
                 "The nodes that could have failed are not known: exposure and rate are unknown."
             )
+        if n_shared := sum(self.without_node.values()):
+            notes.append(
+                f"{n_shared:,} {'failure names' if n_shared == 1 else 'failures name'} no node "
+                f"({', '.join(self._hits())}): each counts once, as one of its cluster and of no "
+                "node, however many nodes it hit."
+            )
         if n := self.attempts_without_gpus:
             notes.append(
                 f"{n:,} {'attempt has' if n == 1 else 'attempts have'} no GPUs or an unknown "
                 "number: neither their time nor their failures count."
             )
         return tuple(notes)
+
+    def _hits(self) -> Iterator[str]:
+        """What failures hit that name no node, the most frequent first."""
+        hits = list(self.without_node.items())
+        for hit, n in hits[:HITS_NAMED]:
+            yield f"{n:,} of what nothing says" if hit is None else f"{n:,} of {hit}"
+        if rest := sum(n for _, n in hits[HITS_NAMED:]):
+            yield f"{rest:,} of others"
 
     def _scatter(self) -> Iterator[str]:
         """Which tests of dispersion reject chance, and what follows."""
@@ -257,6 +279,7 @@ def mttf_report(
         node_time=counts.node_time,
         restarts=counts.restarts,
         restarts_unknown=counts.restarts_unknown,
+        without_node=counts.without_node,
     )
 
 

@@ -31,6 +31,7 @@ _COLUMNS = (
     Column("state", "State", none=_NOT_STATED),
     Column("cause", "Cause", none=_NO_CAUSE),
     Column("subcause", "Finer cause", none=_NOT_STATED),
+    Column("hit", "What it hit", none="a node, or not stated"),
     Column("domain", "Domain", none=_NO_CAUSE),
     Column("confidence", "Confidence", "ratio", help=terms.CONFIDENCE.definition),
     Column("method", "Method", help=of_failures.METHOD.definition),

@@ -1,4 +1,4 @@
-"""Logs of node failures: CSV or Parquet, read through a column mapping."""
+"""Logs of failures of nodes, racks, file systems, sites: CSV or Parquet, by a column mapping."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pandas as pd
 from data.hostlist import MAX_HOSTS
 from data.ingest import time_formats
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
+from data.ingest.node_observation import known
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
 from data.ingest.tabular import opened_table
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 NAME = "failure-log"
-HELP = "node failures as CSV or Parquet, columns named by --mapping (lanl, pnnl or a TOML file)"
+HELP = "failures of nodes, racks, sites as CSV or Parquet, by --mapping (lanl, pnnl or a TOML file)"
 PLACE = 5
 
 _PROGRESS_RECORDS = 100_000
@@ -34,6 +35,7 @@ _PROGRESS_RECORDS = 100_000
 class _Failure(NamedTuple):
     cluster: str
     node: str | None
+    hit: str | None
     start_at: datetime
     end_at: datetime | None
     repair_minutes: float | None
@@ -80,7 +82,7 @@ class _Log:
         self._keys: list[str] = []
         self._nodes = NodeList()
         self._dates: dict[tuple[str, str, bool], datetime | None] = {}
-        self._n_nameless = self._n_causes = 0
+        self._n_nameless = self._n_shared = self._n_causes = 0
 
     def _made(self, values: dict[str, Any] | None, log: Gathered) -> list[_Failure] | str:
         """The failure of a record, or the reason to skip it."""
@@ -90,7 +92,8 @@ class _Log:
             return "blank"
         row = self._failure(values)
         log.saw(row.cluster, row.start_at, row.end_at)
-        self._n_nameless += row.node is None
+        self._n_nameless += row.node is None and row.hit is None
+        self._n_shared += row.hit is not None
         if self._mapping.key:
             key = "\x1f".join([row.cluster, *(_text(values[c]) or "" for c in self._mapping.key)])
             self._keys.append(hashlib.sha256(key.encode()).hexdigest()[:24])
@@ -104,7 +107,7 @@ class _Log:
         """All of the log."""
         rows, columns = self.gathered.rows, _Failure._fields
         frame = typed_frame("node_failures", rows, columns, source=self._mapping.name)
-        keys = self._keys if self._mapping.key else occurrence_keys(frame, columns)
+        keys = self._keys if self._mapping.key else _keys(frame)
         frame["failure_key"] = pd.array(keys, dtype="string")
         nodes, notices = self._nodes.frame()
         batch = self.gathered.batch("node_failures", frame)
@@ -116,6 +119,7 @@ class _Log:
     def _notices(self) -> list[str]:
         counts = [
             (self._n_nameless, "failures kept that name no node, it stays unknown"),
+            (self._n_shared, "failures kept of no single node, each counts once in its cluster"),
             (self._n_causes, "failures with several causes, their cause stays unknown"),
         ]
         return [f"{text}: {n:,}" for n, text in counts if n]
@@ -131,9 +135,11 @@ class _Log:
         if end_at is not None and end_at < start_at:
             raise RecordError("end before start")
         cause, subcause = self._cause(values)
+        node = known(_text(values[mapping.node])) if mapping.node else None
         return _Failure(
             cluster=cluster,
-            node=_text(values[mapping.node]),
+            node=node,
+            hit=self._hit(values) if node is None else None,
             start_at=start_at,
             end_at=end_at,
             repair_minutes=self._repair_minutes(values, start_at, end_at),
@@ -150,6 +156,14 @@ class _Log:
             return mapping.cluster or self._options.default_cluster
         name = _text(values[mapping.cluster_column])
         return self._options.default_cluster if name is None else mapping.cluster_prefix + name
+
+    def _hit(self, values: dict[str, Any]) -> str | None:
+        """What a failure hit that names no node; of several columns each after its own name."""
+        columns = self._mapping.hit
+        filled = [(name, text) for name in columns if (text := known(_text(values[name])))]
+        if len(columns) > 1:
+            filled = [(name, f"{name} {text}") for name, text in filled]
+        return ", ".join(text for _, text in filled) or self._mapping.hit_name
 
     def _cause(self, values: dict[str, Any]) -> tuple[str | None, str | None]:
         """Cause and subcause; of several cause columns the filled one is the cause."""
@@ -214,6 +228,13 @@ class _Log:
                 at = None
             self._dates[key] = at
         return self._dates[key]
+
+
+def _keys(frame: pd.DataFrame) -> list[str]:
+    """Keys of failures: what one hit that names no node stands in the node's place."""
+    shared = frame["hit"].notna()
+    marked = frame.assign(node=frame["node"].mask(shared, "\x1d" + frame["hit"]))
+    return occurrence_keys(marked, [name for name in _Failure._fields if name != "hit"])
 
 
 def _text(value: object) -> str | None:

@@ -11,6 +11,7 @@ A site's own, for a file with the columns host, down, up and why::
     start = "down"
     end = "up"
     cause = "why"
+    hit = ["rack", "filesystem"]         # what failed where no node did; `node` may then be absent
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ _SHIPPED = ("lanl", "pnnl")
 MAX_BYTES = 1_000_000
 """Size of a mapping: it names a few columns."""
 
-_TEXTS = frozenset({"timezone", "cluster", "cluster_prefix", "delimiter"})
+WHOLE = "cluster"
+"""What failures hit of a log in which none names a node, unless something says it."""
+_TEXTS = frozenset({"timezone", "cluster", "cluster_prefix", "delimiter", "hit"})
 _LISTS = frozenset({"time_format", "key"})
 _SECTIONS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     # section: keys that hold one text; keys that hold a text or a list of them
     "": (_TEXTS, _LISTS),
     "columns": (
         frozenset({"node", "start", "end", "repair_minutes", "subcause", "text", "cluster"}),
-        frozenset({"cause"}),
+        frozenset({"cause", "hit"}),
     ),
     "nodes": (frozenset({"count", "last_seen"}), frozenset({"first_seen"})),
 }
@@ -49,8 +52,14 @@ class Mapping:
 
     name: str
     """Name of the mapping, kept as the source of each row."""
-    node: str
     start: str
+    node: str | None = None
+    """None where no failure names a node."""
+    hit: tuple[str, ...] = ()
+    """Columns that say what a failure hit which names no node; of several the filled ones count,
+    each after its own name."""
+    hit_name: str | None = None
+    """What those hit of which no column says it."""
     end: str | None = None
     repair_minutes: str | None = None
     cause: tuple[str, ...] = ()
@@ -76,7 +85,7 @@ class Mapping:
 
     def columns(self) -> list[str]:
         """All columns the file must have."""
-        names = [self.node, self.start, self.end, self.repair_minutes, *self.cause]
+        names = [self.node, *self.hit, self.start, self.end, self.repair_minutes, *self.cause]
         names += [self.subcause, self.text, self.cluster_column, *self.key]
         names += [self.node_count, *self.first_seen, self.last_seen]
         return list(dict.fromkeys(name for name in names if name is not None))
@@ -179,7 +188,7 @@ def parsed(text: str, name: str, origin: str) -> Mapping:
     Raises
     ------
     SourceError
-        For broken TOML, an unknown key, a value of the wrong type, or no node or start column.
+        For broken TOML, an unknown key, a value of the wrong type, or no start column.
     """
     try:
         document = tomllib.loads(text)
@@ -191,9 +200,8 @@ def parsed(text: str, name: str, origin: str) -> Mapping:
     general = _section(origin, "", top)
     columns = _section(origin, "columns", document.get("columns", {}))
     nodes = _section(origin, "nodes", document.get("nodes", {}))
-    for key in ("node", "start"):
-        if key not in columns:
-            raise SourceError(f"{origin}: [columns] lacks {key}: name the column that holds it")
+    if "start" not in columns:
+        raise SourceError(f"{origin}: [columns] lacks start: name the column that holds it")
     if "cluster" in general and "cluster" in columns:
         raise SourceError(f"{origin}: cluster is both a name and a column: keep one of them")
     time_formats.checked(origin, general.get("time_format", ()))
@@ -201,6 +209,8 @@ def parsed(text: str, name: str, origin: str) -> Mapping:
         nodes["node_count"] = nodes.pop("count")
     if "cluster" in columns:
         columns["cluster_column"] = columns.pop("cluster")
+    if "hit" in general or "node" not in columns:
+        general["hit_name"] = general.pop("hit", WHOLE)
     return Mapping(name, **columns, **general, **nodes)
 
 

@@ -73,8 +73,8 @@ _KINDS = {
     job_table.NAME: _Kind("jobs", job_table.COLUMNS, ("job_id", "state")),
     failure_log.NAME: _Kind(
         "node_failures",
-        ("node", "start", "end", "repair_minutes", "cause", "subcause", "text", "cluster"),
-        ("node", "start"),
+        ("node", "hit", "start", "end", "repair_minutes", "cause", "subcause", "text", "cluster"),
+        ("start",),
     ),
 }
 _OF_TABLE = {"start": "start_at", "end": "end_at"}

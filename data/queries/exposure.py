@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from weakref import WeakKeyDictionary
 
+from analytics.frames import DEFINITION
 from data.definitions import FAILED_BY
 from data.filters import Filter
 from data.said import ARRANGED, VERDICTS
@@ -171,8 +172,12 @@ failure AS (
 
 
 def node_failures_of(selection: Selection) -> str:
-    """Condition for the node failures that count: of clusters without jobs, in the period."""
-    return f"{_NODES_FAILED.where(selection)} AND {_WITHOUT_JOBS}"
+    """Condition for the node failures that count: of clusters without jobs, in the period.
+
+    What hit something that is no node is no lost node: it counts by the default definition alone.
+    """
+    which = "true" if selection.definition == DEFINITION else "hit IS NULL"
+    return f"{_NODES_FAILED.where(selection)} AND {_WITHOUT_JOBS} AND {which}"
 
 
 def node_days_of(selection: Selection) -> str:
@@ -267,11 +272,14 @@ def chosen(rows: Columns, which: NDArray[np.bool_]) -> Columns:
 
 
 def node_failures(store: Store, selection: Selection) -> Columns:
-    """Failures of nodes known without jobs, one row each."""
+    """Failures known without jobs, one row each; those that hit one thing, which is no node, within
+    one hour are one incident.
+    """
     columns = store.columns(
         f"""SELECT cluster, failure_key AS key, start_at AS failed_at,
-              {local_day("start_at")} AS day, node, repair_minutes,
-              CAST(NULL AS VARCHAR) AS incident_id
+              {local_day("start_at")} AS day, node, hit, repair_minutes,
+              CASE WHEN node IS NULL THEN hit || ' ' || epoch_us(date_trunc('hour', start_at)) END
+                AS incident_id
             FROM node_failures JOIN clusters USING (cluster) WHERE {node_failures_of(selection)}
             ORDER BY start_at, failure_key""",
         selection.parameters,

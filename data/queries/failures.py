@@ -287,10 +287,12 @@ def node_facts(store: Store, cluster: str | None, node: str) -> pd.DataFrame:
 
 
 def logged_by_cause(store: Store, selection: Selection) -> pd.DataFrame:
-    """Failures of nodes known without jobs: columns source, cause, subcause, day, n_failures."""
+    """Failures known without jobs: columns source, cause, subcause, day, n_failures, n_shared (of
+    them, those that hit something that is no node).
+    """
     return store.frame(
         f"""SELECT source, cause, subcause, CAST({local("start_at")} AS DATE) AS day,
-              count(*) AS n_failures
+              count(*) AS n_failures, count(hit) AS n_shared
             FROM node_failures JOIN clusters USING (cluster)
             WHERE {node_failures_of(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.parameters,

@@ -62,7 +62,8 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = False)
     selection = counted(store, selection)
     ran, failed, open_ = (query(store, selection) for query in (runs, job_failures, unexplained))
     failed_here, open_here = (of_size(rows, selection.min_gpus) for rows in (failed, open_))
-    singles = together(_SINGLE, failed_here, node_failures(store, selection))
+    logged = node_failures(store, selection)
+    singles = together(_SINGLE, failed_here, logged)
     exposure = together(
         EXPOSURE, of_size(ran, selection.min_gpus), node_failure_days(store, selection)
     )
@@ -82,6 +83,7 @@ def failure_counts(store: Store, selection: Selection, *, by_node: bool = False)
         without_exposure=tuple(without_exposure),
         restarts=restarts(store, selection),
         restarts_unknown=restarts_unknown(store, selection),
+        without_node=_without_node(logged, without_exposure),
         **_about(store, selection),
     )
 
@@ -118,7 +120,7 @@ def failure_rows(store: Store, selection: Selection, limit: int) -> pd.DataFrame
             FROM failure JOIN jobs USING (cluster, attempt_key)
             JOIN verdict USING (cluster, attempt_key, failed_at)
             UNION ALL BY NAME
-            SELECT cluster, start_at AS failed_at, node, cause, subcause, repair_minutes, text,
+            SELECT cluster, start_at AS failed_at, node, hit, cause, subcause, repair_minutes, text,
               'node_failures' AS method, failure_key AS attempt_key
             FROM node_failures WHERE {node_failures_of(selection)}
             ORDER BY failed_at DESC, attempt_key LIMIT {int(limit)}""",
@@ -183,6 +185,13 @@ def _about(store: Store, selection: Selection) -> dict[str, Any]:
 def together(names: Sequence[str], *tables: Columns) -> Columns:
     """The rows of tables one below the other."""
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+
+def _without_node(logged: Columns, left_out: Sequence[str]) -> dict[str | None, int]:
+    """What failures hit that name no node, and how many did; None where nothing says it."""
+    rows = zip(logged["cluster"], logged["node"], logged["hit"], strict=True)
+    hits = (hit for cluster, node, hit in rows if node is None and cluster not in left_out)
+    return dict(sorted(Counter(hits).items(), key=lambda item: (-item[1], item[0] or "")))
 
 
 def _hours(times: NDArray[np.datetime64]) -> NDArray[np.float64]:

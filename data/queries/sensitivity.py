@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analytics.frames import FAILURE_DEFINITIONS
+from analytics.frames import DEFINITION, FAILURE_DEFINITIONS
 from data.definitions import FAILED_BY, INFRASTRUCTURE, UNEXPLAINED
 from data.queries.exposure import dates, in_the_rate, local_day, node_failures, of_size, runs
 from data.queries.exposure import node_failure_days as node_days
@@ -34,7 +35,8 @@ def judged_days(store: Store, selection: Selection) -> Columns:
 
     Columns cluster, day, one for each definition under its name, lost, lost_explained, found,
     unexplained, unchecked, logged (see `analytics.reliability.sensitivity`). Failures of nodes
-    known without jobs count by every definition: their source names them so.
+    known without jobs count by every definition: their source names them so; those that hit
+    something else by the default one alone.
     """
     counts = ", ".join(f"count(*) FILTER (judged.{name}) AS {name}" for name in _COUNTS)
     flags = ", ".join(f"{condition} AS {name}" for name, condition in _COUNTS.items())
@@ -47,9 +49,11 @@ def judged_days(store: Store, selection: Selection) -> Columns:
             WHERE {in_the_rate(selection)} GROUP BY ALL ORDER BY ALL""",
         selection.parameters,
     )
-    nodes = node_failures(store, selection)
+    nodes = node_failures(store, replace(selection, definition=DEFINITION))
     one, none = (fill(len(nodes["day"]), dtype=np.int64) for fill in (np.ones, np.zeros))
-    logged = {name: one if name in FAILURE_DEFINITIONS else none for name in _COUNTS}
+    of_node = np.array([hit is None for hit in nodes["hit"]], dtype=np.int64)
+    logged = {name: of_node if name in FAILURE_DEFINITIONS else none for name in _COUNTS}
+    logged[DEFINITION] = one
     names = ("cluster", "day", *_COUNTS, "logged")
     judged = {**judged, "day": dates(judged["day"]), "logged": np.zeros_like(judged["day"])}
     return together(names, judged, {**nodes, **logged, "logged": one})

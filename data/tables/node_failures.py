@@ -1,16 +1,20 @@
-"""Failures of nodes known without jobs."""
+"""Failures known without jobs, of nodes or of what many nodes share."""
 
 from data.tables.table import NODE_WRITTEN, Coverage, Records, double, timestamptz, varchar
 
 NODE_FAILURES = Records(
     "node_failures",
-    "A failure of a node known without a job.",
+    "A failure known without a job, of a node or of what many nodes share.",
     {
         "cluster": varchar("name of the cluster"),
         "failure_key": varchar(
             "hash of the row and its occurrence number within the file: true duplicates are kept"
         ),
-        "node": varchar("host name or node number"),
+        "node": varchar("host name or node number; NULL where the failure names none"),
+        "hit": varchar(
+            "what it hit where it names no node (rack r12, file system scratch, site); NULL of a "
+            "node, or where the source does not say"
+        ),
         "start_at": timestamptz("failed"),
         "end_at": timestamptz("repaired"),
         "repair_minutes": double("minutes down as the source states them, else end_at - start_at"),

@@ -263,14 +263,15 @@ def _notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
 
 
 def not_derived(ask: Ask, selection: Selection) -> str:
-    """That failures of nodes are known of which no incident is derived; empty where none are."""
+    """That failures are known of which no incident is derived; empty where none are."""
     n_logged = ask(detection_queries.logged_without_jobs, selection)
     if not n_logged:
         return ""
-    known = "failure of a node is" if n_logged == 1 else "failures of nodes are"
+    known = "failure is" if n_logged == 1 else "failures are"
     return (
         f"Incidents are not derived from failure logs: {n_logged:,} {known} known without jobs; "
-        "the rate of incidents counts those of one node within an hour once."
+        "the rate of incidents counts those of one node, or of one thing that nodes share, within "
+        "an hour once."
     )
 
 

@@ -102,7 +102,7 @@ def sentence(summary: FailureSummary) -> str:
         ended = numbers.counted(summary.n_ended, "attempt")
         failed.append(f"{summary.n_failed_attempts:,} of {ended} failed")
     if summary.n_logged:
-        failed.append(f"{numbers.counted(summary.n_logged, 'failure')} of nodes known without jobs")
+        failed.append(f"{_logged(summary)} known without jobs")
     if seen is not None and seen.none and n["unknown"] == summary.n_failed:
         return f"{' and '.join(failed)}; {sight.refused('whose fault it was', seen)}"
     return (
@@ -110,6 +110,14 @@ def sentence(summary: FailureSummary) -> str:
         f"{n['user']:,} by the user's program, {n['system_software']:,} by system software, "
         f"{n['hardware']:,} by hardware, {n['unknown']:,} of unknown cause."
     )
+
+
+def _logged(summary: FailureSummary) -> str:
+    """Failures of a failure log: those of nodes, and those of what nodes share."""
+    n_nodes, n_shared = summary.n_logged - summary.n_shared, summary.n_shared
+    said = [f"{numbers.counted(n_nodes, 'failure')} of nodes"] * bool(n_nodes)
+    said += [f"{numbers.counted(n_shared, 'failure')} of what nodes share"] * bool(n_shared)
+    return " and ".join(said)
 
 
 def details(summary: FailureSummary, cost: GoodputLedger | None) -> Iterator[str]:
@@ -142,7 +150,7 @@ def headlines(
     """
     failed, ended = summary.n_failed_attempts, summary.n_ended
     ratio = failed / ended if ended else None
-    logged = f"; {summary.n_logged:,} more failures of nodes" if summary.n_logged else ""
+    logged = f"; {_logged(summary)} besides" if summary.n_logged else ""
     return (
         Number(
             terms.FAILED_ATTEMPTS,
@@ -377,6 +385,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
         "ended": summary.n_ended,
         "failed": summary.n_failed,
         "failed_without_attempt": summary.n_logged,
+        "failed_without_node": summary.n_shared,
         **counted.record(summary.counted, blind=summary.blind),
         "held_by_failed_jobs_gpu_hours": summary.failed_gpu_hours,
         "held_gpu_hours": summary.held_gpu_hours,

@@ -71,7 +71,7 @@ def answer(
     """One verdict an attempt, the latest first."""
     listed = ask(failure_queries.verdict_rows, selection, cause=cause, domain=domain, limit=limit)
     logged = ask(summarised, selection).n_logged
-    known = "failure of nodes is" if logged == 1 else "failures of nodes are"
+    known = "failure is" if logged == 1 else "failures are"
     note = f"{logged:,} {known} known without an attempt, and not listed"
     return Answer(
         "",

@@ -365,6 +365,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
         "from_at": report.from_at,
         "to_at": report.to_at,
         "attempts_without_gpus": report.attempts_without_gpus,
+        "failures_without_node": sum(report.without_node.values()),
         **detection.record(report),
         "notes": notes(report, selection),
     }

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FAILURES = columns(
     "failed_at", "job_id", "attempt", "state", "cause", "domain", "node", "n_gpus", "n_nodes",
     "confidence", "method", "evidence", "partition", "user", "account", "cluster", "subcause",
-    "repair_minutes", "text", hidden=("attempt_key",),
+    "hit", "repair_minutes", "text", hidden=("attempt_key",),
 )  # fmt: skip
 ATTEMPTS = columns(
     "job_id", "attempt", "state", "failed", "n_gpus", "n_nodes", "running_hours", "start_at",

@@ -45,7 +45,7 @@ def test_incidents_of_a_failure_log_are_unknown_and_not_zero(
     said = faultline("incidents", "--store", store, "--summary", "--format", "json")
     assert set(said.json.values()) == {None}
     table = faultline("incidents", "--store", store, "--summary", "--format", "table").out
-    assert table.startswith("Incidents are not derived from failure logs: 27 failures of nodes")
+    assert table.startswith("Incidents are not derived from failure logs: 27 failures are")
     assert "No incident" not in table
 
 

@@ -156,4 +156,4 @@ def test_failures_without_an_attempt_are_counted_and_said_to_be_missing_from_the
     assert [(each["cause"], each["gpu_hours"]) for each in summary["by_cause"]] == [("disk", None)]
     listed = faultline("failures", "--list", "--store", store)
     assert listed.json == []
-    assert "1 failure of nodes is known without an attempt" in listed.err
+    assert "1 failure is known without an attempt" in listed.err

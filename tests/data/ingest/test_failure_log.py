@@ -71,6 +71,7 @@ def test_a_site_maps_its_columns_in_ten_lines(tmp_path: Path) -> None:
     assert row == {
         "cluster": "hal",
         "node": "n1",
+        "hit": None,
         "start_at": FEB_23,
         "end_at": FEB_23 + timedelta(minutes=90),
         "repair_minutes": 90.0,
@@ -181,6 +182,47 @@ def test_a_failure_without_node_is_kept_and_said(tmp_path: Path) -> None:
     assert batch.notices == ["failures kept that name no node, it stays unknown: 1"]
 
 
+SHARED_PARTS = """
+cluster = "hal"
+[columns]
+node = "HOST"
+hit = ["RACK", "FS"]
+start = "DOWN"
+cause = "WHY"
+"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "node", "hit"),
+    [
+        ("n1,R1,", "n1", None),  # a node in a rack
+        (",R1,", None, "RACK R1"),
+        (" N/A ,,SCRATCH", None, "FS SCRATCH"),
+        ("NULL,R1,scratch", None, "RACK R1, FS scratch"),
+        ("n/a,unknown,", None, None),
+        (",,", None, None),
+    ],
+)
+def test_a_failure_of_what_nodes_share_says_what_it_hit(
+    tmp_path: Path, cells: str, node: str | None, hit: str | None
+) -> None:
+    lines = csv(f"{cells},2025-02-23T00:00:00Z,power", header="HOST,RACK,FS,DOWN,WHY")
+    batch = read(tmp_path, lines, toml=SHARED_PARTS)
+    (row,) = rows(batch)
+    assert (row["node"], row["hit"], len(batch.rejected)) == (node, hit, 0)
+
+
+def test_a_log_without_nodes_is_of_its_cluster_or_of_what_its_mapping_says(tmp_path: Path) -> None:
+    toml = 'cluster = "hal"\n[columns]\nstart = "down"\n'
+    lines = csv("2025-02-23T00:00:00Z", "2025-02-23T00:00:00Z", header="down")
+    first = rows(read(tmp_path, lines, toml=toml))
+    assert [row["hit"] for row in first] == ["cluster"] * 2
+    assert len({row["failure_key"] for row in first}) == 2, "true duplicates are kept"
+    site = rows(read(tmp_path, lines, toml='hit = "site"\n' + toml))
+    assert [row["hit"] for row in site] == ["site"] * 2
+    assert not {row["failure_key"] for row in first} & {row["failure_key"] for row in site}
+
+
 def test_parquet_gives_the_same_rows_as_csv(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
@@ -242,7 +284,6 @@ def test_what_cannot_be_read_is_refused_in_one_line(
     ("toml", "message"),
     [
         ("columns = ", "hal.toml: is not valid TOML"),
-        ('[columns]\nstart = "a"', r"\[columns\] lacks node"),
         ('[columns]\nnode = "a"', r"\[columns\] lacks start"),
         ('[columns]\nnod = "a"', r"unknown key 'nod' at \[columns\], known are: cause, cluster"),
         ('colour = "red"', "unknown key 'colour' at the top level, known are: cluster"),

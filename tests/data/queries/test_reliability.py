@@ -11,7 +11,7 @@ import pytest
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import group_rates, mttf_report
 from data.filters import MTTF_MIN_GPUS, Selection
-from data.queries import rate_groups, reliability
+from data.queries import rate_groups, reliability, sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -351,3 +351,37 @@ def test_attempt_rows_are_those_of_the_class(
             assert shown["running_hours"].is_monotonic_decreasing
             first = reliability.attempt_rows(store, selection, gpus=gpus, limit=1)
             pd.testing.assert_frame_equal(first, shown.head(1))
+
+
+def test_a_failure_of_what_nodes_share_counts_once_for_its_cluster_and_for_no_node(
+    store_of: Callable[[Any], Store], rows_of: Callable[..., Any]
+) -> None:
+    """A rack that failed twice within an hour, a file system, a node, and one that says nothing."""
+    rows = rows_of()
+    rows.nodes += [
+        {"cluster": "log", "node": f"n{n}", "source": "inventory", "role": "compute",
+         "first_seen_at": BASE} for n in range(4)
+    ]  # fmt: skip
+    hits = [(None, "rack r1", 0), (None, "rack r1", 10), (None, "scratch", 90), ("n1", None, 95),
+            (None, None, 2880)]  # fmt: skip
+    rows.node_failures += [
+        {"cluster": "log", "failure_key": f"f{at}", "node": node, "hit": hit,
+         "start_at": BASE + timedelta(minutes=at)} for node, hit, at in hits
+    ]  # fmt: skip
+    store = store_of(rows)
+    counts = reliability.failure_counts(store, Selection(), by_node=True)
+    assert (counts.by_day["failures"].sum(), counts.by_day["incidents"].sum()) == (5, 4)
+    assert counts.by_day["exposure_node_days"].sum() == pytest.approx(8.0)
+    assert counts.by_node is not None
+    assert counts.by_node["failures"].tolist() == [0, 1, 0, 0]
+    assert counts.without_node == {"rack r1": 2, None: 1, "scratch": 1}
+    by_lost_nodes = reliability.failure_counts(store, Selection(definition="scheduler"))
+    assert by_lost_nodes.by_day["failures"].sum() == 2, "a rack is no lost node"
+    assert by_lost_nodes.by_day["exposure_node_days"].sum() == pytest.approx(8.0)
+    judged = sensitivity.judged_days(store, Selection(definition="scheduler"))
+    assert {name: judged[name].sum() for name in ("infrastructure", "hardware", "scheduler")} == {
+        "infrastructure": 5, "hardware": 2, "scheduler": 2,
+    }  # fmt: skip
+    assert store.rows("SELECT DISTINCT node FROM nodes ORDER BY 1") == [
+        (f"n{n}",) for n in range(4)
+    ]
