@@ -310,7 +310,7 @@ def goodput_ledger(
         total_gpu_seconds=total,
         buckets=tuple(_bounded(each, open_s, total) if unstated else each for each in buckets),
         losses=_losses(rows, total, conf_level),
-        rule_first_order_gpu_hours=_by_rule(rows, first),
+        rule_first_order_gpu_hours=None if blind and not first.any() else _by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=kept.scaled(HOUR_S / in_jobs) if in_jobs else unknown(conf_level, 0),
         known=not rows.empty,

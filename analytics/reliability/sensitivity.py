@@ -155,10 +155,11 @@ def sensitivity(
         name: _as_seen(judged, exposure, name, rate, blind=blind, **chance)
         for name, rate in rates.items()
     }
+    unseen = blind and not rates[DEFINITION].failures
     rows = [
         DefinitionRate(
             name,
-            rate.failures_known if blind else rate.failures,
+            rate.failures_known if unseen else rate.failures,
             rate.rate_per_1000_node_days,
         )
         for name, rate in seen.items()
