@@ -156,7 +156,7 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     hours = ask(exposure.node_hours, selection)
     notes = _notes(ask, selection, report, hours)
     return Answer(
-        sentence(report, selection.min_gpus, hours),
+        _said(ask, selection, report, hours),
         headlines(report, selection) if report.n_runs else (),
         (
             by_size(sized, expected, selection),
@@ -174,7 +174,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     report = ask(measured, selection, limit=FEW)
     hours = ask(exposure.node_hours, selection)
     if not report.n_runs:
-        said = sentence(report, selection.min_gpus, hours)
+        said = _said(ask, selection, report, hours)
         return Answer(said, blocks=(_missing(),), notes=report.notes)
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
     taken, failures = ask(habits), ask(mttf.measured, selection)
@@ -204,6 +204,16 @@ def _notes(
         *report.notes,
         *detection.notes(ask(mttf.measured, selection), selection),
     )
+
+
+def _said(
+    ask: Ask, selection: Selection, report: EttrReport, node_hours: Mapping[str, float]
+) -> str:
+    """The sentence; where no job of the time was recorded, that nobody knows what runs got."""
+    seen = ask(sight.sight, selection)
+    if not report.n_runs and not node_hours and seen.jobs_unknown:
+        return sight.refused("What runs got", seen)
+    return sentence(report, selection.min_gpus, node_hours)
 
 
 def sentence(report: EttrReport, min_gpus: int, node_hours: Mapping[str, float]) -> str:

@@ -124,12 +124,17 @@ def measured(
     user = owners.user_called(store, name)
     attempts = owners.user_attempts(store, user, selection)
     few = limit if limit <= FEW else None
+    blind = sight.sight(store, selection).none
+    if blind:  # what others may have lost, nobody could see
+        seen = attempts["lost_gpu_hours"] > 0
+        attempts = attempts.assign(lost_gpu_hours=attempts["lost_gpu_hours"].where(seen))
+    of = own_jobs(attempts)
     return MyRuns(
         owners.about_user(store, user),
-        own_jobs(attempts),
+        of if of.n_interrupted or not blind else replace(of, lost_gpu_hours=None),
         ettr.measured(store, selection, user=user, limit=few, conf_level=conf_level),
         attempts.head(limit),
-        sight.sight(store, selection).none,
+        blind,
     )
 
 
