@@ -333,16 +333,18 @@ class Shown:
         plain = ("n_interruptions", "n_failures", "n_named", "interval_min", "as_was", "regained",
                  "by_nodes", "gross", "by_interval", "by_interval_left", "waited", "present",
                  "best_min")  # fmt: skip
+        nodes = list(found.nodes)
         known = {name: getattr(found, name) for name in plain}
         if self.seen.without and not found.n_interruptions:
             known |= dict.fromkeys(("n_interruptions", "n_failures", "n_named", "as_was"))
+            nodes = []
         return {
             "from_at": self.selection.from_at,
             "to_at": self.selection.to_at,
             **known,
             **sight.record(self.seen),
             "chosen": self.chosen.how or None,
-            "nodes": list(found.nodes),
+            "nodes": nodes,
             "capacity_gpu_hours": self.capacity,
             "parts": _pairs(found.parts),
             "causes": _pairs(found.causes),

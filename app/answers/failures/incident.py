@@ -55,6 +55,8 @@ MEMBERS = (
     *columns("cluster", wide=("cluster",)),
     Column("key", "Key", wide=True, help=of_failures.RECORD_KEY.definition),
 )  # fmt: skip
+OF_JOBS = ("n_jobs", "n_failed_jobs", "n_preempted_jobs", "lost_gpu_hours", "lost_gpu_seconds")
+"""Keys of the JSON that are unknown where no job was recorded."""
 VERDICTS = (
     *columns("job_id", "attempt", "state"),
     Column("failed_at", "Failed at", "second", "UTC"),
@@ -149,6 +151,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             *decided(one, titles),
         ),
         record=incidents.record(one.row)
+        | ({} if one.jobs_known else dict.fromkeys(OF_JOBS))
         | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
         | {"confidence": one.confidence, "evidence": one.members}
         | {"replay": replay.record(played, one), "similar": similar.record(like)},
@@ -311,7 +314,8 @@ def _failed(one: Incident, titles: Mapping[str, str]) -> Table:
         cause=verdicts["cause"].replace(dict(titles)),
         method=verdicts["method"].str.replace("_", " "),
     )
-    return Table("failed_attempts", "Failed attempts", VERDICTS, rows, "No attempt failed.")
+    empty = "No attempt failed." if one.jobs_known else f"Which failed is unknown: {sight.NO_JOBS}."
+    return Table("failed_attempts", "Failed attempts", VERDICTS, rows, empty)
 
 
 def loop(one: Incident) -> tuple[Table, ...]:
