@@ -353,7 +353,7 @@ def goodput_ledger(
         total_gpu_seconds=total,
         buckets=tuple(buckets),
         losses=losses,
-        rule_first_order_gpu_hours=_by_rule(rows, first),
+        rule_first_order_gpu_hours=None if blind and not first.any() else _by_rule(rows, first),
         rule_second_order_gpu_hours=_by_rule(rows, second),
         runtime_goodput=goodput,
         known=not rows.empty,

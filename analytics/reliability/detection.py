@@ -226,7 +226,7 @@ def seen_rate(
     which no source could have shown hardware at fault: u of them are missed, perhaps. Let d be the
     share of the exposure during which failures could be seen.
 
-    - d >= 0.9, or u = 0 and d > 0.1: all failures over all exposure.
+    - d >= 0.9, or u = 0 and either d > 0.1 or a failure was seen: all failures over all exposure.
     - 0.1 < d < 0.9: the failures seen over the exposure during which they could be. It takes the
       rest of the time to be like this part.
     - else a range: the lower bound of the failures seen, the upper bound of these and all u. The
@@ -247,7 +247,8 @@ def seen_rate(
     )
     whole = by_day_rate(day, counts, exposed, **chance)
     share = float(exposed[seen].sum()) / (whole.exposure or 1.0)
-    if share >= NEARLY_ALL or not whole.exposure or (share > TOO_LITTLE and not missed.any()):
+    told = not missed.any() and (share > TOO_LITTLE or whole.failures > 0)
+    if share >= NEARLY_ALL or not whole.exposure or told:
         return SeenRate(whole, "all")
     if share > TOO_LITTLE:
         kept = by_day_rate(day[seen], counts[seen], exposed[seen], **chance)

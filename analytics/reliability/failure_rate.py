@@ -48,8 +48,7 @@ class RateEstimate:
     @property
     def failures_known(self) -> int | None:
         """Failures; None where none could be seen: the rate has bounds alone."""
-        unseen = not self.failures and self.exposure and self.rate.value is None
-        return None if unseen else self.failures
+        return None if not self.failures and self.rate.value is None else self.failures
 
     @property
     def rate_per_1000_node_days(self) -> Estimate:

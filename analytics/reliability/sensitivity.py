@@ -161,10 +161,11 @@ def sensitivity(
         name: _as_seen(rated, exposure, name, rate, blind=blind, **chance)
         for name, rate in rates.items()
     }
+    unseen = blind and not rates[DEFINITION].failures
     rows = [
         DefinitionRate(
             name,
-            n if n or not blind else rate.failures_known,
+            n if n or not unseen else rate.failures_known,
             rate.rate_per_1000_node_days,
         )
         for name, rate in seen.items()

@@ -75,6 +75,11 @@ class Sight:
         return not any(each.jobs for each in self.clusters)
 
     @property
+    def without(self) -> bool:
+        """Whether no failure could be seen, or no job that it could have ended."""
+        return self.none or self.jobs_unknown
+
+    @property
     def blind(self) -> tuple[str, ...]:
         """Clusters of which no failure could be seen, where one of another could."""
         return tuple(each.cluster for each in self.clusters if not each.seen and self.seen)

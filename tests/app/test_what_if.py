@@ -17,6 +17,7 @@ from analytics.efficiency.what_if import Change
 from analytics.efficiency.what_if import what_if as what_if_of
 from analytics.errors import OutOfRangeError
 from analytics.estimate import Estimate
+from analytics.reliability.sight import ClusterSight, Sight
 from app.answers.efficiency import best_interval, what_if
 from app.answers.efficiency.left_out import Chosen
 from app.answers.efficiency.what_if import Wish
@@ -115,7 +116,8 @@ def said(attempts: pd.DataFrame, wish: Wish, *nodes: tuple[str, str], of: Habits
     habits = {"several_nodes": of, "one_node": of}
     found = what_if_of(attempts, habits, CLUSTER.exposure(), change)
     chosen = Chosen(nodes, "before" if nodes else "", {})
-    answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC"}
+    answers = {"habits": of, "habit_notes": (), "uncounted": (UNCOUNTED,), "zone": "UTC",
+               "sight": Sight((ClusterSight("c", 31, 31, 31),))}  # fmt: skip
     month = Selection(from_at=DECEMBER, to_at=JANUARY)
     return Shown(lambda asked, *_: answers[asked.__name__], month, wish, chosen, found, None)
 
@@ -195,7 +197,7 @@ def test_filters_change_the_answer_and_a_size_that_nobody_has_leaves_nothing(ask
     far = played(ask, WORST, from_at=JANUARY, to_at=datetime(2030, 1, 1, tzinfo=UTC)).record
     assert far["capacity_gpu_hours"] == 8 * (31 * 24 + 20), "records end on 1 February at 20:00"
     none = played(ask, Wish(), min_gpus=17)
-    assert none.sentence.startswith("No interruption of a job is known in January 2026")
+    assert none.sentence.startswith("What could be regained of January 2026 (UTC) cannot be judged")
     assert none.numbers[0].value == "unknown"
 
 

@@ -1,6 +1,6 @@
 """Stores of one small cluster that lack sources in turn, read from files as a site has them.
 
-Six nodes of eight GPUs, two weeks. The accounting shows failed and completed jobs and no lost
+Four nodes of eight GPUs, two weeks. The accounting shows failed and completed jobs and no lost
 node; what broke shows in the other sources alone.
 """
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 BEGIN: Final = datetime(2026, 3, 2, tzinfo=UTC)
 DAYS: Final = 14
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-NODES: Final = [f"n{number}" for number in range(1, 7)]
 BROKE: Final = {3: "n1", 6: "n1", 10: "n2"}
 """Day -> node on which a GPU fell off the bus, which ended its job."""
-JOBS = "JobID|Cluster|Partition|Account|User|JobName|State|Submit|Start|End|ExitCode|NNodes|AllocTRES|NodeList"
-SOURCES: Final = ("sacct", "sacctmgr-events", "kernel-log", "gcm-health", "failure-log", "traces")
+JOBS = (
+    "JobID|Cluster|Partition|Account|User|JobName|State|Submit|Start|End|ExitCode|NNodes|AllocTRES|"
+    "NodeList"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Recorded:
     sources: tuple[str, ...]
     quiet: tuple[str, ...] = ()
     cluster: str = "c"
+    quiet_days: int = DAYS
+    """Days from the first on that these were collected."""
 
 
 ALL = ("sacct", "sacctmgr-events", "kernel-log", "gcm-health")
@@ -61,7 +64,7 @@ STORES: Final = {
 }
 
 
-def _jobs() -> Iterator[str]:
+def _jobs(cluster: str) -> Iterator[str]:
     """A job of two nodes and one of one node each day; some fail without a cause."""
     for day in range(DAYS):
         start = BEGIN + day * DAY + HOUR
@@ -71,7 +74,7 @@ def _jobs() -> Iterator[str]:
             if state == "FAILED":
                 hours = 11.0
             yield "|".join((
-                str(100 * day + place), "c", "gpu", "lab", f"u{place}", f"train_{place}", state,
+                str(100 * day + place), cluster, "gpu", "lab", f"u{place}", f"train_{place}", state,
                 _s(start - HOUR), _s(start), _s(start + hours * HOUR),
                 "1:0" if state == "FAILED" else "0:0", str(gpus // 8),
                 f"billing=1,gres/gpu={gpus},node={gpus // 8}", nodes,
@@ -88,11 +91,11 @@ def _ends() -> Iterator[tuple[str, datetime]]:
         yield node, BEGIN + day * DAY + 12 * HOUR - timedelta(minutes=1)
 
 
-def _lines(source: str) -> list[str]:
+def _lines(source: str, cluster: str) -> list[str]:
     """The file of a source."""
     ends = list(_ends())
     if source == "sacct":
-        return [JOBS, *_jobs()]
+        return [JOBS, *_jobs(cluster)]
     if source == "sacctmgr-events":
         return [
             "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User",
@@ -104,7 +107,7 @@ def _lines(source: str) -> list[str]:
     if source == "kernel-log":
         every = [BEGIN + day * DAY + 2 * HOUR for day in range(DAYS)]
         user = [
-            (at, f"n{1 + place % 6} kernel: NVRM: Xid (PCI:0000:07:00): 31, pid=7, MMU Fault")
+            (at, f"n{1 + place % 4} kernel: NVRM: Xid (PCI:0000:07:00): 31, pid=7, MMU Fault")
             for place, at in enumerate(every)
         ]
         fell = [
@@ -151,7 +154,7 @@ def built(recorded: Recorded, folder: Path, *, ledger: bool = True) -> Path:
             name, path, options = "straggler-trace", _trace(folder), Options()
         else:
             path = folder / source
-            path.write_text("\n".join(_lines(source)) + "\n", encoding="utf-8")
+            path.write_text("\n".join(_lines(source, recorded.cluster)) + "\n", encoding="utf-8")
         if source == "failure-log":
             options = Options(cluster=recorded.cluster, mapping="pnnl")
         ingest_files(root, name, [str(path)], options)
@@ -159,7 +162,7 @@ def built(recorded: Recorded, folder: Path, *, ledger: bool = True) -> Path:
         for covers in recorded.quiet:
             write_window(building, Answered(
                 covers, recorded.cluster, "kernel-log", covers, None, True, BEGIN,
-                BEGIN + DAYS * DAY, BEGIN + DAYS * DAY, "empty", 0, None, "collected",
+                BEGIN + recorded.quiet_days * DAY, BEGIN + DAYS * DAY, "empty", 0, None, "collected",
             ))  # fmt: skip
         if recorded.quiet or not recorded.sources:
             building.publish()

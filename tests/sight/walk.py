@@ -63,6 +63,8 @@ class Said:
     texts: tuple[str, ...]
     """Notes, what stands in place of tables, and cells."""
     record: Any
+    refused: bool = False
+    """It is an error, with what to do."""
 
     @property
     def everything(self) -> str:
@@ -137,7 +139,7 @@ def _said(surface: str, answered: Callable[[], Answer]) -> Said:
     try:
         answer = answered()
     except (AnalysisError, DataError) as error:
-        return Said(surface, str(error), (), (), None)
+        return Said(surface, str(error), (), (), None, refused=True)
     return Said(
         surface, answer.sentence, answer.numbers,
         (*answer.notes, *_texts(answer.blocks)), answer.record,

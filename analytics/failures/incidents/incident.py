@@ -37,6 +37,8 @@ class Incident:
     and alternatives (lists)."""
     emptied: bool = False
     """Whether people took everything out of it that the records hold."""
+    jobs_known: bool = True
+    """Whether jobs of then were recorded."""
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -87,7 +87,7 @@ def _ended(incident: Mapping[str, Any]) -> str:
     """The jobs that ended, and whether one of them did so over and over."""
     n = incident["n_failed_jobs"]
     if not n:
-        return "no job ended"
+        return "no job is known to have ended"
     jobs = _jobs(n, incident["n_failed_gpus"])
     again = incident["loop_failures"]
     if not again:

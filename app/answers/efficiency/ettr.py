@@ -61,8 +61,8 @@ RUNS = (
     Column("upper", "At most", "decimal"),
     Column("basis", "Measured by", help=of_efficiency.MEASURED_BY.definition),
     Column("n_attempts", "Attempts", "count"),
-    Column("n_interruptions", "Interruptions", "count"),
-    Column("n_failures", "Failures", "count", wide=True),
+    Column("n_interruptions", "Interruptions", "count", none=sight.NOT_SEEN),
+    Column("n_failures", "Failures", "count", none=sight.NOT_SEEN, wide=True),
     *(Column(f"{part}_h", title, "number", wide=part not in ("queued", "scheduled"))
       for part, title in _HOURS.items()),
     Column("first_start_at", "First start", "time", wide=True),
@@ -156,16 +156,16 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     hours = ask(exposure.node_hours, selection)
     notes = _notes(ask, selection, report, hours)
     return Answer(
-        sentence(report, selection.min_gpus, hours),
+        _said(ask, selection, report, hours),
         headlines(report, selection) if report.n_runs else (),
         (
             by_size(sized, expected, selection),
             by_week(report, selection),
-            listed(report.by_run.head(LISTED)),
+            listed(by_run(report).head(LISTED)),
         ),
         notes,
         record=record(report, sized, expected) | {"node_hours": hours, "notes": notes},
-        sheet=report.by_run,
+        sheet=by_run(report),
     )
 
 
@@ -174,7 +174,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
     report = ask(measured, selection, limit=FEW)
     hours = ask(exposure.node_hours, selection)
     if not report.n_runs:
-        said = sentence(report, selection.min_gpus, hours)
+        said = _said(ask, selection, report, hours)
         return Answer(said, blocks=(_missing(),), notes=report.notes)
     everything = Part("Runs", runs, (selection,), total=report.n_runs)
     taken, failures = ask(habits), ask(mttf.measured, selection)
@@ -189,7 +189,7 @@ def answer_beside_expected(ask: Ask, selection: Selection) -> Answer:
             size_chart(sized, expected, selection),
             by_size(sized, expected, selection),
             by_week(report, selection),
-            listed(report.by_run, everything=everything),
+            listed(by_run(report), everything=everything),
         ),
         _notes(ask, selection, report, hours),
     )
@@ -204,6 +204,16 @@ def _notes(
         *report.notes,
         *detection.notes(ask(mttf.measured, selection), selection),
     )
+
+
+def _said(
+    ask: Ask, selection: Selection, report: EttrReport, node_hours: Mapping[str, float]
+) -> str:
+    """The sentence; where no job of the time was recorded, that nobody knows what runs got."""
+    seen = ask(sight.sight, selection)
+    if not report.n_runs and not node_hours and seen.jobs_unknown:
+        return sight.refused("What runs got", seen)
+    return sentence(report, selection.min_gpus, node_hours)
 
 
 def sentence(report: EttrReport, min_gpus: int, node_hours: Mapping[str, float]) -> str:
@@ -363,6 +373,14 @@ def _values(group: GroupEttr, report: EttrReport) -> tuple[Any, ...]:
     )
 
 
+def by_run(report: EttrReport) -> pd.DataFrame:
+    """The runs; interruptions of which none is known are unknown where none could be seen."""
+    runs, counts = report.by_run, ["n_interruptions", "n_failures"]
+    if report.failures_per_run.value is not None or not report.n_runs:
+        return runs
+    return runs.assign(**{name: runs[name].astype(object).where(runs[name] > 0) for name in counts})
+
+
 def _interruptions(group: GroupEttr, report: EttrReport) -> int | None:
     """Interruptions of a group; None where none is known because no failure could be seen."""
     n = group.totals.n_interruptions
@@ -376,21 +394,21 @@ def _monday(week: str) -> datetime:
 
 def of_size(ask: Ask, selection: Selection, size: str, *, limit: int = EVERYTHING) -> Table:
     """Runs of one class of sizes, those with most GPU-time first."""
-    runs_of = runs_of_size(ask(measured, selection.by_size).by_run, size)
+    runs_of = runs_of_size(by_run(ask(measured, selection.by_size)), size)
     title = f"Runs of {numbers.job_size(size)}"
     return replace(listed(runs_of.head(limit)), key="runs_of_size", title=title)
 
 
 def of_week(ask: Ask, selection: Selection, week: str, *, limit: int = EVERYTHING) -> Table:
     """Runs of one week, those with most GPU-time first."""
-    runs_of = runs_of_week(ask(measured, selection).by_run, week, ask(zones))
+    runs_of = runs_of_week(by_run(ask(measured, selection)), week, ask(zones))
     return replace(listed(runs_of.head(limit)), key="runs_of_week")
 
 
 def runs(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """Runs with their ETTR, those with most GPU-time first."""
     few = limit if limit <= FEW else None
-    return listed(ask(measured, selection, limit=few).by_run.head(limit))
+    return listed(by_run(ask(measured, selection, limit=few)).head(limit))
 
 
 def _behind(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
@@ -417,7 +435,7 @@ def record(report: EttrReport, sized: EttrReport, expected: tuple[Estimate, ...]
     ]
     return {name: getattr(report, name) for name in RECORDED} | {
         "definition": DEFINITION,
-        "by_run": [_run(row, report.conf_level) for row in report.by_run.to_dict("records")],
+        "by_run": [_run(row, report.conf_level) for row in by_run(report).to_dict("records")],
         "by_size": by_size,
         "by_week": [_group(group, report) for group in report.by_week],
     }

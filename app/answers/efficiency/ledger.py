@@ -200,6 +200,8 @@ def answer(ask: Ask, selection: Selection, *, conf_level: float = CONF_LEVEL) ->
     parts: dict[str, Any] = {"record": record_, "sheet": _sheet(ledger)}
     if not ledger.total_gpu_seconds:
         nothing = "".join(of_nodes) or "No GPU-hours are known in this selection."
+        if not of_nodes and seen.none and seen.jobs_unknown:
+            nothing = sight.refused("Where GPU-hours went", seen)
         return Answer(nothing, (), (_missing(ask, selection),), ledger.notes, **parts)
     return Answer(
         sentence(ledger),

@@ -12,6 +12,7 @@ from app.answers.columns import KNOWN, columns
 from app.answers.content import Answer, Missing, Number, Part, Table, composed, counted, estimated
 from app.answers.efficiency import ettr
 from app.answers.failures.taxonomy import taxonomy
+from app.answers.reliability import sight
 from app.ask import EVERYTHING, FEW
 from app.words import domains, numbers, terms
 from app.words.cells import Column
@@ -94,6 +95,8 @@ class MyRuns:
     ettr: EttrReport
     attempts: pd.DataFrame
     """The latest attempts, as `owners.user_attempts` has them."""
+    blind: bool
+    """Whether failures could be seen during none of the time."""
 
     @property
     def user(self) -> str:
@@ -121,11 +124,17 @@ def measured(
     user = owners.user_called(store, name)
     attempts = owners.user_attempts(store, user, selection)
     few = limit if limit <= FEW else None
+    blind = sight.sight(store, selection).none
+    if blind:  # what others may have lost, nobody could see
+        seen = attempts["lost_gpu_hours"] > 0
+        attempts = attempts.assign(lost_gpu_hours=attempts["lost_gpu_hours"].where(seen))
+    of = own_jobs(attempts)
     return MyRuns(
         owners.about_user(store, user),
-        own_jobs(attempts),
+        of if of.n_interrupted or not blind else replace(of, lost_gpu_hours=None),
         ettr.measured(store, selection, user=user, limit=few, conf_level=conf_level),
         attempts.head(limit),
+        blind,
     )
 
 
@@ -159,7 +168,7 @@ def answer(
     listed = replace(_jobs(found.attempts.head(shown), ask(taxonomy)), everything=everything)
     runs = replace(
         ettr.listed(
-            found.ettr.by_run.head(shown), everything=Part("Runs", runs_of, (name, selection))
+            ettr.by_run(found.ettr).head(shown), everything=Part("Runs", runs_of, (name, selection))
         ),
         empty="No run on several nodes: the ETTR is that of such runs.",
     )
@@ -221,7 +230,7 @@ def runs_behind(ask: Ask, name: str, selection: Selection, *, limit: int = EVERY
 
 def runs_of(ask: Ask, name: str, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """All runs of a user on several nodes, those with most GPU-time first."""
-    return ettr.listed(ask(measured, name, selection, limit=limit).ettr.by_run)
+    return ettr.listed(ettr.by_run(ask(measured, name, selection, limit=limit).ettr))
 
 
 def sentence(found: MyRuns) -> str:
@@ -273,11 +282,17 @@ def _numbers(found: MyRuns, name: str, selection: Selection) -> tuple[Number, ..
         counted(of_efficiency.FAILED, of.n_failed, of=of.n_attempts, noun="attempts",
                 basis=" · ".join(filter(None, others)) or "all ended", opens=rows("failed")),
         counted(of_efficiency.AT_FAULT, not_own, of=of.n_failed, noun="attempts",
-                basis=told or "none failed", opens=rows("infrastructure")),
+                basis=told or "none failed", opens=rows("infrastructure"))
+        if not_own or not found.blind
+        else replace(sight.number(of_efficiency.AT_FAULT), opens=rows("infrastructure")),
         composed(of_efficiency.LOST, _at_least(of.lost_gpu_hours, of.n_lost_unknown), lost,
-                 exact=of.lost_gpu_hours, unit="GPU-h", opens=rows("interrupted")),
+                 exact=of.lost_gpu_hours, unit="GPU-h", opens=rows("interrupted"))
+        if of.n_interrupted or not found.blind
+        else replace(sight.number(of_efficiency.LOST), opens=rows("interrupted")),
         composed(of_efficiency.OWN, _at_least(of.own_gpu_hours, of.n_own_unknown), own,
-                 exact=of.own_gpu_hours, unit="GPU-h", opens=rows("own")),
+                 exact=of.own_gpu_hours, unit="GPU-h", opens=rows("own"))
+        if of.by_domain["user"] or not found.blind
+        else replace(sight.number(of_efficiency.OWN), opens=rows("own")),
     ]  # fmt: skip
     if found.ettr.n_runs:
         runs = Part("Runs behind the number", runs_behind, (name, selection))
@@ -346,7 +361,7 @@ def record(found: MyRuns) -> dict[str, Any]:
         "by_cause": of.by_cause,
         "ettr": report.ettr,
         "n_runs": report.n_runs,
-        "runs": report.by_run,
+        "runs": ettr.by_run(report),
         "jobs": found.attempts,
         "notes": report.notes,
     }

@@ -143,7 +143,7 @@ class Shown:
         """What would have been regained, by what?"""
         found, when = self.found, self.when()
         if not found.n_interruptions:
-            if self.seen.none:
+            if self.seen.without:
                 return sight.refused(f"What could be regained of {when}", self.seen)
             return f"No interruption of a job is known in {when}: nothing can be regained."
         changed = self._changed()
@@ -187,7 +187,7 @@ class Shown:
         """Regained by both and by each, what is given up, the best interval of a job."""
         found = self.found
         if not found.n_interruptions:
-            why = sight.BASIS if self.seen.none else "no interruption is known"
+            why = sight.basis(self.seen) if self.seen.without else "no interruption is known"
             yield Number(REGAINED, numbers.UNKNOWN, why, exact=found.regained)
             yield best_interval.number(self.best)
             return
@@ -223,7 +223,7 @@ class Shown:
         found = self.found
         if not found.n_interruptions:
             unseen = sight.missing("what_if", "What could be regained", self.seen)
-            yield unseen if self.seen.none else NOTHING
+            yield unseen if self.seen.without else NOTHING
             return
         yield Chart(
             "efficiency.what_if_waterfall",
@@ -288,13 +288,13 @@ class Shown:
     def notes(self) -> Iterator[str]:
         """What the numbers rest on."""
         found = self.found
-        yield from sight.notes(self.seen, "what failures cost")
         if not found.n_interruptions:
             yield from self.ask(uncounted, self.selection)
             return
-        if self.seen.none:
-            yield sight.refused("What failures of the infrastructure cost beyond", self.seen)
         yield from self._about_nodes()
+        yield from sight.notes(self.seen, "what failures cost")
+        if self.seen.none:
+            yield sight.refused("What other failures of the infrastructure cost", self.seen)
         if self.wish.interval == "best":
             yield _of_best(found, self.ask(ettr.habits).central.interval_s / 60)
         if self.best is not None:
@@ -337,16 +337,18 @@ class Shown:
         plain = ("n_interruptions", "n_failures", "n_named", "interval_min", "as_was", "regained",
                  "by_nodes", "gross", "by_interval", "by_interval_left", "waited", "present",
                  "best_min")  # fmt: skip
+        nodes = list(found.nodes)
         known = {name: getattr(found, name) for name in plain}
-        if self.seen.none and not found.n_interruptions:
+        if self.seen.without and not found.n_interruptions:
             known |= dict.fromkeys(("n_interruptions", "n_failures", "n_named", "as_was"))
+            nodes = []
         return {
             "from_at": self.selection.from_at,
             "to_at": self.selection.to_at,
             **known,
             **sight.record(self.seen),
             "chosen": self.chosen.how or None,
-            "nodes": list(found.nodes),
+            "nodes": nodes,
             "capacity_gpu_hours": self.capacity,
             "parts": _pairs(found.parts),
             "causes": _pairs(found.causes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from analytics.failures.incidents.incident import Incident
@@ -13,11 +14,13 @@ from app.answers.content import Answer, Chart, Number, Part, Table, composed
 from app.answers.failures import incidents, replay, similar
 from app.answers.failures import standing as standing_of
 from app.answers.failures.taxonomy import cause_titles, taxonomy
+from app.answers.reliability import sight
 from app.ask import EVERYTHING
 from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
 from data.errors import DataError
+from data.filters import Selection
 from data.queries import incidents as incident_queries
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ MEMBERS = (
     *columns("cluster", wide=("cluster",)),
     Column("key", "Key", wide=True, help=of_failures.RECORD_KEY.definition),
 )  # fmt: skip
+OF_JOBS = ("n_jobs", "n_failed_jobs", "n_preempted_jobs", "lost_gpu_hours", "lost_gpu_seconds")
+"""Keys of the JSON that are unknown where no job was recorded."""
 VERDICTS = (
     *columns("job_id", "attempt", "state"),
     Column("failed_at", "Failed at", "second", "UTC"),
@@ -105,7 +110,15 @@ def incident(store: Store, incident_id: str) -> Incident:
         asked_id=incident_id,
         verdicts=verdicts,
         emptied=incident_id in store.arranged.emptied,
+        jobs_known=_jobs_known(store, row),
     )
+
+
+def _jobs_known(store: Store, row: Mapping[str, Any]) -> bool:
+    """Whether jobs of then were recorded: else nobody knows that it hit none."""
+    began, ended = row["start_at"], row["end_at"]
+    of = Selection(row["cluster"], began, ended + timedelta(microseconds=1))
+    return bool(row["n_jobs"]) or not sight.sight(store, of).jobs_unknown
 
 
 def answer(ask: Ask, incident_id: str) -> Answer:
@@ -138,6 +151,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
             *decided(one, titles),
         ),
         record=incidents.record(one.row)
+        | ({} if one.jobs_known else dict.fromkeys(OF_JOBS))
         | {"title": one.cause.title, "suggested_owner": one.cause.owner, "action": one.cause.action}
         | {"confidence": one.confidence, "evidence": one.members}
         | {"replay": replay.record(played, one), "similar": similar.record(like)},
@@ -185,7 +199,9 @@ def blast_radius(one: Incident) -> tuple[Number, ...]:
     row, name = one.row, str(one.row["incident_id"])
     jobs = Part("Behind the number", _jobs, (name,))
     return (
-        composed(
+        Number(terms.BLAST_RADIUS, numbers.UNKNOWN, sight.NO_JOBS)
+        if not one.jobs_known
+        else composed(
             terms.BLAST_RADIUS,
             numbers.count(row["n_jobs"]),
             f"{row['n_failed_jobs']:,} failed ({numbers.gpu_count(row['n_failed_gpus'])}), "
@@ -223,6 +239,8 @@ def cost(one: Incident) -> tuple[str, ...]:
 
 def _lost(one: Incident, opens: Part) -> Number:
     """The 30-minute rule; a lower bound where some attempts were not measured."""
+    if not one.jobs_known:
+        return Number(terms.LOST_GPU_HOURS, numbers.UNKNOWN, sight.NO_JOBS)
     unmeasured, total = one.row["n_unmeasured"], one.lost_gpu_hours
     least = "at least " if unmeasured and total is not None else ""
     parts = f"{numbers.number(one.second_order_gpu_hours)} of it second order"
@@ -296,7 +314,8 @@ def _failed(one: Incident, titles: Mapping[str, str]) -> Table:
         cause=verdicts["cause"].replace(dict(titles)),
         method=verdicts["method"].str.replace("_", " "),
     )
-    return Table("failed_attempts", "Failed attempts", VERDICTS, rows, "No attempt failed.")
+    empty = "No attempt failed." if one.jobs_known else f"Which failed is unknown: {sight.NO_JOBS}."
+    return Table("failed_attempts", "Failed attempts", VERDICTS, rows, empty)
 
 
 def loop(one: Incident) -> tuple[Table, ...]:

@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from data.store import Store
 
 
+OF_JOBS = (
+    "n_with_jobs", "n_crash_loops", "lost_gpu_hours", "second_order_gpu_hours", "n_unmeasured"
+)  # fmt: skip
+"""Keys of the JSON that are unknown where no job was recorded."""
 WHAT = "Whether there was an incident"
 NO_COST = "the ledger does not say: build it by `faultline ledger`, choose no status and nobody"
 CARRIERS = ("health_events.", "node_events")
@@ -190,15 +194,26 @@ def answer(
     """
     summary = ask(summarised, selection, kind, conf_level=conf_level)
     seen = ask(sight.sight, selection)
-    if seen.none and not summary.n_incidents:
+    logged = not_derived(ask, selection)
+    if not summary.n_incidents and (seen.none or (seen.jobs_unknown and not logged)):
         return _unseen(ask, selection, summary, seen)
     choice = Choice(selection, kind, address=address)
-    logged = not_derived(ask, selection)
     if logged and not summary.n_incidents:
         unknown = dict.fromkeys(_named(summary))
         sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
         return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
-    said = sentence(summary)
+    said, cost = sentence(summary), ask(ledger.if_built, selection, conf_level=conf_level)
+    told = headlines(summary, choice, cost)
+    unhit = seen.jobs_unknown and not summary.n_with_jobs
+    if unhit and summary.n_incidents:
+        n = numbers.counted(summary.n_incidents, "incident")
+        said = f"{n}; {_open(summary)}; {sight.refused('whether they hit jobs', seen)}"
+        told = tuple(
+            each
+            if each.term is terms.OPEN_INCIDENTS
+            else Number(each.term, numbers.UNKNOWN, sight.basis(seen), opens=each.opens)
+            for each in told
+        )
     if not summary.n_incidents:
         missing = _none(ask, selection, kind)
         blocks: tuple[Block, ...] = (missing,)
@@ -216,10 +231,13 @@ def answer(
         "definition": DEFINITION,
         **_named(summary),
         "costliest_cause": first and first.cause,
+        **sight.record(seen),
     }
+    if unhit:
+        record |= dict.fromkeys(OF_JOBS)
     return Answer(
         said,
-        headlines(summary, choice, ask(ledger.if_built, selection, conf_level=conf_level)),
+        told,
         blocks,
         notes,
         record=record | {"notes": notes},
@@ -230,6 +248,7 @@ def answer(
 def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sight) -> Answer:
     """No incident is known, because none could be seen: every number is unknown."""
     notes = _notes(ask, selection)
+    why = sight.basis(seen)
     record = {"definition": DEFINITION, **dict.fromkeys(vars(summary)), "costliest_cause": None}
     shown = (
         terms.INCIDENTS_WITH_JOBS,
@@ -240,7 +259,7 @@ def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sigh
     )
     return Answer(
         sight.refused(WHAT, seen),
-        tuple(map(sight.number, shown)),
+        tuple(Number(term, numbers.UNKNOWN, why) for term in shown),
         (sight.missing("incidents", WHAT, seen),),
         notes,
         record=record | sight.record(seen) | {"notes": notes},
@@ -258,8 +277,7 @@ def _notes(ask: Ask, selection: Selection) -> tuple[str, ...]:
     """What is no incident here: failures known without jobs, and what was not collected."""
     logged = not_derived(ask, selection)
     missing = detection.not_collected(ask(mttf.measured, selection))
-    told = (*missing, *sight.notes(ask(sight.sight, selection), "incidents"))
-    return (logged, *told) if logged else told
+    return (logged, *missing) if logged else missing
 
 
 def not_derived(ask: Ask, selection: Selection) -> str:

@@ -192,11 +192,10 @@ def sentence(one: Node, known: Collection[str], without: str | None = None) -> s
     }  # fmt: skip
     said = [text for name, (n, text) in told.items() if n or name in known]
     open_ = [name for name, (n, _) in told.items() if not n and name not in known]
-    unknown = f"whether it {_listed(open_, 'or')} {sight.CANNOT}: {UNSHOWN}"
-    if not said:
-        return f"{one.node}: {unknown}."
-    happened = f"{one.node} {_listed(said, 'and')} in this period"
-    return f"{happened}; {unknown}." if open_ else f"{happened}."
+    happened = f"{one.node} {_listed(said, 'and')} in this period" if said else f"{one.node}"
+    if not open_:
+        return f"{happened}."
+    return f"{happened}; whether it {_listed(open_, 'or')} {sight.CANNOT}: {UNSHOWN}."
 
 
 def _listed(parts: Sequence[str], last: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from analytics.estimate import CONF_LEVEL, unknown
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
 from app.answers.efficiency import ledger
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from app.ask import Ask
     from data.filters import Selection
 
+NOBODY_KNOWS = unknown(CONF_LEVEL, 0)
 NO_ATTEMPT = "No attempt that ended is recorded."
 ACTIONABLE = ("hardware", "system_software")
 """What operators can act on: the other two can be a hundred times as many and hide it."""
@@ -378,7 +381,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
     """The JSON of the command; where no failure could be seen, none is unknown and not 0."""
 
     def known(n: int) -> int | None:
-        return None if summary.blind and not n else n
+        return None if summary.blind and not summary.n_counted and not n else n
 
     lost = _lost(cost)
     return {
@@ -398,9 +401,9 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
             for one in _by_cost(summary, cost)
         ],
         "by_domain": [
-            one
-            if known(one.n_attempts) is not None
-            else dict.fromkeys(vars(one)) | {"domain": one.domain}
+            replace(one, share=NOBODY_KNOWS, rate_per_1000_node_days=NOBODY_KNOWS)
+            if known(one.n_attempts) is None
+            else one
             for one in summary.by_domain
         ],
         "unknown_ratio": summary.unknown_ratio,

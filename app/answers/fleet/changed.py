@@ -204,9 +204,6 @@ def _written(kind: Kind, value: Estimate) -> str:
 def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     """Which causes rose and fell beyond chance."""
     seen = ask(sight.sight, selection)
-    if seen.none:
-        yield sight.refused("Which causes rose or fell", seen)
-        return
     if not _ran(ask, selection):
         yield "Causes are not compared: no job is known to have run."
         return
@@ -220,7 +217,9 @@ def _causes(ask: Ask, selection: Selection, before_is: str) -> Iterator[str]:
     fell = ask(risen.fallen, selection)
     rose = [f"{titles.get(e.cause, e.cause)} ({e.now:,}, {e.before:,} before)" for e in found.risen]
     less = [f"{titles.get(e.cause, e.cause)} ({e.before:,}, {e.now:,} before)" for e in fell]
-    if not rose and not less:
+    if not rose and not less and seen.none:
+        yield sight.refused("Which causes rose or fell", seen)
+    elif not rose and not less:
         yield f"No cause rose or fell beyond chance, of {len(found.causes):,} compared."
     if rose:
         yield f"Causes that rose: {_listed(rose)}."

@@ -91,7 +91,7 @@ def sentence(shown: Judged) -> str:
     if not shown.report.rate.exposure:
         return mttf.fleet_sentence(shown.report)
     said = mttf.rate_in_words(shown.report)
-    blind = shown.verdict == "unknown" and shown.report.blind
+    blind = shown.verdict == "unknown" and shown.report.failures_known is None
     word = CANNOT if blind else WORDS[shown.verdict]
     said = f"{word[:1].upper()}{word[1:]}: {said[:1].lower()}{said[1:]}"
     if shown.than.value is not None and not blind:

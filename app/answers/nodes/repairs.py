@@ -185,7 +185,8 @@ def sentence(one: Held) -> str:
         return "No return to service is known in this period: ingest tickets or node events."
     if one.unseen:
         n = numbers.counted(one.n_repairs, "return")
-        return f"{n} to service; " + sight.refused("whether they hold", one.sight)
+        held = sight.refused("Whether repairs hold", one.sight)
+        return f"{n} to service; no failure names a node. {held}"
     if not one.n_failures:
         return f"{numbers.counted(one.n_repairs, 'return')} to service; no failure names a node."
     share = found.fails_again

@@ -167,6 +167,7 @@ def answer(
         else Table("plan", "What to test next", PLAN, rows, everything=None).first(MOST_ROWS)
     ]
     of_results = _result_blocks(results)
+    unplanned = known.unseen and not regressed
     return Answer(
         _sentence(plan, results, known if lacks else None),
         (
@@ -175,8 +176,14 @@ def answer(
         ),
         (*of_results, *blocks) if regressed else (*blocks, *of_results),
         notes=(*_notes(known), *sight.notes(known.sight, "nodes"), *_result_notes(results)),
-        record={"plan": _records(plan), **_fleet_record(plan, known), **_result_record(results)},
-        sheet=Sheet(tuple(column.key for column in PLAN), [_flat(row) for row in rows]),
+        record={
+            "plan": [] if unplanned else _records(plan),
+            **_fleet_record(plan, known),
+            **_result_record(results),
+        },
+        sheet=Sheet(
+            tuple(column.key for column in PLAN), [] if unplanned else [_flat(row) for row in rows]
+        ),
     )
 
 

@@ -351,7 +351,7 @@ def record(report: MttfReport, selection: Selection) -> dict[str, Any]:
             {
                 "gpus_from": size.gpus_from,
                 "gpus_to": size.gpus_to,
-                "failures": mttf_tables.failures_known(size),
+                "failures": mttf_tables.failures_known(size, report),
                 "running_hours": size.running_hours,
                 "mttf_hours": size.mttf_hours,
             }

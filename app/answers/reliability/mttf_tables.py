@@ -47,7 +47,7 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
                 size.gpus_from,
                 size.gpus_to,
                 numbers.gpus(size.gpus_from, size.gpus_to),
-                failures_known(size),
+                failures_known(size, report),
                 size.running_hours,
                 size.mttf_hours,
             )
@@ -58,10 +58,9 @@ def by_size(report: MttfReport, selection: Selection) -> Table:
     )
 
 
-def failures_known(size: SizeClass) -> int | None:
-    """Failures of a class of sizes; None where none could be seen."""
-    n = size.mttf_hours.n
-    return None if size.scope == "range" and not n else n
+def failures_known(size: SizeClass, report: MttfReport) -> int | None:
+    """Failures of a class of sizes; None where none is known because none could be seen."""
+    return None if report.failures_known is None else size.mttf_hours.n
 
 
 def projected(report: MttfReport) -> Table:

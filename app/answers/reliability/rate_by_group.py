@@ -12,7 +12,7 @@ from analytics.reliability.mttf import GroupRate, group_rates
 from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
 from app.answers.reliability.detection import of_sizes
 from app.answers.reliability.mttf import measured
-from app.answers.reliability.sight import NOT_SEEN, sight
+from app.answers.reliability.sight import sight
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import rate_groups
@@ -63,8 +63,8 @@ def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answ
     return Answer(
         _title(overall, by),
         blocks=(chart(groups, overall, by), table(groups, overall, by)),
-        record=record(groups),
-        sheet=_sheet(groups),
+        record=record(groups, overall),
+        sheet=_sheet(groups, overall),
     )
 
 
@@ -75,12 +75,14 @@ def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Ta
         _title(overall, by),
         (
             Column(by, TITLES[by], "day" if by == "week" else "text"),
-            Column("failures", "Failures", "count", none=NOT_SEEN),
+            Column("failures", "Failures", "count", none="not known"),
             Column("exposure_node_days", "Exposure (node-days)", "number"),
             Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
         ),
-        tuple((_named(row["group"], by), *tuple(row.values())[1:4]) for row in record(groups)),
-        "Nothing ran in the period.",
+        tuple(
+            (_named(row["group"], by), *tuple(row.values())[1:4]) for row in record(groups, overall)
+        ),
+        "No running time is recorded in the period.",
         ALL_EXPOSURE if by not in SEEN and _in_part(overall) else "",
     )
 
@@ -90,12 +92,13 @@ def _named(group: str, by: RateGroup) -> str | datetime:
     return datetime.fromisoformat(group) if by == "week" else group
 
 
-def record(groups: Sequence[GroupRate]) -> list[dict[str, Any]]:
+def record(groups: Sequence[GroupRate], overall: MttfReport) -> list[dict[str, Any]]:
     """The JSON of the command: an object for each group."""
+    unseen = overall.failures_known is None
     return [
         {
             "group": group.group,
-            "failures": group.estimate.failures_known,
+            "failures": group.estimate.failures_known if unseen else group.estimate.failures,
             "exposure_node_days": group.estimate.exposure,
             "rate_per_1000_node_days": group.estimate.rate_per_1000_node_days,
             "mttf_hours": group.estimate.mttf_hours,
@@ -133,10 +136,10 @@ def _title(overall: MttfReport, by: RateGroup) -> str:
     return f"Failure rate by {by.replace('_', ' ')}{of_sizes(overall.min_gpus)}"
 
 
-def _sheet(groups: Sequence[GroupRate]) -> Sheet:
+def _sheet(groups: Sequence[GroupRate], overall: MttfReport) -> Sheet:
     """The groups alone: a CSV holds one kind of rows."""
     keys = ("group", "failures", "exposure_node_days", "rate_per_1000_node_days", "lower", "upper")
-    rows = [(*row.values(),) for row in record(groups)]
+    rows = [(*row.values(),) for row in record(groups, overall)]
     return Sheet(
         (*keys, "conf_level"),
         [(*of, rate.value, rate.lower, rate.upper, rate.conf_level) for *of, rate, _ in rows],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from analytics.reliability.detection import seen_days
 from analytics.reliability.mttf import mttf_report
 from analytics.reliability.sensitivity import WITH_UNKNOWNS, Sensitivity, sensitivity
 from app.answers.content import Table
+from app.answers.reliability import sight
 from app.words import numbers, terms
 from app.words.cells import Column
 from data.queries import fleet, reliability
@@ -46,6 +48,7 @@ def measured(
     selection = reliability.counted(store, selection)
     counts = reliability.failure_counts(store, selection)
     own = mttf_report(counts, conf_level=conf_level, seed=seed, gpus=())
+    own = replace(own, sight=sight.sight(store, selection))
     judged, exposure = (
         {
             name: column[~np.isin(rows["cluster"], own.without_exposure)]

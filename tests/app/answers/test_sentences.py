@@ -69,7 +69,7 @@ def test_without_failures_only_bounds_are_said() -> None:
         "sizes: none has failed."
     )
     in_part = _report(NONE_FAILED, replace(IN_RANGE, scope="detectable"))
-    assert mttf.sentence(in_part, _job(in_part)).endswith(": none was seen to fail.")
+    assert mttf.sentence(in_part, _job(in_part)).endswith(": no failure could be seen.")
 
 
 def test_an_mttf_whose_failures_could_not_all_be_seen_has_a_range_and_no_value() -> None:

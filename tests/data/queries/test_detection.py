@@ -67,7 +67,7 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     ask = of_store(store_of(rows))
     answer = mttf.answer(ask, EVERYTHING)
     found = answer.record
-    assert (found["failures"], found["exposure_node_days"]) == (0, 1000.0)
+    assert (found["failures"], found["exposure_node_days"]) == (None, 1000.0)
     assert (found["detectable_exposure_node_days"], found["unexplained_failures"]) == (0.0, 1000)
     rate = found["rate_per_1000_node_days"]
     assert (rate.value, rate.lower, rate.n) == (None, 0.0, 0)
@@ -77,9 +77,12 @@ def test_on_accounting_alone_no_failure_could_be_seen(
     assert found["mttf_hours"].lower == pytest.approx(24_000.0 / rate.upper)
     head = overview.answer(ask, EVERYTHING)
     assert head.sentence.startswith(
-        "Unknown: no failure could be seen, and 1,000 unexplained failures are known: at most "
+        "Cannot be judged: no failure could be seen, and 1,000 unexplained failures are known: at most "
     )
-    assert "none was seen to fail" in answer.sentence
+    assert answer.sentence.endswith(": no failure could be seen.")
+    assert found["reason"].startswith(
+        "cannot be judged: no failure could be seen, as no kernel log"
+    )
     for notes in (answer.notes, head.notes):
         (note,) = (note for note in notes if note.startswith("Accounting alone"))
         assert "faultline ingest kernel-log" in note
@@ -108,13 +111,13 @@ def test_failures_and_incidents_say_what_was_not_collected_and_nothing_of_a_rate
     assert listed == seen
 
 
-def test_where_no_attempt_failed_accounting_alone_shows_that_none_did(
+def test_where_no_attempt_failed_accounting_alone_knows_a_bound_and_no_rate_of_zero(
     rows: Any, ask_of: Callable[..., Answer]
 ) -> None:
     for index in range(10):
         rows.job(f"c{index}", start_at=BASE, end_at=BASE + DAY)
     rate = ask_of(rows).record["rate_per_1000_node_days"]
-    assert (rate.value, rate.lower) == (0.0, 0.0)
+    assert (rate.value, rate.lower) == (None, 0.0)
     assert rate.upper == pytest.approx(299.57, abs=0.01)
 
 
@@ -192,7 +195,9 @@ def test_a_year_of_nothing_is_neither_a_failure_nor_health(
     nothing = ask_of(rows, Selection(from_at=BASE + 30 * DAY, to_at=BASE + 380 * DAY))
     assert nothing.record["rate_per_1000_node_days"].value is None
     assert nothing.record["detectable_exposure_node_days"] == 0.0
-    assert nothing.sentence == "Nothing ran and nothing failed in this selection."
+    assert nothing.sentence.startswith(
+        "How often the fleet fails cannot be judged: no failure could"
+    )
     (note,) = (n for n in ask_of(rows, year).notes if n.startswith("No record of a job of gpu"))
     assert "on 364 days" in note
     assert "sacct -a -P --duplicates" in note

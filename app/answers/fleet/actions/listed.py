@@ -84,7 +84,7 @@ class Listed:
     @property
     def nothing(self) -> str:
         """What is said where nothing is to do: that nobody knows, where none could be seen."""
-        if self.sight is not None and self.sight.none:
+        if self.sight is not None and self.sight.without:
             return sight.refused(WHAT, self.sight)
         return NOTHING
 

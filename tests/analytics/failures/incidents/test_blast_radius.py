@@ -107,7 +107,7 @@ def test_without_any_cause_it_stays_unknown(cluster) -> None:
     cluster.shows(100, "n1", cause=None, domain=None)
     found = only(cluster.incidents())
     assert found[["cause", "domain"]].tolist() == ["unknown", "unknown"]
-    assert found["summary"] == "No known cause on node n1: no job ended"
+    assert found["summary"] == "No known cause on node n1: no job is known to have ended"
 
 
 def test_bursts_without_a_cause_column_still_form_incidents(cluster) -> None:
