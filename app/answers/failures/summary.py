@@ -148,7 +148,7 @@ def headlines(
         Number(
             terms.COUNTED_FAILURES,
             numbers.count(summary.counted.n),
-            counted.in_words(summary.counted),
+            counted.parts(summary.counted),
             exact=summary.counted.n,
             unit="failures",
             opens=_behind(selection, rated=True),
@@ -165,7 +165,7 @@ def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
         terms.UNKNOWN_CAUSE,
         "share",
         summary.unknown_ratio,
-        more=f"; {summary.n_unknown:,}, of which {unexplained} unexplained",
+        more=f"; {summary.n_unknown:,}, {unexplained} of them unexplained",
         opens=_behind(selection, domain="unknown"),
     )
 
