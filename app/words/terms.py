@@ -180,7 +180,7 @@ INCIDENTS_WITH_JOBS = Term(
     pages=("incidents",),
 )
 LOST_GPU_HOURS = Term(
-    "By the 30-minute rule, GPU-h",
+    "Incidents by the 30-minute rule, GPU-h",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
     "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
     "with the preempted attempts as its second order. All failures of an incident count, those of "
