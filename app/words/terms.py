@@ -180,7 +180,7 @@ INCIDENTS_WITH_JOBS = Term(
     pages=("incidents",),
 )
 LOST_GPU_HOURS = Term(
-    "By the 30-minute rule, GPU-h",
+    "Incidents by the 30-minute rule, GPU-h",
     "Sum over the attempts that failed, or that a requeue preempted, of min(running time, 30 min) "
     "x GPUs: a rule of thumb for hourly checkpoints (Kokolis et al., arXiv 2410.21680, Figure 8), "
     "with the preempted attempts as its second order. All failures of an incident count, those of "
@@ -245,7 +245,7 @@ LOST_TO_FAILURES = Term(
     pages=("ledger", "overview", "failures", "incidents", "reports"),
 )
 IF_UNEXPLAINED_COUNT = Term(
-    "If unexplained failures counted, GPU-h",
+    "Lost: unexplained, GPU-h",
     "What failures would have lost besides if infrastructure had ended all unexplained failures: "
     "min(running time, 30 min) x GPUs of each, by the 30-minute rule. A bound and no estimate: "
     "nobody knows how many of them infrastructure ended. MTTF tells how many are probable where "

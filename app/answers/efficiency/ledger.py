@@ -136,7 +136,7 @@ def lost_to_failures(
         return (lost,)
     may_be = Number(
         terms.IF_UNEXPLAINED_COUNT,
-        f"up to {numbers.number(most.upper)} more",
+        f"up to {numbers.number(most.upper)}",
         f"a bound, not an estimate: {numbers.counted(most.n, 'unexplained failure')}, by the "
         "30-minute rule",
         n=numbers.count(most.n),

@@ -34,11 +34,15 @@ def record(counted: CountedFailures, *, blind: bool = False) -> dict[str, int | 
 
 def in_words(counted: CountedFailures) -> str:
     """The parts that sum to all failures, then those of them with a lost node or from a log."""
-    parts = ", ".join(_parts(counted))
-    return "; ".join(part for part in (parts, *_among(counted)) if part)
+    return "; ".join((parts(counted), *_among(counted)))
 
 
-def _parts(counted: CountedFailures) -> Iterator[str]:
+def parts(counted: CountedFailures) -> str:
+    """The parts that sum to all failures."""
+    return ", ".join(_by_domain(counted))
+
+
+def _by_domain(counted: CountedFailures) -> Iterator[str]:
     """The failures of each domain; system software and hardware also where there are none."""
     names = {
         "hardware": "by hardware",

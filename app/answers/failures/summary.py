@@ -169,7 +169,7 @@ def headlines(
         else Number(
             terms.COUNTED_FAILURES,
             numbers.count(summary.counted.n),
-            counted.in_words(summary.counted),
+            counted.parts(summary.counted),
             exact=summary.counted.n,
             unit="failures",
             opens=_behind(selection, rated=True),
@@ -186,7 +186,7 @@ def unknown_cause(summary: FailureSummary, selection: Selection) -> Number:
         terms.UNKNOWN_CAUSE,
         "share",
         summary.unknown_ratio,
-        more=f"; {summary.n_unknown:,}, of which {unexplained} unexplained",
+        more=f"; {summary.n_unknown:,}, {unexplained} of them unexplained",
         opens=_behind(selection, domain="unknown"),
     )
 
@@ -381,7 +381,7 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
     """The JSON of the command; where no failure could be seen, none is unknown and not 0."""
 
     def known(n: int) -> int | None:
-        return None if summary.blind and not summary.n_counted and not n else n
+        return None if summary.blind and not summary.counted.n and not n else n
 
     lost = _lost(cost)
     return {

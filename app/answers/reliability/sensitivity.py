@@ -124,8 +124,8 @@ def title(definition: str) -> str:
 
 
 def record(found: Sensitivity) -> list[dict[str, Any]]:
-    """The JSON of the command; the last row says how probable an unknown is."""
-    *named, last = (vars(row) for row in found.rows)
+    """The JSON of the command; the last row says how probable an unexplained one is."""
+    *named, last = ({"title": title(row.definition), **vars(row)} for row in found.rows)
     return [
         *named,
         {

@@ -152,7 +152,7 @@ COST_OF_TESTS = Term(
     pages=_VALIDATION,
 )
 HARDWARE_INCIDENTS = Term(
-    "Incidents per 1,000 node-days",
+    "Incidents of nodes per 1,000 node-days",
     "Of the fleet: incidents of hardware or system software that name a node, by time in jobs.",
     unit=PER_NODE_DAYS,
     pages=_VALIDATION,

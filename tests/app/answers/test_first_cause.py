@@ -170,7 +170,7 @@ def test_without_a_ledger_no_other_cost_takes_its_place(contrary: Path, tmp_path
     for numbers in (*(answer.numbers for answer in answers), report.headlines):
         shown = {number.term.label: number for number in numbers}
         assert shown["Lost: failures, GPU-h"].value == "unknown"
-        assert not {"By the 30-minute rule, GPU-h", "Held by failed jobs, GPU-h"} & set(
+        assert not {"Incidents by the 30-minute rule, GPU-h", "Held by failed jobs, GPU-h"} & set(
             list(shown)[:3]
         )
     assert answers[0].record["costliest_cause"] is None

@@ -137,7 +137,11 @@ def test_a_plan_without_an_incident_is_unknown_and_not_that_nothing_is_worth_a_t
 ) -> None:
     said = faultline("validate-plan", "--store", sacct_store, "--format", "table").out
     assert said.startswith("Which nodes are worth the time of a test is not known: no incident ")
-    for name in ("Nodes worth testing", "GPU-hours at stake", "Incidents per 1,000 node-days"):
+    for name in (
+        "Nodes worth testing",
+        "GPU-hours at stake",
+        "Incidents of nodes per 1,000 node-days",
+    ):
         assert re.search(rf"^{name} +unknown ", said, re.MULTILINE), name
 
 

@@ -99,8 +99,8 @@ def test_a_crash_loop_is_counted_and_a_loss_that_failed_jobs_alone_have(
     shown = {metric.label: metric.value for metric in page.metric}
     assert shown["Crash loops"] == "1"
     assert shown["Lost: failures, GPU-h"] == "unknown"  # nobody built the ledger
-    assert list(shown)[-1] == "By the 30-minute rule, GPU-h"
-    assert shown["By the 30-minute rule, GPU-h"] == "32.0"
+    assert list(shown)[-1] == "Incidents by the 30-minute rule, GPU-h"
+    assert shown["Incidents by the 30-minute rule, GPU-h"] == "32.0"
     assert set(page.dataframe[0].value["incident_id"]) == _living(incident_store)
 
 

@@ -56,16 +56,16 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
     if "jobs" not in known.with_records:
         return
     counts = ask(verdicts.summarised, selection)
-    unknown = counts.n_failed * (counts.unknown_ratio.value or 0.0)
+    unexplained = counts.counted.unexplained
     for source, (name, hides) in HIDDEN.items():
         if source not in (*known.with_records, *known.silent):
-            failures = f" ({unknown:,.0f} failures have no cause)" * (source in EXPLAINS)
-            failures *= unknown >= 1
+            many = numbers.counted(unexplained, "unexplained failure")
+            failures = f" ({many})" if source in EXPLAINS and unexplained else ""
             yield _source(
                 ("", source),
                 what=f"No {name} were ever read",
                 why=f"hidden: {hides}{failures}",
-                hides=(0, unknown if source in EXPLAINS else 0.0),
+                hides=(0, unexplained if source in EXPLAINS else 0.0),
             )
 
 
