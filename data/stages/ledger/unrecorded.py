@@ -31,6 +31,12 @@ def find_lives(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     that do not say how often a job was requeued, and keep none, leave it open of every job: then
     all alike count as one, from the begin of the records.
     """
+    ((n_concerned,),) = connection.execute(
+        f"""SELECT count(*) FROM jobs WHERE attempt <= restarts
+              OR restarts IS NULL AND cluster IN ({SACCT_ALONE})"""
+    ).fetchall()
+    if not n_concerned:
+        return {}
     connection.execute(f"CREATE OR REPLACE TEMP TABLE unrecorded_life AS {_LIVES}")
     found = connection.execute(
         "SELECT cluster, CAST(sum(n_jobs) AS BIGINT) FROM unrecorded_life GROUP BY ALL ORDER BY ALL"
