@@ -77,8 +77,8 @@ def ettr_of_groups(
     E_+ + z s with s^2 the second part. Runs that all lost nothing tell of no others: no bounds.
 
     Where attempts before a requeue have no record, they waited and ran for up to U_i
-    (`unrecorded_s`, 0 where the column is missing): with m = sum g U / sum g A the bounds become E_- / (1 + m),
-    nothing of it kept, and (E_+ + m) / (1 + m), all of it.
+    (`unrecorded_s`, 0 where the column is missing): with m = sum g U / sum g A the bounds become
+    E_- / (1 + m), nothing of it kept, and (E_+ + m) / (1 + m), all of it.
 
     Parameters
     ----------
