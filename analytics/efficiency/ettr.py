@@ -11,7 +11,13 @@ import pandas as pd
 from scipy import special
 
 from analytics import validate
-from analytics.efficiency.group_ettr import GroupEttr, RunTotals, ettr_of_each, ettr_of_groups
+from analytics.efficiency.group_ettr import (
+    GroupEttr,
+    RunTotals,
+    ettr_of_each,
+    ettr_of_groups,
+    unrecorded_s,
+)
 from analytics.efficiency.habits import habit_sentences
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 from analytics.ratio import positive_ratio
@@ -163,6 +169,7 @@ def ettr_report(
             *habit_sentences(notes),
             *_interval_sentences(whole),
             *_wait_sentences(n_unknown),
+            *_missing_sentences(int((unrecorded_s(ran) > 0).sum())),
         ),
     )
 
@@ -239,9 +246,13 @@ def _whole(ran: pd.DataFrame, conf_level: float) -> GroupEttr:
 
 
 def _assumed_bounds(ran: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """ETTR of each run at the least and the greatest that is assumed of its habits."""
+    """ETTR of each run at the least and the greatest that is assumed of its habits, and of attempts
+    without a record.
+    """
     available = ran["queued_s"] + ran["scheduled_s"]
-    return ran["lower_productive_s"] / available, ran["upper_productive_s"] / available
+    missing = unrecorded_s(ran)
+    most = (ran["upper_productive_s"] + missing) / (available + missing)
+    return ran["lower_productive_s"] / (available + missing), most
 
 
 def _shares(ran: pd.DataFrame) -> dict[str, float]:
@@ -306,6 +317,18 @@ def _interval_sentences(whole: GroupEttr) -> tuple[str, ...]:
             "it has no probability. Training metrics of some runs give it one."
         )
     return tuple(sentences)
+
+
+def _missing_sentences(n_runs: int) -> tuple[str, ...]:
+    """Runs before whose attempts others have no record; nothing where there are none."""
+    if not n_runs:
+        return ()
+    runs = "1 run" if n_runs == 1 else f"{n_runs:,} runs"
+    missing = (
+        f"Of {runs} attempts before a requeue are missing: the bounds of ETTR hold that nothing to "
+        "all of the time was kept for which they may have waited and run."
+    )
+    return (missing,)
 
 
 def _wait_sentences(n_runs: int) -> tuple[str, ...]:

@@ -76,6 +76,10 @@ def ettr_of_groups(
     other part is known. One run is no sample: its interval is that of these runs, E_- - z s to
     E_+ + z s with s^2 the second part. Runs that all lost nothing tell of no others: no bounds.
 
+    Where attempts before a requeue have no record, they waited and ran for up to U_i
+    (`unrecorded_s`, 0 where the column is missing): with m = sum g U / sum g A the bounds become
+    E_- / (1 + m), nothing of it kept, and (E_+ + m) / (1 + m), all of it.
+
     Parameters
     ----------
     runs : DataFrame
@@ -129,8 +133,10 @@ class _Sums:
     """The ETTR if all running time were productive."""
     chance: Floats
     """Variance of the ETTR of these runs."""
+    missing: Floats
+    """Time for which attempts without a record may have waited and run, over that of the others."""
     assumed: NDArray[np.bool_]
-    """Whether least and most are an assumption."""
+    """Whether least and most are an assumption, or attempts have no record."""
     totals: Floats
     """Sums of `_TOTALS`, shape (columns, groups)."""
 
@@ -147,6 +153,7 @@ class _Sums:
         ratio = ratio_of_sums(gpu_s["productive_s"], available, group, n_groups)
         whole = total(available)
         held = np.where(whole > 0, whole, np.nan)
+        missing = total(gpus * unrecorded_s(runs)) / held
         ranged = gpu_s["lower_productive_s"] < gpu_s["upper_productive_s"]
         apart = total(gpus**2 * runs["variance_productive_s2"].to_numpy(dtype=float))
         alike = total(gpus * runs["shared_productive_s"].to_numpy(dtype=float))
@@ -157,7 +164,8 @@ class _Sums:
             most=np.fmax(total(gpu_s["upper_productive_s"]) / held, ratio.value),
             ceiling=total(gpu_s["scheduled_s"]) / held,
             chance=(apart + alike**2) / held**2,
-            assumed=total(ranged.astype(np.float64)) > 0,
+            missing=missing,
+            assumed=(total(ranged.astype(np.float64)) > 0) | (missing > 0),
             totals=np.array([total(runs[name].to_numpy(dtype=float)) for name in _TOTALS]),
         )
 
@@ -170,7 +178,8 @@ class _Sums:
     def own(self, conf_level: float) -> tuple[Floats, Floats]:
         """Bounds of the ETTR of these very runs."""
         reach = t_quantile(np.inf, conf_level) * np.sqrt(self.chance)
-        return _own_bounds(self.least, self.most, self.ceiling, reach)
+        bounds = _own_bounds(self.least, self.most, self.ceiling, reach)
+        return _with_missing(*bounds, self.missing)
 
     def alike(self, conf_level: float) -> tuple[Floats, Floats]:
         """Bounds of the ETTR of runs like these."""
@@ -180,7 +189,8 @@ class _Sums:
             df = self.ratio.df * (variance / by_runs) ** 2
         df = np.where(by_runs > 0, df, np.inf)
         reach = t_quantile(df, conf_level) * np.sqrt(variance)
-        return _on_logit(self.least, -reach), _on_logit(self.most, reach)
+        bounds = _on_logit(self.least, -reach), _on_logit(self.most, reach)
+        return _with_missing(*bounds, self.missing)
 
     def estimate(self, place: int, bounds: tuple[Floats, Floats], conf_level: float) -> Estimate:
         """The ETTR of one group with these bounds; where a range is assumed it has no level."""
@@ -219,8 +229,21 @@ def ettr_of_each(runs: pd.DataFrame, conf_level: float) -> pd.DataFrame:
         seconds["scheduled_s"] / available,
         t_quantile(np.inf, conf_level) * deviation,
     )
+    lower, upper = _with_missing(lower, upper, unrecorded_s(runs) / available)
     value = seconds["productive_s"] / available
     return pd.DataFrame({"ettr": value, "lower": lower, "upper": upper})
+
+
+def unrecorded_s(runs: pd.DataFrame) -> Floats:
+    """Seconds for which attempts without a record may have waited and run, of each run."""
+    if "unrecorded_s" not in runs:
+        return np.zeros(len(runs))
+    return runs["unrecorded_s"].fillna(0).to_numpy(dtype=float)
+
+
+def _with_missing(lower: Floats, upper: Floats, missing: Floats) -> tuple[Floats, Floats]:
+    """Bounds where more time, `missing` of what is known, has no record: from none to all kept."""
+    return lower / (1.0 + missing), (upper + missing) / (1.0 + missing)
 
 
 def _own_bounds(

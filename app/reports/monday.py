@@ -115,7 +115,8 @@ def _cost(ask: Ask, selection: Selection) -> str:
         return "No GPU-hour is known to be lost to failures."
     if bucket.cost is None:
         return said
-    return f"{said} That is {numbers.number(bucket.cost)} {cost.currency or ''}".strip() + "."
+    money = f"{said} That is {numbers.number(bucket.cost)} {cost.currency or ''}".strip()
+    return f"{money} of the attempts recorded." if bucket.bounded else f"{money}."
 
 
 def _recorded(ask: Ask, selection: Selection) -> Iterator[str]:

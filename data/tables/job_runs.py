@@ -26,6 +26,10 @@ JOB_RUNS = Table(
         "n_attempts": integer("attempts"),
         "n_gpus": integer("largest number of GPUs of an attempt"),
         "n_nodes": integer("largest number of nodes of an attempt"),
+        "unrecorded_s": bigint(
+            "longest time for which attempts before a requeue that no record shows may have waited "
+            "and run, seconds"
+        ),
         "n_interruptions": integer("attempts ended by infrastructure, preemption or requeue"),
         "n_failures": integer("of these, attempts ended by infrastructure"),
         "queued_s": bigint(

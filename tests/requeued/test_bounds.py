@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.answers.efficiency import ledger
+from app.answers.efficiency import ettr, ledger
 from data.filters import Selection
 from data.ingest import Options, ingest
 from data.publish import writer
@@ -17,10 +17,12 @@ from tests.requeued.cluster import GPUS, Cluster
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from analytics.efficiency.ettr import EttrReport
     from analytics.efficiency.goodput import GoodputLedger
 
 ALL = Selection()
 OUT = ("drained", "down_planned", "down_unplanned")
+NAMES = {True: "restarts", False: "silent"}
 CLOSE = 0.01
 """GPU-hours that rounding to whole seconds and hours of float may move."""
 
@@ -40,6 +42,12 @@ def measured(cluster: Cluster, folder: Path, **of_file: bool) -> GoodputLedger:
         return ledger.measured(store, ALL)
 
 
+def ettr_of(folder: Path) -> EttrReport:
+    """ETTR of the runs of a store."""
+    with closing(Store.open(folder / "store")) as store:
+        return ettr.measured(store, ALL)
+
+
 class Case:
     """A cluster with the ledger of all its attempts, and the truth of each bucket."""
 
@@ -54,8 +62,7 @@ class Case:
 
     def without(self, *, restarts: bool) -> GoodputLedger:
         """The ledger without the attempts before a requeue."""
-        name = "restarts" if restarts else "silent"
-        folder = self.folder / name
+        folder = self.folder / NAMES[restarts]
         return measured(self.cluster, folder, duplicates=False, restarts=restarts)
 
 
@@ -119,6 +126,24 @@ def test_without_attempts_before_a_requeue_the_truth_lies_within_the_bounds(
     recorded = {each.bucket: each.gpu_seconds for each in small.whole.buckets}
     assert any(each.gpu_seconds != recorded[each.bucket] for each in found.buckets)
     assert all(each.bounded for each in found.buckets if each.bucket in ("idle", "lost_work"))
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarts", "no_restarts"])
+def test_ettr_of_the_same_runs_with_every_attempt_lies_within_its_bounds(
+    small: Case, restarts: bool
+) -> None:
+    whole, found = (ettr_of(small.folder / name) for name in ("whole", NAMES[restarts]))
+    # A run that waits again, with no attempt recorded that ran, is not among them.
+    runs = whole.by_run[whole.by_run["run_id"].isin(found.by_run["run_id"])]
+    assert found.n_runs == len(runs) >= whole.n_runs - 3
+    seconds = runs[["productive_s", "queued_s", "scheduled_s"]].mul(runs["n_gpus"], axis=0).sum()
+    own, whole_ettr = found.of_these_runs, seconds.iloc[0] / seconds.iloc[1:].sum()
+    assert own.lower is not None
+    assert own.upper is not None
+    assert own.lower < whole_ettr < own.upper
+    assert own.conf_level is None
+    assert any("attempts before a requeue are missing" in note for note in found.notes)
+    assert not any("requeue" in note for note in whole.notes)
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ COUNTED = (
     *("cluster", "run_id", "n_gpus", "n_attempts", "n_interruptions", "n_failures"),
     *("first_start_at", "queued_s", "scheduled_s", "startup_s", "checkpoint_s", "lost_s"),
     *("productive_s", "lower_productive_s", "upper_productive_s", "shared_productive_s"),
-    "variance_productive_s2",
+    *("variance_productive_s2", "unrecorded_s"),
 )
 """Columns of runs that an ETTR is computed from."""
 HOURS = ("queued", "scheduled", "startup", "checkpoint", "lost", "productive")

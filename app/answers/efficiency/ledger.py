@@ -161,15 +161,17 @@ def costliest_cause(ledger: GoodputLedger | None) -> str | None:
 def cost_in_words(ledger: GoodputLedger | None, titles: Mapping[str, str]) -> str:
     """What failures cost, and which cause most; empty where nothing was lost or known."""
     first = costliest_cause(ledger)
+    named = {**titles, "unknown": WITHOUT_CAUSE["lost_work"]}
     bucket = None if ledger is None else ledger.bucket("lost_work")
     if bucket is not None and bucket.bounded:
-        spread = numbers.spread(bucket.gpu_hours)
-        return f"Failures lost {spread} GPU-hours: attempts before a requeue have no record."
+        return before_requeues.cost_in_words(
+            bucket, None if first is None else named.get(first, first)
+        )
     if ledger is None or first is None or bucket is None:
         return ""
     hours, most = bucket.gpu_hours, ledger.failure_losses[first]
     spread = numbers.spread(hours)
-    cause = WITHOUT_CAUSE["lost_work"] if first == "unknown" else titles.get(first, first)
+    cause = named.get(first, first)
     return (
         f"Failures lost {numbers.number(hours.value)} GPU-hours"
         f"{f' ({spread})' if spread else ''}, most by {cause} ({numbers.number(most.value)})."
@@ -273,7 +275,7 @@ def _productive(ledger: GoodputLedger, selection: Selection) -> Number:
     return Number(
         terms.PRODUCTIVE_SHARE,
         numbers.percent(share.value),
-        f"{interval} ({_level(share)})"
+        f"{interval} ({'bounds' if ledger.bounded else _level(share)})"
         + (f"; {of_jobs} of what jobs held" if ledger.covers_fleet else ""),
         interval,
         numbers.count(share.n),
@@ -347,6 +349,8 @@ def _cost(ledger: GoodputLedger, selection: Selection) -> Number:
     """What the losses cost."""
     lost, currency = ledger.bucket("lost_work"), ledger.currency or ""
     of_failures = "" if lost is None else _money(lost.cost, currency) + " of them by failures"
+    if ledger.bounded:
+        of_failures += "; of the attempts recorded"
     return Number(
         terms.LOSSES_COST,
         _money(ledger.losses_cost, currency),

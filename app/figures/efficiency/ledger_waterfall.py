@@ -100,11 +100,11 @@ def _add_bars(chart: go.Figure, rows: Sequence[Step], *, start: float, mode: Mod
 
 
 def _add_whiskers(chart: go.Figure, rows: Sequence[Step], *, mode: Mode) -> None:
-    """Where bars end at the bounds of what is estimated: a loss that is less ends further right."""
+    """Where bars end at their bounds, if they have any: a loss that is less ends further right."""
     drawn = [
         (y, row, row.bucket.ratio)
         for y, row in enumerate(rows)
-        if row.bucket and row.bucket.kind.estimated
+        if row.bucket and (row.bucket.kind.estimated or row.bucket.bounded)
     ]
     spreads = []
     for _, row, ratio in drawn:

@@ -340,13 +340,15 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
            attempt AS (
              SELECT cluster, run_id, job_id, name, "user", account,
                partition, submit_at, start_at, end_at, state, n_gpus, n_nodes, ledger_loss.bucket,
-               parts.* EXCLUDE (id),
+               parts.* EXCLUDE (id), greatest(0, missing.until_s - missing.from_s) AS unrecorded_s,
                {WAITED_S} AS waited_s
              FROM jobs JOIN ledger_window USING (cluster)
              SEMI JOIN listed USING (cluster, run_id)
              LEFT JOIN attempt_parts parts ON parts.id = jobs.rowid
              LEFT JOIN attempt_loss ON attempt_loss.id = jobs.rowid
-             LEFT JOIN ledger_loss USING (code)),
+             LEFT JOIN ledger_loss USING (code)
+             LEFT JOIN (SELECT id, from_s, until_s FROM unrecorded_attempt) missing
+               ON missing.id = jobs.rowid),
            run AS (
              SELECT cluster, run_id, min(name) AS name, min("user") AS "user",
                min(account) AS account, arg_max(partition, submit_at) AS partition,
@@ -360,6 +362,7 @@ def write_runs(connection: duckdb.DuckDBPyConnection, held: AttemptRows) -> None
                CASE WHEN count(*) = count(waited_s) THEN CAST(sum(waited_s) AS BIGINT) END
                  AS queued_s,
                CAST(sum(ran_s) AS BIGINT) AS scheduled_s, {seconds},
+               CAST(coalesce(sum(unrecorded_s), 0) AS BIGINT) AS unrecorded_s,
                sum(shared_productive_s) AS shared_productive_s,
                sum(variance_s2) + pow(sum(own_productive_s), 2) AS variance_productive_s2,
                CASE WHEN bool_and(measured) FILTER (ran_s > 0) THEN 'training_metrics'

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def find_lives(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Temporary table unrecorded_life: jobs with such attempts; how many jobs, by cluster.
+    """Temporary tables unrecorded_attempt (attempts before which others are missing, by row id in
+    jobs) and unrecorded_life (the same, alike ones as one); how many jobs, by cluster.
 
     An attempt that was requeued r times has r attempts before it; of those that no record shows
     each lay after the first submission of the job and before the submission that is recorded, which
@@ -31,6 +32,17 @@ def find_lives(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     that do not say how often a job was requeued, and keep none, leave it open of every job: then
     all alike count as one, from the begin of the records.
     """
+    ((n_concerned,),) = connection.execute(
+        f"""SELECT count(*) FROM jobs WHERE attempt <= restarts
+              OR restarts IS NULL AND cluster IN ({SACCT_ALONE})"""
+    ).fetchall()
+    if not n_concerned:
+        connection.execute(
+            """CREATE OR REPLACE TEMP TABLE unrecorded_attempt (
+                 id BIGINT, from_s BIGINT, until_s BIGINT)"""
+        )
+        return {}
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE unrecorded_attempt AS {_MISSING}")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE unrecorded_life AS {_LIVES}")
     found = connection.execute(
         "SELECT cluster, CAST(sum(n_jobs) AS BIGINT) FROM unrecorded_life GROUP BY ALL ORDER BY ALL"
@@ -40,8 +52,8 @@ def find_lives(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 _ATTEMPTS = f"""
 ordered AS (
-  SELECT jobs.cluster, partition, account, jobs.n_gpus, restarts, attempt, start_at, end_at,
-    begin_s, window_.end_s, timelimit_s, window_.gpus_per_node,
+  SELECT jobs.rowid AS id, jobs.cluster, partition, account, jobs.n_gpus, restarts, attempt,
+    start_at, end_at, begin_s, window_.end_s, timelimit_s, window_.gpus_per_node,
     coalesce({SEVERAL_NODES}, true) AS several,
     CASE WHEN jobs.n_gpus IS NULL THEN n_nodes * gpus_per_node ELSE jobs.n_gpus END AS gpus,
     epoch_us(coalesce(submit_at, eligible_at, start_at)) // 1000000 AS until_s,
@@ -57,7 +69,7 @@ told AS ({SACCT_ALONE}),
 longer AS (
   SELECT cluster, greatest(0, max(epoch_us(end_at - start_at) // 1000000 - timelimit_s)) AS over_s
   FROM ordered WHERE start_at IS NOT NULL GROUP BY cluster)"""
-_LIVES = f"""
+_MISSING = f"""
 WITH {_ATTEMPTS},
 submitted AS (
   SELECT cluster, number, min(submit_s) OVER (PARTITION BY cluster ORDER BY number
@@ -70,17 +82,26 @@ dated AS (
   SELECT counted.*, coalesce(before_s, since_s, begin_s) AS life_s
   FROM (FROM counted WHERE n_missing > 0) counted ASOF LEFT JOIN submitted
     ON counted.cluster = submitted.cluster AND counted.number > submitted.number)
-SELECT cluster, partition, account, n_gpus, several, greatest(life_s, begin_s) AS from_s,
-  least(until_s, end_s) AS until_s, gpus AS most_gpus, n_gpus AS least_gpus,
+SELECT id, cluster, partition, account, n_gpus, several, greatest(life_s, begin_s) AS from_s,
+  least(until_s, end_s) AS until_s, gpus AS most_gpus,
   CAST(n_missing AS DOUBLE) AS attempts, CAST(timelimit_s + coalesce(over_s, 0) AS DOUBLE)
-    AS longest_s, 1 AS n_jobs
+    AS longest_s
 FROM dated LEFT JOIN longer USING (cluster)
 WHERE life_s > begin_s OR cluster NOT IN (FROM kept)
 UNION ALL
-SELECT cluster, partition, account, n_gpus, several, min(begin_s), least(max(until_s), max(end_s)),
-  CASE WHEN count(*) = count(gpus) THEN sum(gpus) END, n_gpus, NULL, NULL, count(*)
+SELECT id, cluster, partition, account, n_gpus, several, begin_s, least(until_s, end_s), gpus, NULL,
+  NULL
 FROM ordered WHERE restarts IS NULL AND gpus IS DISTINCT FROM 0
   AND cluster IN (FROM told) AND cluster NOT IN (FROM kept)
+"""
+_LIVES = """
+SELECT cluster, partition, account, n_gpus, several, from_s, until_s, most_gpus, attempts,
+  longest_s, 1 AS n_jobs
+FROM unrecorded_attempt WHERE attempts IS NOT NULL
+UNION ALL
+SELECT cluster, partition, account, n_gpus, several, min(from_s), max(until_s),
+  CASE WHEN count(*) = count(most_gpus) THEN sum(most_gpus) END, NULL, NULL, count(*)
+FROM unrecorded_attempt WHERE attempts IS NULL
 GROUP BY cluster, partition, account, n_gpus, several
 """
 
@@ -118,7 +139,7 @@ def jobs_of(
     """
     rows = connection.execute(
         """SELECT * REPLACE (CAST(least(coalesce(most_gpus, $all_gpus), 2000000000) AS BIGINT)
-             AS most_gpus, coalesce(least_gpus, 1) AS least_gpus),
+             AS most_gpus), coalesce(n_gpus, 1) AS least_gpus,
              coalesce(n_gpus, most_gpus) AS size
            FROM unrecorded_life WHERE cluster = $cluster AND until_s > from_s""",
         {"cluster": cluster, "all_gpus": all_gpus},

@@ -159,7 +159,8 @@ def test_what_changed_is_known(weeks: Store, card: Report) -> None:
         week_before.sections[1].sentences
     )
     assert re.fullmatch(
-        r"Failures lost .* GPU-hours .*most by Node lost.* That is [\d,.]+ EUR\.",
+        r"Failures lost 0 to .* GPU-hours, as attempts before a requeue are missing: "
+        r".*most by Node lost.* That is [\d,.]+ EUR of the attempts recorded\.",
         week_before.summary[0],
     )
 
