@@ -111,18 +111,6 @@ def test_a_websocket_opens_with_the_cookie_only(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
-    server: Server, tmp_path: Path
-) -> None:
-    second = start(tmp_path, port=server.port, auth=False)
-    assert second.url == f"http://127.0.0.1:{second.port}/"
-    assert second.ask("/_stcore/health").status == 200
-    code, out, err = second.stop(signal.SIGINT)
-    assert (code, out) == (0, "")
-    assert err == f"Port {server.port} is taken, using {second.port} instead.\n"
-
-
-@pytest.mark.slow
 def test_sigterm_ends_with_0_and_the_next_start_has_another_token(tmp_path: Path) -> None:
     left = tmp_path / "a-store" / "uploads" / "left"
     left.mkdir(parents=True)
