@@ -4,7 +4,6 @@ import base64
 import http.client
 import json
 import re
-import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
