@@ -265,6 +265,8 @@ def _taxonomy(path: Path, values: object) -> dict[str, Any]:
 def _cluster(path: Path, name: str, values: object) -> ClusterSite:
     """One [cluster.<name>]."""
     place = f"cluster.{name}"
+    if not name.strip():
+        raise SiteError(f'{path}: [cluster."{name}"] has no name: write e.g. [cluster.a]')
     stated = _section(path, place, values, _names(ClusterSite))
     for key, kind, most, rule in (
         ("gpus_per_node", int, MAX_GPUS_PER_NODE, "a whole number > 0, at most 1,024, e.g. 8"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -130,8 +131,9 @@ def fails_within(
     validate.same_length(days=times, failed=ended)
     n = len(times)
     survival, spread = 1.0, 0.0
-    for at in np.unique(times[(ended > 0) & (times <= horizon_days)]):
-        at_risk, died = int((times >= at).sum()), int(((times == at) & (ended > 0)).sum())
+    ends, deaths = np.unique(times[(ended > 0) & (times <= horizon_days)], return_counts=True)
+    at_risks = n - np.searchsorted(np.sort(times), ends)
+    for at_risk, died in zip(at_risks.tolist(), deaths.tolist(), strict=True):
         survival *= 1.0 - died / at_risk
         spread += died / (at_risk * (at_risk - died)) if at_risk > died else 0.0
     watched = int((times >= horizon_days).sum())
@@ -181,14 +183,17 @@ def outcomes(
     """
     validate.positive("horizon_days", horizon_days, "pass days, e.g. 28")
     held = np.asarray(exposure_node_days, dtype=np.float64)
-    failed = np.array([each.failed_within(horizon_days) for each in repairs], dtype=np.float64)
+    days = np.array([each.days for each in repairs])
+    ended = np.array([each.failure is not None for each in repairs], dtype=bool)
+    failed = (ended & (days <= horizon_days)).astype(np.float64)
+    nodes = ["/".join(each.of) for each in repairs]
     by_action = defaultdict[str, list[int]](list)
     for at, each in enumerate(repairs):
         by_action[each.action].append(at)
     actions = [each.action for each in repairs]
     among = _by_level(
         rate_ratios(
-            ["/".join(each.of) for each in repairs], actions, failed, held,
+            nodes, actions, failed, held,
             conf_level=conf_level, reference=ALL_OTHERS,
             factors={
                 "earlier repairs": [str(min(each.earlier, MOST_EARLIER)) for each in repairs],
@@ -196,27 +201,29 @@ def outcomes(
             },
         )
     )  # fmt: skip
-    to_nodes = _beside_nodes(repairs, actions, failed, held, others, conf_level)
-    whole = _beside_nodes(repairs, ["all"] * len(repairs), failed, held, others, conf_level)
+    to_nodes = _beside_nodes(nodes, actions, failed, held, others, conf_level)
+    again = partial(fails_within, horizon_days=horizon_days, conf_level=conf_level)
+    whole = _beside_nodes(nodes, ["all"] * len(nodes), failed, held, others, conf_level)
     found = [
         ActionOutcome(
             action,
             len(rows),
-            len({repairs[at].of for at in rows}),
+            n_nodes,
             int(failed[rows].sum()),
-            _fails_again([repairs[at] for at in rows], horizon_days, conf_level),
+            again(days[rows], ended[rows], n_items=n_nodes),
             float(held[rows].sum()),
             among[action].ratio if action in among else unknown(conf_level, 0),
             to_nodes.get(action, unknown(conf_level, 0)),
             _verdict(among.get(action), len(among)),
         )
         for action, rows in by_action.items()
+        for n_nodes in [len({nodes[at] for at in rows})]
     ]
     found.sort(key=lambda each: (-each.n_repairs, each.action))
     return RepairOutcomes(
         tuple(found),
         horizon_days,
-        _fails_again(repairs, horizon_days, conf_level),
+        again(days, ended, n_items=len(set(nodes))),
         whole.get("all", unknown(conf_level, int(failed.sum()))),
         _returned(repairs, failed, held),
     )
@@ -228,7 +235,7 @@ def _by_level(found: RateComparison) -> dict[str, LevelRate]:
 
 
 def _beside_nodes(
-    repairs: Sequence[Repair],
+    nodes: Sequence[str],
     levels: Sequence[str],
     failed: np.ndarray,
     held: np.ndarray,
@@ -240,7 +247,7 @@ def _beside_nodes(
     if not known:
         return {}
     compared = rate_ratios(
-        [*("/".join(each.of) for each in repairs), *("/".join(of) for of, _, _ in known)],
+        [*nodes, *("/".join(of) for of, _, _ in known)],
         [*levels, *[OTHERS] * len(known)],
         [*failed, *(n for _, n, _ in known)],
         [*held, *(days for _, _, days in known)],
@@ -248,17 +255,6 @@ def _beside_nodes(
         conf_level=conf_level,
     )
     return {level: each.ratio for level, each in _by_level(compared).items()}
-
-
-def _fails_again(repairs: Sequence[Repair], horizon_days: float, conf_level: float) -> Estimate:
-    """Share of some repairs after which the node fails within the horizon."""
-    return fails_within(
-        [each.days for each in repairs],
-        [each.failure is not None for each in repairs],
-        horizon_days,
-        n_items=len({each.of for each in repairs}),
-        conf_level=conf_level,
-    )
 
 
 def _verdict(level: LevelRate | None, n_levels: int) -> Verdict:

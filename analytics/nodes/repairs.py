@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from analytics import validate
 
@@ -25,8 +25,7 @@ Key = tuple[str, str]
 """Cluster and node."""
 
 
-@dataclass(frozen=True)
-class Stay:
+class Stay(NamedTuple):
     """A time out of service that nobody had planned, or the time in which a ticket was open."""
 
     cluster: str
@@ -49,8 +48,7 @@ class Stay:
         return self.cluster, self.node
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """A failure that names a node; those of one incident are one."""
 
     cluster: str
@@ -61,8 +59,7 @@ class Failure:
     key: str = ""
 
 
-@dataclass(frozen=True)
-class Repair:
+class Repair(NamedTuple):
     """A return to service, and what came after it."""
 
     cluster: str
@@ -90,10 +87,6 @@ class Repair:
     def days(self) -> float:
         """Days from return until failure or end of watching."""
         return (self.until_s - self.returned_s) / DAY_S
-
-    def failed_within(self, days: float) -> bool:
-        """Whether the node failed in so many days."""
-        return self.failure is not None and self.days <= days
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ def repairs(
     return Repairs(tuple(found), n_open)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Episode:
     """A time out of service, or of tickets alone, with its tickets."""
 
@@ -156,29 +149,31 @@ def _episodes(outages: Sequence[Stay], tickets: Sequence[Stay]) -> tuple[list[_E
     """Episodes of a node in order of time, and how many have no known end."""
     episodes = _merged(outages)
     starts = [each.start_s for each in episodes]
-    alone = list[Stay]()
-    n_unreturned = 0
+    held, alone = defaultdict[int, list[Stay]](list), list[Stay]()
     for ticket in sorted(tickets, key=lambda each: (each.start_s, each.key)):
-        first = next(
-            (at for at in range(max(0, bisect_right(starts, ticket.start_s) - 1), len(starts))
-             if _touches(episodes[at], ticket)), None,
-        )  # fmt: skip
-        if first is None:
+        before = bisect_right(starts, ticket.start_s) - 1
+        near = range(max(0, before), min(before + 2, len(starts)))
+        last = next((at for at in near if _touches(episodes[at], ticket)), None)
+        if last is None:
             alone.append(ticket)
             continue
-        last = first
         while ticket.end_s is not None and last + 1 < len(starts):
             if not _touches(episodes[last + 1], ticket):
                 break
             last += 1
-        episodes[last] = replace(episodes[last], tickets=(*episodes[last].tickets, ticket))
-    n_unreturned += sum(each.end_s is None for each in episodes)
+        held[last].append(ticket)
+    for at, of_episode in held.items():
+        episodes[at] = replace(episodes[at], tickets=tuple(of_episode))
     closed = [each for each in alone if each.end_s is not None]
-    n_unreturned += len(alone) - len(closed)
+    n_unreturned = sum(each.end_s is None for each in episodes) + len(alone) - len(closed)
+    opened = [each.start_s for each in closed]
     together = [
-        replace(each, tickets=tuple(t for t in closed if each.start_s <= t.start_s <= each.end_s))
+        replace(
+            each,
+            tickets=tuple(closed[bisect_left(opened, each.start_s) : bisect_right(opened, end)]),
+        )
         for each in _merged(closed)
-        if each.end_s is not None
+        if (end := each.end_s) is not None
     ]
     return sorted([*episodes, *together], key=lambda each: each.start_s), n_unreturned
 
@@ -213,16 +208,14 @@ def _watched(
 ) -> list[Repair]:
     """Repairs of one node, with what each was followed by."""
     times = [each.at_s for each in failures]
-    found = list[Repair]()
+    found, returns = list[Repair](), list[float]()
     for at, episode in enumerate(episodes):
         if episode.end_s is None or episode.end_s > until_s:
             continue
         after = episodes[at + 1] if at + 1 < len(episodes) else None
         begins = until_s if after is None else min(after.start_s, until_s)
         ends = begins if after is None else (after.end_s or until_s)
-        place = bisect_left(times, episode.end_s)
-        while place < len(times) and times[place] == episode.end_s:
-            place += 1
+        place = bisect_right(times, episode.end_s)
         failure = failures[place] if place < len(times) and times[place] <= ends else None
         watched = begins if failure is None else min(begins, failure.at_s)
         found.append(
@@ -232,18 +225,14 @@ def _watched(
                 episode.end_s,
                 _action(episode.tickets, named),
                 episode.tickets,
-                _earlier(episode, found),
+                len(returns) - bisect_left(returns, episode.start_s - AGAIN_DAYS * DAY_S),
                 _after_failure(episode, times),
                 max(watched, episode.end_s),
                 failure,
             )
         )
+        insort(returns, episode.end_s)
     return found
-
-
-def _earlier(episode: _Episode, before: Sequence[Repair]) -> int:
-    """Returns in the 90 days before it."""
-    return sum(episode.start_s - each.returned_s <= AGAIN_DAYS * DAY_S for each in before)
 
 
 def _after_failure(episode: _Episode, times: Sequence[float]) -> bool:

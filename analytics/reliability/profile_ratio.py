@@ -40,12 +40,12 @@ class Cells:
 
         Failures in no time at all would let a rate be infinite: such a cell counts none.
         """
-        alike, place = np.unique(np.column_stack([level, design]), axis=0, return_inverse=True)
-        n, held = (
-            np.bincount(place.reshape(-1), weights=of).astype(np.float64)
-            for of in (counts, exposure)
-        )
-        return cls(alike[:, 0].astype(np.intp), alike[:, 1:], np.where(held > 0, n, 0.0), held)
+        key = level
+        for column in design.T:  # numbers are sorted ten times as fast as rows
+            key = np.unique(2 * key + (column > 0), return_inverse=True)[1]
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        n, held = (np.bincount(place, weights=of).astype(np.float64) for of in (counts, exposure))
+        return cls(level[first], design[first], np.where(held > 0, n, 0.0), held)
 
     @property
     def starts(self) -> NDArray[np.intp]:

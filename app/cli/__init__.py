@@ -6,6 +6,7 @@ Exit codes: 0 done, 2 the input or request is at fault (one line), 1 a bug.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import signal
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 FOLDER = Path(__file__).parent
+COLLECTED_AT = (50_000, 20, 50)
+"""How much garbage lies before Python looks for it: as it comes, that is a quarter of the time of a
+command on 300,000 rows."""
 _COMMAND = re.compile(r'"""faultline ([\w-]+): (.*?)\.\n?"""', re.DOTALL)
 """How the docstring of a command begins, and all that it says."""
 
@@ -119,6 +123,7 @@ def parsed(given: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; the process's exit code."""
+    gc.set_threshold(*COLLECTED_AT)
     given = sys.argv[1:] if arguments is None else arguments
     wrong = next((text for text in given if not _is_text(text)), None)
     if wrong is not None:

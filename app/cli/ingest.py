@@ -122,7 +122,7 @@ def _options(arguments: argparse.Namespace) -> Any:
     if own_zone is not None and arguments.timezone is not None:
         raise DataError("--timezone and --file-timezone exclude one another: give one of them")
     for name in ("cluster", "job_id", "run_id", "node"):
-        if getattr(arguments, name) == "":
+        if (stated := getattr(arguments, name)) is not None and not stated.strip():
             option = name.replace("_", "-")
             raise DataError(f"--{option} is empty: name it, or leave the option out")
     return Options(

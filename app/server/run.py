@@ -1,4 +1,4 @@
-"""Starts the dashboard: Streamlit behind the gate, on a free port; one line says where it is."""
+"""Starts the dashboard: Streamlit behind the gate; one line says where it is."""
 
 import contextlib
 import errno
@@ -32,7 +32,7 @@ from data import uploads
 from data.audit import noted
 from data.sandbox import landlock_missing
 
-PORTS_TO_TRY = 50
+ANSWERS_WITHIN_S = 0.2
 UPLOADS_LOOKED_AT_S = 60.0
 SWITCH_S = 0.001
 """How long one page may keep Python to itself while others wait: what is sent waits so long for
@@ -40,43 +40,54 @@ each page that is being made."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket on the first free port from the given one on; 0 is any free port.
+    """A listening socket; port 0 is any free one.
 
     Raises
     ------
     ServeError, OutOfRangeError
-        The host is not one of this machine, or no port is free.
+        The host is not one of this machine, or the port is taken.
     """
     if not 0 <= port <= 65535:
         raise OutOfRangeError("port", "between 0 and 65535", port, "pass a free port, e.g. 8501")
-    family, address = _resolve(host)
-    last = min(port + PORTS_TO_TRY, 65536) - 1
-    for candidate in range(port, last + 1):
-        try:
-            listener = _bind(family, address, candidate)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                continue
-            raise ServeError(
-                f"cannot listen on {host} port {candidate} ({error.strerror}): "
-                "pass another --host or --port"
-            ) from error
-        if candidate != port:
-            print(f"Port {port} is taken, using {candidate} instead.", file=sys.stderr)
-        return listener
-    raise ServeError(f"no port from {port} to {last} is free on {host}: pass another --port")
+    found = _resolve(host)
+    taken = ServeError(
+        f"port {port} is taken on {host}: stop what listens there, or pass another --port, e.g. "
+        f"--port {port + 1 if port < 65535 else port - 1} (--port 0 takes any free one)"
+    )
+    if port and any(_answers(*each, port) for each in found):
+        raise taken
+    try:
+        return _bind(*found[0], port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise taken from None
+        raise ServeError(
+            f"cannot listen on {host} port {port} ({error.strerror}): pass another --host or --port"
+        ) from error
 
 
-def _resolve(host: str) -> tuple[int, str]:
-    """Address family and address of a host; IPv4 where it has both."""
+def _resolve(host: str) -> list[tuple[int, str]]:
+    """Address families and addresses of a host, IPv4 first."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ServeError(
             f"host {host!r} is not known: pass an address of this machine, e.g. 127.0.0.1"
         ) from error
-    family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
-    return family, str(address[0])
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return [(family, str(address[0])) for family, _, _, _, address in found]
+
+
+def _answers(family: int, address: str, port: int) -> bool:
+    """Whether somebody listens at a loopback address; bind alone does not always tell, as of
+    `localhost`, whose link a browser may take to the one of its addresses that we did not take.
+    """
+    if not ipaddress.ip_address(address).is_loopback:
+        return False
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as asking:
+        asking.settimeout(ANSWERS_WITHIN_S)
+        return asking.connect_ex((address, port)) == 0
+    return False
 
 
 def _bind(family: int, address: str, port: int) -> socket.socket:
@@ -121,7 +132,7 @@ def serve(
     host
         Name or address to listen on; others than this machine reach it only if told so.
     port
-        Where it is taken, the next free one of 50 is used. 0 takes any free port.
+        0 takes any free one.
     auth
         Whether a link is needed to get in; the printed one is valid until the server stops.
     access_log

@@ -175,17 +175,19 @@ class Prometheus(Address):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects within the web, never from https to http."""
+    """Follows redirects within one origin: another one may be anybody's."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        """The next request; refuses one to a file or to a place without TLS."""
-        scheme = urllib.parse.urlsplit(newurl).scheme.lower()
-        if scheme not in ("http", "https") or (req.type == "https" and scheme == "http"):
-            raise urllib.error.URLError(f"redirects to {newurl}, which is not followed")
+        """The next request, with the headers of this one; refuses another origin."""
+        if _origin(newurl) != _origin(req.full_url):
+            raise urllib.error.URLError(
+                f"redirects to another origin, {newurl}: not followed; if it is right, state that "
+                "address"
+            )
         following = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if following is not None and _origin(newurl) == _origin(req.full_url):
+        if following is not None:
             for name, value in req.unredirected_hdrs.items():
                 following.add_unredirected_header(name, value)
         return following
@@ -206,10 +208,11 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _origin(url: str) -> tuple[str, str]:
-    """Scheme and host of an address."""
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address; a port that is not stated is that of the scheme."""
     parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.netloc
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname, usual if parts.port is None else parts.port
 
 
 def _values(headers: Mapping[str, str]) -> dict[str, str]:

@@ -267,6 +267,8 @@ def _refuse_wrong(place: str, key: str, value: object, rule: tuple[type, str]) -
     inside = not isinstance(value, list | dict) or all(
         isinstance(each, str) for each in (value.values() if isinstance(value, dict) else value)
     )
+    if isinstance(value, str) and not (value.strip() or (value and key == "delimiter")):
+        raise DataError(f"{place} is empty: state it, or leave the key out")
     ranged = kind is not int or (type(value) is int and least <= value <= _MOST[key])
     if type(value) is not kind or not inside or not ranged:
         raise DataError(f"{place} must be {text}, got {_shown(value)}: mend it")

@@ -42,7 +42,7 @@ READERS = {
 _NEEDED = frozenset({"JobID", "JobIDRaw", "State", "Submit", "Start", "End"})
 _JOBS_AT_ONCE = 500
 _UNKNOWN_FIELD = re.compile(r"[Ii]nvalid field requested: \"?(\w+)")
-_CLUSTER_NAME = re.compile(r"^\s*ClusterName\s*=\s*(\S+)", re.MULTILINE)
+_CLUSTER_NAME = re.compile(r"^\s*ClusterName[ \t]*=[ \t]*(\S+)", re.MULTILINE)
 _UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC")
 _BLIND = ("not seeing messages", "No journal files were")
 """What journalctl says, with exit code 0, where it may not or cannot read the system's journal."""

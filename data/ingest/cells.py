@@ -123,7 +123,7 @@ def column_mapping(
                 raise SourceError(f"{name}: unknown key {key!r} at {place}, known: {known_are}")
             if value is False and place in _MAY_LACK:
                 continue
-            if not isinstance(value, str) or not value:
+            if not isinstance(value, str) or not (value.strip() or (value and key == "delimiter")):
                 raise SourceError(f"{name}: {key} at {place} must be text, found {value!r}")
     return ColumnMapping(
         _held(named),

@@ -226,7 +226,8 @@ def _section(origin: str, section: str, values: object) -> dict[str, Any]:
         if key not in texts | lists:
             known = ", ".join(sorted(texts | lists))
             raise SourceError(f"{origin}: unknown key {key!r} at {place}, known are: {known}")
-        if not items or not all(isinstance(item, str) and item for item in items):
+        blank = key == "cluster" and not str(value).strip()
+        if blank or not items or not all(isinstance(item, str) and item for item in items):
             raise SourceError(f"{origin}: {key} at {place} must be text, found {value!r}")
         if isinstance(value, list) and key not in lists:
             raise SourceError(f"{origin}: {key} at {place} takes one text, found a list")

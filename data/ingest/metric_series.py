@@ -64,7 +64,7 @@ def series_of(metric: str, labels: Mapping[str, str], options: Options) -> Serie
     if "exported_pod" not in labels and "exporter" in f"{pod} {labels.get('container')}":
         pod = namespace = None
     return Series(
-        options.cluster or labels.get("cluster") or options.default_cluster,
+        options.cluster or labels.get("cluster", "").strip() or options.default_cluster,
         node,
         labels.get("gpu") or labels.get("UUID") or None,
         metric,

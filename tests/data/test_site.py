@@ -124,6 +124,7 @@ def test_what_is_huge_or_deep_is_refused_in_one_short_line(
         ("[cluster.a]\ngpu_per_node = 8\n", r"a\.gpu_per_node is unknown: did you mean 'gpus_per"),
         ("[attribution]\nbefore = 3\n", r"attribution\.before is unknown: did you mean 'before"),
         ("[cluster.a]\ngpus_per_node = '8'\n", r"gpus_per_node must be a whole number > 0"),
+        ('[cluster.""]\n', r'\[cluster\.""\] has no name'),
         ("[cluster.a]\ngpus_per_node = 0\n", r"gpus_per_node must be .*, got 0: mend it"),
         ("[cluster.a]\ngpus_per_node = true\n", r"gpus_per_node must be .*, got True"),
         ("[cluster.a]\ngpus_per_node = 7.5\n", r"gpus_per_node must be .*, got 7\.5"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -117,11 +118,14 @@ def held(
         zip((each.of for each in told_found), windows(told_found, horizon_days), strict=True)
     )
     away = [(of, span) for of, spans in around.items() for span in spans]
-    days = records.exposure(store, selection, [*after, *away])
+    in_service = records.in_service(store, selection)
+    served = [span for span in (*after, *away) if span[0] in in_service]
+    of_served = iter(records.exposure(store, selection, served))
+    days = [next(of_served) if of in in_service else 0.0 for of, _ in (*after, *away)]
     found = outcomes(
         told_found,
         days[: len(after)],
-        _others(records.in_service(store, selection), failures, away, days[len(after) :]),
+        _others(in_service, failures, away, days[len(after) :]),
         horizon_days=horizon_days,
         conf_level=conf_level,
     )
@@ -215,15 +219,17 @@ def _others(
     away_days: list[float],
 ) -> dict[Key, tuple[int, float]]:
     """Failures and node-days of each node outside its repairs and the horizons after them."""
-    spans: dict[Key, list[tuple[float, float]]] = {}
+    spans: dict[Key, list[tuple[float, float]]] = {}  # of a node apart, and in order of time
     days = dict(in_service)
     for (of, span), held_days in zip(away, away_days, strict=True):
         spans.setdefault(of, []).append(span)
         days[of] = max(0.0, days.get(of, 0.0) - held_days)
+    begins = {of: [begin for begin, _ in apart] for of, apart in spans.items()}
     counts: Counter[Key] = Counter()
     for each in failures:
         of = (each.cluster, each.node)
-        counts[of] += not any(begin < each.at_s <= end for begin, end in spans.get(of, ()))
+        before = bisect_left(begins.get(of, ()), each.at_s)
+        counts[of] += not before or each.at_s > spans[of][before - 1][1]
     return {of: (counts[of], held_days) for of, held_days in days.items()}
 
 

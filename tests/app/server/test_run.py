@@ -4,7 +4,6 @@ import base64
 import http.client
 import json
 import re
-import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,18 +107,6 @@ def test_as_many_files_may_be_open_as_the_system_allows(server: Server) -> None:
 def test_a_websocket_opens_with_the_cookie_only(server: Server) -> None:
     assert handshake(server, cookie_of(server)).startswith("HTTP/1.1 101")
     assert handshake(server, "none=1").startswith("HTTP/1.1 403")
-
-
-@pytest.mark.slow
-def test_a_taken_port_moves_to_the_next_and_ctrl_c_ends_with_0(
-    server: Server, tmp_path: Path
-) -> None:
-    second = start(tmp_path, port=server.port, auth=False)
-    assert second.url == f"http://127.0.0.1:{second.port}/"
-    assert second.ask("/_stcore/health").status == 200
-    code, out, err = second.stop(signal.SIGINT)
-    assert (code, out) == (0, "")
-    assert err == f"Port {server.port} is taken, using {second.port} instead.\n"
 
 
 @pytest.mark.slow

@@ -51,6 +51,7 @@ def test_what_is_stated_counts(tmp_path: Path) -> None:
         (FOLDER + "reeder = 1\n", "source 1: reeder is unknown: did you mean 'reader'?"),
         (FOLDER.replace("kernel-log", "kernel"), "reader 'kernel' is unknown: did you mean"),
         (FOLDER + "timeout_s = 0\n", "timeout_s must be seconds, 1 to 86400, got 0"),
+        (FOLDER + 'cluster = " "\n', "source 1: cluster is empty: state it, or leave the key out"),
         (FOLDER + "whole_cluster = 1\n", "whole_cluster must be true or false, got 1"),
         (FOLDER + 'columns = ["a", 1]\n', "columns must be names"),
         (FOLDER + 'timezone = "Berlin"\n', "timezone must be an IANA zone, got 'Berlin'"),
@@ -63,7 +64,7 @@ def test_what_is_stated_counts(tmp_path: Path) -> None:
         ('[[source]]\nkind = "prometheus"\nurl = "http://h"\nquery = ["up"]\nreader = "p"\n',
          "reader 'p' is unknown"),
     ],
-    ids=range(19),
+    ids=range(20),
 )  # fmt: skip
 def test_a_mistake_is_one_line_that_says_where(tmp_path: Path, text: str, error: str) -> None:
     path = tmp_path / "collect.toml"
