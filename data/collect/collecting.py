@@ -36,6 +36,7 @@ from data.publish import writer
 from data.publish.lock import LOCK, locked
 from data.site import load_site
 from data.store import Store
+from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -348,8 +349,11 @@ class _Collector:
         """Cluster of records of which nobody says it."""
         return self._options.default_cluster
 
-    def _clusters(self, source: Source, results: Sequence[IngestResult]) -> list[str]:
-        """The clusters that a source brings, also where it is quiet just now."""
+    def _clusters(self, source: Source, results: Sequence[IngestResult]) -> Sequence[str | None]:
+        """The clusters that a source brings, also where it is quiet just now.
+
+        None where it names hosts alone, and no cluster knows any of them.
+        """
         settings = source.settings
         if "cluster" in settings.options:
             return [settings.options["cluster"]]
@@ -357,7 +361,9 @@ class _Collector:
         found |= set(self._known[settings.name].clusters)
         if source.of_slurm:
             found |= set(filter(None, [self._slurm_cluster()]))
-        return sorted(found) or [self._fallback]
+        by_host = hasattr(readers().get(settings.reader), "CLUSTER_BY_HOST")
+        nobody_knows = by_host and not self._states_cluster
+        return sorted(found - {UNNAMED} or found) or [None if nobody_knows else self._fallback]
 
     def _write_window(
         self,
@@ -389,7 +395,7 @@ class _Collector:
             row = self._row(piece, cluster, window)
             write_window(building, row._replace(covers=None, error=outcome.error))
 
-    def _row(self, piece: _Piece, cluster: str, window: Window) -> Answered:
+    def _row(self, piece: _Piece, cluster: str | None, window: Window) -> Answered:
         """What is written down of a stretch of time, as long as nothing came of it."""
         settings = piece.outcome.settings
         claims = settings.whole_cluster or settings.node is not None

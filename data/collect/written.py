@@ -40,7 +40,7 @@ def known(store: Store, settings: Settings) -> Known:
     )
     clusters = store.rows(
         """SELECT DISTINCT cluster FROM collected_windows
-           WHERE source = $source AND result <> $failed ORDER BY 1""",
+           WHERE source = $source AND result <> $failed AND cluster IS NOT NULL ORDER BY 1""",
         bound,
     )
     files = store.rows(
@@ -68,7 +68,7 @@ class Answered(NamedTuple):
     """A stretch of time that a source was asked for in one cluster; a row of the table."""
 
     source: str
-    cluster: str
+    cluster: str | None
     reader: str
     covers: str | None
     node: str | None

@@ -24,7 +24,7 @@ asked AS (
       INTERVAL 1 DAY)) AS day
   FROM collected_windows AS a LEFT JOIN node_names AS known
     ON known.cluster = a.cluster AND lower(known.written) = lower(a.node)
-  WHERE result <> 'failed' AND covers IS NOT NULL)
+  WHERE result <> 'failed' AND covers IS NOT NULL AND a.cluster IS NOT NULL)
 SELECT asked.cluster, covers AS source, day FROM asked
 LEFT JOIN compute ON compute.cluster = asked.cluster AND lower(node) = lower(host)
 LEFT JOIN counted ON counted.cluster = asked.cluster

@@ -8,7 +8,7 @@ COLLECTED_WINDOWS = Table(
     "collected; one without rows is a quiet one. Written by `faultline collect`.",
     {
         "source": varchar("what is collected, by its name in the command or its configuration"),
-        "cluster": varchar("cluster whose records it brings"),
+        "cluster": varchar("cluster whose records it brings; NULL where none knows its hosts"),
         "reader": varchar("reader of what it answers"),
         "covers": varchar(
             "source of the table coverage that it brings; NULL where its silence says nothing"

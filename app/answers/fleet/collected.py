@@ -54,7 +54,8 @@ def table(rows: pd.DataFrame, now: datetime) -> Table:
 def notes(rows: pd.DataFrame, now: datetime) -> Iterator[str]:
     """Sources of which nothing new comes, and why."""
     for row in _aged(rows, now).to_dict("records"):
-        name = f"{row['source']} ({row['cluster']})"
+        cluster = row["cluster"] if isinstance(row["cluster"], str) else "cluster unknown"
+        name = f"{row['source']} ({cluster})"
         ago = numbers.duration(row["age_hours"])
         until = f"collected until {ago} ago" if row["age_hours"] >= 0 else "never collected"
         if isinstance(row["error"], str):
