@@ -38,7 +38,8 @@ def _evidence(store: Store, selection: Selection) -> Columns:
     """The same, whatever else was selected: every verdict asks it."""
     return store.columns(
         f"""SELECT cluster, source, CAST(day AS TIMESTAMP) AS day, false AS collected FROM coverage
-            WHERE day IS NOT NULL AND {equal(cluster=selection.cluster)} AND (
+            WHERE day IS NOT NULL AND cluster IS NOT NULL
+              AND {equal(cluster=selection.cluster)} AND (
               source IN ('jobs', 'node_events')
               OR starts_with(source, 'health_events.') AND source <> 'health_events.scheduler'
               OR source = 'node_failures'

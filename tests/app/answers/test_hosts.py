@@ -14,6 +14,7 @@ from app.answers.failures import node
 from app.answers.fleet.actions import listed
 from app.answers.fleet.actions.hosts import of_hosts
 from app.answers.nodes import lemons
+from app.answers.reliability import mttf
 from app.ask import of_store
 from app.cli import main
 from app.words import terms
@@ -146,6 +147,7 @@ def test_the_page_of_a_host_without_jobs_shows_its_events_and_judges_nothing(
         f"{host} had {events} critical or fatal in this period; {jobs}"
     )
     numbers = {number.term: number for number in answer.numbers}
+    assert ask(mttf.measured, Selection()).rate.failures == 0, "a host of no cluster breaks no rate"
     for term in (terms.NODE_FAILURES, terms.NODE_OUTAGES, terms.NODE_TICKETS):
         assert (numbers[term].value, numbers[term].exact) == ("unknown", None)
     assert len(node.events(one)) == len(one.events) > 0
