@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--last",
         choices=("week", "month"),
-        help="in place of --from and --to: the last one that the records cover to its end (UTC)",
+        help="in place of --from and --to: the last whole one (without `collect`, of the records)",
     )
     options.add_estimate(parser)
     options.add_definition(parser)
@@ -188,5 +189,5 @@ def _selection(store: Store, arguments: argparse.Namespace) -> Selection:
         raise DataError("--last stands in place of --from and --to: leave one of them out")
     from app.answers.fleet.choices import last_whole
 
-    from_at, to_at = last_whole(store, arguments.last, selection.cluster)
+    from_at, to_at = last_whole(store, arguments.last, selection.cluster, datetime.now(UTC))
     return replace(selection, from_at=from_at, to_at=to_at)

@@ -90,9 +90,10 @@ def report(
     Filters choose what the fleet report counts; of a node its cluster and period hold, and an
     incident is told whole.
     """
+    from app.answers.fleet.choices import unrecorded
     from app.ask import of_store, once
     from app.reports import redaction
-    from app.reports.report import basis
+    from app.reports.report import basis, without_records
     from data.queries import fleet
 
     names = redaction.names(store, redact=redact)
@@ -100,6 +101,10 @@ def report(
     request = Request(chosen, timezone=fleet.zone(store, chosen.cluster), **more)
     ask = once(redaction.redacting(of_store(store), names))
     made: Report = import_module(f"app.reports.{kind}").report(ask, request, names)
+    if kinds()[kind].filtered:
+        during = made.during
+        why = unrecorded(store, during.from_at, during.to_at, chosen.cluster)
+        made = made if why is None else without_records(made, why)
     zones = {str(row.cluster): str(row.timezone) for row in fleet.clusters(store).itertuples()}
     made = replace(
         made, clusters=made.clusters or (*([chosen.cluster] if chosen.cluster else zones),)

@@ -13,7 +13,7 @@ from app.answers.fleet import changed, coverage, overview
 from app.answers.fleet.actions import listed
 from app.answers.fleet.choices import last_whole
 from app.answers.reliability import sight
-from app.reports.report import Report, Section, defined, filters_in_words, section
+from app.reports.report import TO_DO, Report, Section, defined, filters_in_words, section
 from app.words import numbers
 from app.words.periods import Period
 from data.errors import DataError
@@ -38,9 +38,10 @@ LOOKED_BACK = timedelta(days=28)
 
 def report(ask: Ask, request: Request, names: Names) -> Report:
     """One page: the verdict, the cost, the first things to do, and what changed."""
-    selection = _of_a_week(ask, request.selection)
+    now = request.now or datetime.now(UTC)
+    selection = _of_a_week(ask, request.selection, now)
     during = Period(selection.from_at, selection.to_at, request.timezone)
-    answer, now = overview.answer(ask, selection), request.now or datetime.now(UTC)
+    answer = overview.answer(ask, selection)
     seen = _looked_back(selection)
     seen_during = Period(seen.from_at, seen.to_at, request.timezone)
     to_do = listed.listed(ask, seen, now, timezone=request.timezone, said=request.put_off)
@@ -57,7 +58,7 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
         notes=(*answer.notes, *_recorded(ask, selection), *_whole_days(selection)),
         sections=(
             Section(
-                "Do this now",
+                TO_DO,
                 (listed.brief(to_do, ACTIONS, seen_during),),
                 () if seen == selection else (_looked(selection),),
             ),
@@ -70,12 +71,14 @@ def report(ask: Ask, request: Request, names: Names) -> Report:
     )
 
 
-def _of_a_week(ask: Ask, selection: Selection) -> Selection:
+def _of_a_week(ask: Ask, selection: Selection, now: datetime) -> Selection:
     """The selection, of the last whole week where no period is asked for."""
     if selection.from_at is not None or selection.to_at is not None:
         return selection
     try:
-        from_at, to_at = ask(last_whole, "week", selection.cluster)
+        from_at, to_at = ask(
+            last_whole, "week", selection.cluster, now.replace(minute=0, second=0, microsecond=0)
+        )
     except DataError:  # nothing has a time: the card says that nothing ran
         return selection
     return replace(selection, from_at=from_at, to_at=to_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,8 @@ _PSEUDONYM = re.compile(r"\b(user|account|job)-[a-z2-7]{10}\b")
 
 _NOT_SAID = ("stem", "clusters", "card", "dashboard")
 """Fields of a report that only name its files, lay it out or link it."""
+RESTS_ON, TO_DO = "What this rests on", "Do this now"
+"""Titles of the sections that hold where no record lies in the period."""
 Printed = Table | Chart | Excerpt
 """Blocks that documents print."""
 
@@ -66,9 +68,24 @@ def section(
     return Section(title, kept, (*missing, *sentences), shown_on)
 
 
+def without_records(made: Report, why: str) -> Report:
+    """The report of a period in which nobody looked: it says so, and no number as if all was
+    quiet.
+    """
+    return replace(
+        made,
+        answer=f"{made.period} {why}. What happened then, nobody knows.",
+        summary=(),
+        headlines=(),
+        notes=(),
+        sections=tuple(part for part in made.sections if part.title in (RESTS_ON, TO_DO)),
+        definitions=(),
+    )
+
+
 def rests_on(coverage: Answer) -> Section:
     """Which source covers which days, as picture and table."""
-    return section("What this rests on", coverage.blocks, coverage.notes, shown_on=Place("data"))
+    return section(RESTS_ON, coverage.blocks, coverage.notes, shown_on=Place("data"))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from data.filters import Filter, equal
+from data.tables import dated
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pandas as pd
 
     from data.filters import Selection
@@ -63,3 +66,32 @@ def collected_days(store: Store, selection: Selection) -> pd.DataFrame:
             WHERE {_OF_DAY.where(days)} ORDER BY ALL""",
         days.parameters,
     )
+
+
+def reached(store: Store, cluster: str | None = None) -> datetime | None:
+    """Until when anything was collected; None where nothing ever was."""
+    ((until_at,),) = store.rows(
+        f"""SELECT max(until_at) FROM collected_windows
+            WHERE result <> 'failed' AND {equal(cluster=cluster)}""",
+        {} if cluster is None else {"cluster": cluster},
+    )
+    return until_at  # type: ignore[no-any-return]
+
+
+def is_seen(store: Store, from_at: datetime, to_at: datetime, cluster: str | None = None) -> bool:
+    """Whether a record lies in a time, or any part of it was collected."""
+    spans = " UNION ALL ".join(
+        f"SELECT 1 FROM {name} WHERE {first} < $to_at AND {last} >= $from_at AND {{of_cluster}}"
+        for name, _, (first, last) in dated()
+    )
+    of_cluster = equal(cluster=cluster)
+    ((found,),) = store.rows(
+        f"""SELECT EXISTS ({spans.format(of_cluster=of_cluster)}
+              UNION ALL SELECT 1 FROM coverage WHERE CAST(day AS TIMESTAMPTZ) < $to_at
+                AND CAST(day AS TIMESTAMPTZ) + INTERVAL 1 DAY > $from_at AND {of_cluster}
+              UNION ALL SELECT 1 FROM collected_windows WHERE result <> 'failed'
+                AND coalesce(from_at, until_at) < $to_at AND until_at > $from_at AND {of_cluster})
+        """,
+        {"from_at": from_at, "to_at": to_at} | ({} if cluster is None else {"cluster": cluster}),
+    )
+    return bool(found)

@@ -8,9 +8,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Literal
 from zoneinfo import ZoneInfo
 
+from app.words import numbers
 from app.words.periods import Period
 from data.errors import DataError
-from data.queries import fleet
+from data.queries import collected, fleet
 
 if TYPE_CHECKING:
     from data.store import Store
@@ -50,11 +51,13 @@ def choices(store: Store) -> Choices:
 
 
 def last_whole(
-    store: Store, span: Literal["week", "month"], cluster: str | None
+    store: Store, span: Literal["week", "month"], cluster: str | None, now: datetime | None = None
 ) -> tuple[datetime, datetime]:
     """The last week (from Monday) or month whose end the records have reached.
 
-    It is one of the cluster's zone, or of that which all clusters share; else of UTC.
+    It is one of the cluster's zone, or of that which all clusters share; else of UTC. With `now`
+    it is the last one of the calendar where the cluster is collected: a collector that stopped
+    must not bring the same week again and again.
 
     Raises
     ------
@@ -65,12 +68,35 @@ def last_whole(
     if last_at is None:
         raise DataError("no record of the store has a time: read a source first, or give --from")
     zone = fleet.zone(store, cluster)
+    if now is not None and collected.reached(store, cluster) is not None:
+        last_at = now
     day = last_at.astimezone(ZoneInfo(zone)).date()
     if span == "week":
         return _ends(day - timedelta(days=day.weekday() + 7), timedelta(days=7), zone)
     end = day.replace(day=1)
     begin = (end - timedelta(days=1)).replace(day=1)
     return _ends(begin, end - begin, zone)
+
+
+def unrecorded(
+    store: Store, from_at: datetime | None, to_at: datetime | None, cluster: str | None
+) -> str | None:
+    """Why nothing can be said of a period, where no record lies in it and nothing was collected;
+    None where something can.
+    """
+    first_at, last_at = fleet.extent(store)
+    if last_at is None or from_at is None:
+        return None
+    if collected.is_seen(store, from_at, to_at or datetime.max.replace(tzinfo=UTC), cluster):
+        return None
+    until_at = collected.reached(store, cluster)
+    if until_at is not None and until_at <= from_at:
+        return f"has no records: collected until {numbers.moment(until_at, 'UTC')}"
+    if last_at < from_at:
+        return f"has no records: those of the store end at {numbers.moment(last_at, 'UTC')}"
+    if to_at is not None and to_at <= first_at:
+        return f"has no records: those of the store begin at {numbers.moment(first_at, 'UTC')}"
+    return "has no records: nothing was collected in it"
 
 
 def whole_weeks(store: Store, cluster: str | None) -> tuple[Period, ...]:

@@ -19,6 +19,7 @@ from app.answers.fleet import changed, overview
 from app.answers.fleet.choices import last_whole, whole_weeks
 from app.ask import of_store
 from app.reports import kinds
+from app.reports.report import RESTS_ON, TO_DO
 from app.show import files, html, pdf, slack
 from app.words.addresses import Place
 from app.words.plain import one_line
@@ -324,3 +325,13 @@ def test_the_same_card_has_the_same_hash(weeks: Store, card: Report) -> None:
     again = kinds.report(weeks, "monday", _of(card), now=NOW)
     assert again.content_sha256 == card.content_sha256
     assert files.name(card, "slack") == "faultline-c-2026-W47-monday.slack.json"
+
+
+def test_a_week_in_which_nobody_looked_has_no_records_and_no_number(weeks: Store) -> None:
+    at = datetime(2027, 1, 4, tzinfo=UTC)
+    later = Selection(from_at=at, to_at=at + timedelta(days=7))
+    for kind in ("monday", "fleet"):
+        made = kinds.report(weeks, kind, later, now=NOW)
+        assert "has no records: those of the store end at " in made.answer
+        assert not made.headlines
+        assert {part.title for part in made.sections} <= {TO_DO, RESTS_ON}

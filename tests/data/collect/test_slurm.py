@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import roll_back
+from data.collect import collect
 from data.collect.config import load_sources
 from data.errors import StoreBusyError
+from data.ingest import Options
 from data.publish import writer
 from tests.data.collect.conftest import BEGIN, DAY, HOUR, iso
 
@@ -303,3 +305,28 @@ def test_what_is_taken_back_is_collected_again(host: Host, only: Any) -> None:
     outcome = host.outcome("sacct", NOW + HOUR, sources=only("sacct"))
     assert outcome.collected_until == NOW + HOUR - MARGIN
     assert host.rows(JOBS) == before
+
+
+def test_a_first_collect_that_is_ended_keeps_the_days_it_had(host: Host, only: Any) -> None:
+    for day in range(5):
+        host.job(day + 1, BEGIN - (5 - day) * DAY, (1, 2))
+
+    def ended_at_the_fourth(message: str) -> None:
+        if message.startswith("sacct: ") and len(host.asked) == 4:
+            raise KeyboardInterrupt
+
+    host.says("now", iso(BEGIN))
+    with pytest.raises(KeyboardInterrupt):
+        collect(
+            host.root,
+            only("sacct"),
+            Options(progress=ended_at_the_fourth),
+            now=BEGIN,
+            since=BEGIN - 5 * DAY,
+        )
+    assert host.rows("SELECT count(DISTINCT job_id) FROM jobs") == [(4,)]
+    asked = len(host.asked)
+    outcome = host.outcome("sacct", BEGIN, sources=only("sacct"))
+    assert (outcome.error, outcome.collected_until) == (None, BEGIN - MARGIN)
+    assert host.rows("SELECT count(DISTINCT job_id) FROM jobs") == [(5,)]
+    assert len(host.asked) - asked <= 3, "the days that it had are not asked for again"
