@@ -314,14 +314,16 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
     path = root.parent / "kern.log"
     path.write_text("".join(f"2026-01-{day}T10:00:00+00:00 {xid}\n" for day in ("01", "21")))
     of_e = actions.Options(cluster="e", timezone="UTC")
-    actions.ingest_files(root, "kernel-log", [str(path)], of_e)  # without a job
+    actions.ingest_files(
+        root, "kernel-log", [str(path)], of_e
+    )  # without a job: what it hit is unknown
     with closing(Store.open(root)) as store:
         asked = of_store(store), Selection(), datetime(2026, 1, 22, tzinfo=UTC)
         found = listed.listed(*asked)
         monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
         few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
     rows = [each for each in found.due if "fell off the bus" in each.what]
-    assert [(each.gpu_hours, each.is_over) for each in rows] == [(0.0, False), (0.0, True)]
+    assert [(each.gpu_hours, each.is_over) for each in rows] == [(None, False), (None, True)]
     assert len(few) == 2, "the largest"
     assert rows[0] in few, "and the latest"
     n_over = len([each for each in found.due if each.is_over])
