@@ -171,9 +171,8 @@ def _summary(parts: _Parts) -> tuple[str, ...]:
 
 def _incidents(parts: _Parts) -> str:
     """How many incidents, at what cost, and which is the largest."""
-    sentence, seen = incidents.sentence(parts.incidents), parts.mttf.sight
-    if seen is not None and seen.none and not parts.incidents.n_incidents:
-        return sight.refused(incidents.WHAT, seen)
+    seen = parts.mttf.sight
+    sentence = incidents.in_words(parts.incidents, seen) if seen else ""
     if parts.not_derived and not parts.incidents.n_incidents:
         return parts.not_derived
     if not len(parts.costliest):

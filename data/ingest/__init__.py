@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import DataError, SourceError
 from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
-from data.ingest.reader import NoneKeptError, Options, told_rejected
+from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.source import opened, without_long_lines
 from data.ingest.unnamed import Unnamed
 from data.ingest.unsupported import told_text
@@ -380,10 +380,11 @@ def _store(writer: StoreWriter, result: IngestResult, batch: Batch, *, own_zone:
             ],
         )
         if batch.rejected:
-            import pandas as pd
+            import pyarrow as pa
 
-            rows = pd.DataFrame(list(batch.rejected))
-            writer.connection.register("rejected", rows)
+            columns = Rejected.__dataclass_fields__
+            rows = {name: [getattr(row, name) for row in batch.rejected] for name in columns}
+            writer.connection.register("rejected", pa.table(rows))
             writer.connection.execute(
                 "INSERT INTO rejected_rows SELECT ?, ?, line_no, reason, raw FROM rejected",
                 [result.ingest_id, result.path],

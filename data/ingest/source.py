@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from data.errors import EmptySourceError, SourceError
-from data.ingest.reader import RAW_LIMIT, Rejections, Source
+from data.ingest.reader import MAX_REJECTED, RAW_LIMIT, Rejections, Source
 from data.ingest.unsupported import told_binary
 from data.limits import DEFAULTS, Limits
 
@@ -405,13 +405,13 @@ def without_long_lines(found: Source, limits: Limits, workdir: Path) -> Iterator
 
 def _copied_without_long_lines(path: Path, copy: Path, limits: Limits) -> Rejections:
     """Writes all other lines to a copy; the long ones."""
-    longest, too_long = limits.line_bytes, Rejections()
+    longest, reason, too_long = limits.line_bytes, limits.line_reason, Rejections()
     with path.open("rb") as text, copy.open("wb") as target:
         lines = iter(lambda: text.readline(longest + 1), b"")
         for number, line in enumerate(lines, 1):
             if len(line) > longest and not line.endswith(b"\n"):
-                begin = line[: 4 * RAW_LIMIT].decode("utf-8", "replace")[:RAW_LIMIT]
-                too_long.reject(number, limits.line_reason, begin)
+                kept = line[: 4 * RAW_LIMIT] if len(too_long) < MAX_REJECTED else b""
+                too_long.reject(number, reason, kept.decode("utf-8", "replace")[:RAW_LIMIT])
                 while line and not line.endswith(b"\n"):
                     line = text.readline(longest)
                 line = b"\n"

@@ -30,7 +30,6 @@ from app.words import domains, numbers, terms
 from app.words.cells import Column
 from app.words.glossary import of_failures
 from data.queries import detection as detection_queries
-from data.queries import fleet as fleet_queries
 from data.queries import incidents as incident_queries
 from data.queries import reliability as reliability_queries
 
@@ -202,12 +201,10 @@ def answer(
         unknown = dict.fromkeys(_named(summary))
         sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
         return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
-    said, cost = sentence(summary), ask(ledger.if_built, selection, conf_level=conf_level)
+    said, cost = in_words(summary, seen), ask(ledger.if_built, selection, conf_level=conf_level)
     told = headlines(summary, choice, cost)
     unhit = seen.jobs_unknown and not summary.n_with_jobs
     if unhit and summary.n_incidents:
-        n = numbers.counted(summary.n_incidents, "incident")
-        said = f"{n}; {_open(summary)}; {sight.refused('whether they hit jobs', seen)}"
         told = tuple(
             each
             if each.term is terms.OPEN_INCIDENTS
@@ -291,6 +288,16 @@ def not_derived(ask: Ask, selection: Selection) -> str:
         "the rate of incidents counts those of one node, or of one thing that nodes share, within "
         "an hour once."
     )
+
+
+def in_words(summary: IncidentSummary, seen: Sight) -> str:
+    """What happened, as far as anybody could see it."""
+    if not summary.n_incidents and seen.none:
+        return sight.refused(WHAT, seen)
+    if summary.n_incidents and not summary.n_with_jobs and seen.jobs_unknown:
+        n = numbers.counted(summary.n_incidents, "incident")
+        return f"{n}; {_open(summary)}; {sight.refused('whether they hit jobs', seen)}"
+    return sentence(summary)
 
 
 def sentence(summary: IncidentSummary) -> str:
@@ -529,7 +536,7 @@ def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:
             f"No incident of this kind ({kind.words}).",
             "There are others in this selection: choose all above.",
         )
-    held = ask(fleet_queries.coverage_days, selection)["source"].unique()
+    held = [each for of in ask(sight.sight, selection).clusters for each in of.showing]
     if not any(source.startswith(CARRIERS) for source in held):
         return Missing(
             "incidents",

@@ -136,7 +136,7 @@ def test_a_plan_without_an_incident_is_unknown_and_not_that_nothing_is_worth_a_t
     faultline: Callable[..., Any], sacct_store: Path
 ) -> None:
     said = faultline("validate-plan", "--store", sacct_store, "--format", "table").out
-    assert said.startswith("Which nodes are worth the time of a test is not known: no incident ")
+    assert said.startswith("Which nodes are worth the time of a test cannot be judged: no failure")
     for name in (
         "Nodes worth testing",
         "GPU-hours at stake",

@@ -129,8 +129,10 @@ def test_without_events_it_says_what_would_bring_them(
     actions.ingest_files(root, "sacct", [str(tmp_path / "sacct.txt")], actions.Options())
     page = open_page(root, PAGE, period="all")
     assert not page.exception
-    assert page.title[0].value.startswith("No health event and no outage of a node is known")
-    assert "No health event and no outage" in page.markdown[0].value
+    assert page.title[0].value.startswith(
+        "Whether there was an incident cannot be judged: no failure"
+    )
+    assert "cannot be judged: no failure could be seen" in page.markdown[0].value
     assert "faultline ingest kernel-log" in page.code[0].value
 
 
