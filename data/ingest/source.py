@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import zstandard
 
 from data.errors import EmptySourceError, SourceError
-from data.ingest.reader import MAX_REJECTED, RAW_LIMIT, Rejections, Source
+from data.ingest.reader import RAW_LIMIT, Rejections, Source
 from data.ingest.unsupported import told_binary
 from data.limits import DEFAULTS, Limits
 
@@ -403,6 +403,11 @@ def without_long_lines(found: Source, limits: Limits, workdir: Path) -> Iterator
         copy.unlink(missing_ok=True)
 
 
+KEPT_WHOLE, BEGIN_KEPT = 1_000, 200
+"""Of so many lines that are too long as much is kept as of any record, of the others some bytes to
+find them by: all of it would cost more than to read them."""
+
+
 def _copied_without_long_lines(path: Path, copy: Path, limits: Limits) -> Rejections:
     """Writes all other lines to a copy; the long ones."""
     longest, reason, too_long = limits.line_bytes, limits.line_reason, Rejections()
@@ -410,8 +415,8 @@ def _copied_without_long_lines(path: Path, copy: Path, limits: Limits) -> Reject
         lines = iter(lambda: text.readline(longest + 1), b"")
         for number, line in enumerate(lines, 1):
             if len(line) > longest and not line.endswith(b"\n"):
-                kept = line[: 4 * RAW_LIMIT] if len(too_long) < MAX_REJECTED else b""
-                too_long.reject(number, reason, kept.decode("utf-8", "replace")[:RAW_LIMIT])
+                kept = line[: RAW_LIMIT if len(too_long) < KEPT_WHOLE else BEGIN_KEPT]
+                too_long.reject(number, reason, kept.decode("utf-8", "ignore"))
                 while line and not line.endswith(b"\n"):
                     line = text.readline(longest)
                 line = b"\n"

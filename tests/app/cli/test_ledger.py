@@ -13,11 +13,11 @@ from app.actions import Options, ingest_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SACCT = """JobID|Cluster|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList
-1|c|x|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|2|gres/gpu=16|n[1-2]
-3|c|x|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T00:30:00|1|gres/gpu=8|n3
-4|c|y|COMPLETED|2026-01-06T12:00:00|2026-01-06T12:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n2
-2|c|y|COMPLETED|2026-01-06T00:00:00|2026-01-06T00:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n1
+SACCT = """JobID|Cluster|Account|State|Submit|Start|End|NNodes|AllocTRES|NodeList|Restarts
+1|c|x|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-06T00:00:00|2|gres/gpu=16|n[1-2]|0
+3|c|x|COMPLETED|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T00:30:00|1|gres/gpu=8|n3|0
+4|c|y|COMPLETED|2026-01-06T12:00:00|2026-01-06T12:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n2|0
+2|c|y|COMPLETED|2026-01-06T00:00:00|2026-01-06T00:00:00|2026-01-07T00:00:00|1|gres/gpu=8|n1|0
 """
 EVENTS = """Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
 c|n2|2026-01-06T02:00:00|2026-01-06T03:00:00|DRAIN|inspection|root
