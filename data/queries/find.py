@@ -46,7 +46,9 @@ def nodes(store: Store, text: str, *, limit: int) -> pd.DataFrame:
         f"""SELECT min({_place("written")}) AS place, node, any_value(rack) AS rack,
               any_value(gpus) AS gpus, cluster
             FROM (SELECT cluster, node, rack, gpus, node AS written FROM nodes UNION ALL
-                  SELECT cluster, node, NULL, NULL, written FROM node_names)
+                  SELECT cluster, node, NULL, NULL, written FROM node_names UNION ALL
+                  SELECT DISTINCT cluster, node, NULL, NULL, node FROM health_events
+                  WHERE cluster IS NULL AND node IS NOT NULL)
             WHERE contains(lower(written), $text)
             GROUP BY cluster, node ORDER BY place, node, cluster""",
         text,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from app.actions import Options, ingest_files
+from app.answers.explore import find
 from app.answers.fleet import coverage, without_cluster
+from app.answers.fleet.actions import running
 from app.ask import of_store
 from data.errors import DataError
+from data.filters import Selection
 from data.ingest import readers
 from data.publish import schema, writer
 from data.store import Store
@@ -152,6 +155,12 @@ def test_a_host_that_no_cluster_knows_is_told_and_keeps_none(tmp_path: Path) -> 
     assert told.startswith("hosts that no cluster of the store knows")
     assert "login1" in told
     assert rows(root, "SELECT cluster, source FROM coverage") == [("hal", "jobs")]
+    with closing(Store.open(root)) as store:
+        ask = of_store(store)
+        (found,) = find.answer(ask, "login1").record["nodes"]
+        told = [one.what for one in running.of_sources(ask, Selection(), datetime.now(UTC))]
+    assert (found["node"], found["cluster"]) == ("login1", None)
+    assert "No kernel logs of a known cluster were ever read" in told
 
 
 def test_what_several_clusters_know_is_refused_with_their_names(tmp_path: Path) -> None:

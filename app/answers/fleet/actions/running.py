@@ -9,7 +9,7 @@ import pandas as pd
 from analytics.fleet.silent_sources import silent_sources
 from analytics.training.stragglers.slowdown import STRAGGLING
 from app.answers.failures import verdicts
-from app.answers.fleet import coverage
+from app.answers.fleet import coverage, without_cluster
 from app.answers.fleet.actions.action import Action, recorded, target
 from app.answers.fleet.collected import STALE_HOURS
 from app.answers.training import fleet
@@ -57,13 +57,15 @@ def of_sources(ask: Ask, selection: Selection, now: datetime) -> Iterator[Action
         return
     counts = ask(verdicts.summarised, selection)
     unexplained = counts.counted.unexplained
+    homeless = {one.table for one in ask(without_cluster.without_cluster).rows}
     for source, (name, hides) in HIDDEN.items():
         if source not in (*known.with_records, *known.silent):
+            of_cluster = " of a known cluster" if source.partition(".")[0] in homeless else ""
             many = numbers.counted(unexplained, "unexplained failure")
             failures = f" ({many})" if source in EXPLAINS and unexplained else ""
             yield _source(
                 ("", source),
-                what=f"No {name} were ever read",
+                what=f"No {name}{of_cluster} were ever read",
                 why=f"hidden: {hides}{failures}",
                 hides=(0, unexplained if source in EXPLAINS else 0.0),
             )
@@ -76,10 +78,14 @@ def _not_collected(ask: Ask, whole: Selection, now: datetime) -> Iterator[Action
         hours = None if pd.isna(until) else (now - until).total_seconds() / 3600.0
         failed = isinstance(row["error"], str)
         if failed or hours is None or hours >= STALE_HOURS:
-            since = "never" if hours is None else f"not for {numbers.duration(hours)}"
+            last = (
+                "never collected"
+                if hours is None
+                else f"last collected {numbers.duration(hours)} ago"
+            )
             yield _source(
                 (row["cluster"], row["source"], "collect"),
-                what=f"{row['source']} of {row['cluster']} was {since} collected",
+                what=f"{row['source']} of {row['cluster']} was {last}",
                 why=f"the last attempt failed: {row['error']}" if failed
                 else "does `faultline collect` still run?",
                 hides=(2, hours or 0.0),
