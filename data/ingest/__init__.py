@@ -117,7 +117,9 @@ def ingest(
         masking.mask(batch, writer.connection)
         options.progress(f"{shown}: storing {batch.rows_kept:,} records")
         with owners.placed(writer.connection, batch):
+            still = writer.owners if owners.tells_nothing else None
             tables = _merged(writer, shown, batch)
+            writer.owners = still
         batch.notices += _back_again(writer, tables)
         store_files(writer, batch)
     result = replace(

@@ -32,6 +32,8 @@ class Unnamed:
 
     owners: Mapping[str, Mapping[str, Owner]] = field(default_factory=dict)
     """Table -> host or job -> its owner."""
+    tells_nothing: bool = False
+    """Whether no record of the input says which cluster knows a host."""
 
     @property
     def clusters(self) -> set[str]:
@@ -107,7 +109,8 @@ def owners_of(writer: StoreWriter, batch: Batch, shown: str) -> Unnamed:
     tables = {name: rows for name, rows in batch.tables.items() if records()[name].placed_by}
     if UNNAMED not in batch.clusters:
         return Unnamed()
-    owners = Owners(writer.connection, load_site(writer.root))
+    owners = writer.owners or Owners(writer.connection, load_site(writer.root))
+    writer.owners = owners
     found = {}
     with _registered(writer.connection, tables) as views:
         for table, view in views.items():
@@ -119,7 +122,7 @@ def owners_of(writer: StoreWriter, batch: Batch, shown: str) -> Unnamed:
             found[table] = owner_of_list(of_table) if table == "node_inventory" else of_table
     for table, of_table in found.items():
         _refuse_several(shown, "job" if records()[table].placed_by_job else "host", of_table)
-    return Unnamed(found)
+    return Unnamed(found, set(batch.clusters) == {UNNAMED} and "node_inventory" not in found)
 
 
 def _refuse_several(shown: str, thing: str, owners: Mapping[str, Owner]) -> None:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from data.publish.owners import Owners
+
     Rows: TypeAlias = pd.DataFrame | pa.Table | duckdb.DuckDBPyRelation
 
 WRITE_MEMORY = "2500MB"
@@ -75,6 +77,8 @@ class StoreWriter:
         """Tables whose rows this writer changed; of some, `touched` knows which."""
         self.new_files: list[Path] = []
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
+        self.owners: Owners | None = None
+        """Which cluster knows which host, as long as nothing was merged that could tell more."""
         self.new_names: list[tuple[str, str, str, str]] = []
         """What the publish found of names (`data.publish.names.names_told`)."""
         if start is not None:
@@ -119,6 +123,7 @@ class StoreWriter:
         `refuse` may raise an error once they are in, which takes them back.
         """
         counts: dict[str, int] = {}
+        self.owners = None
         with self.transaction():
             for table, rows in tables.items():
                 relation = self._relation(rows)

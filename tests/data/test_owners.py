@@ -19,6 +19,7 @@ from data.errors import DataError
 from data.filters import Selection
 from data.ingest import readers
 from data.publish import schema, writer
+from data.publish.owners import Owners
 from data.store import Store
 from data.tables import records, tables
 
@@ -252,3 +253,19 @@ def test_readers_that_go_by_hosts_bring_only_tables_that_are_placed() -> None:
     of_pods = {"k8s-pods", "k8s-workloads", "k8s-nodes"}
     apart = {"failure-log", "straggler-trace"}
     assert readers().keys() - by_host == of_jobs | of_pods | apart
+
+
+def test_files_of_one_ingest_ask_once_whose_their_hosts_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "store"
+    read(root, "sacct", HEAD + JOB)
+    asked = list[object]()
+    init = Owners.__post_init__
+    monkeypatch.setattr(Owners, "__post_init__", lambda own: asked.append(init(own)))
+    paths = [tmp_path / f"kernel-{n}.log" for n in (1, 2, 3)]
+    for n, path in enumerate(paths):
+        path.write_text(f"2026-01-05T11:0{n}:00+00:00 gpu1 {XID}")
+    ingest_files(root, "kernel-log", [str(path) for path in paths], IN_UTC)
+    assert len(asked) == 2  # once as they are read, once at the publish
+    assert rows(root, "SELECT cluster, count(*) FROM health_events GROUP BY ALL") == [("hal", 3)]
