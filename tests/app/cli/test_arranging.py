@@ -328,7 +328,7 @@ def test_an_incident_of_today_that_hit_no_job_is_not_over(
         monkeypatch.setattr("app.answers.fleet.actions.failures.FEW", 1)
         few = [each for each in listed.listed(*asked).due if each.kind == "incident"]
     rows = [each for each in found.due if "fell off the bus" in each.what]
-    assert [(each.gpu_hours, each.is_over) for each in rows] == [(None, False), (None, True)]
+    assert [(each.gpu_hours, each.is_over) for each in rows] == [(0.0, False), (0.0, True)]
     assert len(few) == 2, "the largest"
     assert rows[0] in few, "and the latest"
     n_over = len([each for each in found.due if each.is_over])
