@@ -13,7 +13,7 @@ WHAT = (
 )
 COMMANDS = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-    "faultline ingest sacct sacct.txt --cluster NAME --timezone Europe/Berlin",
+    "faultline ingest sacct sacct.txt --timezone Europe/Berlin",
     "faultline demo && faultline serve --store demo-store",
 )
 

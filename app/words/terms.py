@@ -245,7 +245,7 @@ LOST_TO_FAILURES = Term(
     pages=("ledger", "overview", "failures", "incidents", "reports"),
 )
 IF_UNEXPLAINED_COUNT = Term(
-    "Lost: unexplained, GPU-h",
+    "Unexplained, GPU-h",
     "What failures would have lost besides if infrastructure had ended all unexplained failures: "
     "min(running time, 30 min) x GPUs of each, by the 30-minute rule. A bound and no estimate: "
     "nobody knows how many of them infrastructure ended. MTTF tells how many are probable where "

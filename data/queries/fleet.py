@@ -194,7 +194,8 @@ def nodes_called(store: Store, name: str, like: Sequence[str] = ()) -> list[tupl
     those whose name in lower case is one of `like`.
     """
     known = """SELECT cluster, node, node AS name FROM nodes
-               UNION SELECT cluster, node, written FROM node_names"""
+               UNION SELECT cluster, node, written FROM node_names
+               UNION SELECT cluster, node, node FROM health_events WHERE cluster IS NULL"""
     for condition in ("name = $name", "list_contains($like, lower(name))"):
         rows = store.rows(
             f"SELECT DISTINCT cluster, node FROM ({known}) WHERE {condition} ORDER BY ALL",

@@ -45,7 +45,7 @@ KEYS = {
     "Incidents that hit jobs per 1,000 node-days": "incidents_with_jobs_per_1000_node_days",
     "Cause unknown": "unknown_ratio",
     "Lost: failures, GPU-h": "lost_to_failures_gpu_hours",
-    "Lost: unexplained, GPU-h": "lost_if_unexplained_count_gpu_hours",
+    "Unexplained, GPU-h": "lost_if_unexplained_count_gpu_hours",
     "Held by failed jobs, GPU-h": "held_by_failed_jobs_gpu_hours",
 }
 """What JSON calls the quantity of a label."""

@@ -74,7 +74,7 @@ NO_PRICE = (
 )
 EXPORT = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-    "faultline ingest sacct sacct.txt --cluster NAME",
+    "faultline ingest sacct sacct.txt",
 )
 _BOUNDS = (
     Column("gpu_hours_lower", "At least", "number", "GPU-h", none=""),

@@ -93,7 +93,7 @@ NOT_DERIVED = Missing(
     "Incidents are not derived from failure logs.",
     "They join failures of jobs with events of nodes. The failures of nodes themselves stand on "
     "the pages MTTF and Failures; the scheduler's records bring incidents:",
-    ("faultline ingest sacct sacct.txt --cluster NAME",),
+    ("faultline ingest sacct sacct.txt",),
 )
 
 
@@ -544,9 +544,9 @@ def _none(ask: Ask, selection: Selection, kind: Kind) -> Missing:
             "Without them only failures with a cause, lost nodes and crash loops become "
             "incidents. These sources bring them:",
             (
-                "faultline ingest kernel-log kernel-*.log --cluster NAME",
-                "faultline ingest gcm-health health.jsonl --cluster NAME",
-                "faultline ingest sacctmgr-events events.txt --cluster NAME",
+                "faultline ingest kernel-log kernel-*.log",
+                "faultline ingest gcm-health health.jsonl",
+                "faultline ingest sacctmgr-events events.txt",
             ),
         )
     return Missing(

@@ -34,7 +34,7 @@ NO_LOG = Missing(
     "log",
     "No log of this attempt is in the store.",
     "Logs of jobs often name the first cause:",
-    ("faultline ingest job-log LOGS_DIRECTORY --cluster NAME",),
+    ("faultline ingest job-log LOGS_DIRECTORY",),
 )
 
 

@@ -84,7 +84,7 @@ NO_HISTORY = Missing(
     (
         "sacctmgr -P show event start=now-90days > events.txt",
         "faultline ingest sacctmgr-events events.txt",
-        "faultline ingest kernel-log kernel-*.log --cluster NAME",
+        "faultline ingest kernel-log kernel-*.log",
     ),
 )
 

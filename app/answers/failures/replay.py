@@ -32,7 +32,7 @@ NO_NODE = Missing(
     "incident_replay",
     "No record of this incident names a node.",
     "The scheduler's records bring the nodes of each job:",
-    ("faultline ingest sacct sacct.txt --cluster NAME",),
+    ("faultline ingest sacct sacct.txt",),
 )
 QUOTED = 2
 """Records of the first event that are quoted."""

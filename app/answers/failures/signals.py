@@ -37,8 +37,8 @@ NONE_TOGETHER = Missing(
     "No two checks or codes in one incident of this selection.",
     "Kernel logs and health checks bring them:",
     (
-        "faultline ingest kernel-log kernel-*.log --cluster NAME",
-        "faultline ingest gcm-health health.jsonl --cluster NAME",
+        "faultline ingest kernel-log kernel-*.log",
+        "faultline ingest gcm-health health.jsonl",
     ),
 )
 

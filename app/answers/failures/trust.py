@@ -46,8 +46,8 @@ NO_CHECKS = Missing(
     "and health checks say more:",
     (
         "journalctl _TRANSPORT=kernel -o short-iso-precise > kernel-$(hostname).log",
-        "faultline ingest kernel-log kernel-*.log --cluster NAME",
-        "faultline ingest gcm-health health.jsonl --cluster NAME",
+        "faultline ingest kernel-log kernel-*.log",
+        "faultline ingest gcm-health health.jsonl",
     ),
 )
 

@@ -25,22 +25,22 @@ BASIS = f"{CANNOT}: {NOT_SEEN}"
 """What stands beside a number that is unknown for it."""
 JOBS = (
     "sacct -a -P --duplicates -S now-90days --format=ALL > sacct.txt",
-    "faultline ingest sacct sacct.txt --cluster NAME",
+    "faultline ingest sacct sacct.txt",
 )
 SHOWS = {
     "health_events.kernel": (
         "kernel log",
         "journalctl _TRANSPORT=kernel -o short-iso-precise > kernel-$(hostname).log",
-        "faultline ingest kernel-log kernel-*.log --cluster NAME",
+        "faultline ingest kernel-log kernel-*.log",
     ),
     "health_events.health_check": (
         "health check",
-        "faultline ingest gcm-health health.jsonl --cluster NAME",
+        "faultline ingest gcm-health health.jsonl",
     ),
     "node_events": (
         "node event",
         "sacctmgr -P show event start=now-90days > events.txt",
-        "faultline ingest sacctmgr-events events.txt --cluster NAME",
+        "faultline ingest sacctmgr-events events.txt",
     ),
 }
 """Sources that any site has and that show failures beyond lost nodes: what one record of them is,

@@ -71,7 +71,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
         "Cause unknown",
         "Infrastructure failures",
         "Lost: failures, GPU-h",
-        "Lost: unexplained, GPU-h",
+        "Unexplained, GPU-h",
         "Held by failed jobs, GPU-h",
     ]
     assert page.metric[2].value == f"{summary.counted.n:,}"

@@ -82,7 +82,7 @@ def test_the_answer_comes_first(open_page: Callable[..., AppTest], demo_store: P
     assert [metric.label for metric in page.metric] == [
         "Productive",
         "Lost: failures, GPU-h",
-        "Lost: unexplained, GPU-h",
+        "Unexplained, GPU-h",
         "Preempted, GPU-h",
         "Out of service, GPU-h",
         "Idle, GPU-h",

@@ -40,7 +40,7 @@ def test_the_first_sentence_answers_and_the_numbers_follow(
     rate, mttf, *others = [metric.label for metric in page.metric]
     assert rate.startswith("Failures per 1,000 node-days, 129+ GPUs")
     assert mttf.startswith("MTTF, ")
-    assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h", "Lost: unexplained, GPU-h"]
+    assert others == ["ETTR, 129+ GPUs", "Lost: failures, GPU-h", "Unexplained, GPU-h"]
 
 
 def test_what_to_do_stands_on_the_page_each_row_with_its_link(
