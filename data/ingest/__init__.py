@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from math import inf
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import DataError, SourceError
 from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
+from data.ingest.headerless import told_headerless
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.source import opened, without_long_lines
 from data.ingest.unnamed import Unnamed
@@ -297,12 +299,15 @@ def _reader(source: str, found: Source) -> ModuleType:
     if source in known:
         return known[source]
     if source != "auto":
-        raise DataError(f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto")
+        near = get_close_matches(source, [*known, "auto"], n=1)
+        meant = f"did you mean {near[0]}? There are" if near else "choose one of"
+        raise DataError(f"source {source!r} is unknown: {meant} {', '.join(known)}, or auto")
     with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
-        if not matches and (told := told_text(head)) is not None:
+        told = None if matches else told_text(head) or told_headerless(head)
+        if told is not None:
             raise SourceError(f"{found.name}: {told}")
         said = f"looks like {' and '.join(matches)}" if matches else "is of no format known"
         raise SourceError(f"{found.name}: {said}: name one of {', '.join(known)}")

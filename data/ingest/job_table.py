@@ -35,7 +35,7 @@ from data.ingest.sacct_fields import FIGURES
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -233,6 +233,19 @@ def _mapping(wanted: str | MappingFile | None) -> ColumnMapping:
         wanted = str(_shipped(wanted))
     general = (*GENERAL, "header", "counts", "note")
     return column_mapping(wanted, COLUMNS, general, "states")
+
+
+def fits_headerless(preset: str, fields: Sequence[str]) -> bool:
+    """Whether the fields of a line are those of a preset whose files have no header."""
+    mapping = _mapping(preset)
+    header = mapping.general.get("header", "").split(",")
+    if len(fields) != len(header) or len(header) == 1:
+        return False
+    of = {ours: fields[header.index(column)] for ours, column in mapping.columns.items()}
+    times = [of[name] for name in _TIMES if of.get(name)]
+    return of["state"] in mapping.further and all(
+        text.replace(".", "", 1).isdecimal() for text in times
+    )
 
 
 def _shipped(name: str) -> Path:

@@ -109,10 +109,12 @@ def restarts_unknown(store: Store, selection: Selection) -> tuple[str, ...]:
     """Clusters with attempts in the period of which sacct did not say how often they were requeued,
     and whose records keep no attempt before a requeue.
     """
+    silent = f"restarts IS NULL AND end_at IS NOT NULL AND {_ENDED.where(selection)}"
+    if not store.rows(f"SELECT 1 FROM jobs WHERE {silent} LIMIT 1", selection.parameters):
+        return ()  # what follows joins all attempts with each other
     rows = store.rows(
-        f"""SELECT DISTINCT cluster FROM jobs
-            WHERE restarts IS NULL AND end_at IS NOT NULL AND cluster IN ({SACCT_ALONE})
-              AND cluster NOT IN ({KEEP_ATTEMPTS}) AND {_ENDED.where(selection)} ORDER BY ALL""",
+        f"""SELECT DISTINCT cluster FROM jobs WHERE {silent} AND cluster IN ({SACCT_ALONE})
+              AND cluster NOT IN ({KEEP_ATTEMPTS}) ORDER BY ALL""",
         selection.parameters,
     )
     return tuple(cluster for (cluster,) in rows)

@@ -26,7 +26,6 @@ from app.reports import kinds
 from data.errors import DataError
 from data.filters import Selection
 from data.store import Store
-from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,7 +219,8 @@ def table_of(found: Values, name: str) -> str:
 STORES = ["sight of a part", "accounting alone", "failure log alone", "demo"]
 
 
-@pytest.mark.parametrize("name", some_at_once(STORES, one_in=len(STORES)))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STORES)
 def test_what_is_called_the_same_is_the_same_on_every_page_command_and_report(
     name: str,
     stores: dict[str, Path],

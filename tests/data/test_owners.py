@@ -125,7 +125,7 @@ ORDERS = list(itertools.permutations(FILES))
 @pytest.mark.parametrize(
     "order",
     [
-        pytest.param(order, marks=[] if place in (719, 311) else [pytest.mark.slow])
+        pytest.param(order, marks=[] if place == 719 else [pytest.mark.slow])
         for place, order in enumerate(ORDERS)
         if place % 24 == 23
     ],
@@ -197,7 +197,7 @@ def test_the_same_records_with_and_without_the_name_count_once(tmp_path: Path) -
     root = tmp_path / "store"
     read(root, "sacct", HEAD + JOB)
     text = f"2026-01-05T11:00:00+00:00 gpu2 {XID}" * 2
-    for options in (IN_UTC, Options(cluster="hal"), IN_UTC):
+    for options in (Options(cluster="hal"), IN_UTC):
         read(root, "kernel-log", text, options)
         assert rows(root, "SELECT cluster, count(*) FROM health_events GROUP BY ALL") == [
             ("hal", 2)
@@ -226,6 +226,7 @@ def test_an_only_cluster_of_site_toml_takes_hosts_that_nobody_knows(tmp_path: Pa
     ]
 
 
+@pytest.mark.slow
 def test_a_store_of_before_is_healed(tmp_path: Path) -> None:
     """Records that an earlier version kept in a cluster of their own join that of their host."""
     root = tmp_path / "store"

@@ -66,11 +66,12 @@ REQUEUED = job(11, 12, 12, 13, restarts=1)
 @pytest.mark.parametrize(
     ("more", "held", "lost"),
     [
-        ({}, 8 * 8, 4 * 8),
-        ({"timelimit_s": 3 * 3600}, 3 * 8, 3 * 8),
-        ({"restarts": 2}, 9 * 8, 8 * 8),
+        pytest.param({}, 8 * 8, 4 * 8, id="one_stretch"),
+        pytest.param(
+            {"timelimit_s": 3 * 3600}, 3 * 8, 3 * 8, id="time_limit", marks=pytest.mark.slow
+        ),
+        pytest.param({"restarts": 2}, 9 * 8, 8 * 8, id="two_attempts", marks=pytest.mark.slow),
     ],
-    ids=["one_stretch", "time_limit", "two_attempts"],
 )
 def test_what_is_missing_held_no_more_than_was_free_in_its_life(
     tmp_path: Path, more: Row, held: float, lost: float
@@ -94,6 +95,7 @@ def test_an_attempt_before_the_records_changes_nothing_where_attempts_were_kept(
     assert not ledger_of(tmp_path / "cpu", *AROUND, later).bounded
 
 
+@pytest.mark.slow
 def test_ids_that_do_not_count_up_make_a_life_longer_not_wrong(tmp_path: Path) -> None:
     # Job 9 came last although its id is the lowest: job 11 may be as old as any job after it.
     found = ledger_of(tmp_path, *AROUND[1:], REQUEUED, job(9, 22, 22, 23), job(14, 0, 0, 1))

@@ -168,6 +168,7 @@ def test_no_source_is_left_out_without_a_word(name: str, store_of: Callable[[str
         assert found == []
 
 
+@pytest.mark.slow
 def test_a_quiet_source_that_was_collected_is_a_true_zero(tmp_path: Path) -> None:
     root = built(STORES["covered and quiet"], tmp_path, ledger=False)
     with closing(Store.open(root)) as store:

@@ -248,3 +248,40 @@ def test_an_inventory_is_of_the_time_that_is_stated_and_recognised_without_its_n
     assert faultline(
         "ingest", "auto", nodes, "--at", "2024-03-01T11:00:00Z", "--store", store
     ).json["tables"] == {"node_inventory": 0}
+
+
+HEADERLESS = {
+    "sacct": (
+        "7|7|ann|COMPLETED|2026-01-05T09:00:00|2026-01-05T12:00:00\n",
+        "name sacct with --columns",
+    ),
+    "alibaba": ("j1,worker,2,Terminated,100.0,200.0,600,30,100,T4\n", "--preset alibaba-pai"),
+    "another table": ("j1,worker,2,fine,100.0,200.0,600,30,100,T4\n", "is of no format known"),
+}
+
+
+@pytest.mark.parametrize("case", HEADERLESS.values(), ids=HEADERLESS)
+def test_of_a_file_without_a_header_the_preset_to_try_is_named(
+    refused: Callable[..., str], tmp_path: Path, case: tuple[str, str]
+) -> None:
+    text, told = case
+    (tmp_path / "f.txt").write_text(text)
+    assert told in refused("ingest", "auto", tmp_path / "f.txt", "--store", tmp_path / "store")
+
+
+MISSPELT = {
+    "a command": (["legder"], "did you mean ledger: see faultline --help"),
+    "an option": (["mttf", "--gsp", "8"], "did you mean --gpus: see faultline mttf --help"),
+    "a value": (["mttf", "--format", "jsn"], "did you mean json"),
+    "a source": (["ingest", "kernal-log", __file__], "did you mean kernel-log?"),
+    "nothing near": (["qqqq"], "choose from 'actions'"),
+}
+
+
+@pytest.mark.parametrize("case", MISSPELT.values(), ids=MISSPELT)
+def test_what_is_misspelt_is_answered_with_the_nearest(
+    refused: Callable[..., str], tmp_path: Path, case: tuple[list[str], str]
+) -> None:
+    given, told = case
+    store = ["--store", str(tmp_path / "store")] if given[0] == "ingest" else []
+    assert told in refused(*given, *store)

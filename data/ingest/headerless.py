@@ -1,0 +1,83 @@
+"""Exports without a header: whose columns they have, by the fields of their first lines."""
+
+from __future__ import annotations
+
+import csv
+from datetime import datetime
+
+from data.ingest import job_table
+from data.ingest.sacct_fields import PRESETS
+from data.tables.jobs import STATES
+
+_LINES = 5
+"""Lines that are looked at; the last one of a beginning may be cut off."""
+_TIMES = 2
+"""Times of a line from which on it can be a job's: begun and ended."""
+
+
+def told_headerless(head: str) -> str | None:
+    """What a text without a header is, with the preset or the columns to name; None if not known.
+
+    Of accounting each line holds a state of Slurm and two times; of a preset it has as many fields,
+    and these in their places.
+
+    Examples
+    --------
+    >>> told_headerless("7|7|ann|COMPLETED|2026-01-05T09:00:00|2026-01-05T12:00:00\\n")
+    'is accounting of sacct without a header: name sacct with --columns and the fields that --format
+    named, or export it again without -n'
+    >>> told_headerless("7|ann|fine") is None
+    True
+    """
+    lines = [line for line in head.splitlines()[:_LINES] if line.strip()]
+    if len(lines) > 1 and not head.endswith("\n"):
+        lines = lines[:-1]
+    if not lines:
+        return None
+    fields = [line.split("|") for line in lines]
+    if all(_is_accounting(each) for each in fields):
+        fitting = [name for name, columns in PRESETS.items()
+                   if all(_fits(each, columns) for each in fields)]  # fmt: skip
+        if fitting:
+            return (
+                f"is accounting of sacct without a header, with the columns of {fitting[0]}: name "
+                f"sacct with --preset {fitting[0]}"
+            )
+        return (
+            "is accounting of sacct without a header: name sacct with --columns and the fields "
+            "that --format named, or export it again without -n"
+        )
+    rows = list(csv.reader(lines))
+    for name in job_table.PRESETS:
+        if all(job_table.fits_headerless(name, row) for row in rows):
+            return (
+                f"is a table of jobs without a header, with the columns of {name}: name job-table "
+                f"with --preset {name}"
+            )
+    return None
+
+
+def _is_accounting(fields: list[str]) -> bool:
+    """Whether a line of sacct can hold these fields."""
+    return any(map(_is_state, fields)) and sum(map(_is_time, fields)) >= _TIMES
+
+
+def _fits(fields: list[str], columns: tuple[str, ...]) -> bool:
+    """Whether the fields are those of the columns: as many, state and time in their places."""
+    return (
+        len(fields) == len(columns)
+        and _is_state(fields[columns.index("state")])
+        and _is_time(fields[columns.index("submit")])
+    )
+
+
+def _is_state(text: str) -> bool:
+    return text.partition(" ")[0].rstrip("+") in STATES
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return "T" in text
