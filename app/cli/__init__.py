@@ -50,6 +50,10 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{_one_line(f'{self.prog}: {message}')}: see {self.prog} --help\n")
 
 
+NEAR = 0.7
+"""How much of two words is the same, from which on one is taken for the other misspelt."""
+
+
 def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
     """A refusal of argparse, with the command, option or value that was probably meant."""
     choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -63,8 +67,11 @@ def _with_nearest(message: str, parser: argparse.ArgumentParser) -> str:
         return message
     from difflib import get_close_matches  # here: a command that is right does without it
 
-    near = get_close_matches(word, offered, n=1)
-    return f"{word!r} is unknown: did you mean {near[0]}" if near else message
+    near = get_close_matches(word, offered, n=1, cutoff=NEAR)
+    if not near:
+        return message
+    told = message if option is not None else f"{word!r} is unknown"
+    return f"{told}: did you mean {near[0]}"
 
 
 class _Version(argparse.Action):

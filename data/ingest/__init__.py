@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from data.errors import DataError, SourceError
 from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
-from data.ingest.headerless import told_headerless
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
 from data.ingest.source import opened, without_long_lines
 from data.ingest.unnamed import Unnamed
@@ -300,12 +299,16 @@ def _reader(source: str, found: Source) -> ModuleType:
         return known[source]
     if source != "auto":
         near = get_close_matches(source, [*known, "auto"], n=1)
-        meant = f"did you mean {near[0]}? There are" if near else "choose one of"
-        raise DataError(f"source {source!r} is unknown: {meant} {', '.join(known)}, or auto")
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise DataError(
+            f"source {source!r} is unknown: choose one of {', '.join(known)}, or auto{meant}"
+        )
     with found.path.open(encoding="utf-8-sig", errors="replace") as stream:
         head = stream.read(SNIFFED_CHARACTERS)
     matches = [name for name, reader in known.items() if reader.sniff(head)]
     if len(matches) != 1:
+        from data.ingest.headerless import told_headerless  # reads tables: not for a trace alone
+
         told = None if matches else told_text(head) or told_headerless(head)
         if told is not None:
             raise SourceError(f"{found.name}: {told}")
