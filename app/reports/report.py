@@ -74,7 +74,7 @@ def without_records(made: Report, why: str) -> Report:
     """
     return replace(
         made,
-        answer=f"{made.period} {why}. What happened then, nobody knows.",
+        answer=f"{made.period} {why}. What happened then cannot be judged.",
         summary=(),
         headlines=(),
         notes=(),
