@@ -6,7 +6,6 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from math import inf
@@ -298,6 +297,8 @@ def _reader(source: str, found: Source) -> ModuleType:
     if source in known:
         return known[source]
     if source != "auto":
+        from difflib import get_close_matches
+
         near = get_close_matches(source, [*known, "auto"], n=1)
         meant = f"; did you mean {near[0]}?" if near else ""
         raise DataError(

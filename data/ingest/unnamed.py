@@ -72,7 +72,7 @@ class Unnamed:
             unknown = sorted({
                 name
                 for table, found in self.owners.items() if records()[table].placed_by_job is of_jobs
-                for name, one in found.items() if one.cluster is None
+                for name, one in found.items() if name and one.cluster is None
             })  # fmt: skip
             if unknown:
                 more = len(unknown) - _TOLD
@@ -118,7 +118,7 @@ def owners_of(writer: StoreWriter, batch: Batch, shown: str) -> Unnamed:
                 f"SELECT DISTINCT {_name(writer.connection, table, view)} FROM {view} "
                 f"WHERE cluster = '{UNNAMED}'"
             ).fetchall()
-            of_table = owners.of(table, sorted(name for (name,) in rows if name is not None))
+            of_table = owners.of(table, sorted(name for (name,) in rows))
             found[table] = owner_of_list(of_table) if table == "node_inventory" else of_table
     for table, of_table in found.items():
         _refuse_several(shown, "job" if records()[table].placed_by_job else "host", of_table)
@@ -137,10 +137,10 @@ def _refuse_several(shown: str, thing: str, owners: Mapping[str, Owner]) -> None
 
 
 def _name(connection: duckdb.DuckDBPyConnection, table: str, view: str) -> str:
-    """The host or job that a row of an input names, as SQL."""
+    """The host or job that a row of an input names, as SQL; '' where it names none."""
     present = connection.sql(f"FROM {view}").columns
     names = [name for name in records()[table].placed_by if name in present]
-    return f"coalesce({', '.join(names)}, NULL)" if names else "NULL"
+    return "coalesce(" + ", ".join([*names, "''"]) + ")"
 
 
 def _placed(

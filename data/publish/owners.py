@@ -26,12 +26,10 @@ From: TypeAlias = Literal["host", "job", "site", "several", "none"]
 _PLACED = {name: table for name, table in records().items() if table.placed_by}
 """Tables whose records may name no cluster."""
 _NAMED_BY = {
-    name: f"coalesce({', '.join(table.placed_by)}, NULL)"
-    if table.placed_by_job
-    else NODE_AS_WRITTEN
+    name: f"coalesce({', '.join(table.placed_by) if table.placed_by_job else NODE_AS_WRITTEN}, '')"
     for name, table in _PLACED.items()
 }
-"""Table -> the host or the job by which its records are placed, as SQL."""
+"""Table -> the host or the job by which its records are placed, as SQL; '' where they name none."""
 _KNOWING = {
     name: f"SELECT cluster, {NODE_AS_WRITTEN} AS name FROM {name}"
     + (" WHERE cluster_from IS NULL" if name in _PLACED else "")
@@ -42,6 +40,10 @@ _KNOWING = {
 _NAMES = " UNION ".join(
     [*_KNOWING.values(), "SELECT cluster, failed_node FROM jobs WHERE failed_node IS NOT NULL"]
 )
+_LISTED = (
+    f" UNION SELECT cluster, {NODE_AS_WRITTEN} FROM node_inventory WHERE cluster_from = 'host'"
+)
+"""Nodes of inventories that name no cluster and were placed by others of their nodes."""
 _JOBS = """
 SELECT DISTINCT cluster, name FROM (
   SELECT cluster, unnest([job_id, job_id_raw, run_id]) AS name FROM jobs
@@ -69,10 +71,13 @@ class Owners:
 
     connection: duckdb.DuckDBPyConnection
     site: Site
+    places_lists: bool = False
+    """Whether inventories without a cluster are about to be placed anew: they tell nothing yet."""
 
     def __post_init__(self) -> None:
         self._known: dict[str, set[str]] = defaultdict(set)
-        for cluster, name in self.connection.execute(_NAMES).fetchall():
+        known = _NAMES + ("" if self.places_lists else _LISTED)
+        for cluster, name in self.connection.execute(known).fetchall():
             if cluster is not None and name is not None:
                 self._known[cluster].add(name)
         found = self.connection.execute(_NAMED).fetchall()
@@ -121,7 +126,7 @@ def place(connection: duckdb.DuckDBPyConnection, site: Site, changed: Collection
     names: dict[str, set[str]] = defaultdict(set)
     for table, name in rows:
         names[table].add(name)
-    owners = Owners(connection, site)
+    owners = Owners(connection, site, places_lists=True)
     moved: set[str] = set()
     connection.execute("BEGIN")
     if "node_inventory" in names:
@@ -152,8 +157,8 @@ def _place_inventories(connection: duckdb.DuckDBPyConnection, owners: Owners) ->
     listings: dict[tuple[object, str], list[str]] = {
         (at, source): hosts
         for at, source, hosts in connection.execute(
-            f"""SELECT observed_at, source, list(DISTINCT {NODE_AS_WRITTEN}) FROM node_inventory
-                WHERE cluster_from IS NOT NULL GROUP BY ALL ORDER BY ALL"""
+            f"""SELECT observed_at, source, list(DISTINCT {_NAMED_BY["node_inventory"]})
+                FROM node_inventory WHERE cluster_from IS NOT NULL GROUP BY ALL ORDER BY ALL"""
         ).fetchall()
     }
     found: dict[tuple[object, str], dict[str, Owner]] = {}
