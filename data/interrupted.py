@@ -37,8 +37,10 @@ KEEP_ATTEMPTS = """SELECT DISTINCT one.cluster FROM jobs one JOIN (
   WHERE one.attempt < later.attempt AND one.state IN ('REQUEUED', 'PREEMPTED', 'NODE_FAIL')"""
 """Clusters whose records keep attempts that a requeue ended: sacct does with `--duplicates`."""
 SACCT_ALONE = """SELECT DISTINCT unnest(string_split(cluster, ',')) AS cluster FROM ingests
-  WHERE source IN ('sacct', 'sacct-json') AND NOT contains(coalesce(command, ''), 'xdmod')"""
-"""Clusters of which sacct was read; Open XDMoD's own files always keep every attempt."""
+  WHERE source IN ('sacct', 'sacct-json') AND NOT contains(coalesce(command, ''), '--preset xdmod')
+    AND command IS DISTINCT FROM 'faultline collect'"""
+"""Clusters of which sacct was read, but for what Open XDMoD's helper and `faultline collect` had it
+write: both ask for every attempt."""
 
 RAN_S = """greatest(least(coalesce(epoch_us(end_at) // 1000000, end_s), end_s)
   - epoch_us(start_at) // 1000000, 0)"""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.ingest.reader import Options
+from data.ingest.sacct_fields import PRESETS
 
 if TYPE_CHECKING:
     from data.ingest.reader import MappingFile
@@ -35,6 +36,10 @@ def command(source: str, name: str, options: Options) -> str:
     for field in fields(Options):
         value = getattr(options, field.name)
         if value is None or value is False or field.name in _OF_THE_STORE:
+            continue
+        preset = next((name for name, columns in PRESETS.items() if columns == value), None)
+        if preset is not None:
+            words += ["--preset", preset]
             continue
         own = field.name == "timezone" and options.own_zone
         words.append(f"--{'file-' * own}{field.name.replace('_', '-')}")

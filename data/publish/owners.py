@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 From: TypeAlias = Literal["host", "job", "site", "several", "none"]
 _PLACED = {name: table for name, table in records().items() if table.placed_by}
 """Tables whose records may name no cluster."""
-_NAMED_BY = {
-    name: f"coalesce({', '.join(table.placed_by) if table.placed_by_job else NODE_AS_WRITTEN}, '')"
-    for name, table in _PLACED.items()
-}
+_NAMED_BY = {name: f"coalesce({table.host_or_job}, '')" for name, table in _PLACED.items()}
 """Table -> the host or the job by which its records are placed, as SQL; '' where they name none."""
 _KNOWING = {
     name: f"SELECT cluster, {NODE_AS_WRITTEN} AS name FROM {name}"

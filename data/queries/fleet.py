@@ -8,7 +8,6 @@ from data.definitions import OUT_OF_SERVICE
 from data.filters import Filter, equal
 from data.queries import schema
 from data.tables import dated, forgettable, records
-from data.tables.table import NODE_AS_WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,14 +175,10 @@ def without_cluster(store: Store) -> list[Homeless]:
 
 
 _HOMELESS = " UNION ALL ".join(
-    f"""SELECT '{name}', count(*), count(DISTINCT placed_by),
-          list_slice(list_sort(list(DISTINCT placed_by)), 1, 10), cluster_from, cluster
-        FROM (SELECT cluster_from, cluster, coalesce(
-          {
-        ", ".join(NODE_AS_WRITTEN if column == "node" else column for column in table.placed_by)
-    }, '') AS placed_by
-          FROM {name} WHERE cluster_from IN ('none', 'several'))
-        GROUP BY cluster_from, cluster"""
+    f"""SELECT '{name}', count(*), count(DISTINCT {table.host_or_job}),
+          coalesce(list_slice(list_sort(list(DISTINCT {table.host_or_job})
+            FILTER ({table.host_or_job} IS NOT NULL)), 1, 10), []), cluster_from, cluster
+        FROM {name} WHERE cluster_from IN ('none', 'several') GROUP BY cluster_from, cluster"""
     for name, table in records().items()
     if table.placed_by
 )

@@ -117,6 +117,11 @@ class Records(Table):
         return f'(CASE WHEN "{self.derived_with[1]}" IS NULL THEN "{column}" END)'
 
     @property
+    def host_or_job(self) -> str:
+        """The host or job by which a row is placed, as its source writes it, as SQL."""
+        return f"coalesce({', '.join(map(self.value, self.placed_by))}, NULL)"
+
+    @property
     def placed_by_job(self) -> bool:
         """Whether a row without a cluster belongs to that of a job, not of a host."""
         return "job_id" in self.placed_by

@@ -270,3 +270,25 @@ def test_files_of_one_ingest_ask_once_whose_their_hosts_are(
     ingest_files(root, "kernel-log", [str(path) for path in paths], IN_UTC)
     assert len(asked) == 2  # once as they are read, once at the publish
     assert rows(root, "SELECT cluster, count(*) FROM health_events GROUP BY ALL") == [("hal", 3)]
+
+
+def test_a_list_without_a_cluster_tells_whose_the_logs_of_its_hosts_are(tmp_path: Path) -> None:
+    """A node that no job used is known by an inventory alone; its local times are the cluster's."""
+    root = tmp_path / "store"
+    read(root, "sacct", HEAD + JOB, Options(timezone="Asia/Tokyo"))
+    read(root, "scontrol-nodes", INVENTORY)
+    told = read(root, "kernel-log", f"[Mon Jan  5 11:59:30 2026] {XID[8:]}", Options(node="gpu9"))
+    assert not any("no cluster of the store" in text for text in told)
+    assert rows(root, "SELECT cluster, strftime(observed_at, '%H:%M') FROM health_events") == [
+        ("hal", "02:59")
+    ]
+
+
+def test_a_record_that_names_no_host_has_no_cluster(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    read(root, "sacct", HEAD + JOB)
+    read(root, "tickets", "ticket_id,opened_at,text\n1,2026-01-05T11:00:00,broken\n")
+    assert rows(root, "SELECT cluster, cluster_from, node FROM tickets") == [(None, "none", None)]
+    with closing(Store.open(root)) as store:
+        (found,) = without_cluster.without_cluster(store).rows
+    assert (found.n_records, found.n_names, found.names) == (1, 0, ())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("table", "Table"),
     Column("n_records", "Records", "count"),
-    Column("named", "Hosts or jobs they name"),
+    Column("named", "Hosts or jobs they name", none="none"),
     Column("why", "Why"),
     *columns("cluster"),
 )
@@ -77,6 +77,8 @@ def notes(shown: WithoutCluster) -> Iterator[str]:
         )
 
 
-def _some(one: Homeless) -> str:
+def _some(one: Homeless) -> str | None:
+    if not one.names:
+        return None
     more = one.n_names - _TOLD
     return ", ".join(one.names[:_TOLD]) + (f" and {more:,} more" if more > 0 else "")

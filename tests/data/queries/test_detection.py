@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from app.actions import Options, ingest_files
 from app.answers.failures import incidents, summary
 from app.answers.fleet import overview
 from app.answers.reliability import mttf
 from app.ask import of_store
 from data.filters import MTTF_MIN_GPUS, Selection
+from data.ingest.sacct_fields import PRESETS
+from data.queries import detection
+from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from app.answers.content import Answer
-    from data.store import Store
 
 BASE = datetime(2026, 1, 5, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -253,3 +258,25 @@ def test_where_no_large_job_ran_all_sizes_count_and_the_answer_says_so(
     labels = [number.term.label for number in answer.numbers]
     assert "Failures per 1,000 node-days, 129+ GPUs" in labels
     assert ask_of(rows).record["min_gpus"] == 0
+
+
+def test_whose_export_holds_every_attempt_is_told_by_its_columns_not_its_path(
+    tmp_path: Path,
+) -> None:
+    columns = PRESETS["xdmod"]
+    of = {
+        "jobid": "1", "jobidraw": "1", "cluster": "a", "state": "COMPLETED", "nnodes": "1",
+        "submit": "2026-01-05T00:00:00", "start": "2026-01-05T00:00:00",
+        "end": "2026-01-06T00:00:00", "alloctres": "gres/gpu=8", "nodelist": "n1",
+    }  # fmt: skip
+    line = "|".join(of.get(name, "") for name in columns) + "\n"
+    path = tmp_path / "xdmod.txt"
+    for header, options, unknown in (
+        ("", Options(columns=columns, timezone="UTC"), ()),
+        ("|".join(columns) + "\n", Options(timezone="UTC"), ("a",)),
+    ):
+        path.write_text(header + line)
+        root = tmp_path / f"store-{bool(header)}"
+        ingest_files(root, "sacct", [str(path)], options)
+        with closing(Store.open(root)) as store:
+            assert detection.restarts_unknown(store, Selection()) == unknown
