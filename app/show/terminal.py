@@ -12,7 +12,6 @@ import math
 import sys
 from datetime import date, datetime
 from decimal import Decimal
-from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import Estimate
@@ -29,15 +28,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 """Types of which JSON holds any value as it is: most of a long list."""
-_WRITTEN: dict[type, Callable[[Any], str]] = {
-    str: _quoted,
-    int: repr,
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda _: "null",
-    float: lambda value: repr(value) if math.isfinite(value) else "null",
-    datetime: lambda value: f'"{value.isoformat()}"',
-}
-"""How JSON writes a value of each of its types that hold no other."""
+LONG_TEXT = 1_000_000
+"""Characters of JSON above which it stands on one line: laying it out takes as long again."""
 
 
 def chosen(requested: str | None) -> str:
@@ -168,24 +160,10 @@ def _scalar(value: Any) -> Any:
 
 def print_json(document: Any) -> None:
     """One JSON document."""
-    print(_json(document))
-
-
-def _json(value: Any, line: str = "\n") -> str:
-    """A value as JSON, indented by two: json.dumps takes twice as long once it indents."""
-    write = _WRITTEN.get(type(value))
-    if write is not None:
-        return write(value)
-    within = f"{line}  "
-    if isinstance(value, dict) and value:
-        found = [f"{within}{_quoted(str(key))}: {_json(of, within)}" for key, of in value.items()]
-        return f"{{{','.join(found)}{line}}}"
-    if isinstance(value, list | tuple) and value:
-        return f"[{','.join([within + _json(of, within) for of in value])}{line}]"
-    held = plain(value)
-    if type(held) in _WRITTEN or (isinstance(held, dict | list) and held):
-        return _json(held, line)
-    return json.dumps(held, ensure_ascii=False, default=str)
+    held = plain(document)
+    text = json.dumps(held, ensure_ascii=False, default=str)
+    short = len(text) <= LONG_TEXT
+    print(json.dumps(held, indent=2, ensure_ascii=False, default=str) if short else text)
 
 
 def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

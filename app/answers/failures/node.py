@@ -160,7 +160,7 @@ def answer(ask: Ask, name: str, selection: Selection) -> Answer:
 
 
 def shown_by(store: Store, selection: Selection) -> frozenset[str]:
-    """What the sources of the cluster and period show of any node: OUTAGES_ and so on."""
+    """What the sources of the cluster and period show of any node: OUT, URGENT, ENDED and so on."""
     found = sight.sight(store, selection)
     showing = {source for each in found.clusters for source in each.showing}
     ever = set(fleet_queries.coverage_days(store, Selection(selection.cluster))["source"])

@@ -69,7 +69,8 @@ def why(found: Sight) -> str:
         first, last = min(days[0] for days in recorded), max(days[1] for days in recorded)
         return f"the records, {numbers.day(first)} to {numbers.day(last)}, do not reach this time"
     then = " then" if any(each.sources for each in found.clusters) else ""
-    return f"no kernel log, health check, node event or log of a job was collected{then}"
+    of = "this cluster" if len(found.clusters) == 1 else "these clusters"
+    return f"no kernel log, health check, node event or log of a job of {of} was collected{then}"
 
 
 def basis(found: Sight) -> str:

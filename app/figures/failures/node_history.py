@@ -74,6 +74,9 @@ def figure(
         _add_events(times, events[_severity(events).eq(severity)], severity)
     chart.update_layout(barmode="overlay", margin={"r": 24})
     times.date_axis(*period)
+    first, last = period
+    beside = pd.Timedelta(minutes=30 if first == last else 0)
+    chart.update_xaxes(range=[times.local(first - beside), times.local(last + beside)])
     chart.update_yaxes(
         type="category",
         categoryorder="array",
