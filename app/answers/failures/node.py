@@ -130,6 +130,15 @@ def named_in(store: Store, cluster: str | None, name: str) -> pd.DataFrame:
     return incidents.listed(incident_queries.of_node(store, cluster, name))
 
 
+def in_no_incident(ask: Ask, cluster: str | None) -> str:
+    """What is said of a node that no incident of any period names."""
+    what = "Whether an incident names this node"
+    if cluster is None:
+        return f"{what} {sight.CANNOT}: its cluster is not known."
+    seen = ask(sight.sight, Selection(cluster))
+    return sight.refused(what, seen) if seen.none else "No incident names this node."
+
+
 def answer(ask: Ask, name: str, selection: Selection) -> Answer:
     """What happened on this node in the period, and what did it end?"""
     one = ask(node, name, selection)

@@ -56,7 +56,7 @@ def node(cluster: str | None, name: str, timezone: str) -> None:
     """The latest incidents in which a node is named, whatever the period."""
     named = ask(node_answer.named_in, cluster, name)
     if named.empty:
-        st.caption("No incident names this node.")
+        st.caption(node_answer.in_no_incident(ask, cluster))
         return
     st.markdown(
         f"Named in {numbers.counted(len(named), 'incident')}"

@@ -155,6 +155,15 @@ def test_the_page_of_a_host_without_jobs_shows_its_events_and_judges_nothing(
     assert node.basis(one).startswith(whose)
 
 
+def test_of_incidents_too_nobody_says_that_there_was_none_where_none_could_be_seen(
+    store: Store,
+) -> None:
+    ask = of_store(store)
+    assert node.in_no_incident(ask, None).endswith("cannot be judged: its cluster is not known.")
+    assert node.in_no_incident(ask, "gpu") == "No incident names this node."
+    assert "no failure could be seen" in node.in_no_incident(ask, "nowhere")
+
+
 @pytest.mark.slow
 def test_the_report_of_a_host_of_no_known_cluster_says_so(store: Store, tmp_path: Path) -> None:
     command = ["report", "--store", str(store.root), "--kind", "node", "--node", "oss1"]
