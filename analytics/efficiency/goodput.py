@@ -19,13 +19,19 @@ from analytics.efficiency.ledger_notes import (
     no_state_sentences,
     uncounted_sentences,
 )
-from analytics.efficiency.unrecorded import Unrecorded, missing_sentence, unrecorded
+from analytics.efficiency.unrecorded import (
+    HOUR_S,
+    Unrecorded,
+    missing_sentence,
+    moved,
+    share_of_held,
+    unrecorded,
+)
 from analytics.estimate import CONF_LEVEL, Estimate, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-HOUR_S = 3_600
 FREE = ("queue_hold", "idle")
 """Buckets of GPUs that no job held and no record says to be out of service."""
 LOST = ("lost_work", "lost_work_preempted")
@@ -405,33 +411,16 @@ def _with_missing(bucket: Bucket, found: Unrecorded, total: int, *, fleet: bool)
     change = found.changes.get(bucket.bucket)
     if change is None or change == (0, 0):
         return bucket
-    hours = _moved(bucket.gpu_hours, change, total / HOUR_S if fleet else None)
+    hours = moved(bucket.gpu_hours, change, total / HOUR_S if fleet else None)
     # Without the fleet the total itself lacks what they held.
-    ratio = hours.scaled(HOUR_S / total) if fleet else _share_of_held(hours, total, found.held)
+    ratio = hours.scaled(HOUR_S / total) if fleet else share_of_held(hours, total, found.held)
     return replace(bucket, gpu_hours=hours, ratio=ratio, bounded=True)
-
-
-def _moved(hours: Estimate, change: tuple[int, int], most: float | None = None) -> Estimate:
-    """Bounds with room for a change in GPU-seconds, between 0 and a greatest value."""
-    least, greatest = (seconds / HOUR_S for seconds in change)
-    upper = None if hours.upper is None else hours.upper + greatest
-    if most is not None and upper is not None:
-        upper = min(upper, most)
-    lower = None if hours.lower is None else max(0.0, hours.lower + least)
-    return replace(hours, lower=lower, upper=upper, conf_level=None)
-
-
-def _share_of_held(hours: Estimate, total: int, held: int) -> Estimate:
-    """Share of what jobs held, of which up to `held` GPU-seconds have no record."""
-    share = hours.scaled(HOUR_S / total)
-    lower = None if hours.lower is None else hours.lower * HOUR_S / (total + held)
-    return replace(share, lower=lower, upper=None if share.upper is None else min(1.0, share.upper))
 
 
 def _loss_with_missing(loss: Loss, found: Unrecorded) -> Loss:
     """A loss that attempts without a record may add to: any cause may be theirs."""
     change = found.changes[loss.bucket]
-    return replace(loss, gpu_hours=_moved(loss.gpu_hours, change)) if any(change) else loss
+    return replace(loss, gpu_hours=moved(loss.gpu_hours, change)) if any(change) else loss
 
 
 def _goodput_with_missing(share: Estimate, kept: Estimate, in_jobs: int, held: int) -> Estimate:

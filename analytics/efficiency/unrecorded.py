@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from analytics.estimate import Estimate
+
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
+HOUR_S: Final = 3_600
 FLEET: Final = -1
 """Code of the group of rows that are the whole cluster's."""
 HELD: Final = "held"
@@ -307,7 +310,7 @@ def missing_sentence(found: Unrecorded, *, fleet: bool) -> str:
     """
     where = "GPUs that were free or out of service by the records" if fleet else "GPUs"
     return (
-        f"Attempts before a requeue that no record shows held 0 to {found.held / 3600:,.0f} "
+        f"Attempts before a requeue that no record shows held 0 to {found.held / HOUR_S:,.0f} "
         f"GPU-hours of {where}: what they may have changed is within the bounds, and the "
         "values are those of the attempts recorded."
     )
@@ -347,3 +350,20 @@ def unrecorded(rows: pd.DataFrame, *, fleet: bool) -> Unrecorded | None:
         for bucket, least, greatest in of_fleet.itertuples():
             changes[str(bucket)] = int(least), int(greatest)
     return Unrecorded(changes, most[HELD])
+
+
+def moved(hours: Estimate, change: tuple[int, int], most: float | None = None) -> Estimate:
+    """Bounds with room for a change in GPU-seconds, between 0 and a greatest value."""
+    least, greatest = (seconds / HOUR_S for seconds in change)
+    upper = None if hours.upper is None else hours.upper + greatest
+    if most is not None and upper is not None:
+        upper = min(upper, most)
+    lower = None if hours.lower is None else max(0.0, hours.lower + least)
+    return replace(hours, lower=lower, upper=upper, conf_level=None)
+
+
+def share_of_held(hours: Estimate, total: int, held: int) -> Estimate:
+    """Share of what jobs held, of which up to `held` GPU-seconds have no record."""
+    share = hours.scaled(HOUR_S / total)
+    lower = None if hours.lower is None else hours.lower * HOUR_S / (total + held)
+    return replace(share, lower=lower, upper=None if share.upper is None else min(1.0, share.upper))

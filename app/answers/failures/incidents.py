@@ -22,7 +22,7 @@ from app.answers.content import (
     composed,
     estimated,
 )
-from app.answers.efficiency import ledger
+from app.answers.efficiency import ledger, ledger_numbers
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.reliability import detection, mttf, sight
 from app.ask import EVERYTHING, FEW
@@ -355,7 +355,7 @@ def headlines(
     return (
         estimated(terms.INCIDENTS_WITH_JOBS, "rate", summary.rate_per_1000_node_days, opens=opens),
         *(
-            ledger.lost_to_failures(cost, choice.selection)
+            ledger_numbers.lost_to_failures(cost, choice.selection)
             if choice.kind == Kind()
             else (_lost_of_kind(summary),)
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analytics.estimate import CONF_LEVEL, unknown
 from analytics.failures.cause_rates import causes_by_week
 from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
-from app.answers.efficiency import ledger
+from app.answers.efficiency import ledger, ledger_numbers
 from app.answers.failures import counted, trust, verdicts
 from app.answers.reliability import detection, mttf, sight
 from app.words import domains, numbers, terms
@@ -174,7 +174,7 @@ def headlines(
             unit="failures",
             opens=_behind(selection, rated=True),
         ),
-        *ledger.lost_to_failures(cost, selection),
+        *ledger_numbers.lost_to_failures(cost, selection),
         _gpu_hours(summary, selection),
     )
 
@@ -292,7 +292,7 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
             Column("domain", "Domain"),
             Column("attempts", "Failed attempts", "count"),
             Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number",
-                   none=ledger.LEDGER_NOT_BUILT if cost is None else "none"),
+                   none=ledger_numbers.NOT_BUILT if cost is None else "none"),
             Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
             Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
             Column("who_acts", "Who acts"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.answers.content import Answer, Number
-from app.answers.efficiency import ettr, ledger
+from app.answers.efficiency import ettr, ledger, ledger_numbers
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import nodes, verdict
 from app.answers.reliability import mttf, rate_by_group
@@ -47,7 +47,7 @@ def _lost(ask: Ask, selection: Selection) -> tuple[Number, ...]:
     unexplained failures would add."""
     cost = ask(ledger.if_built, selection)
     (number, *may_be), first = (
-        ledger.lost_to_failures(cost, selection),
+        ledger_numbers.lost_to_failures(cost, selection),
         ledger.costliest_cause(cost),
     )
     said = [number.basis]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from analytics.efficiency.goodput import CAPACITY, HELD, HOUR_S
+from analytics.efficiency.goodput import CAPACITY, HELD
+from analytics.efficiency.unrecorded import HOUR_S
 from app.figures import template
 from app.figures.efficiency import buckets
 from app.words import numbers
