@@ -36,6 +36,7 @@ def kept(root: Path, files: Mapping[str, BinaryIO]) -> Iterator[Path]:
     try:
         with _locked(folder):
             for name, content in files.items():
+                content.seek(0)
                 with (folder / name).open("wb") as target:
                     shutil.copyfileobj(content, target)
             yield folder

@@ -2,8 +2,8 @@
 
 from app.actions.collecting import collect_sources
 from app.actions.demo import DemoBuilt, build_demo, load_demo, remove_demo, takes_demo
+from app.actions.examining import RunningExamination
 from app.actions.ledger import READER_WAIT_S, build_ledger
-from app.actions.machines import examine_machines
 from app.actions.people import FIELDS, OF_KIND, STATUSES, annotate, put_off, restore_said, undo
 from app.actions.queries import (
     PAGE_LIMITS,
@@ -22,7 +22,7 @@ from app.actions.records import (
     stated_by,
 )
 from app.actions.undoing import TooOld, forget, roll_back, to_forget
-from app.actions.uploads import RunningUpload, Upload
+from app.actions.uploads import RunningUpload, Upload, stated
 from data.audit import Audit, Entry, login, noted
 from data.errors import DataError
 from data.ingest import IngestResult, Options
@@ -44,6 +44,7 @@ __all__ = [
     "IngestResult",
     "Options",
     "Plan",
+    "RunningExamination",
     "RunningUpload",
     "TooOld",
     "Upload",
@@ -53,7 +54,6 @@ __all__ = [
     "build_ledger",
     "checked_zone",
     "collect_sources",
-    "examine_machines",
     "forget",
     "ingest_files",
     "kept_queries",
@@ -72,6 +72,7 @@ __all__ = [
     "roll_back",
     "save_query",
     "sources",
+    "stated",
     "stated_by",
     "takes_demo",
     "to_forget",

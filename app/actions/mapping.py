@@ -8,11 +8,8 @@ from data.ingest.mapping_sample import (
     Preview,
     Sample,
     fields,
-    foreign_states,
     guessed,
     mapped_sources,
-    preview,
-    sample,
     takes_states,
     written,
 )
@@ -27,11 +24,8 @@ __all__ = [
     "Preview",
     "Sample",
     "fields",
-    "foreign_states",
     "guessed",
     "mapped_sources",
-    "preview",
-    "sample",
     "takes_states",
     "written",
 ]

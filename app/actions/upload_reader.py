@@ -1,4 +1,4 @@
-"""The process that reads an upload into the store: bounded, told to stop, and gone afterwards."""
+"""The process that reads what a person sent: bounded, told to stop, and gone afterwards."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import signal
 import sys
 import threading
 import traceback
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
 from analytics.errors import AnalysisError
+from app.actions.examining import QUESTIONS
+from app.actions.parcel import Parcel
 from app.actions.records import ingest_files
 from data.errors import DataError
-from data.ingest import Options
+from data.ingest import IngestResult, Options
 from data.ingest.reader import MappingFile
 from data.limits import MB, Limits
 from data.sandbox import confine, die_first, wire
@@ -53,9 +54,9 @@ def answer() -> NoReturn:
         }
     )
     os.chdir(request["folder"])  # what is told of files names no path of the server
-    said = _Said()
+    said = _Said(request["called"])
     try:
-        said.line(_read(request, said))
+        said.line({"result": _read(request, limits, said)})
     except (DataError, AnalysisError) as error:
         too_large = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EFBIG
         said.line({"error": _too_large(limits) if too_large else str(error)})
@@ -93,15 +94,22 @@ def _end_with_the_dashboard() -> None:
 
 
 class _Said:
-    """What is told to the dashboard, line by line."""
+    """What is told to the dashboard, line by line; of files by their names for people."""
 
-    def __init__(self) -> None:
+    def __init__(self, called: dict[str, str]) -> None:
+        # Within a text of JSON; no path of ours stands anywhere else, for it was drawn by chance.
+        self._called = {
+            path: json.dumps(name, ensure_ascii=False)[1:-1] for path, name in called.items()
+        }
         self._out = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # nothing but this reaches the dashboard
 
     def line(self, told: dict[str, Any]) -> None:
         """Writes a line."""
-        self._out.write(wire.line(told))
+        line = wire.line(told)
+        for path, name in self._called.items():
+            line = line.replace(path.encode(), name.encode())
+        self._out.write(line)
         self._out.flush()
 
     def progress(self, text: str) -> None:
@@ -109,17 +117,21 @@ class _Said:
         self.line({"progress": text})
 
 
-def _read(request: dict[str, Any], said: _Said) -> dict[str, Any]:
-    """What became of the file."""
-    stated, name = request["options"], request["mapping_name"]
-    if name is not None:
-        stated["mapping"] = MappingFile(name, Path("mapping").read_bytes())
+def _read(request: dict[str, Any], limits: Limits, said: _Said) -> Any:
+    """What became of the files, or what they show."""
+    if request["question"] != "ingest":
+        question = QUESTIONS[request["question"]]
+        return question.parcel().packed(question.ask(request["files"], limits, **request["said"]))
+    (records, meta, mapping), stated = request["files"], request["said"]["options"]
+    if mapping is not None:
+        name = request["called"][mapping]
+        stated["mapping"] = MappingFile(name, Path(mapping).read_bytes())
     results, _ = ingest_files(
         Path(request["store"]),
-        request["source"],
-        ["records"],
-        Options(**stated, progress=said.progress),
-        called={"records": request["name"]},
-        author=request["author"],
+        request["said"]["source"],
+        [records],
+        Options(**stated, meta=meta, progress=said.progress),
+        called={records: request["called"][records]},
+        author=request["said"]["author"],
     )
-    return {"results": [wire.encode(asdict(result)) for result in results]}
+    return Parcel(IngestResult).packed(results)

@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     from app.answers.nodes import links
 
     least = LEAST_RATIO if arguments.least_ratio is None else arguments.least_ratio
-    answer = links.answer(
+    examined = links.examined(
         arguments.file, arguments.groups, least_ratio=least, conf_level=arguments.conf_level
     )
-    terminal.write(answer, arguments.format)
+    terminal.write(links.answer(examined), arguments.format)
     return 0

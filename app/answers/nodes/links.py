@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from app.answers.content import Answer, Chart, Missing, Number, Sheet, Table, es
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_nodes
-from data.errors import DataError
 from data.ingest.delays import read_delays
 
 if TYPE_CHECKING:
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
 
     from analytics.nodes.links.findings import Finding
     from analytics.nodes.links.verdict import SlowLinks
-    from data.ingest.delays import DelayFile
 
 MOST_HOSTS = 8
 """Hosts of a group that a sentence names."""
@@ -59,43 +55,45 @@ NONE_GIVEN = Missing(
 )
 
 
-def answer(
+@dataclass(frozen=True)
+class Examined:
+    """What the delays of a file show."""
+
+    found: SlowLinks
+    n_rejected: int
+    """Rows or cells that were left out."""
+    rejected_at: int | None
+    """Line of the first of them."""
+
+
+def examined(
     name: str,
     groups: str | None = None,
     *,
     least_ratio: float = LEAST_RATIO,
     conf_level: float = CONF_LEVEL,
-) -> Answer:
-    """What is slow in the delays of a file, how sure that is, and what would change it."""
+) -> Examined:
+    """What is slow in the delays of a file.
+
+    Raises
+    ------
+    DataError
+        Where it cannot be read or has no delay.
+    """
     file = read_delays(name, groups)
-    return told(slow_links(file.samples, least_ratio=least_ratio, conf_level=conf_level), file)
+    found = slow_links(file.samples, least_ratio=least_ratio, conf_level=conf_level)
+    return Examined(found, file.n_rejected, file.rejected_at)
 
 
-def of_upload(
-    content: bytes, groups: bytes | None = None, *, least_ratio: float = LEAST_RATIO
-) -> Answer:
-    """The same of files that a reader of the dashboard sent; nothing of them is kept."""
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder) / name for name in ("delays", "switches")]
-        for path, each in zip(paths, (content, groups), strict=True):
-            if each is not None:
-                path.write_bytes(each)
-        try:
-            return answer(
-                str(paths[0]), None if groups is None else str(paths[1]), least_ratio=least_ratio
-            )
-        except DataError as error:  # what is told names no path of the server
-            raise DataError(str(error).replace(f"{folder}/", "")) from None
-
-
-def told(found: SlowLinks, file: DelayFile) -> Answer:
-    """The answer of one analysis."""
+def answer(file: Examined) -> Answer:
+    """What is slow, how sure that is, and what would change it."""
+    found = file.found
     return Answer(
         _sentence(found),
         _headlines(found),
         tuple(_blocks(found)),
-        notes=tuple(_notes(found, file)),
-        record=_record(found, file),
+        notes=tuple(_notes(file)),
+        record=_record(file),
         sheet=Sheet(PAIR_COLUMNS, _pairs(found)),
     )
 
@@ -183,8 +181,9 @@ def _instead(finding: Finding) -> str:
     return f"{finding.instead}, less likely by e^{less:.0f}"
 
 
-def _notes(found: SlowLinks, file: DelayFile) -> Iterator[str]:
+def _notes(file: Examined) -> Iterator[str]:
     """What the verdict rests on, and what would change it."""
+    found = file.found
     if file.n_rejected:
         yield (
             f"{numbers.counted(file.n_rejected, 'row or cell', 'rows or cells')} left out, the "
@@ -215,7 +214,8 @@ def _notes(found: SlowLinks, file: DelayFile) -> Iterator[str]:
         )
 
 
-def _record(found: SlowLinks, file: DelayFile) -> dict[str, Any]:
+def _record(file: Examined) -> dict[str, Any]:
+    found = file.found
     first = found.findings[0] if found.findings else None
     return {
         "verdict": found.verdict,

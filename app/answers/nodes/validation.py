@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from analytics.reliability.sight import Sight
     from app.ask import Ask
     from data.filters import Selection
-    from data.ingest.superbench import BenchmarkResults
     from data.store import Store
 
 HORIZON_DAYS = 28.0
@@ -118,25 +115,18 @@ def fleet(store: Store, selection: Selection) -> Fleet:
 class Judged:
     """Results of benchmarks and what they say."""
 
-    results: BenchmarkResults
     found: Regressions
+    n_rejected: int
+    """Lines that were left out."""
+    rejected_at: str | None
+    """File and line of the first of them."""
 
 
 def judged(names: Sequence[str], *, least_similarity: float = SIMILARITY) -> Judged:
     """What files of results say of their nodes."""
     results = read_results(names)
-    return Judged(results, regressions(results.by_node, least_similarity=least_similarity))
-
-
-def of_upload(content: bytes, *, least_similarity: float = SIMILARITY) -> Judged:
-    """The same of a file that a reader of the dashboard sent; nothing of it is kept."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "results.jsonl"
-        path.write_bytes(content)
-        try:
-            return judged([str(path)], least_similarity=least_similarity)
-        except DataError as error:  # what is told names no path of the server
-            raise DataError(str(error).replace(f"{folder}/", "")) from None
+    found = regressions(results.by_node, least_similarity=least_similarity)
+    return Judged(found, results.n_rejected, results.rejected_at)
 
 
 def answer(
@@ -364,10 +354,10 @@ def _result_notes(results: Judged | None) -> Iterator[str]:
     """What the verdict on results rests on."""
     if results is None:
         return
-    if results.results.n_rejected:
+    if results.n_rejected:
         yield (
-            f"{numbers.counted(results.results.n_rejected, 'line')} left out, the first at "
-            f"{results.results.rejected_at}: no JSON object with a node."
+            f"{numbers.counted(results.n_rejected, 'line')} left out, the first at "
+            f"{results.rejected_at}: no JSON object with a node."
         )
     found = results.found
     if found.too_few:
@@ -409,7 +399,7 @@ def _result_record(results: Judged | None) -> dict[str, Any]:
         "criteria": list(found.criteria),
         "failed": {node: list(each) for node, each in found.failed.items()},
         "n_nodes_with_results": len(found.nodes),
-        "n_rejected": results.results.n_rejected,
+        "n_rejected": results.n_rejected,
     }
 
 

@@ -10,7 +10,7 @@ from app.actions import mapping
 from app.words import escaping
 
 if TYPE_CHECKING:
-    from app import actions
+    from collections.abc import Sequence
 
 _FOUND_OUT = "ISO (2026-01-31 12:00) or seconds since 1970"
 _EPOCH = "seconds since 1970"
@@ -51,12 +51,8 @@ def time_format(source: str) -> str | None:
     return pattern.strip() or None
 
 
-def states(
-    source: str, taken: mapping.Sample, column: str | None, options: actions.Options
-) -> dict[str, str]:
-    """The file's word -> Slurm's state, for the words of the sample that are none."""
-    if column is None or not mapping.takes_states(source):
-        return {}
+def states(column: str | None, words: Sequence[str]) -> dict[str, str]:
+    """The file's word -> Slurm's state, for words of a column that are none."""
     meant = {
         word: st.selectbox(
             f"The state {escaping.escaped(word)} means",
@@ -65,6 +61,6 @@ def states(
             placeholder="not said: such records are rejected",
             key=f"wizard_state_{column}_{word}",
         )
-        for word in mapping.foreign_states(taken, column, options)
+        for word in words
     }
     return {word: state for word, state in meant.items() if state is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -13,10 +13,13 @@ import streamlit as st
 from app import actions
 from app.actions import mapping
 from app.views.fleet import mapping_choices
+from app.widgets import upload
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from app.actions.mapping import Preview
 
 
 def show(source: str, file: UploadedFile, options: actions.Options) -> actions.Upload | None:
@@ -25,17 +28,23 @@ def show(source: str, file: UploadedFile, options: actions.Options) -> actions.U
     Raises
     ------
     DataError
-        Where the file is packed, or no table.
+        Where the file is packed, or no table, or cannot be read within the limits.
     """
     options = replace(options, mapping=None)
-    taken = mapping.sample(file.name, file, options)
+    stated = actions.stated(options)
+    taken = upload.examined("mapping sample", [file], name=file.name, options=stated)
+
+    def of_sample(question: str, **said: Any) -> Any:
+        known = {"name": file.name, "header": taken.header, "options": stated}
+        return upload.examined(question, [file], sample=taken.content, **known, **said)
+
     st.subheader("Which column means what", anchor=False)
     columns = mapping_choices.columns(source, taken)
-    chosen = mapping.Chosen(
-        columns,
-        mapping_choices.time_format(source),
-        mapping_choices.states(source, taken, columns.get("state"), options),
-    )
+    time_format, words = mapping_choices.time_format(source), []
+    if "state" in columns and mapping.takes_states(source):
+        words = of_sample("mapping states", column=columns["state"])
+    states = mapping_choices.states(columns.get("state"), words)
+    chosen = mapping.Chosen(columns, time_format, states)
     toml = mapping.written(source, chosen, taken.header, options.delimiter)
     name = f"{Path(file.name).stem}.toml"
     missing = [each.name for each in mapping.fields(source) if each.needed]
@@ -43,7 +52,7 @@ def show(source: str, file: UploadedFile, options: actions.Options) -> actions.U
     if missing:
         st.caption(f"Name the column of {' and '.join(missing)} to see what would be read.")
         return None
-    _preview(mapping.preview(source, taken, toml, options))
+    _preview(of_sample("mapping preview", source=source, toml=toml))
     st.download_button(
         "Download the mapping (TOML)",
         toml,
@@ -58,7 +67,7 @@ def show(source: str, file: UploadedFile, options: actions.Options) -> actions.U
     return None
 
 
-def _preview(found: mapping.Preview) -> None:
+def _preview(found: Preview) -> None:
     """The first rows, and what would be rejected and why."""
     st.markdown(
         f"Of the first {numbers.counted(found.n_records, 'record')} "

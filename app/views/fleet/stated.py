@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import actions
 from app.views.fleet import stated_fields
+from app.widgets import upload
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -48,9 +49,9 @@ def show(source: str) -> Stated:
     preset = _preset(source)
     mapping = meta = None
     if "mapping" in known:
-        mapping = st.file_uploader("A mapping of your own (TOML)", key="upload_own_mapping")
+        mapping = upload.chosen("A mapping of your own (TOML)", key="upload_own_mapping")
     if "meta" in known:
-        meta = st.file_uploader("Meta file (YAML), if there is one", key="upload_meta")
+        meta = upload.chosen("Meta file (YAML), if there is one", key="upload_meta")
     partial = st.checkbox(
         "Partial: of a cut-off archive read what came before the cut", key="upload_partial"
     )

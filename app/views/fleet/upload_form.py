@@ -30,7 +30,7 @@ def show(scope: Scope) -> None:
         demo.remove()
         return
     helps = actions.sources()
-    file = st.file_uploader("File (also .gz, .xz, .zst)", key="upload_file")
+    file = upload.chosen("File (also .gz, .xz, .zst)", key="upload_file")
     source = st.selectbox(
         "Source",
         [AUTO, *helps],

@@ -4,15 +4,16 @@ import streamlit as st
 
 from analytics.nodes.links.verdict import LEAST_RATIO
 from app.answers.nodes import links
-from app.ask.cached import kept
 from app.show import page
-from app.widgets import filter_bar, notice, page_head
+from app.widgets import filter_bar, notice, page_head, upload
 
 scope = filter_bar.show(uses=())
 head = st.container()
 columns = st.columns([2, 2, 1], vertical_alignment="bottom")
-sent = columns[0].file_uploader("Delays (CSV or Parquet)", key="delays")
-switches = columns[1].file_uploader("Switches (host, switch), if known", key="switches")
+with columns[0]:
+    sent = upload.chosen("Delays (CSV or Parquet)", key="delays")
+with columns[1]:
+    switches = upload.chosen("Switches (host, switch), if known", key="switches")
 least = columns[2].number_input(
     "Slow from",
     1.01,
@@ -28,8 +29,7 @@ if sent is None:
     page.missing(links.NONE_GIVEN)
 else:
     with notice.explained():
-        groups = None if switches is None else switches.getvalue()
-        answer = kept(links.of_upload, sent.getvalue(), groups, least_ratio=least)
+        answer = links.answer(upload.examined("links", [sent, switches], least_ratio=least))
         with head:
             page_head.of_file(answer.sentence, sent.name)
             page.headlines(answer.numbers, scope)

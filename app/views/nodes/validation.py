@@ -4,14 +4,15 @@ import streamlit as st
 
 from analytics.nodes.validation import SIMILARITY
 from app.answers.nodes import validation
-from app.ask.cached import ask, kept
+from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, notice, page_head
+from app.widgets import filter_bar, notice, page_head, upload
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 columns = st.columns([2, 1, 1], vertical_alignment="bottom")
-sent = columns[0].file_uploader("Results of SuperBench (results-summary.jsonl)", key="results")
+with columns[0]:
+    sent = upload.chosen("Results of SuperBench (results-summary.jsonl)", key="results")
 horizon = columns[1].number_input(
     "Horizon (days)",
     1.0,
@@ -32,7 +33,7 @@ least = columns[2].number_input(
 results = None
 if sent is not None:
     with notice.explained():
-        results = kept(validation.of_upload, sent.getvalue(), least_similarity=least)
+        results = upload.examined("validation", [sent], least_similarity=least)
 answer = validation.answer(ask, scope.selection, results, horizon_days=horizon)
 with head:
     page_head.show(answer.sentence, scope)

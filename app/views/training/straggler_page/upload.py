@@ -41,8 +41,10 @@ def show(scope: Scope) -> None:
         return
     with st.form("straggler_upload", border=False):
         files, fields = st.columns(2), st.columns(2)
-        trace = files[0].file_uploader("Trace (Parquet or CSV)", key="straggler_file")
-        meta = files[1].file_uploader("Meta file (YAML), if there is one", key="straggler_meta")
+        with files[0]:
+            trace = upload.chosen("Trace (Parquet or CSV)", key="straggler_file")
+        with files[1]:
+            meta = upload.chosen("Meta file (YAML), if there is one", key="straggler_meta")
         job_id = fields[0].text_input("Job", placeholder="e.g. 4711", key="straggler_job")
         cluster = fields[1].text_input("Cluster", placeholder="the job's", key="straggler_cluster")
         sent = st.form_submit_button("Analyse and store", type="primary")
