@@ -39,7 +39,7 @@ class CountedFailures:
     lost_node: int
     """Those of them whose node the scheduler lost, whatever the verdict."""
     logged: int
-    """Those of them that a failure log tells, without a job: they count by every definition."""
+    """Those of them that a failure log tells, without a job."""
     unexplained: int
     """Failed attempts beside them that may be failures too: no record says whose fault it was."""
 

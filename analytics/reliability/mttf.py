@@ -110,6 +110,9 @@ class MttfReport:
     """Attempts that were requeued before, and those of them without a record of what was before."""
     restarts_unknown: tuple[str, ...] = ()
     """Clusters whose records say not how often jobs were requeued, and keep no attempt before."""
+    without_node: Mapping[str | None, int] = field(default_factory=dict)
+    """What failures known without jobs hit that name no node, and how many did; None where nothing
+    says it. Each counts once in the rate, however many nodes it hit, and for no node."""
 
     @property
     def blind(self) -> bool:
@@ -126,10 +129,6 @@ class MttfReport:
         without_jobs = self.sight is not None and self.sight.jobs_unknown
         hidden = self.blind or (without_jobs and not self.rate.exposure)
         return None if hidden and not n else n
-
-    without_node: Mapping[str | None, int] = field(default_factory=dict)
-    """What failures known without jobs hit that name no node, and how many did; None where nothing
-    says it. Each counts once in the rate, however many nodes it hit, and for no node."""
 
     def mttf_of(self, gpus: int) -> Estimate:
         """MTTF in hours that the rate projects for a job of so many GPUs.

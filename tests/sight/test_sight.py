@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from datetime import timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,6 +167,19 @@ def test_no_source_is_left_out_without_a_word(name: str, store_of: Callable[[str
     if seen.jobs_unknown:
         found = [match.group() for each in said for match in OF_JOBS.finditer(each.everything)]
         assert found == []
+
+
+@pytest.mark.slow
+def test_a_record_has_the_same_keys_whatever_could_be_seen(
+    store_of: Callable[[str], Path],
+) -> None:
+    keys: dict[str, set[tuple[str, ...]]] = {}
+    for name, period in product(STORES, (WHOLE, BEYOND)):
+        for each in walked(store_of(name), period):
+            if isinstance(each.record, dict):
+                keys.setdefault(each.surface, set()).add(tuple(sorted(each.record)))
+    assert len(keys) >= 15
+    assert {surface: found for surface, found in keys.items() if len(found) > 1} == {}
 
 
 @pytest.mark.slow

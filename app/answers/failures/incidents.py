@@ -198,9 +198,7 @@ def answer(
         return _unseen(ask, selection, summary, seen)
     choice = Choice(selection, kind, address=address)
     if logged and not summary.n_incidents:
-        unknown = dict.fromkeys(_named(summary))
-        sheet = Sheet(tuple(unknown), [tuple(unknown.values())])
-        return Answer(logged, (), (NOT_DERIVED,), record=unknown, sheet=sheet)
+        return _unknown(Answer(logged, (), (NOT_DERIVED,)), summary, seen)
     said, cost = in_words(summary, seen), ask(ledger.if_built, selection, conf_level=conf_level)
     told = headlines(summary, choice, cost)
     unhit = seen.jobs_unknown and not summary.n_with_jobs
@@ -244,9 +242,7 @@ def answer(
 
 def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sight) -> Answer:
     """No incident is known, because none could be seen: every number is unknown."""
-    notes = _notes(ask, selection)
     why = sight.basis(seen)
-    record = {"definition": DEFINITION, **dict.fromkeys(vars(summary)), "costliest_cause": None}
     shown = (
         terms.INCIDENTS_WITH_JOBS,
         terms.LOST_TO_FAILURES,
@@ -254,12 +250,21 @@ def _unseen(ask: Ask, selection: Selection, summary: IncidentSummary, seen: Sigh
         terms.CRASH_LOOPS,
         terms.LOST_GPU_HOURS,
     )
-    return Answer(
+    said = Answer(
         sight.refused(WHAT, seen),
         tuple(Number(term, numbers.UNKNOWN, why) for term in shown),
         (sight.missing("incidents", WHAT, seen),),
-        notes,
-        record=record | sight.record(seen) | {"notes": notes},
+        _notes(ask, selection),
+    )
+    return _unknown(said, summary, seen)
+
+
+def _unknown(said: Answer, summary: IncidentSummary, seen: Sight) -> Answer:
+    """With the record and the sheet that there always are, whose every number is unknown."""
+    record = {"definition": DEFINITION, **dict.fromkeys(_named(summary)), "costliest_cause": None}
+    return replace(
+        said,
+        record=record | sight.record(seen) | {"notes": said.notes},
         sheet=Sheet(tuple(record), [tuple(record.values())]),
     )
 
