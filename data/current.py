@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from data.errors import StoreError
+from data.small_files import read_small
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MOST_BYTES = 10_000
+"""Of CURRENT: a publish writes 300."""
+MOST_TOLD = 200
+"""Characters of the reason why it cannot be read."""
 SCHEMA_VERSION = 11
 """Version of what data.tables declares."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -62,15 +67,16 @@ def read_current(root: Path) -> Current | None:
     text = None
     while True:
         try:
-            before, text = text, path.read_text(encoding="utf-8")
+            before, text = text, read_small(path, MOST_BYTES).decode()
             current = said_of(text)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StoreError(f"{path}: cannot be read ({error.strerror}): check access") from None
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
+            reason = str(error)[:MOST_TOLD]
             raise StoreError(
-                f"{path}: is not what a publish writes ({error}): restore it from a backup"
+                f"{path}: is not what a publish writes ({reason}): restore it from a backup"
             ) from None
         if (root / current.file).is_file():
             return current

@@ -19,6 +19,7 @@ from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
 from data.errors import SiteError
 from data.limits import RANGES, Limits
+from data.small_files import read_small
 from data.tables import forgettable
 
 if TYPE_CHECKING:
@@ -192,6 +193,31 @@ class Site:
         return next(iter(self.clusters)) if len(self.clusters) == 1 else "cluster"
 
 
+def site_version(root: Path) -> str:
+    """Changes with site.toml: a price or a time zone counts at once; empty where there is none.
+
+    Raises
+    ------
+    SiteError
+        Where it cannot be read.
+    """
+    content = _content(root / "site.toml")
+    return hashlib.sha256(content).hexdigest() if content else ""
+
+
+def _content(path: Path) -> bytes:
+    """What a site.toml holds; nothing where there is none."""
+    try:
+        content = read_small(path, MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
+    if len(content) > MAX_BYTES:
+        raise SiteError(f"{path}: is larger than {MAX_BYTES:,} bytes: shorten it")
+    return content
+
+
 def load_site(root: Path) -> Site:
     """The configuration of a store; the defaults where it has no site.toml.
 
@@ -201,15 +227,7 @@ def load_site(root: Path) -> Site:
         Naming the file, the place, the rule, the value found and what to do.
     """
     path = root / "site.toml"
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        content = b""
-    except OSError as error:
-        raise SiteError(f"{path}: cannot be read ({error.strerror}): check access") from None
-    if len(content) > MAX_BYTES:
-        raise SiteError(f"{path}: is larger than {MAX_BYTES:,} bytes: shorten it")
+    content = _content(path)
     digest = hashlib.sha256(content).hexdigest()
     try:
         document = tomllib.loads(content.decode("utf-8-sig"))

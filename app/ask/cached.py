@@ -18,11 +18,14 @@ import streamlit as st
 
 from app.ask import FEW
 from data.current import read_current
+from data.site import site_version
 from data.state import State
 from data.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from data.current import Current
 
 RESULTS_KEPT = 256
 """Results held for all sessions together."""
@@ -90,22 +93,25 @@ def said_version() -> str:
     return State(store_root()).version_of_answers()
 
 
-def standing() -> tuple[str, int, str]:
-    """What results are about: the store, its snapshot, what people had said, and site.toml."""
-    return str(store_root()), snapshot(), f"{said_version()} {_site_version()}"
+Standing = tuple[str, int, str]
+"""What results are about: the store, its snapshot, and what people had said with site.toml."""
+
+
+def standing() -> Standing:
+    """What results are about now."""
+    return standing_of(
+        store_root(), read_current(store_root()), said_version(), site_version(store_root())
+    )
+
+
+def standing_of(root: Path, current: Current | None, said: str, site: str) -> Standing:
+    """The same of facts that were read already."""
+    return str(root), 0 if current is None else current.snapshot, f"{said} {site}"
 
 
 def _content(*parts: Any) -> str:
     """The parts as a short text that differs where they do: a function is told by its name."""
     return hashlib.sha256(pickle.dumps(parts)).hexdigest()
-
-
-def _site_version() -> str:
-    """Changes with site.toml: a price or a time zone counts at once."""
-    try:
-        return hashlib.sha256((store_root() / "site.toml").read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)

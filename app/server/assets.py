@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from app.server.disk import Disk
+
 FOR_GOOD = "public, immutable, max-age=31536000"
 """How long a browser keeps a file whose name changes with its content."""
 NOT_KEPT = "no-store"
@@ -74,8 +76,8 @@ DOWNLOADS = "/media/"
 class Assets:
     """ASGI middleware below the gate: answers for Streamlit's own files, and dresses its page."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, disk: Disk) -> None:
+        self.app, self.disk = app, disk
         self._paths = _paths(Path(file_util.get_static_dir()))
         self._files: dict[str, File] = {}
 
@@ -94,14 +96,18 @@ class Assets:
                 self._files[scope["path"]] = file
             await file.answer(request, FOR_GOOD)(scope, receive, send)
             return
-        await self.app(scope, receive, _Page(request, scope, receive, send).sent)
+        dressed = _Page(request, self.disk, scope, receive, send)
+        await self.app(scope, receive, dressed.sent)
 
 
 class _Page:
     """What Streamlit sends: its page is held back and sent as ours, all else passes."""
 
-    def __init__(self, request: Headers, scope: Scope, receive: Receive, send: Send) -> None:
-        self.request, self.scope, self.receive, self.send = request, scope, receive, send
+    def __init__(
+        self, request: Headers, disk: Disk, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self.request, self.disk = request, disk
+        self.scope, self.receive, self.send = scope, receive, send
         self.is_page = False
 
     async def sent(self, message: Message) -> None:
@@ -115,7 +121,8 @@ class _Page:
             from app.show import first_sight  # its caches want Streamlit to run
 
             asked = parse_qsl(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            sight = first_sight.held(first_sight.address_of(self.scope["path"], asked))
+            address = first_sight.address_of(self.scope["path"], asked)
+            sight = first_sight.held(address, await self.disk.standing())
             await page(sight).answer(self.request, NOT_KEPT)(self.scope, self.receive, self.send)
 
 

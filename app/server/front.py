@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import MutableHeaders
 from starlette.responses import JSONResponse
 
-from data.current import read_current
-from data.errors import StoreError
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from app.server.disk import Disk
 
 HEALTH = "/healthz"
 _POLICY = {
@@ -45,9 +42,9 @@ loads nothing from elsewhere."""
 class Front:
     """ASGI middleware around the gate."""
 
-    def __init__(self, app: ASGIApp, store: Path) -> None:
+    def __init__(self, app: ASGIApp, disk: Disk) -> None:
         self.app = app
-        self.store = store
+        self.disk = disk
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers /healthz; passes on all else, and adds the headers to what comes back."""
@@ -63,18 +60,18 @@ class Front:
             await send(message)
 
         asked = scope["path"] == HEALTH and scope["method"] in {"GET", "HEAD"}
-        await (health(self.store) if asked else self.app)(scope, receive, sent)
+        await (await health(self.disk) if asked else self.app)(scope, receive, sent)
 
 
-def health(store: Path) -> JSONResponse:
+async def health(disk: Disk) -> JSONResponse:
     """Whether the dashboard answers, and how old its data are: nothing else.
 
-    `snapshot_age_s` is null where nothing was published yet; a store that cannot be read is 503.
+    `snapshot_age_s` is null where nothing was published yet; a store that cannot be read, does not
+    answer or is gone is 503 with the reason.
     """
-    try:
-        current = read_current(store)
-    except StoreError:
-        return JSONResponse({"up": False, "snapshot_age_s": None}, 503)
+    current, reason = await disk.health()
+    if reason is not None:
+        return JSONResponse({"up": False, "snapshot_age_s": None, "reason": reason}, 503)
     age = None
     if current is not None:
         age = round(

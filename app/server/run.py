@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import ipaddress
-import logging
 import os
 import resource
 import signal
@@ -11,9 +10,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 import uvicorn
@@ -23,13 +21,14 @@ from streamlit import config
 from analytics.errors import OutOfRangeError
 from app.server import log, tokens
 from app.server.assets import Assets
+from app.server.audit_line import AuditLine
 from app.server.auth import LOOPBACK_NAMES, Access, Gate
 from app.server.connections import BACKLOG, Connection
+from app.server.disk import Disk
 from app.server.failed_logins import FailedLogins, after
 from app.server.front import Front
 from app.server.tokens import ServeError
 from data import uploads
-from data.audit import noted
 from data.sandbox import landlock_missing
 
 ANSWERS_WITHIN_S = 0.2
@@ -149,15 +148,16 @@ def serve(
         os.environ["FAULTLINE_STORE"] = str(store)
         _configure(host, listener.getsockname()[1])
         access = _access(listener, host, let_in)
-        told = _audit(store)
-        failed = FailedLogins(told, after)
+        audit = AuditLine(store)
+        failed = FailedLogins(audit.add, after)
         gate = Middleware(
             Gate,
             access=access,
-            told=lambda person, action: told(person, action, {}),
+            told=lambda person, action: audit.add(person, action, {}),
             failed=failed.add,
         )
-        before_it = [Middleware(Front, store=store), gate, Middleware(Assets)]
+        disk = Disk(store)
+        before_it = [Middleware(Front, disk=disk), gate, Middleware(Assets, disk=disk)]
         dashboard = st.App(script, middleware=before_it)
         _raise_file_limit()
         sys.setswitchinterval(SWITCH_S)
@@ -170,6 +170,7 @@ def serve(
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
         failed.tell()
+        audit.end()
         signal.signal(signal.SIGTERM, before)
 
 
@@ -235,17 +236,6 @@ class _Server(uvicorn.Server):
 def _tokens(path: Path | None) -> Mapping[str, str | None]:
     """Who may come in: one with the link of this start, or those of a file."""
     return {tokens.made(): None} if path is None else tokens.kept(path)
-
-
-def _audit(store: Path) -> Callable[[str | None, str, dict[str, Any]], None]:
-    """Takes logins down in the audit of a store."""
-
-    def told(person: str | None, action: str, detail: dict[str, Any]) -> None:
-        missed = noted(store, action, detail, person=person)
-        if missed is not None:
-            logging.getLogger(__name__).warning("%s", missed)
-
-    return told
 
 
 def _access(listener: socket.socket, host: str, let_in: Mapping[str, str | None] | None) -> Access:

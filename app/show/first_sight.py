@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 from collections import OrderedDict
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.ask import cached
-from data.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -98,13 +97,10 @@ def numbers(shown: Sequence[Number]) -> None:
         sight.numbers = tuple(shown)
 
 
-def held(address: Address) -> str:
-    """The first sight of an address as HTML; empty where none holds, or the store is unreadable."""
+def held(address: Address, standing: cached.Standing | None) -> str:
+    """The first sight of an address as HTML; empty where none holds for what the store says now."""
     found = _kept.get(address)
-    with suppress(DataError):  # the page itself says what is wrong
-        if found is not None and found[0] == cached.standing():
-            return found[1]
-    return ""
+    return found[1] if found is not None and found[0] == standing else ""
 
 
 def address_of(page: str, query: Iterable[tuple[str, str]]) -> Address:

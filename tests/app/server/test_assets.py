@@ -14,6 +14,7 @@ from streamlit import file_util
 import app
 import app.server
 from app.server.assets import Assets, page
+from app.server.disk import Disk
 
 STATIC = Path(file_util.get_static_dir()) / "static"
 SCRIPT = max((STATIC / "js").glob("*.js"), key=lambda path: path.stat().st_size)
@@ -30,7 +31,7 @@ async def _streamlit(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": PAGE[9:]})
 
 
-ASSETS = Assets(_streamlit)
+ASSETS = Assets(_streamlit, Disk(Path("no-store")))
 
 
 def ask(path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from app.answers.content import Number
 from app.ask import cached
+from app.server.disk import Disk
 from app.show import first_sight
 from app.words.terms import Term
 from data.state import State
@@ -28,7 +30,9 @@ def store(demo_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def held(page: str, **query: str) -> str:
-    return first_sight.held(first_sight.address_of(page, [*query.items()]))
+    """What is sent with a page, as the server asks for it."""
+    standing = asyncio.run(Disk(cached.store_root()).standing())
+    return first_sight.held(first_sight.address_of(page, [*query.items()]), standing)
 
 
 def test_a_page_that_was_opened_is_held_until_somebody_says_something(
@@ -79,20 +83,6 @@ def test_a_page_is_sent_without_it_where_the_store_cannot_be_read(
     assert held("/glossary") == ""
     current.write_text(written)
     assert held("/glossary")
-
-
-def test_other_pages_may_be_kept_while_one_is_asked_for(
-    open_page: Callable[..., AppTest], store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_page(store, "views/explore/glossary.py")
-    standing = cached.standing()
-
-    def meanwhile() -> tuple[str, int, str]:
-        first_sight._kept.clear()  # as many others do
-        return standing
-
-    monkeypatch.setattr(cached, "standing", meanwhile)
-    assert "terms, in" in held("/glossary")
 
 
 def test_what_records_say_is_text_and_no_markup() -> None:
