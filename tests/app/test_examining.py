@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import time
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -142,4 +143,20 @@ def test_what_is_wrong_is_told_of_the_name_that_people_know(tmp_path: Path) -> N
         asked(tmp_path, "links", "source,destination,delay_us\na,b,x\n", None, least_ratio=1.2)
     found = asked(tmp_path, "validation", f"no json\n{RESULTS}", least_similarity=0.95)
     assert found.rejected_at == "mine.csv:1"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_what_is_cancelled_ends_at_once_and_says_so(tmp_path: Path) -> None:
+    many = "source,destination,delay_us\n" + "n1,n2,20\n" * 5_000_000
+    sent = io.BytesIO(many.encode())
+    running = RunningExamination(
+        tmp_path, "links", [("mine.csv", sent), None], {"least_ratio": 1.2}
+    )
+    assert not running.wait(1.5)
+    began = time.monotonic()
+    running.cancel()
+    assert time.monotonic() - began < 2
+    with pytest.raises(DataError, match="was cancelled"):
+        running.result()
     assert list(tmp_path.iterdir()) == []

@@ -23,16 +23,19 @@ least = columns[2].number_input(
     bind="query-params",
     help="Delay over the usual one from which something is named slow.",
 )
-if sent is None:
-    with head:
-        st.title("Which link is slow?", anchor=False)
-    page.missing(links.NONE_GIVEN)
-else:
+answer = None
+if sent is not None:
     with notice.explained():
         answer = links.answer(upload.examined("links", [sent, switches], least_ratio=least))
-        with head:
-            page_head.of_file(answer.sentence, sent.name)
-            page.headlines(answer.numbers, scope)
-            page.notes(answer.notes)
-        page.blocks(answer.blocks, scope)
-        page.method([number.term for number in answer.numbers])
+if sent is None or answer is None:
+    with head:
+        st.title("Which link is slow?", anchor=False)
+    if sent is None:
+        page.missing(links.NONE_GIVEN)
+else:
+    with head:
+        page_head.of_file(answer.sentence, sent.name)
+        page.headlines(answer.numbers, scope)
+        page.notes(answer.notes)
+    page.blocks(answer.blocks, scope)
+    page.method([number.term for number in answer.numbers])

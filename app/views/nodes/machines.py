@@ -12,13 +12,13 @@ sent = upload.several(
     "Metrics of a job's machines, sampled every second (Parquet, CSV, Prometheus JSON)",
     key="machines_files",
 )
-if not sent:
-    with head:
-        page_head.of_one(machines.NOTHING.sentence, machines.NOTHING.about, scope)
-    page.blocks(machines.NOTHING.blocks, scope)
-    st.stop()
-with notice.explained():
-    answer = machines.answer(upload.examined("machines", sent))
-    with head:
-        page_head.of_one(answer.sentence, answer.about, scope)
+answer = machines.NOTHING
+if sent:
+    with notice.explained():
+        answer = machines.answer(upload.examined("machines", sent))
+with head:
+    page_head.of_one(answer.sentence, answer.about, scope)
+if answer is not machines.NOTHING:
     page.show(answer, scope)
+elif not sent:
+    page.blocks(answer.blocks, scope)
