@@ -56,7 +56,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     scraped_us = (scraped_at - _EPOCH) // timedelta(microseconds=1)
     n_undated = 0
     with source.path.open(encoding="utf-8-sig", errors="replace", newline="\n") as lines:
-        for line_no, raw, found in samples(lines):
+        for line_no, raw, found in samples(lines, options.limits):
             if isinstance(found, RecordError):
                 log.rejected.reject(line_no, str(found), raw)
             elif isinstance(found, str):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import math
 import tempfile
+from array import array
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +21,7 @@ from data.ingest.tabular import Record, opened_table
 from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ENDS: Final = {
     "source": ("source", "src", "sender", "from"),
@@ -59,11 +62,11 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     SourceError
         Where the file cannot be read or has no delay.
     """
-    header, records = _table(name)
-    if all(math.isfinite(_number(cell)) for cell in header):
-        header, records = _numbered(header, records)
-    columns = _columns(header)
-    file = _of_rows(records, columns) if columns else _of_matrix(header, records)
+    with _table(name) as (header, records):
+        if all(math.isfinite(_number(cell)) for cell in header):
+            header, records = _numbered(header, records)
+        columns = _columns(header)
+        file = _of_rows(records, columns) if columns else _of_matrix(header, records)
     if not len(file.samples.delay_us):
         where = "" if file.rejected_at is None else f", the first of line {file.rejected_at}"
         raise SourceError(
@@ -76,30 +79,38 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     return file
 
 
-def _table(name: str) -> tuple[list[str], list[Record]]:
+@contextmanager
+def _table(name: str) -> Iterator[tuple[list[str], Iterator[Record]]]:
     """Header and records of a file."""
     with (
         tempfile.TemporaryDirectory() as folder,
         opened(name, Path(folder)) as whole,
         without_long_lines(whole, DEFAULTS, Path(folder)) as source,
     ):
-        header, records = opened_table(source, _delimiter(source.path), None)
-        return header, list(records)
+        yield opened_table(source, _delimiter(source.path), None)
 
 
-def _numbered(header: list[str], records: list[Record]) -> tuple[list[str], list[Record]]:
+def _numbered(header: list[str], records: Iterator[Record]) -> tuple[list[str], Iterator[Record]]:
     """A matrix of numbers alone with the numbers of its ends as names."""
-    texts = not records or not records[0].raw.startswith("{")  # Parquet: the header is no row
-    rows: list[list[Any]] = [header] if texts else []
-    for each in records:
-        split = csv.reader([each.raw], delimiter=_sign(each.raw))
-        rows.append(next(split) if texts else list((each.values or {}).values()))
     names = ["", *map(str, range(len(header)))]
-    cells = [[str(at), *row] for at, row in enumerate(rows)]
-    return names, [
-        Record(at, "", dict(zip(names, row, strict=True)) if len(row) == len(names) else None)
-        for at, row in enumerate(cells, 1)
-    ]
+
+    def cells() -> Iterator[list[Any]]:
+        first = next(records, None)
+        texts = first is None or not first.raw.startswith("{")  # Parquet: the header is no row
+        if texts:
+            yield header
+        for each in [] if first is None else chain([first], records):
+            split = csv.reader([each.raw], delimiter=_sign(each.raw))
+            yield next(split) if texts else list((each.values or {}).values())
+
+    return names, (
+        Record(
+            at + 1,
+            "",
+            dict(zip(names, [str(at), *row], strict=True)) if len(row) + 1 == len(names) else None,
+        )
+        for at, row in enumerate(cells())
+    )
 
 
 def _delimiter(path: Path) -> str:
@@ -138,7 +149,8 @@ class _Taken:
 
     def __init__(self) -> None:
         self.place: dict[str, int] = {}
-        self.rows: list[tuple[int, int, float, float]] = []
+        self.rows = array("d")
+        """Source, destination, delay and size of each, one behind the other."""
         self.n_rejected = 0
         self.rejected_at: int | None = None
         self.hosts: dict[str, str] = {}
@@ -155,7 +167,7 @@ class _Taken:
 
     def file(self) -> DelayFile:
         """All that was taken."""
-        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 4)
+        rows = np.frombuffer(self.rows).reshape(-1, 4)
         sizes = rows[:, 3]
         samples = DelaySamples(
             tuple(self.place),
@@ -183,7 +195,7 @@ def _of_rows(records: Iterable[Record], columns: Mapping[str, str]) -> DelayFile
             taken.reject(record.line_no)
             continue
         size = _number(values.get(columns["size"])) if "size" in columns else math.nan
-        taken.rows.append((taken.end(source), taken.end(destination), delay * factor, size))
+        taken.rows.extend((taken.end(source), taken.end(destination), delay * factor, size))
         for end, name in (("source", source), ("destination", destination)):
             host = _name(values.get(columns.get(f"{end}_host", "")))
             group = _name(values.get(columns.get(f"{end}_group", "")))
@@ -208,7 +220,7 @@ def _of_matrix(header: list[str], records: Iterable[Record]) -> DelayFile:
             cell = values.get(column)
             delay = _number(cell)
             if delay > 0 and not math.isinf(delay):
-                taken.rows.append((taken.end(source), taken.end(destination), delay, math.nan))
+                taken.rows.extend((taken.end(source), taken.end(destination), delay, math.nan))
             elif source != destination and _name(cell).casefold() not in UNMEASURED:
                 taken.reject(record.line_no)
     return taken.file()
@@ -216,12 +228,12 @@ def _of_matrix(header: list[str], records: Iterable[Record]) -> DelayFile:
 
 def _groups(name: str) -> dict[str, str]:
     """Host -> switch, by the first two columns of a table."""
-    header, records = _table(name)
-    if len(header) < 2:
-        raise SourceError(f"{name}: has one column: give host and switch")
-    rows = [record.values for record in records if record.values]
-    pairs = [(_name(row[header[0]]), _name(row[header[1]])) for row in rows]
-    return {host: group for host, group in pairs if host and group}
+    with _table(name) as (header, records):
+        if len(header) < 2:
+            raise SourceError(f"{name}: has one column: give host and switch")
+        rows = (record.values for record in records if record.values)
+        pairs = ((_name(row[header[0]]), _name(row[header[1]])) for row in rows)
+        return {host: group for host, group in pairs if host and group}
 
 
 def _name(value: Any) -> str:

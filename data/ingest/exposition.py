@@ -7,15 +7,19 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from data.ingest.reader import RecordError
+from data.limits import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from data.limits import Limits
 
 SHORTENED, BROKEN, NO_VALUE = "labels are shortened", "broken labels", "no number as value"
 IMPOSSIBLE_TIME = "impossible time"
 PROSE, NAN, INFINITE, PARTS = "text", "nan", "infinite", "histogram_or_summary"
 _NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]*")
 _LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*+)"\s*')
+_BLANK = re.compile(r"\s*")
 _ESCAPED = re.compile(r"\\(.)")
 _COMMENT = re.compile(r"#\s*(HELP|TYPE)\s+([A-Za-z_:][A-Za-z0-9_:]*)\s*(\S*)")
 _NUMBER = re.compile(
@@ -43,8 +47,8 @@ class Line(NamedTuple):
     found: Sample | str | RecordError
 
 
-def samples(lines: Iterable[str]) -> Iterator[Line]:
-    """Every line that is neither blank nor a comment.
+def samples(lines: Iterable[str], limits: Limits = DEFAULTS) -> Iterator[Line]:
+    """Every line that is neither blank nor a comment; of too many labels it is an error.
 
     Skipped are prose, what is no finite number, and the parts of histograms and summaries. A line
     counts as a sample where labels follow its name, or its name was announced by HELP or TYPE.
@@ -57,16 +61,16 @@ def samples(lines: Iterable[str]) -> Iterator[Line]:
                 known = types.get(comment[2], "")
                 types[comment[2]] = comment[3] if comment[1] == "TYPE" else known
         elif text:
-            yield Line(line_no, text, _found(text, types))
+            yield Line(line_no, text, _found(text, types, limits))
 
 
-def _found(text: str, types: dict[str, str]) -> Sample | str | RecordError:
+def _found(text: str, types: dict[str, str], limits: Limits) -> Sample | str | RecordError:
     """What a line holds."""
     named = _NAME.match(text)
     if named is None:
         return PROSE
     try:
-        sample = _sample(named[0], text[named.end() :])
+        sample = _sample(named[0], text[named.end() :], limits)
     except RecordError as error:
         is_sample = text.startswith("{", named.end()) or named[0].startswith(_FAMILIES)
         return error if is_sample or named[0] in types else PROSE
@@ -77,31 +81,39 @@ def _found(text: str, types: dict[str, str]) -> Sample | str | RecordError:
     return PARTS if _is_part(sample, types) else sample
 
 
-def _sample(metric: str, rest: str) -> Sample:
+def _sample(metric: str, rest: str, limits: Limits) -> Sample:
     """A sample of which the name was read."""
     labels: dict[str, str] = {}
     rest = rest.lstrip()
     if rest.startswith("{"):
-        labels, rest = _labels(rest)
+        labels, rest = _labels(rest, limits)
     words = rest.split(" # ", 1)[0].split()
     if not 1 <= len(words) <= 2 or _NUMBER.match(words[0]) is None:
         raise RecordError(NO_VALUE)
     return Sample(metric, labels, float(words[0]), _at_us(words[1]) if len(words) == 2 else None)
 
 
-def _labels(text: str) -> tuple[dict[str, str], str]:
+def _labels(text: str, limits: Limits) -> tuple[dict[str, str], str]:
     """Labels in braces, and what stands behind them."""
     labels: dict[str, str] = {}
-    at = 1
-    while not text.startswith("}", at := at + len(text[at:]) - len(text[at:].lstrip())):
+    at = _after_blanks(text, 1)
+    while not text.startswith("}", at):
+        if len(labels) >= limits.fields:
+            raise RecordError(limits.fields_reason)
         label = _LABEL.match(text, at)
         if label is None or label[1] in labels or text[label.end() : label.end() + 1] not in ",}":
             raise RecordError(SHORTENED if "..." in text[at:] or "…" in text[at:] else BROKEN)
         if label.end() >= len(text):
             raise RecordError(BROKEN)
         labels[label[1]] = _ESCAPED.sub(_unescaped, label[2])
-        at = label.end() + text.startswith(",", label.end())
+        at = _after_blanks(text, label.end() + text.startswith(",", label.end()))
     return labels, text[at + 1 :]
+
+
+def _after_blanks(text: str, at: int) -> int:
+    """The place of the next character that is no blank."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -16,8 +16,9 @@ import numpy as np
 
 from analytics.nodes.machines.samples import Samples
 from data.errors import SourceError
+from data.ingest.parquet_size import unfolded
 from data.ingest.prometheus_samples import prometheus_series
-from data.ingest.source import broken_parquet, is_parquet, opened, refuse_parquet_bomb
+from data.ingest.source import broken_parquet, is_parquet, opened
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -210,9 +211,9 @@ def _table(source: Source, limits: Limits) -> pa.Table:
 
     try:
         if is_parquet(source.path):
+            with source.path.open("rb") as whole:
+                unfolded(source.name, whole, limits, held=True)
             with pq.ParquetFile(source.path) as file:
-                n_packed = source.path.stat().st_size
-                refuse_parquet_bomb(source.name, n_packed, file.metadata, limits)
                 kinds = {f.name: f.type for f in file.schema_arrow}
             encoded = [name for name, kind in kinds.items() if pa.types.is_string(kind)]
             with pq.ParquetFile(source.path, read_dictionary=encoded, pre_buffer=False) as file:
@@ -230,9 +231,11 @@ def _table(source: Source, limits: Limits) -> pa.Table:
                 auto_dict_encode=True, auto_dict_max_cardinality=10**6
             ),
         )
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         if is_parquet(source.path):
             raise broken_parquet(source.name, error) from None
+        if isinstance(error, OSError):
+            raise
         reason = str(error).splitlines()[0]
         raise SourceError(f"{source.name}: is broken CSV ({reason}): write it again") from None
 

@@ -25,13 +25,13 @@ from data.ingest import (
     readers,
     tickets,
 )
+from data.ingest.parquet_size import unfolded
 from data.ingest.reader import MappingFile
 from data.ingest.source import (
     PARQUET,
     broken_parquet,
     is_packed,
     opened,
-    refuse_parquet_bomb,
     without_long_lines,
 )
 from data.ingest.tabular import opened_table
@@ -189,9 +189,9 @@ def _of_parquet(name: str, file: BinaryIO, options: Options) -> Sample:
 
     content = pa.BufferOutputStream()
     try:
+        n_rows = min(SAMPLE_RECORDS, unfolded(name, file, options.limits).batch_rows)
         whole = pq.ParquetFile(file)
-        refuse_parquet_bomb(name, file.seek(0, io.SEEK_END), whole.metadata, options.limits)
-        batches = whole.iter_batches(batch_size=SAMPLE_RECORDS)
+        batches = whole.iter_batches(batch_size=n_rows)
         first = pa.Table.from_batches(islice(batches, 1), whole.schema_arrow)
         pq.write_table(first, content)
     except (pa.ArrowException, OSError) as error:

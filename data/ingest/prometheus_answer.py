@@ -48,10 +48,10 @@ def answered(
     for line_no, raw, value in records:
         if isinstance(value, dict) and value.get("status") == "error":
             raise SourceError(f"{source.name}: Prometheus says {value.get('error')}: ask again")
-        yield line_no, raw, value if isinstance(value, RecordError) else _series(value)
+        yield line_no, raw, value if isinstance(value, RecordError) else _series(value, limits)
 
 
-def _series(value: object) -> AnsweredSeries | RecordError:
+def _series(value: object, limits: Limits) -> AnsweredSeries | RecordError:
     """A series as JSON holds it."""
     labels = value.get("metric") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(labels, dict):
@@ -59,6 +59,8 @@ def _series(value: object) -> AnsweredSeries | RecordError:
     points = value.get("values", [value["value"]] if "value" in value else None)
     if not isinstance(points, list) or not all(isinstance(text, str) for text in labels.values()):
         return RecordError(NO_SERIES)
+    if len(labels) > limits.fields:
+        return RecordError(limits.fields_reason)
     metric = labels.get("__name__")
     if not metric:
         return RecordError(NO_METRIC)

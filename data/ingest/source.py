@@ -28,8 +28,6 @@ from data.limits import DEFAULTS, Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyarrow.parquet import FileMetaData
-
 CHUNK = 1 << 22
 ZSTD_CHUNK = 1 << 11
 """Compressed bytes a step: zstd may unfold one byte to 32,768, so 64 MB at most."""
@@ -61,19 +59,6 @@ def is_packed(path: Path) -> bool:
     """Whether a file begins as one of the archives that are unpacked here does."""
     with path.open("rb") as stream:
         return _kind(stream.read(max(map(len, _MAGIC)))) is not None
-
-
-def refuse_parquet_bomb(name: str, n_packed: int, metadata: FileMetaData, limits: Limits) -> None:
-    """Refuses Parquet that unfolds to more than an archive may; a number counts as eight bytes.
-
-    Raises
-    ------
-    SourceError
-        Where it does.
-    """
-    encoded = sum(metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups))
-    numbers = 8 * metadata.num_rows * metadata.num_columns
-    _refuse_bomb(name, max(encoded, numbers), n_packed, limits)
 
 
 def broken_parquet(name: str, error: Exception) -> SourceError:

@@ -15,7 +15,8 @@ import numpy as np
 from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
-from data.ingest.source import broken_parquet, is_parquet, refuse_parquet_bomb
+from data.ingest.parquet_size import unfolded
+from data.ingest.source import broken_parquet, is_parquet
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -96,10 +97,9 @@ class _Parquet:
         import pyarrow.parquet as pq
 
         try:
+            with self.path.open("rb") as whole:
+                unfolded(self.name, whole, self._limits, held=True)
             with pq.ParquetFile(self.path) as file:
-                refuse_parquet_bomb(
-                    self.name, self.path.stat().st_size, file.metadata, self._limits
-                )
                 wanted = _wanted(self.name, file.schema_arrow.names)
                 kind = file.schema_arrow.field("optype").type
             encoded = [] if pa.types.is_nested(kind) else ["optype"]

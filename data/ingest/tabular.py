@@ -14,14 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from data.errors import SourceError
+from data.ingest.parquet_rows import parquet_rows
 from data.ingest.reader import refuse_wide_header
-from data.ingest.source import (
-    broken_parquet,
-    is_parquet,
-    opened,
-    refuse_parquet_bomb,
-    without_long_lines,
-)
+from data.ingest.source import is_parquet, opened, without_long_lines
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -153,26 +148,16 @@ class _Lines:
 
 
 def _parquet(source: Source, limits: Limits) -> tuple[list[str], Iterator[Record]]:
-    import pyarrow as pa  # here: 0.1 s, and most failure logs are CSV
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(source.path)
-    except (pa.ArrowException, OSError) as error:
-        raise broken_parquet(source.name, error) from None
-    refuse_parquet_bomb(source.name, source.path.stat().st_size, file.metadata, limits)
+    header, rows = parquet_rows(source, limits)
 
     def records() -> Iterator[Record]:
-        row_no = 0
-        try:
-            for batch in file.iter_batches():
-                for values in batch.to_pylist():
-                    row_no += 1
-                    yield Record(row_no, str(values), values)
-        except (pa.ArrowException, OSError) as error:
-            raise broken_parquet(source.name, error) from None
+        for number, values in rows:
+            if values is not None:
+                yield Record(number, str(values), values)
+            elif not source.too_long or source.too_long[-1].line_no < number:  # read once only
+                source.too_long.reject(number, limits.line_reason, "")
 
-    return list(file.schema_arrow.names), records()
+    return header, records()
 
 
 _EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?$")
@@ -220,7 +205,7 @@ def read_labelled_text(
         rows: list[tuple[str, ...]] = []
         labels: list[str] = []
         times: list[Any] = []
-        n_unlabelled, n_broken = 0, found.too_long.total
+        n_unlabelled = n_broken = 0
         for record in records:
             if record.values is None:
                 n_broken += 1
@@ -232,6 +217,7 @@ def read_labelled_text(
             rows.append(tuple(texts))
             labels.append(answer.strip())
             times.append(None if time_column is None else record.values[time_column])
+        n_broken += found.too_long.total
     return LabelledText(tuple(rows), tuple(labels), parsed_times(times), n_unlabelled, n_broken)
 
 

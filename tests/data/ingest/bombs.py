@@ -15,9 +15,32 @@ from typing import TYPE_CHECKING, Any, Final
 import zstandard
 
 from tests.data.ingest.parquet_by_hand import (
-    BOOLEAN, BYTE_ARRAY, DELTA_BINARY, DELTA_BYTE_ARRAY, INT64, OPTIONAL, PLAIN, REPEATED, REQUIRED,
-    RLE, RLE_DICTIONARY, SPLIT, Column, File, Page, Wide, compressed, equal_deltas, flat, levels,
-    repeated, same, table, text, varint, zigzag,
+    BOOLEAN,
+    BYTE_ARRAY,
+    DELTA_BINARY,
+    DELTA_BYTE_ARRAY,
+    INT64,
+    OPTIONAL,
+    PLAIN,
+    REPEATED,
+    REQUIRED,
+    RLE,
+    RLE_DICTIONARY,
+    SPLIT,
+    Column,
+    File,
+    Page,
+    Wide,
+    compressed,
+    equal_deltas,
+    flat,
+    levels,
+    repeated,
+    same,
+    table,
+    text,
+    varint,
+    zigzag,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -226,11 +249,11 @@ def _repeated_pages() -> bytes:
 
 
 def _lie(change: Callable[[Column], Any], **lies: Any) -> Callable[[], bytes]:
-    """A file of 3,000 rows of which one column lies."""
+    """A file of 3,000 rows of which one column lies, the first that a reader of traces takes."""
 
     def made() -> bytes:
         columns = _short(COPIES)
-        change(columns[-1])
+        change(columns[COLUMNS.index("step")])
         return table(columns, COPIES, **lies)
 
     return made
@@ -253,21 +276,15 @@ def _page(number: int, **lies: Any) -> Callable[[Column], Any]:
 
 def _same_bytes() -> bytes:
     """1,000 columns of the same bytes."""
-    columns = [*_short(COPIES), *(same(f"c{n}", LONG, COPIES, at=4) for n in range(1_000))]
-    columns[len(COLUMNS) :] = [
-        replace(column, pages=columns[0].pages) for column in columns[len(COLUMNS) :]
-    ]
-    return table(columns, COPIES)
+    columns = _short(COPIES)
+    again = [replace(columns[0], path=(f"c{n}",), at=4) for n in range(1_000)]
+    return table([*columns, *again], COPIES)
 
 
 def _page_beyond() -> bytes:
     """A page of 400 MB that says 1,000 bytes."""
     content = bytes(400_000_000)
-    columns = _short(COPIES)
-    columns[-1].pages[1] = replace(
-        columns[-1].pages[1], packed=compressed(content, "zstd"), n_unpacked=1_000
-    )
-    return table(columns, COPIES)
+    return _lie(_page(1, packed=compressed(content, "zstd"), n_unpacked=1_000))()
 
 
 _PARQUET: Final[dict[str, tuple[str, bool, Callable[[], bytes]]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from data.ingest.exposition import (
 )
 from data.ingest.metric_series import NO_NODE, Series, series_of
 from data.ingest.reader import Options, RecordError
+from data.limits import Limits
 from data.metric_kinds import MetricKind, metric_kind
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "collect" / "metrics"
@@ -142,3 +144,33 @@ def test_a_pod_is_the_one_that_held_the_gpu_not_the_exporter() -> None:
 )
 def test_a_metric_tells_its_kind_and_unit_by_its_name(name: str, wanted: MetricKind) -> None:
     assert metric_kind(name) == wanted
+
+
+def of_labels(n: int) -> str:
+    """A sample of so many labels."""
+    return "up{" + ",".join(f'l{k}="v{k}"' for k in range(n)) + "} 1"
+
+
+def test_a_line_of_more_labels_than_a_record_may_have_is_an_error() -> None:
+    first, second = found(f"{of_labels(4_096)}\n{of_labels(4_097)}")
+    assert isinstance(first, Sample)
+    assert second == "more fields than the limit of 4,096"
+
+
+def test_a_line_of_300_000_labels_costs_as_much_as_its_bytes_on_ordinary_lines() -> None:
+    line = of_labels(300_000)
+    ordinary = [of_labels(20) for _ in range(len(line) // len(of_labels(20)))]
+    allowing = Limits(fields=300_000)
+    seconds: dict[str, float] = {}
+    for name, lines, limits in (
+        ("ordinary lines", ordinary, Limits()),
+        ("one line", [line], allowing),
+        ("one line, refused", [line], Limits()),
+    ):
+        begin = time.process_time()
+        for each in samples(lines, limits):
+            assert isinstance(each.found, Sample) is (name != "one line, refused")
+        seconds[name] = (time.process_time() - begin) / sum(map(len, lines))
+        print(f"{name}: {seconds[name] * 1e9:.0f} ns a byte")
+    assert seconds["one line"] < 3 * seconds["ordinary lines"]
+    assert seconds["one line, refused"] < seconds["ordinary lines"]
