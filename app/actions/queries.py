@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from data.filters import Selection
 
-PAGE_LIMITS = QueryLimits(max_bytes=8 * 2**20)
+PAGE_LIMITS = QueryLimits(max_bytes=8 * 2**20, max_values=500_000)
 """Of a query on the page: a browser and other sessions wait for what comes back."""
 SPARE_QUERIES = 2
 """Processes kept ready for ad hoc queries, once somebody opened the page."""

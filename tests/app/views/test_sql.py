@@ -187,6 +187,31 @@ def test_more_rows_than_the_cap_are_said(asked: Callable[..., AppTest], demo_sto
     assert len(rows_of(page)) == 1_000
 
 
+def test_more_columns_than_the_cap_are_said_and_their_frame_is_made_once(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(
+        demo_store,
+        f"SELECT {', '.join('*' * 600)} FROM (SELECT range AS a, 2 AS b FROM range(300))",
+    )
+    assert says(page, "The first 1,000 of 1,200 columns: name those that you need.")
+    assert says(page, "The first 100 rows are shown; the files hold all 300")
+    assert rows_of(page).shape == (100, 1_000)
+    frame = vars(page.session_state["sql_answer"])["frame"]
+    page.session_state["sql_tab"] = "Chart"
+    page.run()
+    assert len(page.get("plotly_chart")) == 1
+    assert vars(page.session_state["sql_answer"])["frame"] is frame
+    assert "sql_chart" not in page.query_params
+
+
+def test_a_value_nested_too_deep_is_refused_in_one_line(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(demo_store, f"SELECT {'[' * 300}7{']' * 300}")
+    assert "A value is nested more than 100 levels deep" in page.error[0].value
+
+
 def test_no_rows_are_an_answer(asked: Callable[..., AppTest], demo_store: Path) -> None:
     page = asked(demo_store, "SELECT 1 AS a WHERE false")
     assert says(page, "**0 rows**")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,12 +12,16 @@ from app import actions
 from app.actions import DataError
 from app.answers.explore import queries
 from app.ask import cached, reader
+from app.figures.explore import result_chart
+from app.reports import query_files
 from app.reports.query_files import Asked
 from app.views.explore.sql_page import editor
 from app.widgets import ledger_build
 from app.words import numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from app.show.scope import Scope
     from data.sandbox import QueryResult, RunningQuery
 
@@ -41,6 +46,16 @@ class Rows:
 
     result: QueryResult
     asked: Asked
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a frame, made once: the page runs again at every click."""
+        return query_files.frame_of(self.result)
+
+    @cached_property
+    def chart(self) -> result_chart.Chart | None:
+        """The chart that suits them; None where they cannot be drawn."""
+        return result_chart.suggested(self.frame)
 
 
 @dataclass(frozen=True)
