@@ -49,14 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
-    from data.audit import noted, query
+    from data.audit import noted
+    from data.saved_queries import told
 
     if (arguments.kind is None) != (arguments.out is None):
         raise DataError("--as and --out go together: name the kind of the file and the file")
     sql = sys.stdin.read() if arguments.query == "-" else arguments.query
     selection = _selection(arguments)
     bound = values(selection)
-    untold = noted(arguments.store, "query", query(sql)) if sql.strip() else None
+    untold = noted(arguments.store, "query", told(arguments.store, sql)) if sql.strip() else None
     current, result = _result(arguments.store, sql, bound)
     if arguments.kind is None:
         form = terminal.chosen(arguments.format)

@@ -121,7 +121,7 @@ def test_a_value_nested_a_hundred_deep_is_printed_and_a_deeper_one_refused(
     assert (printed.count("["), printed.count("7"), printed.count("]")) == (
         (100 + (form == "json"), 1, 100 + (form == "json"))
     )
-    said = faultline("sql", f"SELECT {'[' * 300}7{']' * 300} AS v", "--store", sacct_store)
+    said = faultline("sql", f"SELECT {'[' * 120}7{']' * 120} AS v", "--store", sacct_store)
     assert said.code == 2
     assert "more than 100 levels deep" in said.err
     assert said.err.count("\n") == 1

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 QUICK_S = 0.7
 """Seconds that the page waits before it says that a query runs."""
 INTERVAL_S = 0.5
+UNREAD = "This query came with the link: read it, then press Run."
 SESSION_KEPT = 50
 """Queries of this session that are remembered."""
 
@@ -77,16 +78,36 @@ class Past:
     outcome: str
 
 
+def follow(scope: Scope) -> None:
+    """Runs the query that a link brought where it is a saved one; another waits to be read."""
+    sql = editor.text()
+    if actions.is_saved(cached.store_root(), sql):
+        start(scope)
+    else:
+        st.session_state["sql_unread"] = sql
+
+
+def unread() -> None:
+    """Says of a query that a link brought that nobody here has run it yet."""
+    if st.session_state.get("sql_unread", "") == editor.text() != "":
+        st.info(UNREAD, icon=":material/link:")
+
+
 def start(scope: Scope) -> None:
     """Runs what is in the editor; a query of this session that still runs is cancelled."""
     cancel()
     sql = editor.text()
-    st.session_state.pop("sql_failed", None)
+    for each in ("sql_failed", "sql_unread"):
+        st.session_state.pop(each, None)
     if not ledger_build.for_query(sql):
         return
     try:
         running, values = actions.ask_sql(
-            cached.store_root(), sql, scope.selection, person=reader.author()
+            cached.store_root(),
+            sql,
+            scope.selection,
+            person=reader.author(),
+            by_link=sql == st.session_state.get(editor.BROUGHT),
         )
     except DataError as error:
         _fail(sql, error)
