@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from data.errors import DataError
+from data.audit import query
+from data.errors import DataError, StoreError
 from data.state import State, audited, now
 
 if TYPE_CHECKING:
     import sqlite3
+    from pathlib import Path
 
 PAST_KEPT = 200
 """Queries remembered of each person; older ones are forgotten."""
@@ -54,6 +57,10 @@ class SavedQueries(State):
             {},
         )
         return [SavedQuery(*row) for row in rows]
+
+    def of_text(self, sql: str) -> SavedQuery | None:
+        """The saved query that is this text to the last character; None where none is."""
+        return next((each for each in self.saved() if each.sql == sql), None)
 
     def save(self, name: str, sql: str, *, author: str) -> SavedQuery:
         """Saves a query under a name that no other has.
@@ -143,6 +150,16 @@ class SavedQueries(State):
         )
         if done.rowcount == 0:
             raise DataError(f"saved query {query_id!r} is unknown: load the page anew")
+
+
+def told(root: Path, sql: str) -> dict[str, str]:
+    """What the audit holds of a query that is run, and which saved one it is, where it is one."""
+    detail = query(sql)
+    with suppress(StoreError):  # what cannot be read takes down no audit either, which is told
+        saved = SavedQueries(root).of_text(sql)
+        if saved is not None:
+            detail |= {"query_id": saved.query_id, "saved_as": saved.name}
+    return detail
 
 
 def _refuse_taken(connection: sqlite3.Connection, name: str, *, besides: str = "") -> None:

@@ -8,6 +8,7 @@ from app.actions.people import FIELDS, OF_KIND, STATUSES, annotate, put_off, res
 from app.actions.queries import (
     PAGE_LIMITS,
     ask_sql,
+    is_saved,
     kept_queries,
     prepare_queries,
     rename_query,
@@ -56,6 +57,7 @@ __all__ = [
     "collect_sources",
     "forget",
     "ingest_files",
+    "is_saved",
     "kept_queries",
     "known_options",
     "load_demo",

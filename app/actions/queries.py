@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from data.audit import login, noted, query
+from data.audit import login, noted
 from data.errors import DataError
 from data.queries.schema import values
 from data.sandbox import QueryLimits, RunningQuery, keep_spares
-from data.saved_queries import SavedQueries, SavedQuery
+from data.saved_queries import SavedQueries, SavedQuery, told
 from data.store import require_current
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from data.filters import Selection
 
-PAGE_LIMITS = QueryLimits(max_bytes=8 * 2**20)
+PAGE_LIMITS = QueryLimits(max_bytes=8 * 2**20, max_values=500_000)
 """Of a query on the page: a browser and other sessions wait for what comes back."""
 SPARE_QUERIES = 2
 """Processes kept ready for ad hoc queries, once somebody opened the page."""
@@ -31,17 +32,32 @@ def prepare_queries() -> None:
 
 
 def ask_sql(
-    root: Path, sql: str, selection: Selection, *, person: str | None = None
+    root: Path,
+    sql: str,
+    selection: Selection,
+    *,
+    person: str | None = None,
+    by_link: bool = False,
 ) -> tuple[RunningQuery, dict[str, Any]]:
     """Starts a query of the published snapshot; the filters are its parameters, told beside it.
 
-    The audit takes it down first; where it cannot, the log says so, and the query runs.
+    The audit takes it down first, and whether a link brought it; where it cannot, the log says so,
+    and the query runs.
     """
     bound = values(selection)
-    missed = noted(root, "query", query(sql), person=person) if sql.strip() else None
-    if missed is not None:
-        logging.getLogger(__name__).warning("%s", missed)
+    if sql.strip():
+        detail = told(root, sql) | ({"from": "link"} if by_link else {})
+        missed = noted(root, "query", detail, person=person)
+        if missed is not None:
+            logging.getLogger(__name__).warning("%s", missed)
     return RunningQuery(root / require_current(root).file, sql, PAGE_LIMITS, bound), bound
+
+
+def is_saved(root: Path, sql: str) -> bool:
+    """Whether somebody saved exactly this query; not where that cannot be looked up."""
+    with suppress(DataError):
+        return SavedQueries(root).of_text(sql) is not None
+    return False
 
 
 def kept_queries(root: Path) -> SavedQueries:

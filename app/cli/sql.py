@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.cli import options
-from app.reports.query_files import WRITERS, Asked, plain
+from app.reports.query_files import WRITERS, Asked, columns_shown, plain
 from app.show import terminal
 from app.show.files import write_file
 from data.errors import DataError, QueryError
@@ -49,23 +49,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows, or writes them to a file."""
-    from data.audit import noted, query
+    from data.audit import noted
+    from data.saved_queries import told
 
     if (arguments.kind is None) != (arguments.out is None):
         raise DataError("--as and --out go together: name the kind of the file and the file")
     sql = sys.stdin.read() if arguments.query == "-" else arguments.query
     selection = _selection(arguments)
     bound = values(selection)
-    untold = noted(arguments.store, "query", query(sql)) if sql.strip() else None
+    untold = noted(arguments.store, "query", told(arguments.store, sql)) if sql.strip() else None
     current, result = _result(arguments.store, sql, bound)
     if arguments.kind is None:
-        terminal.print_rows(result.columns, result.rows, arguments.format)
+        form = terminal.chosen(arguments.format)
+        columns = result.names if form == "json" else result.columns
+        terminal.print_rows(columns, result.rows, form)
     else:
         asked = Asked(sql, _said(selection), bound, current.snapshot, current.synthetic)
         write_file(arguments.out, WRITERS[arguments.kind](result, asked))
         terminal.print_record({"file": str(arguments.out), "rows": len(result.rows)}, "json")
     if result.truncated:
         terminal.notice(f"only the first {len(result.rows):,} rows: aggregate, or add a LIMIT")
+    if result.columns_left_out:
+        shown = columns_shown(result)
+        terminal.notice(f"only the first {shown}: name those that you need")
     if untold is not None:
         terminal.notice(untold)
     return 0

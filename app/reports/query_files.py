@@ -31,6 +31,8 @@ LARGEST_EXACT = 2**53
 """Whole numbers that a spreadsheet holds to the last digit."""
 LONGEST_CELL = 32_767
 """Characters that a cell of a spreadsheet holds."""
+LEVELS_OF_PARQUET = 40
+"""Types one in another: readers follow 100 levels of a schema, of which a list takes two."""
 WHOLE = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
@@ -78,7 +80,14 @@ class Asked:
             "synthetic": self.synthetic,
             "n_rows": len(result.rows),
             "truncated": result.truncated,
+            "columns_left_out": result.columns_left_out,
         }
+
+
+def columns_shown(result: QueryResult) -> str:
+    """How many of how many columns there are, where some were left out."""
+    shown = len(result.columns)
+    return f"{shown:,} of {shown + result.columns_left_out:,} columns"
 
 
 def plain(value: Any) -> Any:
@@ -135,26 +144,31 @@ def _series(values: list[Any], type_: str) -> pd.Series:
 
 
 def as_csv(result: QueryResult, asked: Asked) -> bytes:
-    """CSV; its last column says on every row what was filtered by."""
+    """CSV; its last column says on every row what was filtered by, and which columns there are
+    where some were left out."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([*(neutral(name) for name in result.names), "faultline_selection"])
-    note = neutral(asked.filters)
+    cut = f"the first {columns_shown(result)}" if result.columns_left_out else ""
+    note = neutral(" · ".join(part for part in (asked.filters, cut) if part))
     for row in result.rows:
         writer.writerow([*(_cell(value) for value in row), note])
     return out.getvalue().encode()
 
 
 def as_json(result: QueryResult, asked: Asked) -> bytes:
-    """One object: what was asked, the columns with their types, and the rows as objects."""
-    document = asked.facts(result) | {
+    """One object: what was asked, the columns with their types, and the rows as objects, one a
+    line: laid out further, a value nested deep would be indented to many times its size."""
+    about = asked.facts(result) | {
         "columns": [
             {"name": name, "type": type_}
             for name, type_ in zip(result.names, result.types, strict=True)
         ],
-        "rows": [dict(zip(result.names, map(plain, row), strict=True)) for row in result.rows],
     }
-    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+    head = json.dumps(about, ensure_ascii=False, indent=1).removesuffix("\n}")
+    rows = (dict(zip(result.names, map(plain, row), strict=True)) for row in result.rows)
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return f'{head},\n "rows": [\n{lines}\n ]\n}}\n'.encode()
 
 
 def as_parquet(result: QueryResult, asked: Asked) -> bytes:
@@ -243,23 +257,25 @@ def _array(values: list[Any], type_: str) -> pa.Array:
         known = getattr(pa, _ARROW[type_])()
     try:
         array = pa.array(values, known)
-        if _has_parts(array.type):
+        if _is_parquet(array.type):
             return array
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         pass
     return pa.array([None if v is None else text_of(v) for v in values], pa.string())
 
 
-def _has_parts(type_: pa.DataType) -> bool:
-    """Whether no struct in a type is empty: Parquet has none."""
+def _is_parquet(type_: pa.DataType, levels: int = LEVELS_OF_PARQUET) -> bool:
+    """Whether Parquet holds a type: no struct in it is empty, and readers go as deep."""
     import pyarrow as pa
 
+    if levels == 0:
+        return False
     if isinstance(type_, pa.StructType):
-        return type_.num_fields > 0 and all(_has_parts(field.type) for field in type_)
+        return type_.num_fields > 0 and all(_is_parquet(each.type, levels - 1) for each in type_)
     if isinstance(type_, pa.MapType):
-        return _has_parts(type_.key_type) and _has_parts(type_.item_type)
+        return all(_is_parquet(each, levels - 1) for each in (type_.key_type, type_.item_type))
     if isinstance(type_, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
-        return _has_parts(type_.value_type)
+        return _is_parquet(type_.value_type, levels - 1)
     return True
 
 

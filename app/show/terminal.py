@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 """Types of which JSON holds any value as it is: most of a long list."""
+WIDEST = 200
+"""Characters that a column is padded to: one long text would else be paid for on every line."""
 LONG_TEXT = 1_000_000
 """Characters of JSON above which it stands on one line: laying it out takes as long again."""
 
@@ -175,12 +177,10 @@ def print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str | None) -> None:
-    """Rows in the form asked for, to the last digit; of columns with one name, the later ones
-    are numbered in JSON."""
+    """Rows in the form asked for, to the last digit; for JSON each column has its own name."""
     form = chosen(form)
     if form == "json":
-        names = _distinct(columns)
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif form == "csv":
         print_csv(columns, rows)
     else:
@@ -205,9 +205,10 @@ def print_table(
 def print_aligned(
     columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]
 ) -> None:
-    """Texts in columns: numeric ones stand to the right."""
+    """Texts in columns: numeric ones stand to the right; a text longer than the widest column
+    moves what follows it on its own line alone."""
     widths = [
-        max([len(column), *(len(row[index]) for row in rows)])
+        min(max([len(column), *(len(row[index]) for row in rows)]), WIDEST)
         for index, column in enumerate(columns)
     ]
 
@@ -253,18 +254,6 @@ def _in_sheet(value: Any) -> Any:
     """The same where a spreadsheet reads it: no text is run as a formula."""
     cell = _in_csv(value)
     return neutral(cell) if isinstance(cell, str) else cell
-
-
-def _distinct(columns: Sequence[str]) -> list[str]:
-    """Names made distinct: a, a_2."""
-    names: list[str] = []
-    for column in columns:
-        name, place = column, 1
-        while name in names:
-            place += 1
-            name = f"{column}_{place}"
-        names.append(name)
-    return names
 
 
 def _cell(value: Any) -> str:

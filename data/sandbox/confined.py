@@ -6,8 +6,10 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, Self
 
 import _duckdb as duckdb  # the engine alone starts in half the time of the package around it
 import pytz  # noqa: F401  DuckDB wants it for times with a zone, when no file opens any more
@@ -20,6 +22,8 @@ from data.sandbox.wire import QueryLimits
 
 THREADS = max(1, min(2, (os.cpu_count() or 1) // 2))
 """Of one query: it never takes every processor of the machine."""
+ROWS_AT_ONCE, VALUES_AT_ONCE = 100, 20_000
+"""Taken from DuckDB in one piece."""
 MOST_PIVOTED = 1_000
 """Columns that a PIVOT makes at most."""
 NESTED = 10_000
@@ -99,23 +103,82 @@ def _connect(database: str, limits: QueryLimits) -> duckdb.DuckDBPyConnection:
 
 
 def _write_rows(con: duckdb.DuckDBPyConnection, out: IO[bytes], limits: QueryLimits) -> None:
-    described = con.description or []
-    head = {
-        "columns": [d[0] for d in described],
-        "types": [str(d[1]).strip('"') for d in described],
-    }
-    out.write(wire.line(head))
-    n_rows, n_bytes, truncated = 0, 0, False
+    head = _Head.of(con.description or [], limits)
+    out.write(head.line)
+    taken = _Taken()
     # Small batches: a row may hold megabytes, and this process's memory is limited.
-    while not truncated and (batch := con.fetchmany(100)):
-        for row in batch:
-            text = wire.line([wire.encode(value) for value in row])
-            n_bytes += len(text)
-            if n_rows == limits.max_rows or n_bytes > limits.max_bytes:
+    at_once = max(1, min(ROWS_AT_ONCE, VALUES_AT_ONCE // max(head.n_all, 1)))
+    truncated = False
+    while not truncated and (batch := con.fetchmany(at_once)):
+        for whole in batch:
+            row = whole[: head.n_shown]
+            text = wire.line([wire.encode(value, limits.max_levels) for value in row])
+            taken.add(len(text), wire.n_values(row) - 1, head.n_bytes_of_names)
+            if taken.is_beyond(limits):
                 truncated = True
                 break
             out.write(text)
-            n_rows += 1
-    if truncated and n_rows == 0 and limits.max_rows > 0:
-        raise QueryError(f"the first row is larger than {limits.max_bytes:,} bytes: select less")
+    if truncated and taken.n_rows == 1 and limits.max_rows > 0:
+        raise QueryError(
+            f"the first row is larger than {limits.max_bytes:,} bytes, or holds more than "
+            f"{limits.max_values:,} values: select less"
+        )
     out.write(wire.line({"truncated": truncated}))
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The columns of an answer: those that are shown, and how many there are in all."""
+
+    line: bytes
+    n_shown: int
+    n_all: int
+    n_bytes_of_names: int
+
+    @classmethod
+    def of(cls, described: Sequence[tuple[Any, ...]], limits: QueryLimits) -> Self:
+        """The first columns, as many as the limits let through."""
+        names: list[str] = []
+        types: list[str] = []
+        n_bytes = 0
+        for name, type_, *_ in described[: limits.max_columns]:
+            said = (name, str(type_).strip('"'))
+            n_bytes += len(wire.line(said))
+            if n_bytes > limits.max_head_bytes:
+                break
+            names.append(said[0])
+            types.append(said[1])
+        if described and not names:
+            raise QueryError(
+                f"name and type of the first column take more than {limits.max_head_bytes:,} "
+                "bytes: give it a shorter name, or select a part of it"
+            )
+        left_out = len(described) - len(names)
+        line = wire.line({"columns": names, "types": types, "columns_left_out": left_out})
+        return cls(line, len(names), len(described), len(wire.line(names)))
+
+
+@dataclass
+class _Taken:
+    """What the rows take so far."""
+
+    n_rows: int = 0
+    n_bytes: int = 0
+    n_values: int = 0
+    n_named_bytes: int = 0
+
+    def add(self, n_bytes: int, n_values: int, n_named_bytes: int) -> None:
+        """Counts one more row."""
+        self.n_rows += 1
+        self.n_bytes += n_bytes
+        self.n_values += n_values
+        self.n_named_bytes += n_named_bytes
+
+    def is_beyond(self, limits: QueryLimits) -> bool:
+        """Whether the last row was one too many."""
+        return (
+            self.n_rows > limits.max_rows
+            or self.n_bytes > limits.max_bytes
+            or self.n_values > limits.max_values
+            or self.n_named_bytes > limits.max_named_bytes
+        )

@@ -21,7 +21,7 @@ class ConfinedProcess(Child):
 
     def ask(self, request: bytes, limits: QueryLimits, deadline: float) -> bytes:
         """What it answers to a request of one line; the process has ended when this returns."""
-        most = limits.max_bytes + 2**20  # the header and the closing line come on top of rows
+        most = limits.max_bytes + 2 * limits.max_head_bytes  # the names of columns, and the end
         try:
             self.send(request, deadline)
             output = b"".join(self.chunks(most, deadline))
@@ -55,7 +55,8 @@ def _cause_of_death(status: int, limits: QueryLimits) -> str:
         return _too_long(limits)
     return (
         f"the query ended its process (status {status}), most often by asking for more than "
-        f"{limits.address_space_mb:,} MB of memory: narrow it or aggregate first"
+        f"{limits.address_space_mb:,} MB of memory or nesting too deep: narrow it, aggregate "
+        "first, or write it in parts"
     )
 
 

@@ -35,8 +35,10 @@ class QueryResult:
     """DuckDB's name of each column's type."""
     rows: list[tuple[Any, ...]]
     truncated: bool
-    """True where rows beyond max_rows or max_bytes were left out."""
+    """True where rows were left out, beyond one of the limits."""
     seconds: float
+    columns_left_out: int = 0
+    """Columns beyond max_columns or max_head_bytes."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -210,6 +212,7 @@ def _read(output: bytes, database: Path, seconds: float) -> QueryResult:
             rows=[tuple(row) for row in body[1:]],
             truncated=bool(last["truncated"]),
             seconds=seconds,
+            columns_left_out=int(body[0]["columns_left_out"]),
         )
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise QueryError(f"the query's answer cannot be read: {error}") from error

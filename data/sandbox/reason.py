@@ -17,6 +17,11 @@ LONGEST_INSIDE = 200
 """Characters of the reason of an error that is DuckDB's own."""
 OF_VALUES = ("Conversion Error", "Invalid Input Error", "Out of Range Error")
 """Errors that tell a value of the data, which may be a path or an address and stays as it is."""
+LOCKED = {
+    "pivot_limit": "aggregate, filter, or name the values: ON column IN (...)",
+    "max_expression_depth": "write the query in parts, by WITH",
+}
+"""Settings that DuckDB advises to change, which are locked, and what can be done instead."""
 INSIDE = ("INTERNAL", "FATAL")
 """How errors begin that are DuckDB's own fault."""
 _PATH = re.compile(r"""(?:[a-z0-9]+:/)?/[^\s/'"(){}:,;]+(?:/[^\s/'"(){}:,;]*)+""")
@@ -55,8 +60,8 @@ def told(error: Exception, sql: str, folder: str) -> tuple[str, Place | None]:
         return _inside(text, sql), None
     if kind.startswith("Out of Memory"):  # the advice that follows names locked settings
         return f"{kind}: {text.splitlines()[0]}: narrow the query or aggregate first", None
-    if "pivot_limit" in text:  # a locked setting, too
-        advice = "aggregate, filter, or name the values: ON column IN (...)"
+    advice = next((advice for setting, advice in LOCKED.items() if setting in text), None)
+    if advice is not None:
         return f"{kind}: {text.split('. ')[0]}: {advice}", None
     if kind not in OF_VALUES:
         text = _without_server(text, sql)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from data.errors import DataError
-from data.saved_queries import PAST_KEPT, SavedQueries
+from data.saved_queries import PAST_KEPT, SavedQueries, told
 from data.state import State
 
 
@@ -102,3 +102,15 @@ def test_a_state_of_an_earlier_version_gets_what_it_lacks(tmp_path: Path) -> Non
     State(tmp_path).create()
     made = queries.save("racks", "SELECT 1", author="ada")
     assert queries.saved() == [made]
+
+
+def test_the_audit_names_the_saved_query_that_is_run_and_no_other(
+    tmp_path: Path, queries: SavedQueries
+) -> None:
+    made = queries.save("racks", "SELECT 1", author="ada")
+    assert told(tmp_path, "SELECT 1")["query_id"] == made.query_id
+    assert told(tmp_path, "SELECT 1")["saved_as"] == "racks"
+    assert [*told(tmp_path, "SELECT 1 ")] == ["sql", "sha256"]
+    queries.delete(made.query_id, author="ada")
+    assert queries.of_text("SELECT 1") is None
+    assert [*told(tmp_path, "SELECT 1")] == ["sql", "sha256"]

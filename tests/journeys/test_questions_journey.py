@@ -125,12 +125,21 @@ def test_the_bad_worker(page: Page) -> None:
     assert clicks(page) == 1
 
 
-def test_a_query_becomes_a_chart_that_its_recipient_sees_at_once(
-    page: Page, browser: BrowserContext
+@pytest.mark.parametrize(
+    ("column", "saved", "most"), [("state", True, 0), ("partition", False, 1)], ids=["saved", "new"]
+)
+def test_a_query_becomes_a_chart_that_its_recipient_sees(
+    page: Page, browser: BrowserContext, *, column: str, saved: bool, most: int
 ) -> None:
     page.get_by_role("link", name="SQL", exact=True).click()
-    page.get_by_label("SQL query").fill("SELECT state, count(*) AS n FROM jobs GROUP BY ALL")
+    page.get_by_label("SQL query").fill(f"SELECT {column}, count(*) AS n FROM jobs GROUP BY ALL")
     page.get_by_label("SQL query").press("Control+Enter")
+    expect(page.get_by_text(re.compile(r"^\d+ rows in "))).to_be_visible()
+    if saved:
+        page.get_by_role("tab", name="Saved").click()
+        page.get_by_label("Name", exact=True).fill("By state")
+        page.get_by_role("button", name="Save the query").click()
+        expect(page.get_by_role("button", name="By state")).to_be_visible()
     page.get_by_role("tab", name="Chart").click()
     expect(page.locator(".js-plotly-plot")).to_be_visible()
     page.get_by_role("button", name="Copy link").click()
@@ -138,8 +147,11 @@ def test_a_query_becomes_a_chart_that_its_recipient_sees_at_once(
     recipient = browser.new_page()
     recipient.add_init_script(COUNT)
     recipient.goto(page.evaluate("navigator.clipboard.readText()"))
+    if not saved:
+        expect(recipient.get_by_text("This query came with the link")).to_be_visible()
+        recipient.get_by_role("button", name="Run", exact=True).click()
     expect(recipient.locator(".js-plotly-plot")).to_be_visible()
-    assert clicks(recipient) == 0
+    assert clicks(recipient) == most
 
 
 def test_back_through_five_pages_with_the_filters(page: Page) -> None:

@@ -106,7 +106,9 @@ def test_a_runaway_is_cancelled(link: str, browser: BrowserContext) -> None:
 
 
 @pytest.mark.slow
-def test_a_shared_link_shows_what_was_seen_at_once(link: str, browser: BrowserContext) -> None:
+def test_a_shared_link_shows_what_was_seen_once_run_is_pressed(
+    link: str, browser: BrowserContext
+) -> None:
     page = browser.new_page()
     page.goto(link)
     _write(page, QUERY)
@@ -122,7 +124,11 @@ def test_a_shared_link_shows_what_was_seen_at_once(link: str, browser: BrowserCo
     other = browser.new_page()
     other.goto(copied)
     expect(other.get_by_label("SQL query")).to_have_value(QUERY)
+    expect(other.get_by_text("This query came with the link")).to_be_visible()
+    expect(other.locator(".js-plotly-plot")).to_have_count(0)
+    other.get_by_role("button", name="Run", exact=True).click()
     expect(other.locator(".js-plotly-plot")).to_be_visible()
+    expect(other.get_by_text("This query came with the link")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -9,12 +9,13 @@ from app.widgets import filter_bar, page_head
 scope = filter_bar.of_store()
 actions.prepare_queries()
 if editor.follow_link():
-    run.start(scope)  # it can only read, and within bounds: a link is as good as a click
+    run.follow(scope)
 run.settle()
 page_head.of_one("Ask the store in SQL", shelf.basis(scope), scope)
 left, right = st.columns([7, 3], gap="medium")
 with left:
     editor.show(scope, run=lambda: run.start(scope))
+    run.unread()
     run.buttons(scope)
     run.progress()
     result.show(scope)

@@ -91,6 +91,42 @@ def test_more_rows_than_shown_are_announced(
     assert said.err == "only the first 10,000 rows: aggregate, or add a LIMIT\n"
 
 
+def test_more_columns_than_shown_are_announced(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    query = f"SELECT {', '.join('*' * 1_100)} FROM (SELECT 7 AS n)"
+    said = faultline("sql", query, "--store", sacct_store)
+    assert said.err == "only the first 1,000 of 1,100 columns: name those that you need\n"
+    (row,) = said.json
+    assert [*row] == ["n", *(f"n_{place}" for place in range(2, 1_001))]
+    assert set(row.values()) == {7}
+    sheet = faultline("sql", query, "--store", sacct_store, "--format", "csv").out.splitlines()
+    assert sheet == [",".join("n" * 1_000), ",".join("7" * 1_000)]
+
+
+def test_a_long_text_makes_no_other_line_long(
+    faultline: Callable[..., Any], sacct_store: Path
+) -> None:
+    query = "SELECT repeat('x', CASE WHEN range = 0 THEN 5000 ELSE 1 END) AS a, range FROM range(3)"
+    table = faultline("sql", query, "--store", sacct_store, "--format", "table").out.splitlines()
+    assert [len(line) for line in table] == [207, 207, 5007, 207, 207]
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_value_nested_a_hundred_deep_is_printed_and_a_deeper_one_refused(
+    faultline: Callable[..., Any], sacct_store: Path, form: str
+) -> None:
+    deep = ("sql", f"SELECT {'[' * 100}7{']' * 100} AS v", "--store", sacct_store)
+    printed = faultline(*deep, "--format", form).out
+    assert (printed.count("["), printed.count("7"), printed.count("]")) == (
+        (100 + (form == "json"), 1, 100 + (form == "json"))
+    )
+    said = faultline("sql", f"SELECT {'[' * 120}7{']' * 120} AS v", "--store", sacct_store)
+    assert said.code == 2
+    assert "more than 100 levels deep" in said.err
+    assert said.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("name", some_at_once(REFUSED, one_in=4))
 def test_everything_but_one_select_is_refused_in_one_line(
     refused: Callable[..., str], sacct_store: Path, name: str

@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 
 import openpyxl
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from app.reports.query_files import WRITERS, Asked, as_csv, as_json, as_parquet, as_xlsx
-from data.sandbox import QueryResult
+from data.sandbox import QueryLimits, QueryResult
 
 AT = datetime.datetime(2026, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 ASKED = Asked(
@@ -136,3 +137,41 @@ def test_every_type_of_the_engine_can_be_written(kind: str, tmp_path: object) ->
         types = [str(each[1]) for each in answer.description]
         rows = answer.fetchall()
     assert WRITERS[kind](result_of(columns, types, rows), ASKED)
+
+
+def test_every_file_says_where_columns_were_left_out() -> None:
+    cut = replace(result_of(["a"], ["INTEGER"], [(1,)]), columns_left_out=1_999)
+    assert b"the first 1 of 2,000 columns" in as_csv(cut, ASKED)
+    assert json.loads(as_json(cut, ASKED))["columns_left_out"] == 1_999
+    said = pq.read_table(io.BytesIO(as_parquet(cut, ASKED))).schema.metadata
+    assert said[b"faultline_columns_left_out"] == b"1999"
+    book = openpyxl.load_workbook(io.BytesIO(as_xlsx(cut, ASKED)))
+    told = {row[0].value: row[1].value for row in book["Query"].iter_rows()}
+    assert told["columns_left_out"] == "1999"
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_value_nested_as_deep_as_a_query_may_answer_is_written(kind: str) -> None:
+    value: object = 7
+    for _ in range(QueryLimits().max_levels // 2):
+        value = [{"a": value}]
+    content = WRITERS[kind](result_of(["v"], ["STRUCT"], [(value,), (None,)]), ASKED)
+    if kind == "json":
+        assert json.loads(content)["rows"] == [{"v": value}, {"v": None}]
+    elif kind == "parquet":
+        rows = pq.read_table(io.BytesIO(content))["v"].to_pylist()
+        assert [json.loads(rows[0]), rows[1]] == [value, None]  # deeper than its readers go
+    elif kind == "csv":
+        assert json.loads([*csv.reader(io.StringIO(content.decode()))][1][0]) == value
+    else:
+        rows = openpyxl.load_workbook(io.BytesIO(content))["Rows"]
+        assert json.loads(str(rows["A2"].value)) == value
+
+
+@pytest.mark.parametrize("levels", [1, 20, 39])
+def test_parquet_holds_what_is_nested_as_deep_as_its_readers_go(levels: int) -> None:
+    value: object = 7
+    for _ in range(levels):
+        value = [value]
+    content = as_parquet(result_of(["v"], ["INTEGER[]"], [(value,)]), ASKED)
+    assert pq.read_table(io.BytesIO(content)).to_pylist() == [{"v": value}]

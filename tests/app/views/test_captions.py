@@ -47,6 +47,7 @@ def test_a_period_is_named_where_it_counts(
 ) -> None:
     page = open_page(demo_store, name, **PERIOD, **address)
     if "sql" in address:
+        page.button(key="sql_run").click().run()
         while "sql_job" in page.session_state:
             page.run()
         assert page.get("plotly_chart")

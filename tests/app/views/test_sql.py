@@ -10,6 +10,7 @@ import pytest
 
 from app import actions
 from app.actions import Options, ingest_files
+from data.audit import Audit
 from data.errors import DataError
 from data.publish import writer
 from data.sandbox import keep_spares
@@ -52,12 +53,17 @@ def own_store(_ingested: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
-    """Opens the page with a query in the link, which runs, and waits for the answer."""
+    """Opens the page with a query in the link, presses Run, and waits for the answer."""
 
     def ask(store: Path, sql: str, **filters: str) -> AppTest:
-        return answered(open_page(store, PAGE, sql=sql, **filters))
+        return answered(pressed(open_page(store, PAGE, sql=sql, **filters)))
 
     return ask
+
+
+def pressed(page: AppTest) -> AppTest:
+    """The page after Run was pressed."""
+    return page.button(key="sql_run").click().run()
 
 
 def answered(page: AppTest) -> AppTest:
@@ -80,15 +86,68 @@ def says(page: AppTest, words: str) -> bool:
     return any(words in each.value for each in [*page.markdown, *page.caption, *page.error])
 
 
-def test_a_link_fills_the_editor_and_runs_its_query_once(
-    asked: Callable[..., AppTest], demo_store: Path
+def test_a_query_that_a_link_brings_waits_to_be_read(
+    open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
-    page = asked(demo_store, "SELECT 42 AS answer")
+    page = open_page(own_store, PAGE, sql="SELECT 42 AS answer", sql_tab="Chart")
     assert page.title[0].value == "Ask the store in SQL"
     assert page.session_state["sql_text"] == "SELECT 42 AS answer"
-    assert rows_of(page)["answer"].to_list() == [42]
+    assert page.info[0].value == "This query came with the link: read it, then press Run."
+    page.run()
+    assert not any(f"sql_{each}" in page.session_state for each in ("job", "answer", "failed"))
+    assert asked_of(own_store) == []
+    page = answered(pressed(page))
+    assert page.session_state["sql_answer"].result.rows == [(42,)]
+    assert not page.info
+    (entry,) = asked_of(own_store)
+    assert (entry["sql"], entry["from"]) == ("SELECT 42 AS answer", "link")
+
+
+def test_a_query_that_a_link_brings_and_its_reader_changes_is_the_readers(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    page = open_page(own_store, PAGE, sql="SELECT 42 AS answer")
+    page.session_state["sql_text"] = "SELECT 43 AS answer"
+    page.run()
+    assert not page.info
+    answered(pressed(page))
+    (entry,) = asked_of(own_store)
+    assert "from" not in entry
+
+
+def test_a_link_to_a_saved_query_runs_it_once_and_the_audit_says_which(
+    open_page: Callable[..., AppTest], own_store: Path
+) -> None:
+    saved = actions.save_query(own_store, "answer", "SELECT 42 AS answer, $min_gpus", author="ada")
+    page = answered(open_page(own_store, PAGE, sql=saved.sql, min_gpus="9 UNION SELECT 1, 2"))
+    assert not page.info
     of_link = page.session_state["sql_answer"]
+    assert of_link.result.rows == [(42, 0)]
     assert page.run().session_state["sql_answer"] is of_link
+    (entry,) = asked_of(own_store)
+    assert (entry["query_id"], entry["saved_as"], entry["from"]) == (
+        saved.query_id, "answer", "link",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 42 AS answer; SELECT 1", "SELECT 42 AS answer ", "deleted"]
+)
+def test_a_link_to_what_is_nearly_saved_does_not_run(
+    open_page: Callable[..., AppTest], own_store: Path, text: str
+) -> None:
+    saved = actions.save_query(own_store, "answer", "SELECT 42 AS answer", author="ada")
+    if text == "deleted":
+        SavedQueries(own_store).delete(saved.query_id, author="ada")
+        text = saved.sql
+    page = open_page(own_store, PAGE, sql=text)
+    assert page.info
+    assert asked_of(own_store) == []
+
+
+def asked_of(store: Path) -> list[dict[str, str]]:
+    """What the audit says of queries that were run."""
+    return [entry.detail for entry in Audit(store).entries(action="query")]
 
 
 DRAWN = "SELECT 1 AS a, 2 AS b, 3 AS c UNION SELECT 2, 3, 5"
@@ -144,8 +203,9 @@ def test_tables_of_the_ledger_are_built_before_they_are_asked(
 def test_where_the_ledger_cannot_be_built_no_query_runs(
     open_page: Callable[..., AppTest], own_store: Path
 ) -> None:
+    page = open_page(own_store, PAGE, sql="SELECT * FROM job_runs")
     with writer(own_store):
-        page = open_page(own_store, PAGE, sql="SELECT * FROM job_runs")
+        pressed(page)
     assert not page.exception
     assert "could not be built" in page.warning[0].value
     assert "sql_job" not in page.session_state
@@ -187,6 +247,31 @@ def test_more_rows_than_the_cap_are_said(asked: Callable[..., AppTest], demo_sto
     assert len(rows_of(page)) == 1_000
 
 
+def test_more_columns_than_the_cap_are_said_and_their_frame_is_made_once(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(
+        demo_store,
+        f"SELECT {', '.join('*' * 600)} FROM (SELECT range AS a, 2 AS b FROM range(300))",
+    )
+    assert says(page, "The first 1,000 of 1,200 columns: name those that you need.")
+    assert says(page, "The first 100 rows are shown; the files hold all 300")
+    assert rows_of(page).shape == (100, 1_000)
+    frame = vars(page.session_state["sql_answer"])["frame"]
+    page.session_state["sql_tab"] = "Chart"
+    page.run()
+    assert len(page.get("plotly_chart")) == 1
+    assert vars(page.session_state["sql_answer"])["frame"] is frame
+    assert "sql_chart" not in page.query_params
+
+
+def test_a_value_nested_too_deep_is_refused_in_one_line(
+    asked: Callable[..., AppTest], demo_store: Path
+) -> None:
+    page = asked(demo_store, f"SELECT {'[' * 120}7{']' * 120}")
+    assert "A value is nested more than 100 levels deep" in page.error[0].value
+
+
 def test_no_rows_are_an_answer(asked: Callable[..., AppTest], demo_store: Path) -> None:
     page = asked(demo_store, "SELECT 1 AS a WHERE false")
     assert says(page, "**0 rows**")
@@ -203,7 +288,7 @@ def test_every_kind_of_value_is_shown(asked: Callable[..., AppTest], demo_store:
 
 
 def test_a_runaway_is_cancelled(open_page: Callable[..., AppTest], demo_store: Path) -> None:
-    page = open_page(demo_store, PAGE, sql="SELECT count(*) FROM range(100000000000000)")
+    page = pressed(open_page(demo_store, PAGE, sql="SELECT count(*) FROM range(100000000000000)"))
     assert page.button(key="sql_run").disabled
     assert "sql_job" in page.session_state
     page.button(key="sql_cancel").click().run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,12 +12,14 @@ import streamlit as st
 from app.answers.content import Chart, Missing
 from app.figures.explore import result_chart
 from app.show import chart, page
+from app.views.explore.sql_page import editor
 from app.words import numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from app.show.scope import Scope
+    from app.views.explore.sql_page.run import Rows
 
 LINKED = "sql_chart"
 """In the address: what the reader picked for the chart."""
@@ -27,9 +30,9 @@ NOTHING_TO_DRAW = Missing(
 )
 
 
-def show(frame: pd.DataFrame, scope: Scope) -> None:
+def show(answer: Rows, scope: Scope) -> None:
     """Kind, axes and colour to pick, and the picture."""
-    suggested = result_chart.suggested(frame)
+    frame, suggested = answer.frame, answer.chart
     first = _linked(frame) or suggested
     if first is None:
         page.missing(NOTHING_TO_DRAW)
@@ -37,7 +40,7 @@ def show(frame: pd.DataFrame, scope: Scope) -> None:
     names, measured = [*frame.columns], result_chart.numeric(frame)
     pick = st.columns(4)
     # Keyed by the columns: another query's columns begin with what suits them.
-    key = "_".join(names)
+    key = sha256("\n".join(names).encode()).hexdigest()[:12]
     axes = result_chart.Chart(
         kind=pick[0].selectbox(
             "Kind", result_chart.KINDS, result_chart.KINDS.index(first.kind), key=f"kind_{key}"
@@ -53,10 +56,11 @@ def show(frame: pd.DataFrame, scope: Scope) -> None:
         ),
     )
     says = f"{axes.y} across {axes.x}, in {numbers.counted(len(frame), 'row')}."
-    if axes == suggested:
+    picked = json.dumps([axes.kind, axes.x, axes.y, axes.colour])
+    if axes == suggested or len(picked) > editor.LONGEST_LINK:
         st.query_params.pop(LINKED, None)
     else:
-        st.query_params[LINKED] = json.dumps([axes.kind, axes.x, axes.y, axes.colour])
+        st.query_params[LINKED] = picked
     chart.show(
         Chart("explore.result_chart", "Chart of the rows", says, (frame, axes), "sql_chart"),
         scope,

@@ -20,6 +20,8 @@ TEXT = "sql_text"
 """In the session: the query as last written, whatever page was open since."""
 LINKED = "sql"
 """In the address: the query, for links that restore the view."""
+BROUGHT = "sql_brought"
+"""In the session: the query that a link brought."""
 LONGEST_LINK = 6_000
 """Characters of a query that an address holds safely."""
 PLACEHOLDER = "SELECT ... or pick an example on the right. Ctrl+Enter runs it."
@@ -64,7 +66,7 @@ def follow_link() -> bool:
         return False
     if linked != text():
         put(linked)
-    st.session_state["sql_linked"] = linked
+    st.session_state["sql_linked"] = st.session_state[BROUGHT] = linked
     return True
 
 

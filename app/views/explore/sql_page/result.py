@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from data.sandbox import QueryResult
 
 ROWS_SHOWN = 1_000
-"""Rows sent to the browser; the files hold all."""
+CELLS_SHOWN = 100_000
+"""Sent to the browser at every run of the page; the files hold all rows."""
 HEIGHT = 420
 UNSCROLLED = 12
 EXPLAINED = ("explain_key", "explain_value")
@@ -69,24 +70,27 @@ def _answered(answer: Rows, scope: Scope) -> None:
         st.caption(f"A plan, in {result.seconds:.2f} s")
         st.code("\n".join(str(row[1]) for row in result.rows), language=None)
         return
-    frame = query_files.frame_of(result)
     of_query = scope.of_query(queries.named(answer.asked.sql))
     with st.container(horizontal=True, vertical_alignment="center", key="sql_answered"):
         st.markdown(_counts(result))
         _downloads(answer, of_query)
-    tabs = {"Rows": lambda: _grid(frame), "Chart": lambda: drawn.show(frame, of_query)}
+    tabs = {"Rows": lambda: _grid(answer.frame), "Chart": lambda: drawn.show(answer, of_query)}
     page.tabs(tabs, key="sql_tab")
 
 
 def _counts(result: QueryResult) -> str:
     """How many rows came, how fast, and whether all did."""
     rows = numbers.counted(len(result.rows), "row")
+    columns = ""
+    if result.columns_left_out:
+        shown = query_files.columns_shown(result)
+        columns = f" The first {shown}: name those that you need."
     if result.truncated:
         return (
             f"**The first {rows}** in {result.seconds:.2f} s. There are more: aggregate, or "
-            "narrow the query."
+            f"narrow the query.{columns}"
         )
-    return f"**{rows}** in {result.seconds:.2f} s"
+    return f"**{rows}** in {result.seconds:.2f} s{'.' * bool(columns)}{columns}"
 
 
 def _downloads(answer: Rows, scope: Scope) -> None:
@@ -115,12 +119,13 @@ def _grid(frame: pd.DataFrame) -> None:
         name: st.column_config.DatetimeColumn(format=moments.GRID["second"], help="UTC")
         for name in frame.select_dtypes(["datetime", "datetimetz"]).columns
     }
+    shown = min(ROWS_SHOWN, CELLS_SHOWN // max(len(frame.columns), 1))
     st.dataframe(
-        frame.head(ROWS_SHOWN),
+        frame.head(shown),
         hide_index=True,
         column_config=config,
         height="content" if len(frame) <= UNSCROLLED else HEIGHT,
         key="sql_rows",
     )
-    if len(frame) > ROWS_SHOWN:
-        st.caption(f"The first {ROWS_SHOWN:,} rows are shown; the files hold all {len(frame):,}.")
+    if len(frame) > shown:
+        st.caption(f"The first {shown:,} rows are shown; the files hold all {len(frame):,}.")

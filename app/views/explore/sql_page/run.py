@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,18 +12,23 @@ from app import actions
 from app.actions import DataError
 from app.answers.explore import queries
 from app.ask import cached, reader
+from app.figures.explore import result_chart
+from app.reports import query_files
 from app.reports.query_files import Asked
 from app.views.explore.sql_page import editor
 from app.widgets import ledger_build
 from app.words import numbers
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from app.show.scope import Scope
     from data.sandbox import QueryResult, RunningQuery
 
 QUICK_S = 0.7
 """Seconds that the page waits before it says that a query runs."""
 INTERVAL_S = 0.5
+UNREAD = "This query came with the link: read it, then press Run."
 SESSION_KEPT = 50
 """Queries of this session that are remembered."""
 
@@ -41,6 +47,16 @@ class Rows:
 
     result: QueryResult
     asked: Asked
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a frame, made once: the page runs again at every click."""
+        return query_files.frame_of(self.result)
+
+    @cached_property
+    def chart(self) -> result_chart.Chart | None:
+        """The chart that suits them; None where they cannot be drawn."""
+        return result_chart.suggested(self.frame)
 
 
 @dataclass(frozen=True)
@@ -62,16 +78,36 @@ class Past:
     outcome: str
 
 
+def follow(scope: Scope) -> None:
+    """Runs the query that a link brought where it is a saved one; another waits to be read."""
+    sql = editor.text()
+    if actions.is_saved(cached.store_root(), sql):
+        start(scope)
+    else:
+        st.session_state["sql_unread"] = sql
+
+
+def unread() -> None:
+    """Says of a query that a link brought that nobody here has run it yet."""
+    if st.session_state.get("sql_unread", "") == editor.text() != "":
+        st.info(UNREAD, icon=":material/link:")
+
+
 def start(scope: Scope) -> None:
     """Runs what is in the editor; a query of this session that still runs is cancelled."""
     cancel()
     sql = editor.text()
-    st.session_state.pop("sql_failed", None)
+    for each in ("sql_failed", "sql_unread"):
+        st.session_state.pop(each, None)
     if not ledger_build.for_query(sql):
         return
     try:
         running, values = actions.ask_sql(
-            cached.store_root(), sql, scope.selection, person=reader.author()
+            cached.store_root(),
+            sql,
+            scope.selection,
+            person=reader.author(),
+            by_link=sql == st.session_state.get(editor.BROUGHT),
         )
     except DataError as error:
         _fail(sql, error)

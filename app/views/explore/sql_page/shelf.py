@@ -103,6 +103,7 @@ def _saved() -> None:
     with st.form("sql_save", border=False, clear_on_submit=True):
         name = st.text_input("Name", key="sql_name", placeholder="What does it answer?")
         sent = st.form_submit_button("Save the query", icon=":material/bookmark_add:")
+    st.caption("A link to a saved query runs by itself; to any other it waits for Run.")
     _ask_author("Stands beside the queries you save. Kept until you close this tab.")
     if sent:
         _do(lambda: actions.save_query(cached.store_root(), name, editor.text(), author=_author()))
