@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import re
@@ -15,6 +14,7 @@ import pandas as pd
 from data.hostlist import MAX_HOSTS
 from data.ingest import time_formats
 from data.ingest.failure_mapping import Mapping, fitted, named, shipped
+from data.ingest.header import header_of
 from data.ingest.node_observation import known
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
@@ -46,7 +46,7 @@ class _Failure(NamedTuple):
 
 def sniff(head: str) -> bool:
     """Whether the first line holds the columns of a shipped mapping."""
-    header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
+    header = header_of(head)
     return any(set(mapping.columns()) <= header for mapping in shipped())
 
 

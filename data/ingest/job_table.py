@@ -16,7 +16,6 @@ Mappings of public traces come with the program. A site's own::
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from data.ingest import time_formats
 from data.ingest.accounting import accounting_batch
 from data.ingest.cells import ColumnMapping, column_mapping, is_blank, text_of
+from data.ingest.header import header_of
 from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
@@ -64,7 +64,7 @@ _LARGEST = 2**31
 
 def sniff(head: str) -> bool:
     """Whether the first line holds the columns of a preset, or our own names."""
-    header = _fields(head.splitlines()[0] if head.strip() else "")
+    header = header_of(head)
     return header >= _OWN or _preset_of(header) is not None
 
 
@@ -81,7 +81,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
         Where the file has no header, or lacks a column, or the mapping holds a mistake.
     """
     _, first = source.first_line()
-    mapping = _mapping(options.mapping or _preset_of(_fields(first)))
+    mapping = _mapping(options.mapping or _preset_of(header_of(first)))
     table = _Table(source, options, mapping, first)
     zone = mapping.general.get("timezone")
     cluster = options.cluster or mapping.general.get("cluster") or options.default_cluster
@@ -111,7 +111,7 @@ class _Table:
         self._delimiter = self.options.delimiter or general.get("delimiter", ",")
         self._header = self.options.columns
         named = general.get("header")
-        if named and self._header is None and not _fields(named) & _fields(self.first):
+        if named and self._header is None and not header_of(named) & header_of(self.first):
             self._header = tuple(named.split(","))
         header, _ = self._opened()
         self._columns = self.mapping.of_file(
@@ -222,11 +222,6 @@ def _time(value: object) -> str:
         return text
 
 
-def _fields(line: str) -> set[str]:
-    """The fields of a line of CSV."""
-    return {field.strip().lstrip("\ufeff") for row in csv.reader([line]) for field in row}
-
-
 def _mapping(wanted: str | MappingFile | None) -> ColumnMapping:
     """The mapping of that name, else the one in that TOML file."""
     if isinstance(wanted, str) and wanted in PRESETS:
@@ -258,7 +253,7 @@ def _columns_of_presets() -> dict[str, frozenset[str]]:
     return {name: frozenset(_mapping(name).columns.values()) for name in PRESETS}
 
 
-def _preset_of(header: set[str]) -> str | None:
+def _preset_of(header: frozenset[str]) -> str | None:
     """The preset whose columns a header holds, the one with most of them."""
     fitting = {name: len(own) for name, own in _columns_of_presets().items() if own <= header}
     return max(fitting, key=fitting.__getitem__, default=None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from data.hostlist import expand
 from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of
+from data.ingest.header import header_of
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, typed_frame
@@ -48,7 +48,7 @@ class _Fact(NamedTuple):
 
 def sniff(head: str) -> bool:
     """Whether the first line names nodes with keys and values, or with facts and their times."""
-    header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
+    header = header_of(head)
     if not {"node", "from_at"} <= header:
         return False
     return header.issuperset(PAIR) or bool(header & {*FACTS})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, Any
 
 from data.hostlist import expand
 from data.ingest.cells import cluster_of, column_mapping, count_of, is_blank, text_of
+from data.ingest.header import header_of
 from data.ingest.node_observation import Observation, Observations, state_words
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.tabular import opened_table
@@ -37,7 +37,7 @@ GENERAL = ("cluster", "timezone", "delimiter")
 
 def sniff(head: str) -> bool:
     """Whether the first line names the columns node and gpus."""
-    header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
+    header = header_of(head)
     return {"node", "gpus"} <= header
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import math
@@ -18,6 +17,7 @@ from analytics.errors import AnalysisError
 from analytics.training.stragglers.operations import COMPUTES, OPTYPES, among
 from analytics.training.stragglers.trace import check
 from data.errors import SourceError
+from data.ingest.header import header_of
 from data.ingest.reader import Batch, Options, Source
 from data.ingest.straggler_rows import COLUMNS, DELIMITERS, LABELS, SECONDS, read_rows
 from data.metrics_files import TRACES
@@ -41,11 +41,7 @@ _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: times since
 
 def sniff(head: str) -> bool:
     """Whether the first line holds the columns of a trace; Parquet names its own at its end."""
-    first = head.split("\n", 1)[0]
-    return any(
-        set(COLUMNS) <= {field.strip() for row in rows for field in row}
-        for rows in (csv.reader([first], delimiter=delimiter) for delimiter in DELIMITERS)
-    )
+    return any(set(COLUMNS) <= header_of(head, delimiter) for delimiter in DELIMITERS)
 
 
 def read(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from data.hostlist import expand
 from data.ingest.cells import cluster_of, column_mapping, is_blank, text_of
+from data.ingest.header import header_of
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, Options, RecordError, Source
 from data.ingest.rows import Gathered, LocalClock, occurrence_keys, typed_frame
@@ -53,7 +53,7 @@ _LASTING = ("cluster", "node", "opened_at", "component")
 
 def sniff(head: str) -> bool:
     """Whether the first line names the columns ticket_id and opened_at."""
-    header = {field.strip() for row in csv.reader(head.splitlines()[:1]) for field in row}
+    header = header_of(head)
     return {"ticket_id", "opened_at"} <= header
 
 
