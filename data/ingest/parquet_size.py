@@ -24,6 +24,7 @@ from data.ingest.parquet_pages import (
     LOOKED_INTO,
     longest_entry,
     prefixed_lengths,
+    refuse_hollow,
     refuse_untrue_size,
     unpacked,
 )
@@ -47,7 +48,7 @@ BATCH: Final = 32_000_000
 """Unfolded bytes that are held at once of a table that is read by and by."""
 MOST_ROWS: Final = 1 << 16
 _SWOLLEN, _VERIFIED = 20, 2_000_000_000
-_MEGABYTE = 1_000_000
+_MEGABYTE, _MOST_HOLLOW = 1_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class _Walk:
     """Those that become records."""
     columns: dict[str, _Column] = field(default_factory=dict)
     swollen: list[tuple[Chunk, Page]] = field(default_factory=list)
+    hollow: list[tuple[Chunk, Page]] = field(default_factory=list)
+    """Pages of many more values than bytes."""
     n_pages: int = 0
     n_looked_into: int = 0
 
@@ -100,6 +103,8 @@ class _Walk:
                 return
             if page.packed and page.n_unpacked > max(_MEGABYTE, _SWOLLEN * page.n_packed):
                 self.swollen.append((chunk, page))
+            if page.n > _MEGABYTE > page.n_unpacked and len(self.hollow) < _MOST_HOLLOW:
+                self.hollow.append((chunk, page))
             if page.kind == DICTIONARY:
                 if number:
                     raise BrokenParquetError(f"column {chunk.leaf.name} has two dictionaries")
@@ -210,6 +215,9 @@ def _told(n_bytes: int, n_packed: int, limits: Limits) -> str:
 
 def _refuse_untrue(walk: _Walk) -> None:
     """Refuses a file of which a page is large by what its header says alone."""
+    for chunk, page in walk.hollow:
+        if (content := unpacked(walk.file, chunk, page)) is not None:
+            refuse_hollow(chunk, page, content)
     n_verified = 0
     for chunk, page in sorted(walk.swollen, key=lambda each: -each[1].n_unpacked):
         n_verified += page.n_unpacked
