@@ -31,6 +31,8 @@ from data.ingest.parquet_pages import (
 from data.ingest.source import broken_parquet
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from data.ingest.parquet_layout import Chunk, Layout, Page
     from data.limits import Limits
 
@@ -185,6 +187,8 @@ def unfolded(name: str, file: BinaryIO, limits: Limits, *, held: bool = False) -
             walk.n_rows += 0 if held or not group else group[0].n_rows
             for chunk in group:
                 walk.add(chunk)
+        if any(leaf.n_repeated for leaf in found.leaves):
+            _add_fixed_lists(name, walk)
         if walk.n_pages > MOST_PAGES:
             raise too_large(name, f"it has more pages than the limit of {MOST_PAGES:,}")
         n_bytes = walk.n_bytes
@@ -199,6 +203,34 @@ def unfolded(name: str, file: BinaryIO, limits: Limits, *, held: bool = False) -
         file.seek(0)
     a_row = sum(column.a_row for column in walk.columns.values())
     return Unfolded(n_bytes, min(MOST_ROWS, max(1, BATCH // max(a_row, 1))))
+
+
+def _add_fixed_lists(name: str, walk: _Walk) -> None:
+    """Adds what lists of a stated length take: an absent one takes as much as any."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.ParquetFile(walk.file).schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise broken_parquet(name, error) from None
+    for column in schema:
+        found = walk.columns.get(column.name)
+        if found is not None and (width := _width(column.type)):
+            found.a_row += width
+            found.others += width * found.n_values
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes of the lists of a stated length in a value."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    below = sum(_width(kind.field(at).type) for at in range(kind.num_fields))
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * max(LEAST_BYTES, below)
+    return below
 
 
 def _told(n_bytes: int, n_packed: int, limits: Limits) -> str:

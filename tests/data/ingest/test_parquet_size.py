@@ -201,3 +201,14 @@ def test_a_row_longer_than_a_line_may_be_is_rejected_and_the_others_are_read(
     assert len(found.samples.delay_us) == n - 2
     assert (found.n_rejected, found.rejected_at) == (2, 8)
     assert sorted({*range(1, n + 1)} - {*found.samples.delay_us.tolist()}) == [8, 10]
+
+
+def test_lists_of_a_stated_length_count_where_they_are_absent() -> None:
+    def absent(length: int) -> io.BytesIO:
+        return written({"a": pa.nulls(20, pa.list_(pa.int8(), length))})
+
+    assert size(absent(3)) < 50_000
+    made = absent(1_000_000)
+    assert len(made.getvalue()) < 1_000
+    with pytest.raises(SourceError, match="is too large: unfolds to more than 200 times"):
+        size(made, held=False)
