@@ -23,6 +23,8 @@ from data.limits import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from data.ingest.reader import Source
+
 ENDS: Final = {
     "source": ("source", "src", "sender", "from"),
     "destination": ("destination", "dst", "dest", "receiver", "to"),
@@ -62,11 +64,15 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
     SourceError
         Where the file cannot be read or has no delay.
     """
-    with _table(name) as (header, records):
+    with _table(name) as (source, header, records):
         if all(math.isfinite(_number(cell)) for cell in header):
             header, records = _numbered(header, records)
         columns = _columns(header)
         file = _of_rows(records, columns) if columns else _of_matrix(header, records)
+        if source.too_long:
+            first = min(filter(None, (file.rejected_at, source.too_long[0].line_no)))
+            n_rejected = file.n_rejected + source.too_long.total
+            file = replace(file, n_rejected=n_rejected, rejected_at=first)
     if not len(file.samples.delay_us):
         where = "" if file.rejected_at is None else f", the first of line {file.rejected_at}"
         raise SourceError(
@@ -80,14 +86,14 @@ def read_delays(name: str, groups: str | None = None) -> DelayFile:
 
 
 @contextmanager
-def _table(name: str) -> Iterator[tuple[list[str], Iterator[Record]]]:
-    """Header and records of a file."""
+def _table(name: str) -> Iterator[tuple[Source, list[str], Iterator[Record]]]:
+    """A file with its header and records."""
     with (
         tempfile.TemporaryDirectory() as folder,
         opened(name, Path(folder)) as whole,
         without_long_lines(whole, DEFAULTS, Path(folder)) as source,
     ):
-        yield opened_table(source, _delimiter(source.path), None)
+        yield source, *opened_table(source, _delimiter(source.path), None)
 
 
 def _numbered(header: list[str], records: Iterator[Record]) -> tuple[list[str], Iterator[Record]]:
@@ -235,7 +241,7 @@ def _of_matrix(header: list[str], records: Iterable[Record]) -> DelayFile:
 
 def _groups(name: str) -> dict[str, str]:
     """Host -> switch, by the first two columns of a table."""
-    with _table(name) as (header, records):
+    with _table(name) as (_, header, records):
         if len(header) < 2:
             raise SourceError(f"{name}: has one column: give host and switch")
         rows = (record.values for record in records if record.values)

@@ -34,7 +34,7 @@ CODECS: Final = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 5: None, 6: "zstd
 """Number of a codec -> its name in pyarrow; None where it is not unpacked here (5 is old LZ4)."""
 ENCODINGS: Final = {0: "plain", 2: "dictionary", 3: "run", 5: "delta", 6: "lengths",
                     7: "prefixes", 8: "dictionary", 9: "split"}  # fmt: skip
-_GROUP_IN_NAME, _REPEATED = 5, 2
+_REPEATED = 2
 _SLACK = 1 << 16
 
 _ELEMENT: Shape = {1: INT32, 2: INT32, 3: INT32, 4: TEXT, 5: INT32}
@@ -63,8 +63,8 @@ class Leaf:
     """Bytes of a value; 0 for texts."""
     n_groups: int
     """Groups and lists around it."""
-    repeated: bool
-    """Whether a row may hold any number of its values."""
+    n_repeated: int
+    """Lists around it: with one a row may hold any number of its values."""
     n_defined: int
     """Levels at which it may be absent."""
 
@@ -209,7 +209,7 @@ def _leaf(path: list[dict[int, Any]]) -> Leaf:
         kind,
         width,
         len(path) - 1,
-        _REPEATED in repetitions,
+        repetitions.count(_REPEATED),
         sum(each != 0 for each in repetitions),
     )
 
@@ -243,7 +243,7 @@ def _refuse_contradiction(chunk: Chunk, kind: int) -> None:
         raise BrokenParquetError(f"column {leaf.name} is of type {kind}, codec {chunk.codec}")
     if min(chunk.n_rows, chunk.n_packed, chunk.n_unpacked) < 0:
         raise BrokenParquetError(f"column {leaf.name} has less than no rows or bytes")
-    if chunk.n < chunk.n_rows or (chunk.n > chunk.n_rows and not leaf.repeated):
+    if chunk.n < chunk.n_rows or (chunk.n > chunk.n_rows and not leaf.n_repeated):
         told = f"{chunk.n:,} values in {chunk.n_rows:,} rows"
         raise BrokenParquetError(f"column {leaf.name} has {told}")
 

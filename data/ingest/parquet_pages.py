@@ -82,6 +82,47 @@ def refuse_untrue_size(file: BinaryIO, chunk: Chunk, page: Page) -> None:
         raise _other_size(chunk, page)
 
 
+def refuse_hollow(chunk: Chunk, page: Page, content: bytes) -> None:
+    """Refuses a page whose levels or indices make fewer values than its header says.
+
+    Raises
+    ------
+    BrokenParquetError
+        Where they do.
+    """
+    at, n = 0, page.n
+    if page.n_levels is not None:  # their lengths stand in the header, and readers check them
+        return
+    try:
+        for most in (chunk.leaf.n_repeated, chunk.leaf.n_defined):
+            if most:
+                end = at + 4 + int.from_bytes(content[at : at + 4], "little")
+                made, n = _in_runs(content[at + 4 : end], most.bit_length(), most)
+                at, short = end, made < page.n
+                if short:
+                    raise ValueError(made)
+        if page.encoding == "dictionary" and _in_runs(content[at + 1 :], content[at], -1)[0] < n:
+            raise ValueError(n)
+    except (IndexError, ValueError) as error:
+        told = f"makes fewer than the {page.n:,} values that it says"
+        raise BrokenParquetError(f"a page of column {chunk.leaf.name} {told}") from error
+
+
+def _in_runs(content: bytes, width: int, of: int) -> tuple[int, int]:
+    """How many values runs make, and how many of one value, at least."""
+    at = made = n_of = 0
+    size = (width + 7) // 8
+    while at < len(content):
+        head, at = _number(content, at)
+        if head & 1:
+            made, at = made + 8 * (head >> 1), at + (head >> 1) * width
+            continue
+        made += head >> 1
+        n_of += (head >> 1) * (int.from_bytes(content[at : at + size], "little") == of)
+        at += size
+    return made, n_of
+
+
 def _varint_of(content: bytes) -> bytes:
     """The bytes of the number with which a content begins."""
     end = next((place for place, byte in enumerate(content[:5]) if byte < 128), 4)
@@ -117,7 +158,7 @@ def prefixed_lengths(chunk: Chunk, page: Page, content: bytes) -> Lengths:
     """
     at = page.n_levels or 0
     if page.n_levels is None:
-        for present in (chunk.leaf.repeated, chunk.leaf.n_defined > 0):
+        for present in (chunk.leaf.n_repeated, chunk.leaf.n_defined):
             at += 4 + int.from_bytes(content[at : at + 4], "little") if present else 0
     try:
         prefixes, at = _deltas(content, at, page.n)

@@ -24,12 +24,15 @@ from data.ingest.parquet_pages import (
     LOOKED_INTO,
     longest_entry,
     prefixed_lengths,
+    refuse_hollow,
     refuse_untrue_size,
     unpacked,
 )
 from data.ingest.source import broken_parquet
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from data.ingest.parquet_layout import Chunk, Layout, Page
     from data.limits import Limits
 
@@ -47,7 +50,7 @@ BATCH: Final = 32_000_000
 """Unfolded bytes that are held at once of a table that is read by and by."""
 MOST_ROWS: Final = 1 << 16
 _SWOLLEN, _VERIFIED = 20, 2_000_000_000
-_MEGABYTE = 1_000_000
+_MEGABYTE, _MOST_HOLLOW = 1_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class _Walk:
     """Those that become records."""
     columns: dict[str, _Column] = field(default_factory=dict)
     swollen: list[tuple[Chunk, Page]] = field(default_factory=list)
+    hollow: list[tuple[Chunk, Page]] = field(default_factory=list)
+    """Pages of many more values than bytes."""
     n_pages: int = 0
     n_looked_into: int = 0
 
@@ -100,6 +105,8 @@ class _Walk:
                 return
             if page.packed and page.n_unpacked > max(_MEGABYTE, _SWOLLEN * page.n_packed):
                 self.swollen.append((chunk, page))
+            if page.n > _MEGABYTE > page.n_unpacked and len(self.hollow) < _MOST_HOLLOW:
+                self.hollow.append((chunk, page))
             if page.kind == DICTIONARY:
                 if number:
                     raise BrokenParquetError(f"column {chunk.leaf.name} has two dictionaries")
@@ -180,6 +187,8 @@ def unfolded(name: str, file: BinaryIO, limits: Limits, *, held: bool = False) -
             walk.n_rows += 0 if held or not group else group[0].n_rows
             for chunk in group:
                 walk.add(chunk)
+        if any(leaf.n_repeated for leaf in found.leaves):
+            _add_fixed_lists(name, walk)
         if walk.n_pages > MOST_PAGES:
             raise too_large(name, f"it has more pages than the limit of {MOST_PAGES:,}")
         n_bytes = walk.n_bytes
@@ -196,6 +205,34 @@ def unfolded(name: str, file: BinaryIO, limits: Limits, *, held: bool = False) -
     return Unfolded(n_bytes, min(MOST_ROWS, max(1, BATCH // max(a_row, 1))))
 
 
+def _add_fixed_lists(name: str, walk: _Walk) -> None:
+    """Adds what lists of a stated length take: an absent one takes as much as any."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.ParquetFile(walk.file).schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise broken_parquet(name, error) from None
+    for column in schema:
+        found = walk.columns.get(column.name)
+        if found is not None and (width := _width(column.type)):
+            found.a_row += width
+            found.others += width * found.n_values
+
+
+def _width(kind: pa.DataType) -> int:
+    """Bytes of the lists of a stated length in a value."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    below = sum(_width(kind.field(at).type) for at in range(kind.num_fields))
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * max(LEAST_BYTES, below)
+    return below
+
+
 def _told(n_bytes: int, n_packed: int, limits: Limits) -> str:
     """Which limit a file exceeds."""
     if n_bytes > limits.unpacked_gb * 1e9:
@@ -210,6 +247,9 @@ def _told(n_bytes: int, n_packed: int, limits: Limits) -> str:
 
 def _refuse_untrue(walk: _Walk) -> None:
     """Refuses a file of which a page is large by what its header says alone."""
+    for chunk, page in walk.hollow:
+        if (content := unpacked(walk.file, chunk, page)) is not None:
+            refuse_hollow(chunk, page, content)
     n_verified = 0
     for chunk, page in sorted(walk.swollen, key=lambda each: -each[1].n_unpacked):
         n_verified += page.n_unpacked

@@ -287,6 +287,14 @@ def _page_beyond() -> bytes:
     return _lie(_page(1, packed=compressed(content, "zstd"), n_unpacked=1_000))()
 
 
+def _hollow() -> bytes:
+    """Header and footer agree on values that no level makes."""
+    columns = _short(COPIES)
+    for column in columns:
+        column.pages[1] = replace(column.pages[1], n=MANY)
+    return table(columns, MANY)
+
+
 _PARQUET: Final[dict[str, tuple[str, bool, Callable[[], bytes]]]] = {
     "parquet-dictionary": ("Parquet, dictionary", True, _dictionary),
     "parquet-dictionaries": ("Parquet, dictionary", True, _dictionaries),
@@ -326,6 +334,7 @@ _PARQUET: Final[dict[str, tuple[str, bool, Callable[[], bytes]]]] = {
     "lie-page-below-none": ("Parquet, lying", False, _lie(_page(1, n_unpacked=-1))),
     "lie-dictionary-values": ("Parquet, lying", False, _lie(_page(0, n=MANY))),
     "lie-dictionary-larger": ("Parquet, lying", False, _lie(_page(0, n_unpacked=2**31 - 1))),
+    "lie-hollow-pages": ("Parquet, lying", False, _hollow),
     "lie-encoding": ("Parquet, lying", False, _lie(_page(1, encoding=77))),
 }
 """Name -> format, whether it is well formed, and what makes it."""

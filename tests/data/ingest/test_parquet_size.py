@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from data.errors import SourceError
+from data.ingest.delays import read_delays
 from data.ingest.parquet_size import A_RECORD, unfolded
 from data.limits import Limits
 from tests.data.ingest import bombs
@@ -182,3 +183,32 @@ def test_the_headers_of_a_large_file_cost_little_beside_reading_it() -> None:
     whole = time.process_time() - begin
     print(f"\n{len(made.getvalue()) / 1e6:.0f} MB: {looked_at:.3f} s beside {whole:.2f} s")
     assert looked_at < whole / 4
+
+
+def test_a_row_longer_than_a_line_may_be_is_rejected_and_the_others_are_read(
+    tmp_path: Path,
+) -> None:
+    path, n = tmp_path / "f.parquet", 300
+    delays = {
+        "source": ["a", "b"] * (n // 2),
+        "destination": ["b", "a"] * (n // 2),
+        "delay_us": np.arange(1.0, n + 1),
+        "note": ["z" * (11_000_000 if k == 7 else 1) for k in range(n)],
+        "hops": [[None] * (200_000 if k == 9 else 1) for k in range(n)],
+    }
+    pq.write_table(pa.table(delays), path, compression="none")
+    found = read_delays(str(path))
+    assert len(found.samples.delay_us) == n - 2
+    assert (found.n_rejected, found.rejected_at) == (2, 8)
+    assert sorted({*range(1, n + 1)} - {*found.samples.delay_us.tolist()}) == [8, 10]
+
+
+def test_lists_of_a_stated_length_count_where_they_are_absent() -> None:
+    def absent(length: int) -> io.BytesIO:
+        return written({"a": pa.nulls(20, pa.list_(pa.int8(), length))})
+
+    assert size(absent(3)) < 50_000
+    made = absent(1_000_000)
+    assert len(made.getvalue()) < 1_000
+    with pytest.raises(SourceError, match="is too large: unfolds to more than 200 times"):
+        size(made, held=False)
