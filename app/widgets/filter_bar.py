@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app.answers.fleet.choices import choices as offered
 from app.ask.cached import ask, snapshot
 from app.show.scope import FILTERS, Scope
-from app.widgets import copy_button, empty_state, follow
+from app.widgets import choice, copy_button, empty_state, follow, number
 from app.words import escaping, numbers
 from data.filters import Selection
 
@@ -152,27 +152,23 @@ def _one_of(name: str, options: tuple[str, ...], everything: str) -> str | None:
 
 def _min_gpus(page_default: int) -> int | None:
     """Smallest job counted; None where the reader leaves it to the page."""
-    chosen = st.number_input(
+    return number.show(
         "Smallest job (GPUs)",
-        min_value=0,
+        number.Within(0, number.MOST_GPUS),
+        key="min_gpus",
         value=None,
         step=1,
-        key="min_gpus",
-        bind="query-params",
         placeholder=f"{page_default:,} (this page's default)",
     )
-    return None if chosen is None else int(chosen)
 
 
 def _period(choices: Choices, timezone: str) -> tuple[datetime | None, datetime | None]:
     """The period chosen, in UTC; presets end at the last record."""
-    chosen = st.segmented_control(
+    chosen = choice.show(
         "Period",
         [*PRESETS, ALL, CUSTOM],
         default=FILTERS["period"],
-        required=True,
         key="period",
-        bind="query-params",
         help="Presets end with the last record in the store, not now.",
     )
     if chosen == CUSTOM:

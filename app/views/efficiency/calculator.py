@@ -10,7 +10,7 @@ from analytics.efficiency.expected_ettr import EttrSettings
 from app.answers.efficiency import ettr, expected
 from app.ask.cached import ask, kept
 from app.show import page
-from app.widgets import notice
+from app.widgets import notice, number
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -51,24 +51,30 @@ def show(scope: Scope) -> None:
 
 def _settings(usual: EttrSettings) -> EttrSettings:
     """What the reader asks of; the store's own values until they say otherwise."""
+    minutes = number.Within(0.0, number.MOST_MINUTES)
     given = (
-        ("GPUs", "gpus", usual.gpus, 1.0),
-        ("Failure rate", "rate", usual.rate_per_1000_node_days, 0.0),
-        ("Restart (min)", "restart", usual.restart_min, 0.0),
-        ("Write (min)", "write", usual.write_min, 0.0),
-        ("Interval (min)", "interval", usual.checkpoint_min, 0.0),
-        ("Queue (min)", "queue", usual.queue_min, 0.0),
+        ("GPUs", "gpus", usual.gpus, number.Within(1.0, float(number.MOST_GPUS))),
+        (
+            "Failure rate",
+            "rate",
+            usual.rate_per_1000_node_days,
+            number.Within(0.0, number.MOST_RATE),
+        ),
+        ("Restart (min)", "restart", usual.restart_min, minutes),
+        ("Write (min)", "write", usual.write_min, minutes),
+        ("Interval (min)", "interval", usual.checkpoint_min, minutes),
+        ("Queue (min)", "queue", usual.queue_min, minutes),
     )
     stated: dict[str, float | None] = {}
-    for column, (label, key, value, least) in zip(st.columns(len(given)), given, strict=True):
-        stated[key] = column.number_input(
+    for column, (label, key, value, within) in zip(st.columns(len(given)), given, strict=True):
+        stated[key] = number.show(
             label,
-            min_value=least,
+            within,
+            key=key,
             value=None if key == "interval" else numbers.rounded(value),
+            at=column,
             placeholder=numbers.number(value) if key == "interval" else None,
             format="%g",
-            key=key,
-            bind="query-params",
             help=HELP[key],
         )
     inputs = {key: value for key, value in stated.items() if value is not None}

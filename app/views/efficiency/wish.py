@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.efficiency import best_interval, what_if
-from app.widgets import job_size
+from app.widgets import choice, job_size, number
 
 if TYPE_CHECKING:
     from analytics.efficiency.what_if import Every
@@ -31,13 +31,11 @@ HELP = {
 def asked() -> what_if.Wish:
     """The period, the nodes, the interval and the job."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
+        choice.show(
             "Of",
             [MONTH, CHOSEN],
             default=MONTH,
-            required=True,
             key="over",
-            bind="query-params",
             help=HELP["over"],
         )
         worst, by, nodes = _left_out()
@@ -48,13 +46,11 @@ def asked() -> what_if.Wish:
 
 def _left_out() -> tuple[int, By, tuple[str, ...]]:
     """How many of the worst nodes, as known when, or which ones instead."""
-    worst = st.number_input(
+    worst = number.show(
         "Worst nodes left out",
-        min_value=0,
-        max_value=1000,
-        value=what_if.WORST,
+        number.Within(0, 1000),
         key="worst",
-        bind="query-params",
+        value=what_if.WORST,
         width=150,
         help=HELP["worst"],
     )
@@ -80,23 +76,20 @@ def _left_out() -> tuple[int, By, tuple[str, ...]]:
 
 def _interval() -> Every:
     """Minutes between checkpoints, the best ones, or as runs saved."""
-    every = st.segmented_control(
+    every = choice.show(
         "Checkpoint interval",
         [BEST, AS_WAS, MINUTES],
         default=BEST,
-        required=True,
         key="every",
-        bind="query-params",
         help=HELP["interval"],
     )
     if every != MINUTES:
         return None if every == AS_WAS else "best"
-    return st.number_input(
+    return number.show(
         "Minutes",
-        min_value=1.0,
+        number.Within(1.0, number.MOST_MINUTES),
+        key="minutes",
         value=30.0,
         format="%g",
-        key="minutes",
-        bind="query-params",
         width=110,
     )

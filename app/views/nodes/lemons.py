@@ -6,17 +6,16 @@ from analytics.nodes.records import WINDOW_DAYS
 from app.answers.nodes import lemons
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import copy_button, filter_bar, page_head
+from app.widgets import copy_button, filter_bar, number, page_head
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
-days = st.columns([1, 3])[0].number_input(
+days = number.show(
     "Days judged",
-    min_value=1,
-    max_value=36_600,
-    value=WINDOW_DAYS,
+    number.Within(1, number.MOST_DAYS),
     key="days",
-    bind="query-params",
+    value=WINDOW_DAYS,
+    at=st.columns([1, 3])[0],
     help="Before the end of the period.",
 )
 answer = lemons.answer(ask, scope.selection, days=days)

@@ -6,16 +6,15 @@ from analytics.nodes.repairs import HORIZON_DAYS
 from app.answers.nodes import repairs
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, page_head
+from app.widgets import filter_bar, number, page_head
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
-horizon = st.number_input(
+horizon = number.show(
     "Horizon (days)",
-    1.0,
-    value=HORIZON_DAYS,
+    number.Within(1.0, float(number.MOST_DAYS)),
     key="horizon_days",
-    bind="query-params",
+    value=HORIZON_DAYS,
     help="Days in which a repair is expected to hold.",
     width=200,
 )

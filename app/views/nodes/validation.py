@@ -6,28 +6,27 @@ from analytics.nodes.validation import SIMILARITY
 from app.answers.nodes import validation
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, notice, page_head, upload
+from app.widgets import filter_bar, notice, number, page_head, upload
 
 scope = filter_bar.of_store(uses=("period", "cluster"))
 head = st.container()
 columns = st.columns([2, 1, 1], vertical_alignment="bottom")
 with columns[0]:
     sent = upload.chosen("Results of SuperBench (results-summary.jsonl)", key="results")
-horizon = columns[1].number_input(
+horizon = number.show(
     "Horizon (days)",
-    1.0,
-    value=validation.HORIZON_DAYS,
+    number.Within(1.0, float(number.MOST_DAYS)),
     key="horizon_days",
-    bind="query-params",
+    value=validation.HORIZON_DAYS,
+    at=columns[1],
     help="Days in which an incident counts.",
 )
-least = columns[2].number_input(
+least = number.show(
     "Regressed below",
-    0.01,
-    0.99,
-    value=SIMILARITY,
+    number.Within(0.01, 0.99),
     key="similarity",
-    bind="query-params",
+    value=SIMILARITY,
+    at=columns[2],
     help="Similarity to the fleet's centre; 0.95 is the paper's.",
 )
 results = None

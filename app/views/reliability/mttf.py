@@ -9,7 +9,7 @@ from analytics.reliability.comparisons import RSC1_RATE
 from app.answers.reliability import mttf, projection, rate_by_group, rate_ratios, sensitivity
 from app.ask.cached import ask
 from app.show import page
-from app.widgets import filter_bar, job_size, page_head
+from app.widgets import choice, filter_bar, job_size, number, page_head
 from app.words import escaping
 from app.words.glossary import of_reliability
 from app.words.terms import DEFINITIONS
@@ -18,13 +18,11 @@ from data.filters import MTTF_MIN_GPUS
 scope = filter_bar.of_store(min_gpus=MTTF_MIN_GPUS)
 head = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    definition = st.segmented_control(
+    definition = choice.show(
         "A failure, by definition",
         FAILURE_DEFINITIONS,
         default=DEFINITION,
-        required=True,
         key="definition",
-        bind="query-params",
         help=". ".join(f"{name}: {DEFINITIONS[name]}" for name in FAILURE_DEFINITIONS),
     )
     job_gpus = job_size.show()
@@ -37,13 +35,11 @@ with head:
 page.blocks([answer.chart("mttf_by_size"), answer.table("mttf_by_size")], scope)
 page.blocks([answer.table("sensitivity")], scope)
 facts = ask(rate_ratios.choices, scope.selection)
-by = st.segmented_control(
+by = choice.show(
     "Failure rate by",
     (*rate_by_group.GROUPINGS, *(f for f in facts if f not in rate_by_group.GROUPINGS)),
     default="week",
-    required=True,
     key="by",
-    bind="query-params",
 )
 if by in rate_by_group.GROUPINGS:
     groups = rate_by_group.answer(ask, scope.selection, by)
@@ -55,12 +51,20 @@ if by in facts:
     page.blocks(ratios.blocks, scope)
 st.header("Projection from a given rate", anchor=False)
 columns = st.columns(4, vertical_alignment="bottom")
-rate = columns[0].number_input(
-    "Failures per 1,000 node-days", 0.0001, value=RSC1_RATE, key="rate", bind="query-params"
+rate = number.show(
+    "Failures per 1,000 node-days",
+    number.Within(0.0001, number.MOST_RATE),
+    key="rate",
+    value=RSC1_RATE,
+    at=columns[0],
 )
-gpus = columns[1].number_input("GPUs of the job", 1, value=16384, key="gpus", bind="query-params")
-per_node = columns[2].number_input(
-    "GPUs per node", 1, value=int(GPUS_PER_NODE), key="gpus_per_node", bind="query-params"
+gpus = number.show("GPUs of the job", number.GPUS, key="gpus", value=16384, at=columns[1])
+per_node = number.show(
+    "GPUs per node",
+    number.Within(1, number.MOST_GPUS_OF_NODE),
+    key="gpus_per_node",
+    value=int(GPUS_PER_NODE),
+    at=columns[2],
 )
 projected = projection.answer(rate, [gpus], gpus_per_node=per_node).table("projection")
 columns[3].metric(

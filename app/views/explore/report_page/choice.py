@@ -10,7 +10,7 @@ import streamlit as st
 from app.answers.fleet.choices import whole_weeks
 from app.ask.cached import ask
 from app.reports import kinds
-from app.widgets import filter_bar
+from app.widgets import choice, filter_bar
 
 if TYPE_CHECKING:
     from app.reports.kinds import Kind
@@ -40,14 +40,12 @@ class Choice:
 
 def chosen_kind() -> Kind:
     """Which kind."""
-    name = st.segmented_control(
+    name = choice.show(
         "Kind",
         [*kinds.kinds()],
         format_func=str.capitalize,
         default="fleet",
-        required=True,
         key="kind",
-        bind="query-params",
         label_visibility="collapsed",
     )
     return kinds.kinds()[name]

@@ -72,7 +72,7 @@ def _linked(frame: pd.DataFrame) -> result_chart.Chart | None:
     """The chart of a link; None where these rows cannot be drawn so."""
     try:
         kind, x, y, colour = json.loads(st.query_params.get(LINKED, "null"))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
     names = [*frame.columns]
     fits = kind in result_chart.KINDS and x in names and y in result_chart.numeric(frame)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.answers.training import causes, trace
 from app.show import links, page
+from app.widgets import choice
 from app.words import escaping, numbers
 from app.words.glossary import of_training
 
@@ -21,13 +22,11 @@ MOST_LISTED = 5
 
 def heat_map(found: StragglerTrace, scope: Scope) -> None:
     """Stage by data-parallel rank; exact, or the paper's approximation."""
-    way = st.segmented_control(
+    way = choice.show(
         "How each worker is judged",
         ["exact", "min"],
         default="exact",
-        required=True,
         key="s_w",
-        bind="query-params",
         help=of_training.WORKER_SLOWDOWN.definition,
     )
     page.blocks([trace.workers_chart(found, way)], scope)

@@ -1,0 +1,144 @@
+"""Numbers that the address may name: looked at before their widget reads them.
+
+Streamlit itself drops a number out of range, but stumbles over one that has no end (`1e999`), and
+sets no bound where the widget has none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import streamlit as st
+
+from app.widgets import address
+from app.words import escaping, plain
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+N = TypeVar("N", int, float)
+
+MOST_GPUS = 10_000_000
+"""Of a job: no cluster has as many."""
+MOST_GPUS_OF_NODE = 1_024
+MOST_DAYS = 36_600
+"""A hundred years."""
+MOST_MINUTES = 525_600.0
+"""A year."""
+MOST_RATE = 1_000_000.0
+"""Failures per 1,000 node-days: each node fails every 86 seconds."""
+LONGEST = 32
+"""Characters of a number in an address, and of what is shown of another text."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Within(Generic[N]):
+    """The least and the most that a number may be; whole where both are."""
+
+    least: N
+    most: N
+
+    def left_out(self, written: str) -> str | None:
+        """Why a text in an address is not taken; None where it is, or where it is empty.
+
+        >>> Within(0, 1_000).left_out("1e999")
+        'is no whole number from 0 to 1,000'
+        >>> Within(0, 1_000).left_out("64")
+        """
+        text = written.strip()
+        if not text or (len(text) <= LONGEST and _NUMBER.fullmatch(text) and self._has(text)):
+            return None
+        kind = "whole number" if self._whole else "number"
+        return f"is no {kind} from {self.least:,.10g} to {self.most:,.10g}"
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self.most, int)
+
+    def _has(self, text: str) -> bool:
+        number = float(text)
+        return self.least <= number <= self.most and (not self._whole or number.is_integer())
+
+
+GPUS: Within[int] = Within(1, MOST_GPUS)
+
+
+@overload
+def show(
+    label: str,
+    within: Within[N],
+    *,
+    key: str,
+    value: N,
+    at: DeltaGenerator | None = None,
+    **look: Any,
+) -> N: ...
+@overload
+def show(
+    label: str,
+    within: Within[N],
+    *,
+    key: str,
+    value: None,
+    at: DeltaGenerator | None = None,
+    **look: Any,
+) -> N | None: ...
+def show(
+    label: str,
+    within: Within[N],
+    *,
+    key: str,
+    value: N | None,
+    at: DeltaGenerator | None = None,
+    **look: Any,
+) -> N | None:
+    """Draws the input; what the address says of it counts where it is within the bounds.
+
+    Else the page's own value stands, and a line says what was left out until the reader enters
+    another.
+
+    Parameters
+    ----------
+    label, within, key
+        The key is its name in the address, too.
+    value
+        The page's own; it may be larger than the bounds where a store says so.
+    at
+        Where it is drawn; here where that is not said.
+    look
+        Further arguments of Streamlit's input.
+    """
+    place: Any = st if at is None else at
+    absent = f"absent_{key}"
+    why = _taken_from_address(key, within)
+    if why is not None:
+        st.session_state[absent] = label, why
+    chosen: N | None = place.number_input(
+        label,
+        min_value=within.least,
+        max_value=within.most if value is None else max(within.most, value),
+        value=value,
+        key=key,
+        bind="query-params",
+        **look,
+    )
+    if chosen != value:
+        st.session_state.pop(absent, None)
+    of, told = st.session_state.get(absent, ("", ""))
+    if of == label:  # another page's input may have the same key
+        place.warning(told)
+    return chosen
+
+
+def _taken_from_address(key: str, within: Within[Any]) -> str | None:
+    """Takes a number that is none out of the address; the line that says so."""
+    written = address.says(key)
+    why = None if written is None else within.left_out(written)
+    if written is None or why is None:
+        return None
+    address.take_out(key)
+    shown = plain.shortened("".join(c if c.isprintable() else "\ufffd" for c in written), LONGEST)
+    return escaping.escaped(f"{key}={shown} in the address {why}: left out.")
