@@ -10,8 +10,9 @@ import re
 import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from data.errors import StoreError
 from data.small_files import read_small
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_BYTES = 10_000
-"""Of CURRENT: a publish writes 300."""
+"""Of CURRENT and of the notes of earlier snapshots: a publish writes 500."""
 MOST_TOLD = 200
 """Characters of the reason why it cannot be read."""
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Version of what data.tables declares."""
+FORMAT = 2
+"""Version of what CURRENT and the notes of earlier snapshots say; 1 had no key of that name."""
+FORMAT_SINCE_SCHEMA = 12
+"""Schema from which on they are of format 2: one without it has lost it."""
+LARGEST = 10**9
+"""Number of a snapshot, or of a schema."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FICLONE = 0x40049409
 """Linux: shares the blocks of another file, on btrfs, XFS and others."""
@@ -49,10 +56,29 @@ class Current:
     """ISO time in UTC."""
     synthetic: bool
     """Whether `faultline demo` generated it."""
+    size: int = 0
+    """Bytes of the snapshot's file; this and what follows are absent in format 1."""
+    sample: str = ""
+    """SHA-256 of a little of that file (`data.sampled`)."""
+    store_id: str = ""
+    """Which store it is, wherever its folder is: state.sqlite and the snapshot say it too."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it says, by key: of a snapshot of format 1 what that said."""
+        facts = asdict(self)
+        return facts if self.store_id else {key: facts[key] for key in _FORMAT_1}
 
     def to_json(self) -> str:
-        """The file's content: one line of JSON."""
-        return json.dumps(asdict(self)) + "\n"
+        """The file's content: one line of JSON, whose last key is a hash of the others."""
+        if not self.store_id:
+            return json.dumps(self.facts) + "\n"
+        facts = {"format": FORMAT, **self.facts}
+        check = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+        return json.dumps(facts | {"check": check}) + "\n"
+
+
+_FORMAT_1 = ("snapshot", "file", "sha256", "schema_version", "published_at", "synthetic")
 
 
 def read_current(root: Path) -> Current | None:
@@ -67,13 +93,13 @@ def read_current(root: Path) -> Current | None:
     text = None
     while True:
         try:
-            before, text = text, read_small(path, MOST_BYTES).decode()
+            before, text = text, small_text(path)
             current = said_of(text)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StoreError(f"{path}: cannot be read ({error.strerror}): check access") from None
-        except (ValueError, TypeError, RecursionError) as error:
+        except ValueError as error:
             reason = str(error)[:MOST_TOLD]
             raise StoreError(
                 f"{path}: is not what a publish writes ({reason}): restore it from a backup"
@@ -84,14 +110,63 @@ def read_current(root: Path) -> Current | None:
             raise StoreError(f"{root / current.file}: is missing: restore it from a backup")
 
 
+def small_text(path: Path) -> str:
+    """Content of CURRENT or of a note; ValueError where it is none, OSError if it is unreadable."""
+    content = read_small(path, MOST_BYTES)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
+    return content.decode()
+
+
 def said_of(text: str) -> Current:
-    """What a line that a publish wrote says of a snapshot; ValueError, TypeError if it is none."""
-    current = Current(**json.loads(text))
-    numbers = all(type(one) is int for one in (current.snapshot, current.schema_version))
-    hashed = isinstance(current.sha256, str) and _DIGEST.fullmatch(current.sha256)
-    if not (numbers and hashed) or current.file != f"warehouse-{current.snapshot}.duckdb":
-        raise ValueError("its values contradict one another")
+    """What a line that a publish wrote says of a snapshot; ValueError where it is none."""
+    try:
+        pairs = json.loads(text, object_pairs_hook=list)
+        said = dict(pairs)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except TypeError:
+        raise ValueError("it is no object of JSON") from None
+    if len(said) != len(pairs):
+        raise ValueError("it says something twice")
+    form = said.pop("format", 1)
+    if type(form) is int and FORMAT < form < LARGEST:
+        raise ValueError(f"its format is {form}, this Faultline reads {FORMAT}: upgrade Faultline")
+    check = said.pop("check", "")
+    fields = _FORMAT_1 if form == 1 else tuple(Current.__dataclass_fields__)
+    if set(said) != set(fields):
+        raise ValueError("it says more or less than a publish does")
+    current = Current(**said)
+    _refuse_impossible(current)
+    if form != 1 and (not current.store_id or current.to_json().rstrip() != text.rstrip()):
+        raise ValueError("its hash is not the one of what it says")
+    if form == 1 and (check or current.schema_version >= FORMAT_SINCE_SCHEMA):
+        raise ValueError("it lost its hash")
     return current
+
+
+def _refuse_impossible(current: Current) -> None:
+    """Refuses values that no publish writes."""
+    numbers = (current.snapshot, current.schema_version)
+    texts = (current.sha256, current.published_at, current.sample, current.store_id)
+    if not all(type(one) is int and 0 <= one < LARGEST for one in numbers):
+        raise ValueError("its numbers are none")
+    if type(current.synthetic) is not bool or type(current.size) is not int:
+        raise ValueError("its values are of the wrong kind")
+    if not all(isinstance(one, str) for one in texts) or not _DIGEST.fullmatch(current.sha256):
+        raise ValueError("its values are of the wrong kind")
+    if current.file != f"warehouse-{current.snapshot}.duckdb":
+        raise ValueError("its values contradict one another")
+    if not _is_moment(current.published_at):
+        raise ValueError("its published_at is no time")
+
+
+def _is_moment(text: str) -> bool:
+    """Whether a text is an ISO time that names its zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def snapshot_numbers(root: Path) -> list[int]:

@@ -37,5 +37,7 @@ def brought_up(root: Path, current: Current) -> Current:
             copy_store(root, current, copy, metrics=False)
             replace_file(copy / "CURRENT", current.to_json())
             migrated = migrate(copy)
-            _COPIES[key] = folder, replace(migrated, file=str(copy / migrated.file))
+            # What people said is read where it was, from a file that names no store.
+            copied = replace(migrated, file=str(copy / migrated.file), store_id=current.store_id)
+            _COPIES[key] = folder, copied
         return _COPIES[key][1]

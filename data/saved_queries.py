@@ -48,8 +48,7 @@ class SavedQueries(State):
 
     def saved(self) -> list[SavedQuery]:
         """All that are not deleted, by name."""
-        if not self._read("SELECT 1 FROM pragma_table_info('saved_queries') WHERE name = :name",
-                          {"name": "deleted_at"}):  # fmt: skip
+        if not self._has_column("saved_queries", "deleted_at"):
             return []  # an earlier version, which saved none
         rows = self._read(
             f"SELECT {_COLUMNS} FROM saved_queries WHERE deleted_at IS NULL "
@@ -72,6 +71,7 @@ class SavedQueries(State):
         """
         made = SavedQuery(secrets.token_hex(6), name, author, now(), sql)
         with self._writing() as connection:
+            self._refuse_changed(connection, ("saved_queries",))
             _refuse_taken(connection, name)
             connection.execute(
                 f"INSERT INTO saved_queries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
@@ -89,6 +89,7 @@ class SavedQueries(State):
             Where there is no such query, or another one has the name.
         """
         with self._writing() as connection:
+            self._refuse_changed(connection, ("saved_queries",))
             _refuse_taken(connection, name, besides=query_id)
             self._change(connection, query_id, "name = ?", name)
             audited(connection, author, "rename query", {"query_id": query_id, "name": name})
@@ -119,8 +120,6 @@ class SavedQueries(State):
 
     def past(self, author: str) -> list[PastQuery]:
         """The last queries that a person asked, newest first."""
-        if not self._read("SELECT 1 FROM sqlite_master WHERE name = 'past_queries'", {}):
-            return []
         rows = self._read(
             "SELECT asked_at, sql, outcome FROM past_queries WHERE author = :author "
             "ORDER BY past_id DESC",

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from data.current import Current, read_current, replace_file, said_of, snapshot_numbers
+from data.current import (
+    Current,
+    read_current,
+    replace_file,
+    said_of,
+    small_text,
+    snapshot_numbers,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,8 +70,8 @@ def prune(root: Path, current: Current, *, keep: int) -> None:
 def _superseded(root: Path, number: int) -> Current | None:
     """What CURRENT said of a snapshot; None where nothing sound says it."""
     try:
-        current = said_of(_note(root, number).read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+        current = said_of(small_text(_note(root, number)))
+    except (OSError, ValueError):
         return None
     return current if current.snapshot == number else None
 

@@ -7,27 +7,32 @@ import os
 import secrets
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from data import state_checks
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 WAIT_S = 30.0
 """Seconds that a writer waits for another one."""
 EMPTIED_S = 1.0
 """Seconds that a file without tables has to be one that another process is making."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the tables below, as `PRAGMA user_version` tells it."""
+CHECKED_SINCE = 2
+"""Version since which a file knows how many rows it has, and their hashes."""
 _REMEDY = (
     "put it back from a backup, or `faultline annotate --restore` makes it anew with the "
     "annotations that the snapshot holds"
 )
+_OF_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""How SQLite ends at a file that is none, is broken, or whose tables are no longer ours."""
 ACKNOWLEDGED = ("status", "acknowledged")
 """Field and value by which somebody has taken something on."""
 RESOLVED = ("status", "resolved")
@@ -49,9 +54,12 @@ CREATE TABLE IF NOT EXISTS keys (
 CREATE TABLE IF NOT EXISTS audit (
   audit_id INTEGER PRIMARY KEY AUTOINCREMENT, made_at TEXT NOT NULL, author TEXT NOT NULL,
   action TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-_ADDED = (("saved_queries", "deleted_at"),)
+_ADDED = (("saved_queries", "deleted_at"), ("annotations", "undone_by"))
 """Columns that tables of earlier versions lack."""
+STORE = "store"
+"""Fact that says which store the file is of."""
 # Rows are only ever added, so rowid tells newer from older even where the clock was set back.
 _HOLDING = """
 SELECT annotation_id, target, author, made_at, field, value FROM annotations
@@ -60,18 +68,19 @@ ORDER BY rowid
 """
 _HISTORY = """
 SELECT annotation_id, target, author, made_at, field, value, undone_at, undone_by
-FROM annotations LEFT JOIN (
-  SELECT json_extract(detail, '$.annotation_id') AS annotation_id, author AS undone_by
-  FROM audit WHERE action = 'undo') USING (annotation_id)
-WHERE :target IS NULL OR target = :target
-ORDER BY annotations.rowid DESC
+FROM annotations WHERE :target IS NULL OR target = :target ORDER BY rowid DESC
 """
-
-
+_UNDONE_BY = """
+SELECT author FROM audit
+WHERE action = 'undo' AND json_extract(detail, '$.annotation_id') = annotations.annotation_id
+"""
+"""Who took an annotation back, where a file of an earlier version does not say it beside it."""
 _STATUSES = """
 SELECT target, author, made_at, value FROM annotations
 WHERE field = 'status' AND undone_at IS NULL ORDER BY rowid
 """
+_SOUND: dict[tuple[str, str], Any] = {}
+"""File and table -> what was seen of the file when the table was last looked through."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +108,25 @@ class State:
     def __init__(self, root: Path) -> None:
         self._path = root / "state.sqlite"
 
-    def create(self) -> None:
-        """Makes the file and the tables that are not there yet; refuses a damaged one."""
+    def create(self, store_id: str = "") -> None:
+        """Makes the file and the tables that are not there yet; refuses a damaged one.
+
+        Of one that does not say it, `store_id` says which store it is of.
+        """
         with self._writing() as connection:
             self._refuse_damaged(connection)
+            if store_id:
+                connection.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (STORE, store_id))
+
+    def store_id(self) -> str:
+        """Which store the file is of; empty where it does not say it, or is not there."""
+        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": STORE})
+        return str(rows[0][0]) if rows else ""
+
+    def refuse_another(self, store_id: str) -> None:
+        """Refuses the file of another store than the one that CURRENT names."""
+        if store_id and self._path.exists() and self.store_id() != store_id:
+            raise StoreError(f"{self._path}: is not of this store, but of another: {_REMEDY}")
 
     def refuse_lost(self, n_annotations: int) -> None:
         """Refuses a store without the file whose snapshot holds annotations."""
@@ -113,7 +137,11 @@ class State:
             )
 
     def restore_annotations(
-        self, annotations: Sequence[tuple[str, str, str, str, str, str]], *, author: str
+        self,
+        annotations: Sequence[tuple[str, str, str, str, str, str]],
+        *,
+        author: str,
+        store_id: str = "",
     ) -> None:
         """Makes the file anew with annotations that a snapshot holds; what was there stays aside.
 
@@ -125,10 +153,10 @@ class State:
         Raises
         ------
         StoreError
-            Where the file is there and sound.
+            Where the file is there and sound, and of this store.
         """
         if self._path.exists():
-            if not self._is_damaged():
+            if not self._is_damaged() and store_id in ("", self.store_id()):
                 raise StoreError(f"{self._path}: is sound: there is nothing to restore")
             self._set_aside()
         with self._writing() as connection:
@@ -137,6 +165,8 @@ class State:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 annotations,
             )
+            if store_id:
+                connection.execute("INSERT INTO facts VALUES (?, ?)", (STORE, store_id))
             audited(connection, author, "restore", {"annotations": len(annotations)})
 
     def copy_to(self, folder: Path) -> bool:
@@ -156,6 +186,7 @@ class State:
         with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             self._refuse_damaged(connection)
+            self._refuse_changed(connection, state_checks.TABLES)
             with copied._told(), closing(sqlite3.connect(copied._path)) as copy:
                 connection.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
@@ -216,6 +247,7 @@ class State:
         """
         this_moment = now()
         with self._writing() as connection:
+            self._refuse_changed(connection, ("annotations",))
             row = connection.execute(
                 "SELECT annotation_id, target, author, made_at, field, value, undone_at "
                 "FROM annotations WHERE annotation_id = ?",
@@ -233,15 +265,18 @@ class State:
                     "say it anew to have it back"
                 )
             connection.execute(
-                "UPDATE annotations SET undone_at = ? WHERE annotation_id = ?",
-                (this_moment, annotation_id),
+                "UPDATE annotations SET undone_at = ?, undone_by = ? WHERE annotation_id = ?",
+                (this_moment, author, annotation_id),
             )
             audited(connection, author, "undo", {"annotation_id": annotation_id})
         return replace(Annotation(*said), undone_at=this_moment, undone_by=author)
 
     def history(self, target: str | None = None) -> list[Annotation]:
         """All annotations (of one target, where it is given), undone ones too; newest first."""
-        return [Annotation(*row) for row in self._read(_HISTORY, {"target": target})]
+        sql = _HISTORY
+        if not self._has_column("annotations", "undone_by"):
+            sql = sql.replace("undone_by", f"({_UNDONE_BY})")
+        return [Annotation(*row) for row in self._read(sql, {"target": target})]
 
     def annotations(self) -> list[tuple[str, str, str, str, str, str]]:
         """Annotations that hold: one a target and field, as rows of the table annotations.
@@ -258,6 +293,7 @@ class State:
         """The key of this store's pseudonyms: made once, and told to nobody."""
         made = ("redaction", now(), secrets.token_bytes(32))
         with self._writing() as connection:
+            self._refuse_changed(connection, ("keys",))
             connection.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?)", made)
             row = connection.execute("SELECT value FROM keys WHERE name = 'redaction'").fetchone()
         return bytes(row[0])
@@ -289,6 +325,32 @@ class State:
         if found != "ok":
             raise StoreError(f"{self._path}: is damaged ({found}): {_REMEDY}")
 
+    def _refuse_changed(self, connection: sqlite3.Connection, tables: Iterable[str]) -> None:
+        """Refuses a file of which some tables are not as they were written."""
+        if (table := _changed(connection, tables)) is not None:
+            raise StoreError(
+                f"{self._path}: is damaged (the rows of {table} are not those that were written): "
+                f"{_REMEDY}"
+            )
+
+    def _refuse_changed_since(
+        self, connection: sqlite3.Connection, tables: Iterable[str], seen: Any
+    ) -> None:
+        """The same, once as long as nobody writes to the file."""
+        for table in tables:
+            if _SOUND.get((str(self._path), table)) != seen:
+                self._refuse_changed(connection, (table,))
+                _SOUND[str(self._path), table] = seen
+
+    def _seen(self) -> list[tuple[int, int, int]]:
+        """What changes with every write to the file or to its log."""
+        found = []
+        for path in (self._path, self._path.with_name("state.sqlite-wal")):
+            with suppress(FileNotFoundError):
+                at = path.stat()
+                found.append((at.st_ino, at.st_size, at.st_mtime_ns))
+        return found
+
     def _set_aside(self) -> None:
         """Gives the file, with its log, another name."""
         moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -301,9 +363,12 @@ class State:
         try:
             with closing(sqlite3.connect(self._address(), uri=True)) as connection:
                 (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                return found != "ok" or not _has_tables(connection)
+                if found != "ok" or not _has_tables(connection):
+                    return True
+                return _changed(connection, state_checks.TABLES) is not None
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none: of Python's own
+            if code & 0xFF in _OF_DAMAGE:
                 return True
             raise
 
@@ -335,13 +400,26 @@ class State:
 
     def _read_from(self, address: str, sql: str, parameters: dict[str, Any]) -> list[Any]:
         """Rows of a query of the file, opened by its address."""
-        with closing(sqlite3.connect(address, uri=True)) as connection:
+        seen = self._seen()
+        with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             if not _has_tables(connection):
                 self._refuse_emptied(connection)
                 if not _has_tables(connection):
                     return []  # another process is making it
+            connection.execute("BEGIN")  # what is checked is what is read
+            tables = [table for table in state_checks.TABLES if table in sql]
+            if _version(connection) < CHECKED_SINCE and not _has_tables(connection, tables):
+                return []  # an earlier version, which had none of that name
+            self._refuse_changed_since(connection, tables, seen)
             return connection.execute(sql, parameters).fetchall()
+
+    def _has_column(self, table: str, column: str) -> bool:
+        """Whether a table has a column, which files of earlier versions lack."""
+        named = {"table": table, "column": column}
+        return bool(
+            self._read("SELECT 1 FROM pragma_table_info(:table) WHERE name = :column", named)
+        )
 
     def _address(self, *, frozen: bool = False) -> str:
         """The file, to be read; in a folder without write access nobody writes it either."""
@@ -368,7 +446,9 @@ class State:
                 if known:
                     self._refuse_emptied(connection)
                 self._refuse_newer(connection)
-                _make_tables(connection)
+                if _version(connection) < SCHEMA_VERSION:
+                    _make_tables(connection)
+                state_checks.follow(connection)
                 yield connection
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -377,8 +457,7 @@ class State:
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         """Refuses tables that a newer version made."""
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
+        if (version := _version(connection)) > SCHEMA_VERSION:
             raise StoreError(
                 f"{self._path}: was written by a newer Faultline (schema {version}, this one reads "
                 f"{SCHEMA_VERSION}): upgrade Faultline"
@@ -396,9 +475,26 @@ class State:
             ) from None
 
 
-def _has_tables(connection: sqlite3.Connection) -> bool:
-    """Whether the file holds more than nothing."""
-    return bool(connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall())
+def _version(connection: sqlite3.Connection) -> int:
+    """Version of the tables of a file; 0 where it has none yet."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _changed(connection: sqlite3.Connection, tables: Iterable[str]) -> str | None:
+    """The first of some tables that is not as it was written; None too in a file of a version that
+    did not note what it wrote.
+    """
+    known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'checks'").fetchall()
+    if not known and _version(connection) < CHECKED_SINCE:
+        return None
+    return state_checks.changed(connection, tables)
+
+
+def _has_tables(connection: sqlite3.Connection, names: Iterable[str] = ()) -> bool:
+    """Whether the file holds more than nothing, and all tables of some names."""
+    held = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    return bool(held) and held.issuperset(names)
 
 
 def _begin(connection: sqlite3.Connection) -> None:
@@ -428,6 +524,8 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         known = connection.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()
         if (column,) not in known:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+    connection.execute(f"UPDATE annotations SET undone_by = ({_UNDONE_BY}) WHERE undone_at <> ''")
+    state_checks.begin(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 

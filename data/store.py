@@ -15,6 +15,7 @@ from data.database_errors import told_of
 from data.errors import StoreError
 from data.landing import landed
 from data.said import ARRANGED, AS_DERIVED, Said, read_said
+from data.sampled import refuse_another
 from data.state import State
 
 if TYPE_CHECKING:
@@ -31,13 +32,29 @@ READ_MEMORY = "4GB"
 
 
 def require_current(root: Path) -> Current:
-    """The published snapshot of a store that this version can read.
+    """The published snapshot of a store that this version can read, and that is all its own.
 
     Raises
     ------
     StoreError
-        Where there is no store, or it was written by a newer version.
+        Where there is no store, it was written by a newer version, or the snapshot or what people
+        said is not the one that CURRENT names.
     """
+    while True:
+        current = _published(root)
+        try:
+            refuse_another(root, current)
+            State(root).refuse_another(current.store_id)
+        except StoreError:
+            landed(root)  # which replaces all three
+            if read_current(root) == current:
+                raise
+        else:
+            return current
+
+
+def _published(root: Path) -> Current:
+    """What CURRENT says, of a schema that this version reads; an older one is brought up first."""
     landed(root)
     current = read_current(root)
     if current is None:
@@ -101,7 +118,9 @@ class Store:
     @classmethod
     def without_said(cls, root: Path) -> Store:
         """The snapshot alone, whatever became of what people said."""
-        return cls(root, require_current(root), Said())
+        current = _published(root)
+        refuse_another(root, current)
+        return cls(root, current, Said())
 
     @property
     def snapshot(self) -> int:

@@ -132,7 +132,8 @@ def restore_said(root: Path, *, author: str | None = None) -> int:
             "SELECT annotation_id, target, author, strftime(made_at, '%Y-%m-%dT%H:%M:%S+00:00'), "
             "field, value FROM annotations ORDER BY made_at, annotation_id"
         )
-    State(root).restore_annotations(held, author=author or login())
+        store_id = store.current.store_id
+    State(root).restore_annotations(held, author=author or login(), store_id=store_id)
     return len(held)
 
 

@@ -68,6 +68,7 @@ def copy_store(
         shutil.copymode(root / name, target)
         sync(target)
     if State(root).copy_to(folder):
+        State(folder).refuse_another(current.store_id)
         shutil.copymode(root / "state.sqlite", folder / "state.sqlite")
         sync(folder / "state.sqlite")
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ class Manifest:
             "format": FORMAT,
             "made_at": self.made_at,
             "product_version": self.product_version,
-            "current": asdict(self.current),
+            "current": self.current.facts,
             "files": {
                 name: {"bytes": n_bytes, "sha256": digest}
                 for name, (n_bytes, digest) in sorted(self.files.items())

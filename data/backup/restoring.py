@@ -65,7 +65,7 @@ def restore(
             prepared.mkdir(parents=True)
             current = _prepared(folder, made, root, prepared, told)
             _opened(prepared, current)
-            State(prepared).create()
+            State(prepared).create(current.store_id)
             detail = {"path": str(folder.resolve()), "made_at": made.made_at}
             State(prepared).record(author, "restore", detail)
             _keep_said(root, prepared)

@@ -17,6 +17,7 @@ from data.database_errors import told_of
 from data.errors import StoreError
 from data.publish.schema import literal
 from data.publish.writer import writer
+from data.sampled import refuse_another
 from data.snapshots import kept_snapshots
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class _Snapshot:
         self.current = current
         self._connection, self._name = connection, f"kept_{current.snapshot}"
         self._path = root / current.file
+        refuse_another(root, current)
         attached = f"ATTACH {literal(str(self._path))} AS {self._name} (READ_ONLY)"
         with told_of(self._path):
             connection.execute(attached)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import shutil
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -36,6 +38,7 @@ from data.publish.names import NODE_KEYED, name_nodes, names_told
 from data.publish.owners import place
 from data.publish.touched import Touched
 from data.said import read_said
+from data.sampled import sampled
 from data.site import load_site
 from data.snapshots import kept_snapshots, note_superseded, prune
 from data.state import State
@@ -70,6 +73,8 @@ class StoreWriter:
         """
         self.synthetic = current is not None and current.synthetic
         self.snapshot = (current.snapshot if current else 0) + 1
+        known = current.store_id if current else ""
+        self.store_id = known or State(root).store_id() or secrets.token_hex(8)
         self.building = root / f"building-{self.snapshot}.duckdb"
         self._scratch = root / "scratch"
         self._scratch.mkdir(exist_ok=True)
@@ -202,15 +207,16 @@ class StoreWriter:
         ).fetchall()
         self.connection.execute(
             """INSERT INTO store_meta (schema_version, snapshot, product_version, published_at,
-                 recounted_at, synthetic) VALUES (?, ?, ?, ?, ?, ?)""",
+                 recounted_at, synthetic, store_id) VALUES (?, ?, ?, ?, ?, ?, ?)""",
             [
                 *(SCHEMA_VERSION, self.snapshot, _product_version()),
-                *(published_at, recounted_at, synthetic),
+                *(published_at, recounted_at, synthetic, self.store_id),
             ],
         )
         named = {path for (path,) in self.connection.execute(NAMED).fetchall()}
         progress("publishing")
         self.connection.execute("CHECKPOINT; USE memory; DETACH building")
+        size, sample = sampled(self.building)
         current = Current(
             snapshot=self.snapshot,
             file=f"warehouse-{self.snapshot}.duckdb",
@@ -218,10 +224,13 @@ class StoreWriter:
             schema_version=SCHEMA_VERSION,
             published_at=published_at,
             synthetic=synthetic,
+            size=size,
+            sample=sample,
+            store_id=self.store_id,
         )
         sync(self.building)
         self._read_back()
-        State(self.root).create()
+        State(self.root).create(self.store_id)
         self._land(current)
         self.new_files.clear()
         keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
@@ -298,6 +307,8 @@ def writer(
         begins = current if start is None else start(current)
         _clear(root)
         try:
+            if current is not None:
+                State(root).refuse_another(current.store_id)
             building = StoreWriter(root, current, None if fresh else begins)
             try:
                 State(root).refuse_lost(building.count("annotations"))
@@ -314,18 +325,29 @@ def _adopted(root: Path) -> Current | None:
 
     A writer killed before its first CURRENT leaves one, and so does a backup without that file.
     """
-    found = snapshot_numbers(root)
-    if not found:
+    numbers = snapshot_numbers(root)
+    if not numbers:
         return None
-    snapshot = found[-1]
+    snapshot = numbers[-1]
     path = root / f"warehouse-{snapshot}.duckdb"
     with told_of(path), duckdb.connect(str(path), read_only=True) as connection:
-        row = connection.execute(
-            "SELECT schema_version, CAST(published_at AS VARCHAR), synthetic FROM store_meta"
-        ).fetchone()
+        found = connection.execute(
+            "SELECT * REPLACE (CAST(published_at AS VARCHAR) AS published_at) FROM store_meta"
+        )
+        names = [column[0] for column in found.description or ()]
+        row = found.fetchone()
     if row is None:
         return None
-    current = Current(snapshot, path.name, _sha256(path), row[0], row[1], row[2])
+    meta = dict(zip(names, row, strict=True))
+    current = Current(
+        snapshot,
+        path.name,
+        _sha256(path),
+        **{name: meta[name] for name in ("schema_version", "published_at", "synthetic")},
+    )
+    if meta.get("store_id"):  # else of an earlier version
+        size, sample = sampled(path)
+        current = replace(current, size=size, sample=sample, store_id=meta["store_id"])
     replace_file(root / "CURRENT", current.to_json())
     return current
 

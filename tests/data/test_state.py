@@ -138,16 +138,13 @@ def test_the_history_keeps_what_was_undone_and_by_whom(state: State) -> None:
     assert [made.target for made in state.history()] == ["node:a/n1", JOB, JOB]
 
 
-def test_a_clock_that_is_set_back_does_not_make_the_older_one_newer(
-    tmp_path: Path, state: State
-) -> None:
+def test_a_clock_that_is_set_back_does_not_make_the_older_one_newer(state: State) -> None:
     first = state.annotate(JOB, "cause", "nic", author="ada")
-    with sqlite3.connect(tmp_path / "state.sqlite") as connection:
+    with state._writing() as connection:
         connection.execute(
             "UPDATE annotations SET made_at = '2999-01-01T00:00:00+00:00' WHERE annotation_id = ?",
             (first.annotation_id,),
         )
-    connection.close()
     state.annotate(JOB, "cause", "pcie", author="ada")
     assert holding(state) == [(JOB, "cause", "pcie")]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from data.current import SCHEMA_VERSION, Current, read_current
+from data.current import SCHEMA_VERSION, read_current, said_of
 from data.errors import StoreError
 from data.publish import writer
 from data.store import Store
@@ -26,9 +28,12 @@ def root(tmp_path: Path, empty_store: Path) -> Path:
 
 
 def rewrite(root: Path, **values: object) -> None:
-    """Changes what CURRENT says."""
+    """Changes what CURRENT says, and its hash with it."""
     path = root / "CURRENT"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values), encoding="utf-8")
+    said = json.loads(path.read_text()) | values
+    said.pop("check")
+    check = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    path.write_text(json.dumps(said | {"check": check}), encoding="utf-8")
 
 
 def test_current_says_what_was_published(root: Path) -> None:
@@ -37,7 +42,7 @@ def test_current_says_what_was_published(root: Path) -> None:
     assert (current.snapshot, current.file) == (1, "warehouse-1.duckdb")
     assert (current.schema_version, current.synthetic) == (SCHEMA_VERSION, False)
     assert current.published_at.endswith("+00:00")
-    assert current == Current(**json.loads(current.to_json()))
+    assert current == said_of(current.to_json())
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,89 @@ def test_a_damaged_current_is_told_in_one_line(root: Path, content: bytes) -> No
 def test_a_current_with_impossible_values_is_refused(root: Path, values: dict[str, object]) -> None:
     rewrite(root, **values)
     with pytest.raises(StoreError, match=r"CURRENT: is not what a publish writes"):
+        read_current(root)
+
+
+DEEP = b'{"snapshot": ' + b"[" * 9_000
+"""As deep as a file of its size can be nested."""
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (DEEP, "nested too deeply|no object"), (b"[" * 200_000, "larger than 10,000 bytes"),
+        (b"\0", "is not what"), (b"[[1, 2]]", "says more or less"), (b"[[[], 1]]", "no object"),
+        (b"3", "no object"), (b'{"a": 1, "a": 1}', "says something twice"),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "is not what"), (b"\xef\xbb\xbf{}", "is not what"),
+    ],
+)  # fmt: skip
+def test_content_that_breaks_readers_of_json_is_told_in_one_line(
+    root: Path, content: bytes, told: str
+) -> None:
+    (root / "CURRENT").write_bytes(content)
+    with pytest.raises(StoreError, match=rf"CURRENT: .*({told}).*restore it from a") as refused:
+        read_current(root)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"synthetic": "yes"}, {"synthetic": 1}, {"published_at": "yesterday"},
+        {"published_at": "2026-01-05T00:00:00"}, {"published_at": 3}, {"published_at": "\ud800"},
+        {"schema_version": 10**400}, {"snapshot": -1, "file": "warehouse--1.duckdb"},
+        {"snapshot": True, "file": "warehouse-True.duckdb"}, {"size": "1"}, {"sample": []},
+        {"more": 1}, {"format": "2"}, {"format": 1}, {"format": [2]}, {"store_id": ""},
+    ],
+)  # fmt: skip
+def test_a_current_that_no_publish_writes_is_refused_whatever_its_hash(
+    root: Path, values: dict[str, object]
+) -> None:
+    rewrite(root, **values)
+    with pytest.raises(StoreError, match=r"CURRENT: is not what a publish writes \(it") as refused:
+        read_current(root)
+    assert len(str(refused.value)) < 400
+
+
+def test_a_current_of_a_newer_format_is_told_as_newer(root: Path) -> None:
+    rewrite(root, format=3)
+    with pytest.raises(StoreError, match="its format is 3, this Faultline reads 2: upgrade"):
+        read_current(root)
+
+
+def test_no_bit_of_current_can_turn_without_a_word(root: Path) -> None:
+    path = root / "CURRENT"
+    sound = path.read_bytes()
+    before, n_told = read_current(root), 0
+    for bit in range(8 * len(sound)):
+        turned = bytearray(sound)
+        turned[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(turned)
+        try:
+            assert read_current(root) == before  # of the line's end alone
+        except StoreError:
+            n_told += 1
+    assert n_told >= 8 * (len(sound) - 1)
+
+
+def test_what_a_version_wrote_that_knew_no_hash_is_read_but_not_of_this_schema(root: Path) -> None:
+    known = ("snapshot", "file", "sha256", "schema_version", "published_at", "synthetic")
+    said = json.loads((root / "CURRENT").read_text())
+    old = {key: said[key] for key in known}
+    (root / "CURRENT").write_text(json.dumps(old | {"schema_version": 11}))
+    current = read_current(root)
+    assert current is not None
+    assert (current.schema_version, current.sample, current.store_id) == (11, "", "")
+    assert json.loads(current.to_json()) == old | {"schema_version": 11}
+    (root / "CURRENT").write_text(json.dumps(old))
+    with pytest.raises(StoreError, match=r"CURRENT: .*it lost its hash"):
+        read_current(root)
+
+
+def test_a_pipe_in_place_of_current_is_not_waited_for(root: Path) -> None:
+    (root / "CURRENT").unlink()
+    os.mkfifo(root / "CURRENT")
+    with pytest.raises(StoreError, match=r"CURRENT: cannot be read \(it is no file\)"):
         read_current(root)
 
 
