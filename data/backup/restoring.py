@@ -7,6 +7,7 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from data.backup import manifest
@@ -57,6 +58,7 @@ def restore(
     made = manifest.read(folder)
     _refuse_other(folder, root, force=force)
     with locked(root):
+        _refuse_links(root, made)
         land(root)
         scratch = root / SCRATCH
         shutil.rmtree(scratch, ignore_errors=True)
@@ -91,6 +93,18 @@ def _refuse_other(folder: Path, root: Path, *, force: bool) -> None:
         raise StoreError(f"{root}: holds other things than a store: name another --store")
     if not force:
         raise StoreError(f"{root}: holds a store: name another --store, or replace it by --force")
+
+
+def _refuse_links(root: Path, made: Manifest) -> None:
+    """Refuses a store in which a link would lead what is restored to another place."""
+    places = {SCRATCH, READY, "state.sqlite"}
+    for name in made.files:
+        places |= {str(folder) for folder in PurePosixPath(name).parents} - {"."}
+    for place in sorted(places):
+        if (root / place).is_symlink():
+            raise StoreError(
+                f"{root / place}: is a link, and a restore writes to no other place: remove it"
+            )
 
 
 def _prepared(

@@ -207,7 +207,7 @@ def _read(
 
         def read_folder(options: Options) -> tuple[Source, Batch]:
             read: tuple[Source, Batch] = folder_reader.read_folder(
-                Path(name), options, writer.connection, writer.workdir
+                Path(name), options, writer.connection, writer.workdir, called=called
             )
             return read
 
