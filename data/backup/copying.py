@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from data.access import access_of, make_file, make_folder
 from data.current import copy_hashed, copy_published, sync
 from data.errors import StoreError
 from data.inside import Inside, LeftOutError
@@ -62,17 +62,17 @@ def copy_store(
     files = list(_beside_the_snapshot(root, metrics=metrics))
     n_bytes = sum((root / name).lstat().st_size for name in (current.file, *files))
     progress = Progress(told, "copied", n_bytes)
+    access = access_of(root)
     copy_published(root, current, folder / current.file, progress)
     sync(folder / current.file)
     for name in files:
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent, access)
+        make_file(target, access)
         with _held(root, name) as held:
             copy_hashed(held.path, target, progress)
-        shutil.copymode(root / name, target)
         sync(target)
-    if State(root).copy_to(folder):
-        shutil.copymode(root / "state.sqlite", folder / "state.sqlite")
+    if State(root).copy_to(folder, access):
         sync(folder / "state.sqlite")
 
 
