@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.access import access_of, make_file
 from data.errors import StoreError
 from data.small_files import read_small
 
@@ -175,10 +176,13 @@ def snapshot_numbers(root: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isdigit())
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Replaces a small file at once: readers see the old or the new one, never a part."""
+def replace_file(path: Path, text: str, store: Path | None = None) -> None:
+    """Replaces a small file of a store (the folder it lies in, where nothing is said) at once:
+    readers see the old or the new one, never a part.
+    """
     aside = path.with_name(f".{path.name}-{secrets.token_hex(4)}.part")
     try:
+        make_file(aside, access_of(store or path.parent))
         aside.write_text(text, encoding="utf-8")
         sync(aside)
         aside.replace(path)
@@ -222,6 +226,7 @@ def copy_published(
         Where its SHA-256 is not the one that CURRENT states; the copy is removed.
     """
     source = root / current.file
+    make_file(target, access_of(root))
     copied = (target, Path(os.devnull)) if _shared(source, target) else (source, target)
     if copy_hashed(*copied, progress) != current.sha256:
         target.unlink()

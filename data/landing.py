@@ -12,6 +12,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from data.access import access_of, make_file, make_folder
 from data.current import sync
 from data.errors import StoreError
 from data.state import State
@@ -34,6 +35,7 @@ def decide(root: Path, prepared: Path, removed: Sequence[str]) -> None:
     The caller holds the lock of `root`, and `prepared` lies inside it. Where what people said
     cannot be taken over, the store is as it was.
     """
+    make_file(prepared / REMOVED, access_of(prepared))
     (prepared / REMOVED).write_text("\n".join(removed), encoding="utf-8")
     sync(prepared / REMOVED)
     sync(prepared)
@@ -52,12 +54,13 @@ def land(root: Path) -> None:
     ready = root / READY
     if (ready / "CURRENT").exists():
         _take_over_said(root)
+        access = access_of(ready if (ready / "site.toml").exists() else root)
         for name in (ready / REMOVED).read_text(encoding="utf-8").splitlines():
             (root / name).unlink(missing_ok=True)
         for path in sorted(ready.rglob("*"), key=lambda path: path == ready / "CURRENT"):
             if path.is_file() and path.name != REMOVED:
                 target = root / path.relative_to(ready)
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(target.parent, access)
                 path.replace(target)
         sync(root)
     if ready.exists():

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from data.access import access_of, make_folder
 from data.current import replace_file
 from data.errors import StoreError
 
@@ -37,9 +38,9 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
     folder = root / MODELS
     path = folder / f"{training_sha256}.json"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")))
-        replace_file(folder / _POINTER, path.name + "\n")
+        make_folder(folder, access_of(root))
+        replace_file(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")), root)
+        replace_file(folder / _POINTER, path.name + "\n", root)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror}): check access") from None
     return path

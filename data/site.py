@@ -17,6 +17,7 @@ from analytics.errors import AnalysisError
 from analytics.failures.precedence import weights
 from analytics.failures.taxonomy import Taxonomy, taxonomy
 from analytics.fleet.node_identity import folded
+from data.access import READERS, WRITERS, Access
 from data.errors import SiteError
 from data.limits import RANGES, Limits
 from data.small_files import read_small
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-RESERVED_SECTIONS = ("alerts", "access")
+RESERVED_SECTIONS = ("alerts",)
 """Sections of the format that no part of this version reads."""
 SECURITY = ("starttls", "tls", "none")
 """How the connection to a mail server is encrypted."""
@@ -176,6 +177,7 @@ class Site:
     """Node -> its other names; a node without any is never taken for another one."""
     limits: Limits = field(default_factory=Limits)
     retention: Retention = field(default_factory=Retention)
+    access: Access = field(default_factory=Access)
 
     @property
     def causes(self) -> Taxonomy:
@@ -236,7 +238,7 @@ def load_site(root: Path) -> Site:
     except RecursionError:
         raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
     own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention")
-    known = (*own, *RESERVED_SECTIONS)
+    known = (*own, "access", *RESERVED_SECTIONS)
     for section in document:
         if section not in known:
             raise SiteError(f"{path}: section [{section}] is unknown: {_nearest(section, known)}")
@@ -262,6 +264,7 @@ def load_site(root: Path) -> Site:
         nodes=_nodes(path, document.get("nodes", {})),
         limits=_limits(path, document.get("limits", {})),
         retention=_retention(path, document.get("retention", {})),
+        access=_access(path, document.get("access", {})),
     )
     try:
         weights(weighing.table, site.causes)
@@ -396,6 +399,24 @@ def _retention(path: Path, values: object) -> Retention:
             )
     stated = {key: value for key, value in days.items() if key != "keep_snapshots"}
     return Retention(days.get("keep_snapshots", Retention.keep_snapshots), stated)
+
+
+def _access(path: Path, values: object) -> Access:
+    """The section [access]: who may read the files of the store, and write them."""
+    stated = _section(path, "access", values, _names(Access))
+    for key, known in (("read", READERS), ("write", WRITERS)):
+        value = stated.get(key, "owner")
+        if not isinstance(value, str) or value not in known:
+            raise SiteError(
+                f"{path}: access.{key} must be {', '.join(known)}, got {_shown(value)}: choose one"
+            )
+    access = Access(**stated)
+    if not access.is_sound:
+        raise SiteError(
+            f"{path}: access.write must be owner where access.read is owner, got "
+            f'{_shown(access.write)}: say read = "group" too'
+        )
+    return access
 
 
 def _assumed(path: Path, place: str, values: dict[str, Any]) -> Assumed:

@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from data import state_checks
+from data.access import access_of, make_file
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from data.access import Access
 
 WAIT_S = 30.0
 """Seconds that a writer waits for another one."""
@@ -169,7 +172,7 @@ class State:
                 connection.execute("INSERT INTO facts VALUES (?, ?)", (STORE, store_id))
             audited(connection, author, "restore", {"annotations": len(annotations)})
 
-    def copy_to(self, folder: Path) -> bool:
+    def copy_to(self, folder: Path, access: Access) -> bool:
         """Copies the file into a folder as it is at one moment, while others write; False where
         there is none.
 
@@ -183,6 +186,7 @@ class State:
         if not self._path.exists():
             return False
         copied = State(folder)
+        copied._make(access)
         with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             self._refuse_damaged(connection)
@@ -200,6 +204,7 @@ class State:
         """
         if self._path.exists() and self._is_damaged():
             self._set_aside()
+        self._make(access_of(copy.parent))
         address = f"{copy.absolute().as_uri()}?mode=ro&immutable=1"
         with (
             self._told(),
@@ -435,6 +440,7 @@ class State:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that no other writer is beside; the tables are there."""
         known = self._path.exists()
+        self._make(access_of(self._path.parent))
         with (
             self._told(),
             closing(
@@ -454,6 +460,13 @@ class State:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
+
+    def _make(self, access: Access) -> None:
+        """Makes the file, if it is not there, before SQLite would for whoever the system lets read
+        it; SQLite's log and index are for the same people. Where it cannot be made SQLite says why.
+        """
+        with suppress(OSError):
+            make_file(self._path, access)
 
     def _refuse_newer(self, connection: sqlite3.Connection) -> None:
         """Refuses tables that a newer version made."""

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from data.access import PRIVATE, make_file, make_folder
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import BinaryIO
@@ -31,12 +33,13 @@ def kept(root: Path, files: Mapping[str, BinaryIO]) -> Iterator[Path]:
     Where nothing was published meanwhile, folders made for it are removed too.
     """
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
-    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    make_folder(root / FOLDER, PRIVATE)
     folder = Path(tempfile.mkdtemp(dir=root / FOLDER))
     try:
         with _locked(folder):
             for name, content in files.items():
                 content.seek(0)
+                make_file(folder / name, PRIVATE)
                 with (folder / name).open("wb") as target:
                     shutil.copyfileobj(content, target)
             yield folder

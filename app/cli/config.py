@@ -43,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
             "runs_one_node": site.runs.one_node.minutes,
             "nodes": {node: list(names) for node, names in site.nodes.items()},
             "limits": asdict(site.limits),
+            "access": asdict(site.access),
             "notices": list(site.notices),
         },
         arguments.format,

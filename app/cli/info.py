@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from app.cli import options
 from app.show import terminal
+from data.access import told_open
 from data.current import read_current
+from data.site import load_site
 
 if TYPE_CHECKING:
     import argparse
@@ -32,5 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
         except FileNotFoundError:  # removed, for two others were published meanwhile
             if read_current(store.root) == store.current:
                 raise
+    told = told_open(store.root, load_site(store.root).access)
+    answer = replace(
+        answer,
+        notes=(*answer.notes, *told),
+        record={**answer.record, "open_to_others": told},
+    )
     terminal.write(answer, arguments.format)
     return 0

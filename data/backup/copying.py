@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from data.access import access_of, make_file, make_folder
 from data.current import copy_hashed, copy_published, sync
+from data.errors import StoreError
+from data.inside import Inside, LeftOutError
 from data.metrics_files import METRICS
 from data.models import MODELS
 from data.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from data.current import Current
+    from data.inside import Held
 
 STEP = 32 << 20
 """Bytes after which progress is told again."""
@@ -57,20 +60,35 @@ def copy_store(
         Where a file is gone or cannot be read or written.
     """
     files = list(_beside_the_snapshot(root, metrics=metrics))
-    n_bytes = sum((root / name).stat().st_size for name in (current.file, *files))
+    n_bytes = sum((root / name).lstat().st_size for name in (current.file, *files))
     progress = Progress(told, "copied", n_bytes)
+    access = access_of(root)
     copy_published(root, current, folder / current.file, progress)
     sync(folder / current.file)
     for name in files:
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        copy_hashed(root / name, target, progress)
-        shutil.copymode(root / name, target)
+        make_folder(target.parent, access)
+        make_file(target, access)
+        with _held(root, name) as held:
+            copy_hashed(held.path, target, progress)
         sync(target)
-    if State(root).copy_to(folder):
+    if State(root).copy_to(folder, access):
         State(folder).refuse_another(current.store_id)
-        shutil.copymode(root / "state.sqlite", folder / "state.sqlite")
         sync(folder / "state.sqlite")
+
+
+def _held(root: Path, name: str) -> Held:
+    """A file of the store. The folders of models and metrics may lie elsewhere by a link; what
+    lies in them stays there.
+    """
+    top = name.partition("/")[0]
+    try:
+        return Inside(root / top if top != name else Path("/")).take(root / name)
+    except LeftOutError:
+        raise StoreError(
+            f"{root / name}: is no file of the store, or leads out of it: remove it, or put the "
+            "file in its place"
+        ) from None
 
 
 def _beside_the_snapshot(root: Path, *, metrics: bool) -> Iterator[str]:
@@ -82,5 +100,5 @@ def _beside_the_snapshot(root: Path, *, metrics: bool) -> Iterator[str]:
     for folder in folders:
         paths = sorted((root / folder).rglob("*"), key=lambda path: (path.name != "CURRENT", path))
         for path in paths:
-            if path.is_file() and not path.name.endswith((".new", ".part")):
+            if not path.is_dir() and not path.name.endswith((".new", ".part")):
                 yield str(path.relative_to(root))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from data.access import access_of, make_file, make_folder
 from data.backup import manifest
 from data.backup.copying import copy_store
 from data.backup.manifest import Manifest
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from data.access import Access
     from data.current import Current
 
 UNFINISHED = ".unfinished"
@@ -58,7 +60,7 @@ def backup(
     if folder.exists() and any(folder.iterdir()) and not begun:
         raise StoreError(f"{folder}: is not empty: a backup needs a folder of its own")
     landed(root)
-    with _writing(folder):
+    with _writing(folder, access_of(root)):
         if begun:
             told("removing what a backup left that was killed")
             _empty(folder)
@@ -71,7 +73,7 @@ def backup(
 
 
 @contextlib.contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def _writing(folder: Path, access: Access) -> Iterator[None]:
     """The right to write a backup into a folder, which the system takes back from who is killed.
 
     Where it fails, folders and files that were made are removed.
@@ -83,7 +85,8 @@ def _writing(folder: Path) -> Iterator[None]:
     """
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, access)
+        make_file(folder / UNFINISHED, access)
         with (folder / UNFINISHED).open("w") as stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from data.backup.copying import Progress
 from data.current import SCHEMA_VERSION, Current, copy_hashed
 from data.errors import StoreError
+from data.inside import Inside, LeftOutError
 from data.metrics_files import METRICS
 from data.models import MODELS
 
@@ -105,9 +106,17 @@ def copy_checked(
 ) -> None:
     """Copies a file out of a backup; refuses one that is not as it was made."""
     path = folder / name
-    if not path.is_file():
-        raise StoreError(f"{path}: is missing from the backup: {_ANOTHER}")
-    if copy_hashed(path, target, progress) != manifest.files[name][1]:
+    try:
+        held = Inside(folder).take(path)
+    except LeftOutError:
+        raise StoreError(
+            f"{path}: is no file of the backup, or leads out of it: {_ANOTHER}"
+        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{path}: is missing from the backup: {_ANOTHER}") from None
+    with held:
+        digest = copy_hashed(held.path, target, progress)
+    if digest != manifest.files[name][1]:
         raise StoreError(f"{path}: is damaged (its SHA-256 is not the one of {NAME}): {_ANOTHER}")
 
 

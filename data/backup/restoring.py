@@ -7,8 +7,10 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from data.access import PRIVATE, access_of, make_file, make_folder
 from data.backup import manifest
 from data.backup.copying import Progress
 from data.current import read_current, replace_file, snapshot_numbers, sync
@@ -56,13 +58,16 @@ def restore(
     """
     made = manifest.read(folder)
     _refuse_other(folder, root, force=force)
+    is_new = not root.exists()
     with locked(root):
+        _refuse_links(root, made)
         land(root)
         scratch = root / SCRATCH
         shutil.rmtree(scratch, ignore_errors=True)
         try:
             prepared = scratch / READY
-            prepared.mkdir(parents=True)
+            make_folder(scratch, PRIVATE)
+            make_folder(prepared, PRIVATE)
             current = _prepared(folder, made, root, prepared, told)
             _opened(prepared, current)
             State(prepared).create(current.store_id)
@@ -74,6 +79,10 @@ def restore(
                 sync(path)
             told("landing")
             kept = {*made.files, current.file}
+            if is_new:
+                access = access_of(prepared)
+                root.chmod(access.folder_mode)
+                (root / LOCK).chmod(access.file_mode)
             decide(root, prepared, [n for n in ("site.toml", "models/CURRENT") if n not in kept])
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -93,6 +102,18 @@ def _refuse_other(folder: Path, root: Path, *, force: bool) -> None:
         raise StoreError(f"{root}: holds a store: name another --store, or replace it by --force")
 
 
+def _refuse_links(root: Path, made: Manifest) -> None:
+    """Refuses a store in which a link would lead what is restored to another place."""
+    places = {SCRATCH, READY, "state.sqlite"}
+    for name in made.files:
+        places |= {str(folder) for folder in PurePosixPath(name).parents} - {"."}
+    for place in sorted(places):
+        if (root / place).is_symlink():
+            raise StoreError(
+                f"{root / place}: is a link, and a restore writes to no other place: remove it"
+            )
+
+
 def _prepared(
     folder: Path,
     made: Manifest,
@@ -105,11 +126,12 @@ def _prepared(
     number = max(before.snapshot, *(one + 1 for one in snapshot_numbers(root)), 1)
     current = replace(before, snapshot=number, file=f"warehouse-{number}.duckdb")
     progress = Progress(told, "restored", made.n_bytes)
+    access = access_of(folder)
     for name in made.files:
         target = prepared / (current.file if name == before.file else name)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent, access)
+        make_file(target, access)
         manifest.copy_checked(folder, made, name, target, progress)
-        shutil.copymode(folder / name, target)
     replace_file(prepared / "CURRENT", current.to_json())
     return current
 
@@ -125,8 +147,8 @@ def _keep_said(root: Path, prepared: Path) -> None:
     if not State(root).is_sound():
         return
     aside = prepared / "before"
-    aside.mkdir()
-    State(root).copy_to(aside)
+    make_folder(aside, PRIVATE)
+    State(root).copy_to(aside, access_of(prepared))
     moment = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     (aside / "state.sqlite").rename(prepared / f"replaced-{moment}-state.sqlite")
     aside.rmdir()

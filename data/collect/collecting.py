@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from data.current import read_current
 from data.errors import DataError, EmptySourceError, SourceError, StoreError
 from data.ingest import ingest, readers
 from data.ingest.reader import NoneKeptError, told_rejected
+from data.inside import LeftOutError
 from data.publish import writer
 from data.publish.lock import LOCK, locked
 from data.site import load_site
@@ -39,7 +40,7 @@ from data.store import Store
 from data.tables.table import UNNAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -243,6 +244,7 @@ class _Collector:
                     self._publish()
                 if outcome.error is not None:
                     return
+                outcome.told += fetched.notices
                 piece = _Piece(source, outcome, fetched)
                 self._pieces += [piece] if piece.is_news(asking.known) else []
                 told = fetched.inputs[0].called if fetched.inputs else fetched.asked
@@ -319,7 +321,6 @@ class _Collector:
             else:
                 done += [each.read] if each.read else []
         outcome.results += results
-        outcome.told += fetched.notices
         if done or fetched.there is not None:
             remember_files(building, outcome.settings.name, done, fetched.there, self._now)
         if outcome.error is not None:
@@ -341,9 +342,8 @@ class _Collector:
                 default_stated=of_host is not None,
             )
         try:
-            result = ingest(
-                building, settings.reader, str(given.path), options, called=given.called
-            )
+            with _as_given(given) as path:
+                result = ingest(building, settings.reader, str(path), options, called=given.called)
         except EmptySourceError:
             return []
         except NoneKeptError as error:
@@ -426,6 +426,26 @@ class _Collector:
             error=None,
             asked=piece.fetched.asked if piece.fetched else "",
         )
+
+
+@contextmanager
+def _as_given(given: Input) -> Iterator[Path]:
+    """Where an input is read; refuses one that leads out of its folder since it was found."""
+    if given.inside is None:
+        yield given.path
+        return
+    try:
+        held = given.inside.take(given.path, folders=True)
+    except LeftOutError:
+        raise SourceError(
+            f"{given.called}: leads out of its folder by now: look who changed it"
+        ) from None
+    except OSError as error:
+        raise SourceError(
+            f"{given.called}: cannot be read ({error.strerror}): check access"
+        ) from None
+    with held:
+        yield held.path
 
 
 def _empty(folder: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import hashlib
 import os
+import stat
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from data.collect.source import Fetched, Input, ReadFile, Window
 from data.errors import SourceError
 from data.ingest import readers
 from data.ingest.source import is_packed, is_parquet
+from data.inside import OUT, Inside, LeftOutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +54,8 @@ class Folder:
         known = asking.known.files if asking.since is None else ()
         whole = {(each.inode, each.n_bytes, each.modified_ns): each for each in known}
         of_inode = {each.inode: each for each in known}
-        found = [_as_it_is(path) for path in self._found()]
+        inside = Inside(_fixed(self._pattern))
+        found = self._found(inside)
         inputs: list[Input] = []
         renamed: list[ReadFile] = []
         for number, file in enumerate(found):
@@ -60,8 +64,10 @@ class Folder:
                 if before.path != file.path:
                     renamed.append(replace(before, path=file.path))
                 continue
-            taken = self._input(file, of_inode.get(file.inode), asking, f"{number}-of-folder")
-            inputs += [] if taken is None else [taken]
+            copy = asking.folder / f"{number}-of-folder"
+            inputs += self._inputs(
+                inside, file, of_inode.get(file.inode), now=asking.now, copy=copy
+            )
             if sum(each.read.n_bytes for each in inputs if each.read) > AT_ONCE_BYTES:
                 yield Fetched(tuple(inputs), None, self._pattern)
                 inputs = []
@@ -71,22 +77,28 @@ class Folder:
             self._pattern,
             renamed=tuple(renamed),
             there=tuple(each.path for each in found),
+            notices=tuple(inside.notices()),
         )
 
-    def _found(self) -> list[Path]:
-        """Files and folders that the pattern names, in the order of their paths."""
-        # not Path.glob: it finds the hidden files that rsync writes first
-        names = glob.glob(self._pattern, recursive=True)  # noqa: PTH207
-        found = sorted(map(Path, names))
-        if found:  # no pipes, which would be waited for
-            folders = self._takes_folders
-            return [path for path in found if path.is_file() or (folders and path.is_dir())]
-        fixed = Path(self._pattern)
-        while glob.has_magic(str(fixed)):
-            fixed = fixed.parent
-        if glob.has_magic(self._pattern) and fixed.is_dir():
-            return []
-        raise SourceError(f"{self._pattern}: no such file or folder: check the path")
+    def _found(self, inside: Inside) -> list[ReadFile]:
+        """Files and folders that the pattern names, in the order of their paths; links last."""
+        names = _matching(inside, self._pattern)
+        if not names and not (glob.has_magic(self._pattern) and inside.folder.is_dir()):
+            raise SourceError(f"{self._pattern}: no such file or folder: check the path")
+        found = []
+        for path in sorted(names):
+            try:
+                with inside.take(path, folders=True) as held:
+                    if self._takes_folders or not stat.S_ISDIR(held.told.st_mode):
+                        found.append((path, held, _as_it_is(path, held.told)))
+            except LeftOutError:
+                continue
+            except OSError as error:
+                raise SourceError(
+                    f"{path}: cannot be read ({error.strerror}): check access"
+                ) from None
+        found.sort(key=lambda each: inside.is_by_link(*each[:2]))
+        return [file for path, held, file in found if not inside.is_again(path, held)]
 
     def _window(self, found: list[ReadFile], asking: Asking) -> Window | None:
         """Until when the files tell; None where they tell nothing new."""
@@ -98,31 +110,50 @@ class Folder:
             return None
         return Window(before if asking.since is None else asking.since, until)
 
-    def _input(
-        self, file: ReadFile, before: ReadFile | None, asking: Asking, name: str
-    ) -> Input | None:
-        """What is to be read of a file; None where nothing is yet."""
-        path = Path(file.path)
-        if path.is_dir():
-            return Input(path, file.path, file)
+    def _inputs(
+        self,
+        inside: Inside,
+        file: ReadFile,
+        before: ReadFile | None,
+        *,
+        now: datetime,
+        copy: Path,
+    ) -> list[Input]:
+        """What is to be read of a file, whatever its name leads to by now; nothing where none is
+        yet.
+        """
+        try:
+            with inside.take(Path(file.path), folders=True) as held:
+                if stat.S_ISDIR(held.told.st_mode):
+                    return [Input(Path(file.path), file.path, file, inside)]
+                settled = now.timestamp() - file.modified_ns / 1e9 >= self._settle_s
+                taken = self._part(held.path, file, before, settled=settled, copy=copy)
+        except LeftOutError:
+            return []
+        if taken is None:
+            return []
+        begin, read = taken
+        if copy.exists():
+            called = f"{file.path} from byte {begin:,}" if begin else file.path
+            return [Input(copy, called, read)]
+        return [Input(Path(file.path), file.path, read, inside)]
+
+    def _part(
+        self, path: Path, file: ReadFile, before: ReadFile | None, *, settled: bool, copy: Path
+    ) -> tuple[int, ReadFile] | None:
+        """Where reading a file begins, and what is to be remembered; copied where it is a part."""
         if file.n_bytes == 0:
             return None
-        age = asking.now.timestamp() - file.modified_ns / 1e9
-        settled = age >= self._settle_s
         if is_packed(path) or is_parquet(path):
-            return Input(path, file.path, file) if settled else None
+            return (0, file) if settled else None
         begin = self._begin(path, file, before)
         end = file.n_bytes if settled else _end_of_lines(path, file.n_bytes)
         if end <= begin:
             return None
-        read = replace(file, n_bytes=end, tail_sha256=self._tail(path, end))
-        if settled and begin == 0:
-            return Input(path, file.path, read)
-        copy = asking.folder / name
-        _copy_part(path, copy, begin, end)
-        os.utime(copy, ns=(file.modified_ns, file.modified_ns))  # syslog times lack a year
-        called = f"{path} from byte {begin:,}" if begin else file.path
-        return Input(copy, called, read)
+        if begin or not settled:
+            _copy_part(path, copy, begin, end)
+            os.utime(copy, ns=(file.modified_ns, file.modified_ns))  # syslog times lack a year
+        return begin, replace(file, n_bytes=end, tail_sha256=self._tail(path, end))
 
     def _tail(self, path: Path, end: int) -> str | None:
         """Hash of the last bytes before `end`; None where the end is never read alone."""
@@ -142,22 +173,64 @@ class Folder:
             return near - 1 + len(stream.readline())
 
 
-def _as_it_is(path: Path) -> ReadFile:
-    """A file as it is now; of a folder the sum of what is in it."""
+def _fixed(pattern: str) -> Path:
+    """The folder that a person named, out of which no file is read; of a path that names one thing
+    the root, for that is their word.
+    """
+    fixed = Path(pattern)
+    if not glob.has_magic(pattern):
+        return Path(fixed.root or Path.cwd().root)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    return fixed
+
+
+def _matching(inside: Inside, pattern: str) -> set[Path]:
+    """Names that a pattern names as a shell does: no hidden ones, which rsync writes first."""
+    if not glob.has_magic(pattern):
+        return {path for path in (Path(pattern),) if os.path.lexists(path)}
+    return set(_below(inside, inside.folder, Path(pattern).relative_to(inside.folder).parts))
+
+
+def _below(inside: Inside, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """Names below a folder that fit the parts of a pattern. A link to a folder is followed where it
+    is named, not by `**`, and never out of the folder that a person named.
+    """
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _below(inside, folder, rest or ("*",))
+    for path in _named(folder, "*" if part == "**" else part):
+        if part != "**" and not rest:
+            yield path
+        elif path.is_dir():
+            if not inside.holds(path):
+                inside.leave_out(path, OUT)
+            elif part != "**":
+                yield from _below(inside, path, rest)
+            elif not path.is_symlink():
+                yield from _below(inside, path, parts)
+
+
+def _named(folder: Path, part: str) -> list[Path]:
+    """What lies in a folder under names that fit one part of a pattern."""
+    if not glob.has_magic(part):
+        return [path for path in (folder / part,) if os.path.lexists(path)]
     try:
-        told = path.stat()
-        if not path.is_dir():
-            return ReadFile(str(path), told.st_ino, told.st_size, told.st_mtime_ns)
-        inside = [each.stat() for each in path.rglob("*") if each.is_file()]
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror}): check access") from None
-    n_bytes = sum(each.st_size for each in inside)
-    return ReadFile(
-        str(path),
-        told.st_ino,
-        n_bytes,
-        max([told.st_mtime_ns, *(each.st_mtime_ns for each in inside)]),
-    )
+        names = os.listdir(folder)  # noqa: PTH208
+    except OSError:  # as a shell: a folder that cannot be listed holds nothing for it
+        return []
+    hidden = part.startswith(".")
+    return [folder / name for name in fnmatch.filter(names, part) if hidden or name[0] != "."]
+
+
+def _as_it_is(path: Path, told: os.stat_result) -> ReadFile:
+    """A file as it is now; of a folder the sum of what is in it."""
+    if not stat.S_ISDIR(told.st_mode):
+        return ReadFile(str(path), told.st_ino, told.st_size, told.st_mtime_ns)
+    inside = [each.lstat() for each in path.rglob("*")]
+    inside = [each for each in inside if not stat.S_ISDIR(each.st_mode)]
+    latest = max([told.st_mtime_ns, *(each.st_mtime_ns for each in inside)])
+    return ReadFile(str(path), told.st_ino, sum(each.st_size for each in inside), latest)
 
 
 def _end_of_lines(path: Path, n_bytes: int) -> int:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from data.inside import Inside
     from data.limits import Limits
 
 DAY = timedelta(days=1)
@@ -63,6 +64,8 @@ class Input:
     """What people know it as: a command, an address or its own path."""
     read: ReadFile | None = None
     """What to remember of it once it was read."""
+    inside: Inside | None = None
+    """The folder out of which it must not lead when it is read; None of a file of our own."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
+from data.access import access_of, make_file, make_folder
 from data.errors import DataError, SourceError
 from data.ingest import lacking, masking, option_use, repeating, unnamed, zone_memory
 from data.ingest.reader import NoneKeptError, Options, Rejected, told_rejected
@@ -207,7 +208,7 @@ def _read(
 
         def read_folder(options: Options) -> tuple[Source, Batch]:
             read: tuple[Source, Batch] = folder_reader.read_folder(
-                Path(name), options, writer.connection, writer.workdir
+                Path(name), options, writer.connection, writer.workdir, called=called
             )
             return read
 
@@ -353,9 +354,11 @@ def store_files(writer: StoreWriter, batch: Batch) -> None:
     for name, write in batch.files.items():
         path = writer.root / METRICS / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            access = access_of(writer.root)
+            make_folder(path.parent, access)
             aside = path.with_suffix(".new")
             try:
+                make_file(aside, access)
                 write(aside)
                 aside.replace(path)
             except BaseException:

@@ -23,10 +23,9 @@ from data.errors import DataError, SourceError
 from data.ingest.reader import Batch, Options, Rejections, Source
 from data.ingest.rows import LocalClock
 from data.ingest.source import first_and_last_lines, opened
+from data.inside import Inside, LeftOutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import duckdb
 
 NAME = "job-log"
@@ -62,18 +61,23 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     name = log_name(Path(source.name).name, options.pattern)
     if name is None:
         raise SourceError(f"{source.name}: its name holds no job id: {_remedy(options)}")
-    reading = _Reading(options)
+    reading = _Reading(options, Inside(Path(source.name).parent))
     reading.add(source, Path(source.name).name, name)
     return reading.batch(connection)
 
 
 def read_folder(
-    folder: Path, options: Options, connection: duckdb.DuckDBPyConnection, workdir: Path
+    folder: Path,
+    options: Options,
+    connection: duckdb.DuckDBPyConnection,
+    workdir: Path,
+    *,
+    called: str | None = None,
 ) -> tuple[Source, Batch]:
     """The logs below a folder, as `read` reads each; what they came from, and their rows.
 
-    Files whose name holds no job id are skipped; files and folders that cannot be read are
-    rejected.
+    Files whose name holds no job id are skipped, and so are links that lead out of the folder;
+    files and folders that cannot be read are rejected.
 
     Raises
     ------
@@ -84,45 +88,18 @@ def read_folder(
     """
     if options.pattern:
         compiled(options.pattern)
-    reading, digest = _Reading(options), hashlib.sha256()
-
-    def refused(error: OSError) -> None:
-        place = os.path.relpath(error.filename, folder)
-        reading.rejected.reject(1, f"cannot be read ({error.strerror})", place)
-
-    for number, path in enumerate(_files(folder, refused), 1):
-        relative = path.relative_to(folder).as_posix()
-        name = log_name(relative, options.pattern)
-        if name is None:
-            reading.skipped["name_without_job_id"] += 1
-        elif path.stat().st_size == 0:
-            reading.skipped["empty_file"] += 1
-        else:
-            digest.update(relative.encode(errors="replace") + b"\0")
-            digest.update(reading.add_file(path, relative, name, workdir).encode())
-        options.progress(f"{folder}: {number:,} files")
+    shown = called or str(folder)
+    reading, digest = _Reading(options, Inside(folder)), hashlib.sha256()
+    for number, path in enumerate(reading.inside.files(reading.refuse), 1):
+        reading.take(path, digest, workdir)
+        options.progress(f"{shown}: {number:,} files")
+    for reason, names in reading.inside.left_out.items():
+        reading.skipped[reason] += len(names)
     if reading.n_files == 0:
-        raise SourceError(f"{folder}: {_nothing_found(reading, options)}")
+        raise SourceError(f"{shown}: {_nothing_found(reading, options)}")
     modified_at = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    source = Source(folder, str(folder), modified_at, sha256=digest.hexdigest())
+    source = Source(folder, shown, modified_at, sha256=digest.hexdigest())
     return source, reading.batch(connection)
-
-
-def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
-    """Files below a folder in the order of their paths; links to folders are not followed.
-
-    Folders that cannot be listed and files that cannot be looked at are told to `refused`.
-    """
-    for root, folders, names in os.walk(folder, onerror=refused):
-        folders.sort()
-        for path in (Path(root, name) for name in sorted(names)):
-            try:
-                is_file = path.is_file()
-            except OSError as error:
-                refused(error)
-                continue
-            if is_file:
-                yield path
 
 
 def _remedy(options: Options) -> str:
@@ -137,6 +114,8 @@ def _nothing_found(reading: _Reading, options: Options) -> str:
     if reading.skipped["empty_file"]:
         return f"all logs in it are empty ({reading.skipped['empty_file']:,})"
     n_files = reading.skipped["name_without_job_id"]
+    if n_files == 0 and (left_out := reading.inside.notices()):
+        return f"no log lies in it: {'; '.join(left_out)}"
     if n_files == 0:
         return "holds no files: give the folder of the jobs' logs"
     return f"no name of its {n_files:,} files holds a job id: {_remedy(options)}"
@@ -147,6 +126,8 @@ class _Reading:
     """What has been read of the logs so far."""
 
     options: Options
+    inside: Inside
+    """The folder of the logs."""
     n_files: int = 0
     tables: list[pa.Table] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
@@ -161,18 +142,47 @@ class _Reading:
         self.first = FIRST_LINES if first is None else first
         self.last = LAST_LINES if last is None else last
 
-    def add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
+    def take(self, path: Path, digest: hashlib._Hash, workdir: Path) -> None:
+        """Reads one file below the folder into the rows and the hash of all, or skips it."""
+        try:
+            held = self.inside.take(path)
+        except LeftOutError:
+            return
+        except OSError as error:
+            self.refuse(error)
+            return
+        relative = path.relative_to(self.inside.folder).as_posix()
+        name = log_name(relative, self.options.pattern)
+        with held:
+            if name is None:
+                self.skipped["name_without_job_id"] += 1
+            elif held.told.st_size == 0:
+                self.skipped["empty_file"] += 1
+            elif not self.inside.is_again(path, held):
+                digest.update(relative.encode(errors="replace") + b"\0")
+                digest.update(self._add_file(held.path, relative, name, workdir).encode())
+
+    def refuse(self, error: OSError) -> None:
+        """Rejects a file or folder that cannot be looked at."""
+        place = os.path.relpath(error.filename, self.inside.folder)
+        self.rejected.reject(1, f"cannot be read ({error.strerror})", place)
+
+    def _add_file(self, path: Path, relative: str, name: LogName, workdir: Path) -> str:
         """Reads one file below the folder, or rejects it; the hash of its bytes."""
         try:
             with opened(
-                str(path), workdir, partial=self.options.partial, limits=self.options.limits
+                str(path),
+                workdir,
+                called=relative,
+                partial=self.options.partial,
+                limits=self.options.limits,
             ) as found:
                 self.add(found, relative, name)
                 self.notices["bytes that are not UTF-8, replaced by U+FFFD"] += found.n_replaced
                 self.notices["files that end early, read up to there"] += bool(found.truncated)
                 return found.sha256
         except SourceError as error:
-            reason = str(error).removeprefix(f"{path}: ")
+            reason = str(error).removeprefix(f"{relative}: ").removeprefix(f"{path}: ")
             self.rejected.reject(1, reason, relative)
             return ""
 
@@ -214,7 +224,12 @@ class _Reading:
             last_at=written["max"],
             clusters=(self.cluster,),
             local=frozenset(self.clock.local),
-            notices=[*self.clock.notices(), *told, *self._unknown_jobs(connection)],
+            notices=[
+                *self.clock.notices(),
+                *told,
+                *self.inside.notices(),
+                *self._unknown_jobs(connection),
+            ],
         )
 
     def _unknown_jobs(self, connection: duckdb.DuckDBPyConnection) -> list[str]:

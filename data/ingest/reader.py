@@ -19,7 +19,7 @@ A reader is a module of data.ingest, found by itself, with
 
 and, where a folder may be read as one input,
 
-    def read_folder(folder, options, connection, workdir) -> tuple[Source, Batch]
+    def read_folder(folder, options, connection, workdir, *, called) -> tuple[Source, Batch]
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING
 
+from data.access import access_of, make_file, make_folder
 from data.errors import StoreBusyError, StoreError
 
 if TYPE_CHECKING:
@@ -65,8 +66,12 @@ def _taken(root: Path) -> IO[str]:
     path = root / LOCK
     for remaining in reversed(range(_TRIES)):
         try:
-            root.mkdir(parents=True, exist_ok=True)
-            lock = path.open("a+", encoding="utf-8")
+            access = access_of(root)
+            make_folder(root, access)
+            make_file(path, access)
+            # no link is followed: what it leads to would be written over
+            opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+            lock = os.fdopen(opened, "a+", encoding="utf-8")
         except OSError as error:
             if remaining and isinstance(error, FileNotFoundError):  # removed by a writer that left
                 continue

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import duckdb
 
 from data import stages
+from data.access import PRIVATE, access_of, make_file, make_folder
 from data.current import (
     SCHEMA_VERSION,
     Current,
@@ -77,7 +78,7 @@ class StoreWriter:
         self.store_id = known or State(root).store_id() or secrets.token_hex(8)
         self.building = root / f"building-{self.snapshot}.duckdb"
         self._scratch = root / "scratch"
-        self._scratch.mkdir(exist_ok=True)
+        make_folder(self._scratch, PRIVATE)
         self.changed: set[str] = set()
         """Tables whose rows this writer changed; of some, `touched` knows which."""
         self.new_files: list[Path] = []
@@ -89,6 +90,7 @@ class StoreWriter:
         if start is not None:
             copy_published(root, start, self.building)
         else:
+            make_file(self.building, access_of(root))
             self.building.write_bytes(schema.empty_snapshot())
         self.connection = duckdb.connect(
             config={

@@ -146,7 +146,7 @@ def tried(server: Server, n: int, status: int, reason: str) -> list[float]:
 
 
 def server_path(server: Server) -> str:
-    return os.readlink(f"/proc/{server.process.pid}/cwd")
+    return str(Path(f"/proc/{server.process.pid}/cwd").readlink())
 
 
 def told(name: str, took: list[float]) -> None:
