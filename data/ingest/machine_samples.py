@@ -18,7 +18,7 @@ from analytics.nodes.machines.samples import Samples
 from data.errors import SourceError
 from data.ingest.parquet_size import unfolded
 from data.ingest.prometheus_samples import prometheus_series
-from data.ingest.source import broken_parquet, is_parquet, opened
+from data.ingest.source import broken_csv, broken_parquet, is_parquet, opened
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -236,8 +236,7 @@ def _table(source: Source, limits: Limits) -> pa.Table:
             raise broken_parquet(source.name, error) from None
         if isinstance(error, OSError):
             raise
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{source.name}: is broken CSV ({reason}): write it again") from None
+        raise broken_csv(source.name, error) from None
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[list[str], Array]:

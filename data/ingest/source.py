@@ -67,6 +67,14 @@ def broken_parquet(name: str, error: Exception) -> SourceError:
     return SourceError(f"{name}: is broken Parquet ({reason}): copy or write it again")
 
 
+def broken_csv(name: str, error: Exception) -> SourceError:
+    """What to say of CSV that Arrow cannot read; of its blocks of 1 MB each holds a line's end."""
+    reason = str(error).splitlines()[0]
+    if "straddl" in reason:
+        return SourceError(f"{name}: has a line longer than the limit of 1 MB: leave the line out")
+    return SourceError(f"{name}: is broken CSV ({reason}): write it again")
+
+
 @contextmanager
 def opened(
     name: str,

@@ -16,7 +16,7 @@ from analytics.training.stragglers.operations import OPTYPES, optype_codes
 from analytics.training.stragglers.trace import TraceRows
 from data.errors import SourceError
 from data.ingest.parquet_size import unfolded
-from data.ingest.source import broken_parquet, is_parquet
+from data.ingest.source import broken_csv, broken_parquet, is_parquet
 from data.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
@@ -157,8 +157,7 @@ class _Csv:
         except pa.ArrowException as error:
             if threads:  # only one thread knows the line
                 return self.read(threads=False)
-            reason = str(error).splitlines()[0]
-            raise SourceError(f"{self.name}: is broken CSV ({reason}): write it again") from None
+            raise broken_csv(self.name, error) from None
 
     def numbers(self, n_rows: int) -> Array:
         """Lines of the rows; an empty line is no row."""
