@@ -106,8 +106,7 @@ def _numbered(header: list[str], records: Iterator[Record]) -> tuple[list[str], 
         if texts:
             yield header
         for each in [] if first is None else chain([first], records):
-            split = csv.reader([each.raw], delimiter=_sign(each.raw))
-            yield next(split) if texts else list((each.values or {}).values())
+            yield _split(each.raw) if texts else list((each.values or {}).values())
 
     return names, (
         Record(
@@ -117,6 +116,14 @@ def _numbered(header: list[str], records: Iterator[Record]) -> tuple[list[str], 
         )
         for at, row in enumerate(cells())
     )
+
+
+def _split(line: str) -> list[str]:
+    """The fields of a line; none where one is too long for CSV."""
+    try:
+        return next(csv.reader([line], delimiter=_sign(line)), [])
+    except csv.Error:
+        return []
 
 
 def _delimiter(path: Path) -> str:

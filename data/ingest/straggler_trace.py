@@ -42,10 +42,13 @@ _EARLIEST_S, _LATEST_S = 946_684_800, 4_102_444_800  # 2000 to 2100: times since
 def sniff(head: str) -> bool:
     """Whether the first line holds the columns of a trace; Parquet names its own at its end."""
     first = head.split("\n", 1)[0]
-    return any(
-        set(COLUMNS) <= {field.strip() for row in rows for field in row}
-        for rows in (csv.reader([first], delimiter=delimiter) for delimiter in DELIMITERS)
-    )
+    try:
+        return any(
+            set(COLUMNS) <= {field.strip() for row in rows for field in row}
+            for rows in (csv.reader([first], delimiter=delimiter) for delimiter in DELIMITERS)
+        )
+    except csv.Error:  # a carriage return inside, or a field of over 131,072 characters
+        return False
 
 
 def read(
