@@ -32,6 +32,7 @@ from data.ingest.json_records import Found
 from data.ingest.node_inventory import GENERAL
 from data.ingest.reader import Batch, MappingFile, Options, RecordError, Source
 from data.ingest.sacct_fields import FIGURES
+from data.ingest.source import is_parquet
 from data.ingest.tabular import opened_table
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read(source: Source, options: Options, connection: duckdb.DuckDBPyConnection
     SourceError
         Where the file has no header, or lacks a column, or the mapping holds a mistake.
     """
-    _, first = source.first_line()
+    first = "" if is_parquet(source.path) else source.first_line()[1]
     mapping = _mapping(options.mapping or _preset_of(header_of(first)))
     table = _Table(source, options, mapping, first)
     zone = mapping.general.get("timezone")

@@ -48,7 +48,7 @@ READERS = {
 """How a file's name ends -> what takes such a file: sources of `ingest`, and commands."""
 ONE_READER_EACH = ("job-table", "straggler-trace", "links", "machines", "classify train")
 DEFAULT = [
-    ("parquet-dictionary", "job-table"),
+    ("parquet-dictionaries", "job-table"),
     ("parquet-list-texts", "links"),
     ("lie-page-beyond", "machines"),
 ]

@@ -97,3 +97,11 @@ def test_what_holds_no_delay_is_refused_in_one_line(tmp_path: Path, text: str, s
     (tmp_path / "delays.csv").write_text(text)
     with pytest.raises(SourceError, match=said):
         read_delays(str(tmp_path / "delays.csv"))
+
+
+def test_a_row_of_a_matrix_that_csv_cannot_split_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.csv"
+    path.write_text(f"0,1,2\n3,0,{'9' * 140_000}\n4,5,0\n")
+    found = read_delays(str(path))
+    assert sorted(found.samples.delay_us) == [1, 2, 4, 5]
+    assert found.n_rejected == 1
