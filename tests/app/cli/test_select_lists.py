@@ -32,7 +32,7 @@ from tests.app.cli.select_lists import drawn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-N_ALL, N_NOW = 5_000, 15
+N_ALL, N_NOW = 5_000, 8
 EVERY = 10
 """Of so many one goes through the command, too."""
 FORMS = ("table", "json", "csv")
