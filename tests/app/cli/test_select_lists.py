@@ -126,13 +126,13 @@ def test_select_lists_by_chance_are_answered_as_duckdb_does_within_their_limits(
 
 
 LARGEST = {
+    "long names": "SELECT COLUMNS(*) AS '{name}\\0' FROM (SELECT {columns} FROM range(10000))",
     "numbers": "SELECT COLUMNS(*) FROM (SELECT {columns} FROM range(10000))",
     "words": "SELECT COLUMNS(*)::VARCHAR || ' word' FROM (SELECT {columns} FROM range(10000))",
     "times": "SELECT to_timestamp(COLUMNS(*)) FROM (SELECT {columns} FROM range(10000))",
     "lists": "SELECT [[COLUMNS(*)], [1]] FROM (SELECT {columns} FROM range(10000))",
     "empty lists": "SELECT list_transform(range(400000), lambda x: []::INTEGER[]) AS v",
     "deep lists": f"SELECT {'[' * 99}range{']' * 99} AS v FROM range(10000)",
-    "long names": "SELECT COLUMNS(*) AS '{name}\\0' FROM (SELECT {columns} FROM range(10000))",
 }
 """Answers that end at the limits of rows, values, bytes or names."""
 
