@@ -28,7 +28,7 @@ class QueryLimits:
     """Size of the encoded rows; further rows are left out."""
     max_values: int = 1_000_000
     """Values in all rows, nested ones too; further rows are left out."""
-    max_named_bytes: int = 64 * 2**20
+    max_named_bytes: int = 32 * 2**20
     """Size of the names where they stand beside the values of each row, as JSON writes them;
     further rows are left out."""
     max_columns: int = 1_000

@@ -28,11 +28,12 @@ from data.errors import QueryError
 from data.sandbox import QueryResult, RunningQuery, keep_spares
 from data.store import require_current
 from tests.app.cli.select_lists import drawn
+from tests.some import some_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-N_ALL, N_NOW = 5_000, 15
+N_ALL, N_NOW = 5_000, 8
 EVERY = 10
 """Of so many one goes through the command, too."""
 FORMS = ("table", "json", "csv")
@@ -122,6 +123,43 @@ def test_select_lists_by_chance_are_answered_as_duckdb_does_within_their_limits(
     assert cost.cpu_s < MOST_CPU_S
     assert cost.mb < MOST_MB
     assert cost.wall_s < MOST_WALL_S
+
+
+LARGEST = {
+    "long names": "SELECT COLUMNS(*) AS '{name}\\0' FROM (SELECT {columns} FROM range(10000))",
+    "numbers": "SELECT COLUMNS(*) FROM (SELECT {columns} FROM range(10000))",
+    "words": "SELECT COLUMNS(*)::VARCHAR || ' word' FROM (SELECT {columns} FROM range(10000))",
+    "times": "SELECT to_timestamp(COLUMNS(*)) FROM (SELECT {columns} FROM range(10000))",
+    "lists": "SELECT [[COLUMNS(*)], [1]] FROM (SELECT {columns} FROM range(10000))",
+    "empty lists": "SELECT list_transform(range(400000), lambda x: []::INTEGER[]) AS v",
+    "deep lists": f"SELECT {'[' * 99}range{']' * 99} AS v FROM range(10000)",
+}
+"""Answers that end at the limits of rows, values, bytes or names."""
+
+
+@pytest.mark.parametrize("kind", some_at_once(LARGEST, one_in=7))
+def test_the_largest_answers_cost_the_dashboard_little(database: Path, kind: str) -> None:
+    columns = ", ".join(f"range % 997 + {place} AS c{place}" for place in range(1_000))
+    sql = LARGEST[kind].format(columns=columns, name="n" * 900)
+    cost = Cost()
+    result = _asked(database, sql, cost)
+    assert isinstance(result, QueryResult), result
+    _printed(result, cost)
+    size = f"{len(result.rows):,} rows, {len(result.columns):,} columns"
+    told = [f"{kind}, {size}: {cost.cpu_s:.2f} s, {cost.mb:.0f} MB"]
+    told.append(f"printed in three forms: {cost.printing_s:.2f} s")
+    asked = query_files.Asked(sql, "", {}, 1, synthetic=False)
+    for form, write in query_files.WRITERS.items():
+        _forget_peak()
+        before, began = _memory_mb("VmRSS"), time.process_time()
+        content = write(result, asked)
+        mb = _memory_mb("VmHWM") - before
+        told.append(
+            f"{form} {len(content) / 2**20:.0f} MB: {time.process_time() - began:.2f} s, {mb:.0f} MB"
+        )
+        assert mb < MOST_MB
+    print(f"\n{'; '.join(told)}")
+    assert (cost.cpu_s < MOST_CPU_S, cost.mb < MOST_MB) == (True, True)
 
 
 def _asked(database: Path, sql: str, cost: Cost) -> QueryResult | QueryError:
