@@ -186,11 +186,11 @@ class State:
         with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             self._refuse_damaged(connection)
-            self._refuse_changed(connection, state_checks.TABLES)
             with copied._told(), closing(sqlite3.connect(copied._path)) as copy:
                 connection.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copied._refuse_damaged(copy)
+                self._refuse_changed(copy, state_checks.TABLES)  # to which nobody writes
         return True
 
     def take_over(self, copy: Path) -> None:
@@ -365,6 +365,7 @@ class State:
                 (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if found != "ok" or not _has_tables(connection):
                     return True
+                connection.execute("BEGIN")  # others may write meanwhile
                 return _changed(connection, state_checks.TABLES) is not None
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none: of Python's own
