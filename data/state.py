@@ -60,6 +60,8 @@ _ADDED = (("saved_queries", "deleted_at"), ("annotations", "undone_by"))
 """Columns that tables of earlier versions lack."""
 STORE = "store"
 """Fact that says which store the file is of."""
+SITE = "site"
+"""Fact that says what site.toml said when it was last taken."""
 # Rows are only ever added, so rowid tells newer from older even where the clock was set back.
 _HOLDING = """
 SELECT annotation_id, target, author, made_at, field, value FROM annotations
@@ -108,15 +110,29 @@ class State:
     def __init__(self, root: Path) -> None:
         self._path = root / "state.sqlite"
 
-    def create(self, store_id: str = "") -> None:
+    def create(self, store_id: str = "", settings: dict[str, str] | None = None) -> None:
         """Makes the file and the tables that are not there yet; refuses a damaged one.
 
-        Of one that does not say it, `store_id` says which store it is of.
+        Of one that does not say it, `store_id` says which store it is of; `settings` are those of
+        site.toml that a publish takes.
         """
         with self._writing() as connection:
             self._refuse_damaged(connection)
             if store_id:
                 connection.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (STORE, store_id))
+            if settings is not None:
+                _keep_settings(connection, settings)
+
+    def settings(self) -> dict[str, str] | None:
+        """What site.toml said when it was last taken, by setting; None where that is not known."""
+        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": SITE})
+        return dict(json.loads(rows[0][0])) if rows else None
+
+    def take_settings(self, settings: dict[str, str], *, author: str) -> None:
+        """Takes what site.toml says from now on as known."""
+        with self._writing() as connection:
+            _keep_settings(connection, settings)
+            audited(connection, author, "config check", {"settings": len(settings)})
 
     def store_id(self) -> str:
         """Which store the file is of; empty where it does not say it, or is not there."""
@@ -528,6 +544,15 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"UPDATE annotations SET undone_by = ({_UNDONE_BY}) WHERE undone_at <> ''")
     state_checks.begin(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _keep_settings(connection: sqlite3.Connection, settings: dict[str, str]) -> None:
+    """What site.toml says, in place of what it said before; written only where it differs."""
+    connection.execute(
+        "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value "
+        "WHERE value <> excluded.value",
+        (SITE, json.dumps(settings, sort_keys=True)),
+    )
 
 
 def audited(

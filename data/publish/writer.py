@@ -40,6 +40,7 @@ from data.publish.touched import Touched
 from data.said import read_said
 from data.sampled import sampled
 from data.site import load_site
+from data.site_changes import settings
 from data.snapshots import kept_snapshots, note_superseded, prune
 from data.state import State
 
@@ -84,6 +85,7 @@ class StoreWriter:
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         self.owners: Owners | None = None
         """Which cluster knows which host, as long as nothing was merged that could tell more."""
+        self._settings: dict[str, str] = {}
         self.new_names: list[tuple[str, str, str, str]] = []
         """What the publish found of names (`data.publish.names.names_told`)."""
         if start is not None:
@@ -185,7 +187,7 @@ class StoreWriter:
 
     def _named(self, progress: Callable[[str], None]) -> stages.Context:
         """What stages may use, once every node has one name."""
-        site = load_site(self.root)
+        site, self._settings = load_site(self.root), settings(self.root)
         placed = place(self.connection, site, self.changed)
         self.changed |= placed
         self.touched.forget(placed)
@@ -230,7 +232,7 @@ class StoreWriter:
         )
         sync(self.building)
         self._read_back()
-        State(self.root).create(self.store_id)
+        State(self.root).create(self.store_id, self._settings)
         self._land(current)
         self.new_files.clear()
         keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
