@@ -41,7 +41,7 @@ from data.said import read_said
 from data.sampled import sampled
 from data.site import load_site
 from data.site_changes import settings
-from data.snapshots import kept_snapshots, note_superseded, prune
+from data.snapshots import damaged_notes, kept_snapshots, note_superseded, prune
 from data.state import State
 
 if TYPE_CHECKING:
@@ -237,7 +237,8 @@ class StoreWriter:
         self.new_files.clear()
         keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
         prune(self.root, current, keep=keep)
-        if superfluous := unnamed(self.root, named):
+        superfluous = unnamed(self.root, named)
+        if superfluous and not damaged_notes(self.root):  # which may be of one that names them
             with suppress(duckdb.Error):  # one that cannot be read may name any of them
                 remove(self.root, superfluous - _named_by_earlier(self.root))
         return current
