@@ -77,6 +77,10 @@ SELECT author FROM audit
 WHERE action = 'undo' AND json_extract(detail, '$.annotation_id') = annotations.annotation_id
 """
 """Who took an annotation back, where a file of an earlier version does not say it beside it."""
+_HAS_COLUMN = """
+SELECT 1 FROM pragma_table_info(:table) WHERE name = :column
+UNION SELECT 1 FROM pragma_user_version WHERE user_version >= :since
+"""
 _STATUSES = """
 SELECT target, author, made_at, value FROM annotations
 WHERE field = 'status' AND undone_at IS NULL ORDER BY rowid
@@ -383,6 +387,8 @@ class State:
                     return True
                 connection.execute("BEGIN")  # others may write meanwhile
                 return _changed(connection, state_checks.TABLES) is not None
+        except UnicodeDecodeError:
+            return True
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none: of Python's own
             if code & 0xFF in _OF_DAMAGE:
@@ -432,11 +438,9 @@ class State:
             return connection.execute(sql, parameters).fetchall()
 
     def _has_column(self, table: str, column: str) -> bool:
-        """Whether a table has a column, which files of earlier versions lack."""
-        named = {"table": table, "column": column}
-        return bool(
-            self._read("SELECT 1 FROM pragma_table_info(:table) WHERE name = :column", named)
-        )
+        """Whether a table has a column, which only files of earlier versions may lack."""
+        named = {"table": table, "column": column, "since": CHECKED_SINCE}
+        return bool(self._read(_HAS_COLUMN, named))
 
     def _address(self, *, frozen: bool = False) -> str:
         """The file, to be read; in a folder without write access nobody writes it either."""
@@ -485,7 +489,7 @@ class State:
         """SQLite's errors as one line that says what to do."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # of names in a damaged schema
             raise StoreError(
                 f"{self._path}: cannot be read or written ({error}): check access and room on "
                 f"the disk; where it is damaged, {_REMEDY}"
