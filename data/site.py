@@ -220,6 +220,27 @@ def _content(path: Path) -> bytes:
     return content
 
 
+def stated(root: Path) -> dict[str, Any]:
+    """What site.toml says, section by section, before anything of it is understood.
+
+    Raises
+    ------
+    SiteError
+        Where it cannot be read, or is no TOML.
+    """
+    return _document(root / "site.toml", _content(root / "site.toml"))
+
+
+def _document(path: Path, content: bytes) -> dict[str, Any]:
+    """The TOML that a file holds."""
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except ValueError as error:  # broken TOML, no UTF-8, or a number of thousands of digits
+        raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
+    except RecursionError:
+        raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
+
+
 def load_site(root: Path) -> Site:
     """The configuration of a store; the defaults where it has no site.toml.
 
@@ -231,12 +252,7 @@ def load_site(root: Path) -> Site:
     path = root / "site.toml"
     content = _content(path)
     digest = hashlib.sha256(content).hexdigest()
-    try:
-        document = tomllib.loads(content.decode("utf-8-sig"))
-    except ValueError as error:  # broken TOML, no UTF-8, or a number of thousands of digits
-        raise SiteError(f"{path}: is not TOML ({error}): mend that place") from None
-    except RecursionError:
-        raise SiteError(f"{path}: is nested too deeply: no setting needs that") from None
+    document = _document(path, content)
     own = ("cluster", "attribution", "taxonomy", "reports", "runs", "nodes", "limits", "retention")
     known = (*own, "access", *RESERVED_SECTIONS)
     for section in document:

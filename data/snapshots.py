@@ -49,6 +49,25 @@ def kept_snapshots(root: Path) -> list[Kept]:
     return found
 
 
+def damaged_notes(root: Path) -> tuple[str, ...]:
+    """What is told of earlier snapshots of which the note is there and is none, a line each."""
+    published = read_current(root)
+    found = []
+    for number in snapshot_numbers(root):
+        if published is not None and published.snapshot == number:
+            continue
+        try:
+            _noted(root, number)
+        except FileNotFoundError:
+            continue  # of an earlier version, or removed by a publish meanwhile
+        except (OSError, ValueError) as error:
+            found.append(
+                f"{_note(root, number)}: is damaged ({error}): snapshot {number} is no way back "
+                "until it is restored from a backup"
+            )
+    return tuple(found)
+
+
 def note_superseded(root: Path, current: Current) -> None:
     """Keeps what CURRENT says of a snapshot for when it says it no more."""
     replace_file(_note(root, current.snapshot), current.to_json())
@@ -70,10 +89,17 @@ def prune(root: Path, current: Current, *, keep: int) -> None:
 def _superseded(root: Path, number: int) -> Current | None:
     """What CURRENT said of a snapshot; None where nothing sound says it."""
     try:
-        current = said_of(small_text(_note(root, number)))
+        return _noted(root, number)
     except (OSError, ValueError):
         return None
-    return current if current.snapshot == number else None
+
+
+def _noted(root: Path, number: int) -> Current:
+    """What the note of a snapshot says; OSError, ValueError where it is none."""
+    current = said_of(small_text(_note(root, number)))
+    if current.snapshot != number:
+        raise ValueError("it is of another snapshot")
+    return current
 
 
 def _note(root: Path, number: int) -> Path:

@@ -63,6 +63,8 @@ _ADDED = (("saved_queries", "deleted_at"), ("annotations", "undone_by"))
 """Columns that tables of earlier versions lack."""
 STORE = "store"
 """Fact that says which store the file is of."""
+SITE = "site"
+"""Fact that says what site.toml said when it was last taken."""
 # Rows are only ever added, so rowid tells newer from older even where the clock was set back.
 _HOLDING = """
 SELECT annotation_id, target, author, made_at, field, value FROM annotations
@@ -78,6 +80,10 @@ SELECT author FROM audit
 WHERE action = 'undo' AND json_extract(detail, '$.annotation_id') = annotations.annotation_id
 """
 """Who took an annotation back, where a file of an earlier version does not say it beside it."""
+_HAS_COLUMN = """
+SELECT 1 FROM pragma_table_info(:table) WHERE name = :column
+UNION SELECT 1 FROM pragma_user_version WHERE user_version >= :since
+"""
 _STATUSES = """
 SELECT target, author, made_at, value FROM annotations
 WHERE field = 'status' AND undone_at IS NULL ORDER BY rowid
@@ -111,15 +117,29 @@ class State:
     def __init__(self, root: Path) -> None:
         self._path = root / "state.sqlite"
 
-    def create(self, store_id: str = "") -> None:
+    def create(self, store_id: str = "", settings: dict[str, str] | None = None) -> None:
         """Makes the file and the tables that are not there yet; refuses a damaged one.
 
-        Of one that does not say it, `store_id` says which store it is of.
+        Of one that does not say it, `store_id` says which store it is of; `settings` are those of
+        site.toml that a publish takes.
         """
         with self._writing() as connection:
             self._refuse_damaged(connection)
             if store_id:
                 connection.execute("INSERT OR IGNORE INTO facts VALUES (?, ?)", (STORE, store_id))
+            if settings is not None:
+                _keep_settings(connection, settings)
+
+    def settings(self) -> dict[str, str] | None:
+        """What site.toml said when it was last taken, by setting; None where that is not known."""
+        rows = self._read("SELECT value FROM facts WHERE name = :name", {"name": SITE})
+        return dict(json.loads(rows[0][0])) if rows else None
+
+    def take_settings(self, settings: dict[str, str], *, author: str) -> None:
+        """Takes what site.toml says from now on as known."""
+        with self._writing() as connection:
+            _keep_settings(connection, settings)
+            audited(connection, author, "config check", {"settings": len(settings)})
 
     def store_id(self) -> str:
         """Which store the file is of; empty where it does not say it, or is not there."""
@@ -190,11 +210,11 @@ class State:
         with self._told(), closing(sqlite3.connect(self._address(), uri=True)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * WAIT_S)}")
             self._refuse_damaged(connection)
-            self._refuse_changed(connection, state_checks.TABLES)
             with copied._told(), closing(sqlite3.connect(copied._path)) as copy:
                 connection.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
                 copied._refuse_damaged(copy)
+                self._refuse_changed(copy, state_checks.TABLES)  # to which nobody writes
         return True
 
     def take_over(self, copy: Path) -> None:
@@ -370,7 +390,10 @@ class State:
                 (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
                 if found != "ok" or not _has_tables(connection):
                     return True
+                connection.execute("BEGIN")  # others may write meanwhile
                 return _changed(connection, state_checks.TABLES) is not None
+        except UnicodeDecodeError:
+            return True
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none: of Python's own
             if code & 0xFF in _OF_DAMAGE:
@@ -420,11 +443,9 @@ class State:
             return connection.execute(sql, parameters).fetchall()
 
     def _has_column(self, table: str, column: str) -> bool:
-        """Whether a table has a column, which files of earlier versions lack."""
-        named = {"table": table, "column": column}
-        return bool(
-            self._read("SELECT 1 FROM pragma_table_info(:table) WHERE name = :column", named)
-        )
+        """Whether a table has a column, which only files of earlier versions may lack."""
+        named = {"table": table, "column": column, "since": CHECKED_SINCE}
+        return bool(self._read(_HAS_COLUMN, named))
 
     def _address(self, *, frozen: bool = False) -> str:
         """The file, to be read; in a folder without write access nobody writes it either."""
@@ -481,7 +502,7 @@ class State:
         """SQLite's errors as one line that says what to do."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # of names in a damaged schema
             raise StoreError(
                 f"{self._path}: cannot be read or written ({error}): check access and room on "
                 f"the disk; where it is damaged, {_REMEDY}"
@@ -540,6 +561,15 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"UPDATE annotations SET undone_by = ({_UNDONE_BY}) WHERE undone_at <> ''")
     state_checks.begin(connection)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _keep_settings(connection: sqlite3.Connection, settings: dict[str, str]) -> None:
+    """What site.toml says, in place of what it said before; written only where it differs."""
+    connection.execute(
+        "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value "
+        "WHERE value <> excluded.value",
+        (SITE, json.dumps(settings, sort_keys=True)),
+    )
 
 
 def audited(

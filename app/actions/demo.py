@@ -15,7 +15,7 @@ from data.ingest import Options, store_files
 from data.publish import writer
 from data.queries import fleet
 from data.said import Said
-from data.snapshots import kept_snapshots
+from data.snapshots import damaged_notes, kept_snapshots
 from data.state import State
 from data.store import Store
 
@@ -106,6 +106,8 @@ def _real_data(root: Path) -> str:
 
     The demo replaces every snapshot, and with them what an undo could bring back.
     """
+    if damaged_notes(root):
+        return "keeps a snapshot of which the note is damaged"
     published = read_current(root)
     for current, _ in reversed(kept_snapshots(root)):
         with contextlib.closing(Store(root, current, Said())) as store:

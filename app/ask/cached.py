@@ -19,6 +19,7 @@ import streamlit as st
 from app.ask import FEW
 from data.current import read_current
 from data.site import site_version
+from data.site_changes import changes
 from data.state import State
 from data.store import Store
 
@@ -91,6 +92,11 @@ def published_at() -> datetime | None:
 def said_version() -> str:
     """Changes with every annotation that an answer rests on: what people say counts at once."""
     return State(store_root()).version_of_answers()
+
+
+def site_changes() -> tuple[str, ...]:
+    """What site.toml says otherwise than at the last publish, in one line; none where nothing."""
+    return changes(store_root())
 
 
 Standing = tuple[str, int, str]

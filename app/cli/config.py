@@ -23,12 +23,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was understood; a mistake is one line on stderr and exit 2."""
+    from data.audit import login
     from data.site import load_site
+    from data.site_changes import changes, take
 
     if not arguments.store.is_dir():
         raise SiteError(f"{arguments.store}: is no folder: make it, its site.toml goes there")
     site = load_site(arguments.store)
-    for text in site.notices:
+    changed = changes(arguments.store)
+    for text in (*site.notices, *changed):
         terminal.notice(text)
     terminal.print_record(
         {
@@ -45,7 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
             "limits": asdict(site.limits),
             "access": asdict(site.access),
             "notices": list(site.notices),
+            "changes": list(changed),
         },
         arguments.format,
     )
+    if changed:
+        take(arguments.store, author=login())
     return 0

@@ -46,9 +46,14 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     With `ledger` it is built first, where it is not.
     """
     from app.ask import of_store
+    from app.show import terminal
+    from data.site_changes import changes
     from data.store import Store
 
+    told = changes(arguments.store) if ledger else ()  # which a publish of the ledger takes
     store = with_ledger(arguments.store) if ledger else Store.open(arguments.store)
+    for text in told or changes(arguments.store):
+        terminal.notice(text)
     if not getattr(arguments, "redact", False):
         return store, of_store(store)
     from app.reports import redaction

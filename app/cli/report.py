@@ -67,10 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Writes it and prints the files and the hash of the content."""
     from data.audit import noted
+    from data.site_changes import changes
     from data.store import Store
 
     kind, forms = _kind(arguments), _forms(arguments)
     printed = _printed(arguments, forms)
+    changed = changes(arguments.store)  # which a publish of the ledger takes
     without = _build_ledger(arguments.store) if kind.needs_ledger else ""
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
@@ -83,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         conf_level=arguments.conf_level,
         seed=arguments.seed,
     )
-    if without:
-        terminal.notice(without)
+    for text in (*([without] if without else []), *changed):
+        terminal.notice(text)
     if printed:
         return _print(store, report, printed)
     try:

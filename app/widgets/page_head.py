@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.answers.fleet import coverage
+from app.ask import cached
 from app.ask.cached import ask
-from app.show import first_sight
+from app.show import first_sight, page
 from app.words import escaping, numbers
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def _head(sentence: str, basis: str, scope: Scope, explained: str | None = None)
     with st.container(gap="xsmall"):
         st.title(_on_one_line(sentence), anchor=False)
         st.caption(f"{marked}{escaping.escaped(basis)}", help=explained)
+        page.notes(cached.site_changes())
 
 
 def _on_one_line(sentence: str) -> str:

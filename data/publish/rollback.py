@@ -18,7 +18,7 @@ from data.errors import StoreError
 from data.publish.schema import literal
 from data.publish.writer import writer
 from data.sampled import refuse_another
-from data.snapshots import kept_snapshots
+from data.snapshots import damaged_notes, kept_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -68,6 +68,8 @@ def plan(root: Path, *, ingest_id: str | None = None, snapshot: int | None = Non
         elif snapshot in earlier:
             number = snapshot
         else:
+            if told := damaged_notes(root):
+                raise StoreError(told[0])
             is_now = "is the published one" if snapshot == current.snapshot else "is not kept"
             raise StoreError(f"{root}: snapshot {snapshot} {is_now}: kept are {_numbers(earlier)}")
         base = None if number is None else earlier[number]
@@ -193,6 +195,8 @@ def _before(
         return max(exact)
     if not wanted:
         return None
+    if told := damaged_notes(root):
+        raise StoreError(told[0])
     raise StoreError(
         f"{root}: the snapshot before ingest {ingest_id} is gone or damaged (keep_snapshots of "
         f"[retention] in site.toml says how many stay): kept are {_numbers(earlier)}, which "

@@ -41,7 +41,8 @@ from data.publish.touched import Touched
 from data.said import read_said
 from data.sampled import sampled
 from data.site import load_site
-from data.snapshots import kept_snapshots, note_superseded, prune
+from data.site_changes import settings
+from data.snapshots import damaged_notes, kept_snapshots, note_superseded, prune
 from data.state import State
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class StoreWriter:
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         self.owners: Owners | None = None
         """Which cluster knows which host, as long as nothing was merged that could tell more."""
+        self._settings: dict[str, str] = {}
         self.new_names: list[tuple[str, str, str, str]] = []
         """What the publish found of names (`data.publish.names.names_told`)."""
         if start is not None:
@@ -187,7 +189,7 @@ class StoreWriter:
 
     def _named(self, progress: Callable[[str], None]) -> stages.Context:
         """What stages may use, once every node has one name."""
-        site = load_site(self.root)
+        site, self._settings = load_site(self.root), settings(self.root)
         placed = place(self.connection, site, self.changed)
         self.changed |= placed
         self.touched.forget(placed)
@@ -232,12 +234,13 @@ class StoreWriter:
         )
         sync(self.building)
         self._read_back()
-        State(self.root).create(self.store_id)
+        State(self.root).create(self.store_id, self._settings)
         self._land(current)
         self.new_files.clear()
         keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
         prune(self.root, current, keep=keep)
-        if superfluous := unnamed(self.root, named):
+        superfluous = unnamed(self.root, named)
+        if superfluous and not damaged_notes(self.root):  # which may be of one that names them
             with suppress(duckdb.Error):  # one that cannot be read may name any of them
                 remove(self.root, superfluous - _named_by_earlier(self.root))
         return current

@@ -23,6 +23,7 @@ from data.publish import StoreWriter, migrate, writer
 from data.publish.schema import update
 from data.store import Store
 from data.tables import tables
+from tests.written_current import as_earlier
 
 DATA_MODEL = Path(__file__).resolve().parents[2] / "../shared/design/data-model.md"
 ELSEWHERE = {
@@ -287,15 +288,11 @@ def test_every_table_of_the_data_model_has_its_columns() -> None:
 
 def age(root: Path, *statements: str, schema_version: int = 0) -> None:
     """Makes the published snapshot look as an older version left it."""
-    path = root / "CURRENT"
-    current = json.loads(path.read_text())
-    snapshot = root / current["file"]
-    with duckdb.connect(str(snapshot)) as connection:
+    current = json.loads((root / "CURRENT").read_text())
+    with duckdb.connect(str(root / current["file"])) as connection:
         for statement in statements:
             connection.execute(statement)
-    current |= {"schema_version": schema_version}
-    current |= {"sha256": hashlib.sha256(snapshot.read_bytes()).hexdigest()}
-    path.write_text(json.dumps(current), encoding="utf-8")
+    as_earlier(root, schema_version)
 
 
 def test_an_older_store_is_migrated_when_it_is_opened(tmp_path: Path) -> None:

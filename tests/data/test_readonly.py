@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import resource
@@ -26,6 +25,7 @@ from data.publish.lock import locked
 from data.sandbox import run_query
 from data.state import State
 from data.store import Store, require_current
+from tests.written_current import as_earlier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,8 +61,7 @@ def frozen(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with duckdb.connect(str(root / current["file"])) as connection:
         connection.execute("DROP TABLE incidents")
         connection.execute("DROP TABLE straggler_traces")
-    digest = hashlib.sha256((root / current["file"]).read_bytes()).hexdigest()
-    (root / "CURRENT").write_text(json.dumps(current | {"schema_version": 4, "sha256": digest}))
+    as_earlier(root, 4)
     may = os.access
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda path, mode: path != root and may(path, mode))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -17,6 +15,7 @@ from data.current import SCHEMA_VERSION, read_current, said_of
 from data.errors import StoreError
 from data.publish import writer
 from data.store import Store
+from tests.written_current import as_earlier, saying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
 @pytest.fixture
 def root(tmp_path: Path, empty_store: Path) -> Path:
     return shutil.copytree(empty_store, tmp_path / "store")
-
-
-def rewrite(root: Path, **values: object) -> None:
-    """Changes what CURRENT says, and its hash with it."""
-    path = root / "CURRENT"
-    said = json.loads(path.read_text()) | values
-    said.pop("check")
-    check = hashlib.sha256(json.dumps(said).encode()).hexdigest()
-    path.write_text(json.dumps(said | {"check": check}), encoding="utf-8")
 
 
 def test_current_says_what_was_published(root: Path) -> None:
@@ -71,7 +61,7 @@ def test_a_damaged_current_is_told_in_one_line(root: Path, content: bytes) -> No
     ],
 )  # fmt: skip
 def test_a_current_with_impossible_values_is_refused(root: Path, values: dict[str, object]) -> None:
-    rewrite(root, **values)
+    saying(root, **values)
     with pytest.raises(StoreError, match=r"CURRENT: is not what a publish writes"):
         read_current(root)
 
@@ -111,14 +101,14 @@ def test_content_that_breaks_readers_of_json_is_told_in_one_line(
 def test_a_current_that_no_publish_writes_is_refused_whatever_its_hash(
     root: Path, values: dict[str, object]
 ) -> None:
-    rewrite(root, **values)
+    saying(root, **values)
     with pytest.raises(StoreError, match=r"CURRENT: is not what a publish writes \(it") as refused:
         read_current(root)
     assert len(str(refused.value)) < 400
 
 
 def test_a_current_of_a_newer_format_is_told_as_newer(root: Path) -> None:
-    rewrite(root, format=3)
+    saying(root, format=3)
     with pytest.raises(StoreError, match="its format is 3, this Faultline reads 2: upgrade"):
         read_current(root)
 
@@ -139,15 +129,12 @@ def test_no_bit_of_current_can_turn_without_a_word(root: Path) -> None:
 
 
 def test_what_a_version_wrote_that_knew_no_hash_is_read_but_not_of_this_schema(root: Path) -> None:
-    known = ("snapshot", "file", "sha256", "schema_version", "published_at", "synthetic")
-    said = json.loads((root / "CURRENT").read_text())
-    old = {key: said[key] for key in known}
-    (root / "CURRENT").write_text(json.dumps(old | {"schema_version": 11}))
+    as_earlier(root, 11)
     current = read_current(root)
     assert current is not None
     assert (current.schema_version, current.sample, current.store_id) == (11, "", "")
-    assert json.loads(current.to_json()) == old | {"schema_version": 11}
-    (root / "CURRENT").write_text(json.dumps(old))
+    assert current.to_json().strip() == (root / "CURRENT").read_text()
+    as_earlier(root, SCHEMA_VERSION)
     with pytest.raises(StoreError, match=r"CURRENT: .*it lost its hash"):
         read_current(root)
 
@@ -192,7 +179,7 @@ def test_where_nothing_was_published_there_is_no_store(tmp_path: Path, place: st
 
 
 def test_a_newer_schema_is_refused_by_reader_and_writer(root: Path) -> None:
-    rewrite(root, schema_version=SCHEMA_VERSION + 1)
+    saying(root, schema_version=SCHEMA_VERSION + 1)
     message = rf"newer Faultline \(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}\)"
     with pytest.raises(StoreError, match=message):
         Store.open(root)

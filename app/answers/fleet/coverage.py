@@ -258,6 +258,7 @@ def of_store(ask: Ask, now: datetime) -> Answer:
         ),
         notes=(
             *(() if shown.checksum_holds else (DAMAGED,)),
+            *shown.kept.damaged,
             *ingests.forgotten_notes(shown.forgotten),
             *clocks.notes(shown.contradictions),
             *names.notes(shown.names),

@@ -15,7 +15,7 @@ from app.words.cells import Column
 from app.words.glossary import of_fleet
 from data.publish import undoable
 from data.queries import fleet
-from data.snapshots import kept_snapshots
+from data.snapshots import damaged_notes, kept_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -139,6 +139,8 @@ class Snapshots:
 
     rows: tuple[dict[str, Any], ...]
     """snapshot, published_at, bytes, published; the newest first."""
+    damaged: tuple[str, ...] = ()
+    """What is told of those of which the note is damaged."""
 
     @property
     def earlier_bytes(self) -> int:
@@ -157,7 +159,8 @@ def snapshots(store: Store) -> Snapshots:
                 "published": kept.current.snapshot == store.snapshot,
             }
             for kept in reversed(kept_snapshots(store.root))
-        )
+        ),
+        damaged_notes(store.root),
     )
 
 

@@ -38,7 +38,9 @@ def show(scope: Scope) -> None:
     if isinstance(shown, Missing):
         return
     undoable = [row["ingest_id"] for row in ingests.held(ask).to_dict("records") if row["undoable"]]
-    page.blocks([ingests.snapshots_table(ask(ingests.snapshots))], scope)
+    kept = ask(ingests.snapshots)
+    page.notes(kept.damaged)
+    page.blocks([ingests.snapshots_table(kept)], scope)
     chosen = st.selectbox(
         "Take back an ingest",
         undoable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import shutil
 import signal
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -295,8 +297,10 @@ def test_a_file_that_is_cut_or_gone_or_foreign_is_refused(
     made.files["../elsewhere"] = made.files["CURRENT"]
     (backup / "manifest.json").write_text(made.to_json(), encoding="utf-8")
     assert "names '../elsewhere', which is no file of a store" in refused(*forced)
-    text = (backup / "manifest.json").read_text("utf-8")
-    (backup / "manifest.json").write_text(text.replace('"format": 1', '"format": 2'), "utf-8")
+    said = json.loads((backup / "manifest.json").read_text("utf-8")) | {"format": 2}
+    del said["sha256"]
+    own = hashlib.sha256(manifest._text(said).encode()).hexdigest()
+    (backup / "manifest.json").write_text(manifest._text(said | {"sha256": own}), "utf-8")
     assert "was made by a newer Faultline: upgrade Faultline" in refused(*forced)
 
 
@@ -366,9 +370,9 @@ def test_a_backup_that_is_overtaken_begins_again(
 
     def overtaken(root: Path, *arguments: Any, **options: Any) -> None:
         monkeypatch.setattr(making, "copy_store", copied)
-        newer = current.to_json().replace("warehouse-1", "warehouse-5")
+        newer = replace(current, snapshot=5, file="warehouse-5.duckdb")
         (root / "warehouse-1.duckdb").rename(root / "warehouse-5.duckdb")
-        replace_file(root / "CURRENT", newer.replace('"snapshot": 1', '"snapshot": 5'))
+        replace_file(root / "CURRENT", newer.to_json())
         copied(root, *arguments, **options)
 
     monkeypatch.setattr(making, "copy_store", overtaken)

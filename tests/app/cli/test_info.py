@@ -16,6 +16,7 @@ import pytest
 from data.current import SCHEMA_VERSION
 from data.sandbox import landlock_missing
 from tests.without_landlock import WITHOUT_LANDLOCK
+from tests.written_current import saying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +83,7 @@ def test_a_damaged_snapshot_is_noticed(
     faultline: Callable[..., Any], sacct_store: Path, tmp_path: Path
 ) -> None:
     copy = shutil.copytree(sacct_store, tmp_path / "copy")
-    with next(copy.glob("warehouse-*.duckdb")).open("ab") as stream:
-        stream.write(b"x")
+    saying(copy, sha256="0" * 64)  # as where a bit turned in a block that no query reads
     assert faultline("info", "--store", copy).json["checksum_holds"] is False
     said = faultline("info", "--store", copy, "--format", "table")
     assert "restore it from a backup" in said.err
@@ -95,7 +95,7 @@ def test_a_store_that_cannot_be_read_is_refused(
     assert "holds no store" in refused("info", "--store", tmp_path)
     copy = shutil.copytree(sacct_store, tmp_path / "copy")
     current = json.loads((copy / "CURRENT").read_text(encoding="utf-8"))
-    (copy / "CURRENT").write_text(json.dumps(current | {"schema_version": 99}), encoding="utf-8")
+    saying(copy, schema_version=99)
     assert "written by a newer Faultline" in refused("info", "--store", copy)
     (copy / "CURRENT").write_text("{", encoding="utf-8")
     assert "restore it from a backup" in refused("info", "--store", copy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from data.publish import writer
 from data.queries import failures, incidents, reliability
 from data.state import State
 from data.store import Store
+from tests.written_current import as_earlier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,8 +155,7 @@ def test_the_first_report_after_an_upgrade_names_the_former_definition(
     store: Store, tmp_path: Path
 ) -> None:
     root = shutil.copytree(store.root, tmp_path / "store")
-    older = json.loads((root / "CURRENT").read_text()) | {"schema_version": 5}
-    (root / "CURRENT").write_text(json.dumps(older))
+    as_earlier(root, 5)
     with closing(Store.open(root)) as upgraded:
         assert upgraded.snapshot == store.snapshot + 1
         ask = of_store(upgraded)
