@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from analytics.errors import AnalysisError
 from app.actions.records import ingest_files
+from data.disk_full import disk_full
 from data.errors import DataError
 from data.ingest import Options
 from data.ingest.reader import MappingFile
@@ -76,7 +77,7 @@ def _told(error: OSError, limits: Limits) -> str:
     """What the system refused."""
     if error.errno == errno.EFBIG:
         return _too_large(limits)
-    return f"reading was stopped ({error.strerror}): check room on the disk and access"
+    return str(disk_full(error) or f"reading was stopped ({error.strerror}): check access")
 
 
 def _too_large(limits: Limits) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from data import uploads
 from data.audit import login
+from data.disk_full import disk_full
 from data.errors import DataError
 from data.ingest import IngestResult
 from data.limits import MB
@@ -89,9 +90,8 @@ class RunningUpload:
             try:
                 folder = stack.enter_context(uploads.kept(self._root, upload.files))
             except OSError as error:
-                raise DataError(
-                    f"{upload.name}: cannot be kept ({error.strerror}): check room on the disk "
-                    "and access"
+                raise disk_full(error, self._root) or DataError(
+                    f"{upload.name}: cannot be kept ({error.strerror}): check access"
                 ) from None
             request = _request(
                 self._root, source, upload, options, folder=folder, limits=self._limits
