@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from data.current import CORRUPT, damaged
+from data.disk_full import disk_full
 from data.errors import StoreError
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ def told_of(snapshot: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise StoreError(
+        raise disk_full(error, snapshot.parent) or StoreError(
             f"{snapshot}: memory does not do ({_first_line(error)}): ask for a shorter period"
         ) from error
     except duckdb.Error as error:
+        if (full := disk_full(error, snapshot.parent)) is not None:
+            raise full from error
         if _is_of_the_file(error):
             raise damaged(snapshot, _first_line(error)) from error
         raise StoreError(
@@ -60,10 +63,12 @@ def told_of_writing(root: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise  # of our own output, whose reader has seen enough
     except (duckdb.Error, OSError) as error:
+        if (full := disk_full(error, root, kept="the store is as it was")) is not None:
+            raise full from error
         if isinstance(error, duckdb.OutOfMemoryException):
             advice = "ingest less at once"
         elif isinstance(error, OSError) or _is_of_the_file(error):
-            advice = "check room on the disk and access"
+            advice = "check access and the disk"
         else:
             advice = "report it as a bug"
         raise StoreError(

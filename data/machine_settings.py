@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.nodes.machines.settings import Settings
+from data.disk_full import disk_full
 from data.errors import DataError
 
 MOST_BYTES = 100_000
@@ -51,4 +52,6 @@ def write_settings(path: str, settings: Settings) -> None:
     try:
         Path(path).write_text(json.dumps(dataclasses.asdict(settings), indent=1) + "\n")
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None
+        raise disk_full(error, Path(path).parent) or DataError(
+            f"{path}: cannot be written ({error.strerror}): name another"
+        ) from None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.access import access_of, make_folder
 from data.current import replace_file
+from data.disk_full import disk_full
 from data.errors import StoreError
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def save_model(root: Path, training_sha256: str, document: dict[str, Any]) -> Pa
         replace_file(path, json.dumps(document, ensure_ascii=False, separators=(",", ":")), root)
         replace_file(folder / _POINTER, path.name + "\n", root)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}): check access") from None
+        raise disk_full(error, folder) or StoreError(
+            f"{path}: cannot be written ({error.strerror}): check access"
+        ) from None
     return path
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from data import state_checks
 from data.access import access_of, make_file
+from data.disk_full import disk_full
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -503,9 +504,9 @@ class State:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:  # of names in a damaged schema
-            raise StoreError(
-                f"{self._path}: cannot be read or written ({error}): check access and room on "
-                f"the disk; where it is damaged, {_REMEDY}"
+            raise disk_full(error, self._path.parent) or StoreError(
+                f"{self._path}: cannot be read or written ({error}): check access; "
+                f"where it is damaged, {_REMEDY}"
             ) from None
 
 

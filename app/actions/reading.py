@@ -14,6 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from data import uploads
+from data.disk_full import disk_full
 from data.errors import DataError
 from data.limits import MB
 from data.publish import clear
@@ -87,9 +88,9 @@ class Reading(Generic[R]):
                 content = {path: each[1] for path, each in sent.items()}
                 folder = stack.enter_context(uploads.kept(home, content))
             except OSError as error:
-                raise DataError(
-                    f"{next(iter(sent.values()))[0]}: cannot be kept ({error.strerror}): check "
-                    "room on the disk and access"
+                name = next(iter(sent.values()))[0]
+                raise disk_full(error, self._root) or DataError(
+                    f"{name}: cannot be kept ({error.strerror}): check access"
                 ) from None
             request = {
                 "question": question,

@@ -19,6 +19,7 @@ from analytics.errors import AnalysisError
 from app.actions.examining import QUESTIONS
 from app.actions.parcel import Parcel
 from app.actions.records import ingest_files
+from data.disk_full import disk_full
 from data.errors import DataError
 from data.ingest import IngestResult, Options
 from data.ingest.reader import MappingFile
@@ -77,7 +78,7 @@ def _told(error: OSError, limits: Limits) -> str:
     """What the system refused."""
     if error.errno == errno.EFBIG:
         return _too_large(limits)
-    return f"reading was stopped ({error.strerror}): check room on the disk and access"
+    return str(disk_full(error) or f"reading was stopped ({error.strerror}): check access")
 
 
 def _too_large(limits: Limits) -> str:

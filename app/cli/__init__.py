@@ -178,7 +178,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _let_go_of_output()
         return 0
     except OSError as error:
-        print(_one_line(f"faultline {request.command}: {_reason(error)}"), file=sys.stderr)
+        told = _reason(error, getattr(request, "store", None))
+        print(_one_line(f"faultline {request.command}: {told}"), file=sys.stderr)
         _let_go_of_output()
         return 2
     except _Ended as end:
@@ -238,10 +239,16 @@ def _is_text(argument: str) -> bool:
     return True
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError, store: Path | None = None) -> str:
     """What the system refused, of which file."""
+    from data.disk_full import disk_full  # here: most commands do without it
+
+    output = Path("/proc/self/fd/1").resolve()
+    written = (path for path in (output, store) if path is not None and path.exists())
+    if (full := disk_full(error, *written)) is not None:
+        return str(full)
     name = "" if error.filename is None else f"{error.filename}: "
-    return f"{name}{error.strerror or error}: check the path, access to it and room on the disk"
+    return f"{name}{error.strerror or error}: check the path and access to it"
 
 
 def _one_line(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from app.cli import options
 from app.reports import kinds
 from app.show import files, terminal
+from data.disk_full import disk_full
 from data.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         paths = files.write(report, forms, arguments.out)
     except OSError as error:
-        raise DataError(f"--out {arguments.out}: {error.strerror}: name another folder") from None
+        raise disk_full(error, arguments.out) or DataError(
+            f"--out {arguments.out}: {error.strerror}: name another folder"
+        ) from None
     files_made = [path.name for path in paths]
     untold = noted(store.root, "report", {"name": report.stem, "files": files_made})
     said = {"files": [str(path) for path in paths], "content_sha256": report.content_sha256}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from app.cli import options
 from app.show import terminal
 from app.show.files import write_file
+from data.disk_full import disk_full
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -233,6 +234,8 @@ def _analysed_trace(
     except AnalysisError as error:
         return None, f"{name}: {error}"
     except OSError as error:
+        if (full := disk_full(error)) is not None:
+            raise full from None
         reason = error.strerror or error
         return None, f"{name}: cannot be read ({reason}): check the path and access"
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from data.disk_full import disk_full
 from data.errors import DataError
 
 if TYPE_CHECKING:
@@ -89,4 +90,6 @@ def write_file(path: Path, content: bytes) -> None:
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}): name another") from None
+        raise disk_full(error, path.parent) or DataError(
+            f"{path}: cannot be written ({error.strerror}): name another"
+        ) from None

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from data.collect.source import Fetched, Input, Window
+from data.disk_full import disk_full
 from data.errors import SourceError
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Address:
                 said = error.read(300).decode("utf-8", "replace")
             raise SourceError(f"{url}: answers {error.code} {error.reason}: {said}") from None
         except (OSError, http.client.HTTPException) as error:
+            if (full := disk_full(error, target)) is not None:
+                raise full from None
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             raise SourceError(f"{url}: cannot be had ({reason or type(error).__name__})") from None
 

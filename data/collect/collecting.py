@@ -29,6 +29,7 @@ from data.collect.written import (
     write_window,
 )
 from data.current import read_current
+from data.disk_full import disk_full
 from data.errors import DataError, EmptySourceError, SourceError, StoreError
 from data.ingest import ingest, readers
 from data.ingest.reader import NoneKeptError, told_rejected
@@ -250,7 +251,8 @@ class _Collector:
                 told = fetched.inputs[0].called if fetched.inputs else fetched.asked
                 self._options.progress(f"{source.settings.name}: {told}")
         except (DataError, OSError) as error:
-            self._pieces.append(_Piece(source, outcome, error=str(error)))
+            told = disk_full(error, folder) or error
+            self._pieces.append(_Piece(source, outcome, error=str(told)))
 
     def _refuse_unknown_cluster(self, source: Source, known: Known) -> None:
         """Refuses records that name no cluster where Slurm does not say its own just now."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING
 
 from data.access import access_of, make_file, make_folder
+from data.disk_full import disk_full
 from data.errors import StoreBusyError, StoreError
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ def locked(root: Path, wait_s: float = 0.0) -> Iterator[None]:
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
     with _waited_for(root, wait_s) as lock:
         try:
-            lock.truncate(0)
-            holder = f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-            os.write(lock.fileno(), holder.encode())
+            _sign(lock, root)
             yield
         finally:
             if not (root / "CURRENT").exists():
@@ -75,7 +74,7 @@ def _taken(root: Path) -> IO[str]:
         except OSError as error:
             if remaining and isinstance(error, FileNotFoundError):  # removed by a writer that left
                 continue
-            raise StoreError(
+            raise disk_full(error, root) or StoreError(
                 f"{root}: cannot be written ({error.strerror}): check access"
             ) from None
         try:
@@ -87,6 +86,18 @@ def _taken(root: Path) -> IO[str]:
             return lock
         lock.close()  # a writer that left removed it: the lock of the file there now counts
     raise StoreBusyError(_busy(root))
+
+
+def _sign(lock: IO[str], root: Path) -> None:
+    """Writes down who holds the lock."""
+    holder = f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    try:
+        lock.truncate(0)
+        os.write(lock.fileno(), holder.encode())
+    except OSError as error:
+        raise disk_full(error, root) or StoreError(
+            f"{root}: cannot be written ({error.strerror}): check access"
+        ) from None
 
 
 def _busy(root: Path, lock: IO[str] | None = None) -> str:

@@ -43,7 +43,15 @@ def test_incidents_of_a_failure_log_are_unknown_and_not_zero(
     faultline: Callable[..., Any], store: Path
 ) -> None:
     said = faultline("incidents", "--store", store, "--summary", "--format", "json")
-    of_sight = {"definition", "notes", "days", "days_seen", "clusters_not_seen", "reason", "collect"}
+    of_sight = {
+        "definition",
+        "notes",
+        "days",
+        "days_seen",
+        "clusters_not_seen",
+        "reason",
+        "collect",
+    }
     assert {value for key, value in said.json.items() if key not in of_sight} == {None}
     assert "n_incidents" in said.json
     table = faultline("incidents", "--store", store, "--summary", "--format", "table").out
