@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import resource
 import tempfile
 from pathlib import Path
 
@@ -16,7 +15,6 @@ _ERRORS = {errno.ENOSPC: "", errno.EDQUOT: " (your quota of it is used up)"}
 _TEXTS = ("No space left on device", "Disk quota exceeded", "database or disk is full",
           "max_temp_directory_size")  # fmt: skip
 """What DuckDB, SQLite and programs say; the last where DuckDB finds no room to spill to."""
-_LIMITED = " or no file may be so large (ulimit -f)"
 _FILE = re.compile(r'file \\?"(/[^"\\]+)')
 """How DuckDB names the file that it could not write."""
 _UNSURE = (10, 14)
@@ -53,17 +51,11 @@ def disk_full(error: Exception, *places: Path, kept: str = "") -> DiskFullError 
 def _what(error: Exception, places: tuple[Path, ...]) -> str | None:
     """What is to be added of this full disk; None where an error means something else."""
     if isinstance(error, OSError) and error.errno is not None:
-        return _LIMITED if error.errno == errno.EFBIG else _ERRORS.get(error.errno)
+        return _ERRORS.get(error.errno)
     if any(text in str(error) for text in _TEXTS):
         return ""
-    if "File too large" in str(error):
-        return _LIMITED
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNSURE:
-        if any(_is_full(place) for place in places):
-            return ""
-        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-        return None if limit == resource.RLIM_INFINITY else _LIMITED
-    return None
+    unsure = getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNSURE
+    return "" if unsure and any(_is_full(place) for place in places) else None
 
 
 def _place(error: Exception, places: tuple[Path, ...]) -> Path | None:

@@ -251,8 +251,8 @@ class _Collector:
                 told = fetched.inputs[0].called if fetched.inputs else fetched.asked
                 self._options.progress(f"{source.settings.name}: {told}")
         except (DataError, OSError) as error:
-            told = disk_full(error, folder) or error
-            self._pieces.append(_Piece(source, outcome, error=str(told)))
+            why = disk_full(error, folder) or error
+            self._pieces.append(_Piece(source, outcome, error=str(why)))
 
     def _refuse_unknown_cluster(self, source: Source, known: Known) -> None:
         """Refuses records that name no cluster where Slurm does not say its own just now."""
