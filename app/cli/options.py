@@ -50,9 +50,8 @@ def asking(arguments: argparse.Namespace, *, ledger: bool = False) -> tuple[Stor
     from data.site_changes import changes
     from data.store import Store
 
-    told = changes(arguments.store) if ledger else ()  # which a publish of the ledger takes
     store = with_ledger(arguments.store) if ledger else Store.open(arguments.store)
-    for text in told or changes(arguments.store):
+    for text in changes(arguments.store):
         terminal.notice(text)
     if not getattr(arguments, "redact", False):
         return store, of_store(store)

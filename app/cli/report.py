@@ -73,7 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     kind, forms = _kind(arguments), _forms(arguments)
     printed = _printed(arguments, forms)
-    changed = changes(arguments.store)  # which a publish of the ledger takes
     without = _build_ledger(arguments.store) if kind.needs_ledger else ""
     store = Store.open(arguments.store)
     mail = _mail(store, arguments)
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         conf_level=arguments.conf_level,
         seed=arguments.seed,
     )
-    for text in (*([without] if without else []), *changed):
+    for text in (*([without] if without else []), *changes(arguments.store)):
         terminal.notice(text)
     if printed:
         return _print(store, report, printed)

@@ -86,6 +86,8 @@ class StoreWriter:
         """Files that this writer added to the store's folder; gone where it publishes nothing."""
         self.owners: Owners | None = None
         """Which cluster knows which host, as long as nothing was merged that could tell more."""
+        self.takes_site = True
+        """Whether a publish takes site.toml as known; not one that nobody asked for."""
         self._settings: dict[str, str] = {}
         self.new_names: list[tuple[str, str, str, str]] = []
         """What the publish found of names (`data.publish.names.names_told`)."""
@@ -182,7 +184,11 @@ class StoreWriter:
         return self._published(progress)
 
     def publish_ledger(self, progress: Callable[[str], None] = lambda message: None) -> Current:
-        """Derives the ledger and the runs of the records as they are, and publishes them."""
+        """Derives the ledger and the runs of the records as they are, and publishes them.
+
+        A reader asks for it, who does not know what changed in site.toml.
+        """
+        self.takes_site = False
         context = self._named(progress)
         stages.derive(self.connection, context, self.changed, on_demand=True)
         return self._published(progress)
@@ -234,7 +240,7 @@ class StoreWriter:
         )
         sync(self.building)
         self._read_back()
-        State(self.root).create(self.store_id, self._settings)
+        State(self.root).create(self.store_id, self._taken())
         self._land(current)
         self.new_files.clear()
         keep = load_site(self.root).retention.keep_snapshots if self.keeps is None else self.keeps
@@ -244,6 +250,11 @@ class StoreWriter:
             with suppress(duckdb.Error):  # one that cannot be read may name any of them
                 remove(self.root, superfluous - _named_by_earlier(self.root))
         return current
+
+    def _taken(self) -> dict[str, str]:
+        """What site.toml says as far as it is taken from now on: now, or when it was last taken."""
+        known = None if self.takes_site else State(self.root).settings()
+        return self._settings if known is None else known
 
     def _read_back(self) -> None:
         """Refuses to publish a file that does not open as the snapshot it is."""
@@ -363,6 +374,7 @@ def migrate(root: Path) -> Current:
         current = read_current(root)
         if current is not None and current.schema_version == SCHEMA_VERSION:
             return current  # that writer did it
+        building.takes_site = False
         return building.publish()
 
 

@@ -85,7 +85,8 @@ def damaged(kind: str, store: Path, other: Path, chance: random.Random) -> str:
     if kind.startswith("a bit of "):
         path = store / kind.removeprefix("a bit of ")
         content = bytearray(path.read_bytes())
-        bit = chance.randrange(8 * len(content))
+        used = [at for at, byte in enumerate(content) if byte]  # much of a file is empty
+        bit = 8 * chance.choice(used) + chance.randrange(8)
         content[bit // 8] ^= 1 << bit % 8
         path.write_bytes(content)
         return f"{path.name}, bit {bit}"
@@ -152,12 +153,12 @@ def tried(
     other: Path,
     n_stores: int,
     commands: Sequence[tuple[str, ...]] = COMMANDS,
-) -> dict[str, Counter[str]]:
-    """Damages so many stores and asks each of them; how many were told, by kind."""
+) -> tuple[dict[str, Counter[str]], list[Any]]:
+    """Damages so many stores and asks each of them; how many were told, by kind, and what was wrong."""
     store, chance = place / "store", random.Random(27)
     sound = dict(asked(faultline, store, commands))
     assert {said.code for said, _ in sound.values()} == {0}
-    files = whole(store)
+    files, wrong = whole(store), list[Any]()
     found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for n in range(n_stores):
         kind = KINDS[n % len(KINDS)]
@@ -168,10 +169,9 @@ def tried(
         }
         worst = next(one for one in ("wrong", "told", "unchanged") if one in verdicts.values())
         found[kind][worst] += 1
-        if worst == "wrong":
-            print(where, [command for command, verdict in verdicts.items() if verdict == "wrong"])
+        wrong += [(where, one) for one, verdict in verdicts.items() if verdict == "wrong"]
         back(store, files)
-    return found
+    return found, wrong
 
 
 def table(found: dict[str, Counter[str]]) -> str:
@@ -184,8 +184,7 @@ def table(found: dict[str, Counter[str]]) -> str:
 
 
 def assert_told(found: dict[str, Counter[str]]) -> None:
-    """Nothing wrong was shown, and what another store held was told every time."""
-    assert {kind: n["wrong"] for kind, n in found.items()} == dict.fromkeys(KINDS, 0)
+    """What another store held was told every time."""
     for kind, n in found.items():
         assert not kind.startswith("another") or n["told"] == n.total(), kind
 
@@ -193,8 +192,11 @@ def assert_told(found: dict[str, Counter[str]]) -> None:
 def test_a_store_of_every_kind_of_damage_is_told_or_shows_what_it_did(
     faultline: Callable[..., Any], place: Path, stores: Path
 ) -> None:
-    found = tried(faultline, place, stores / "other", len(KINDS), COMMANDS[:2] + COMMANDS[6:8])
+    found, wrong = tried(
+        faultline, place, stores / "other", len(KINDS), COMMANDS[:2] + COMMANDS[6:8]
+    )
     print(f"\n{table(found)}")
+    assert wrong == []
     assert_told(found)
 
 
@@ -202,8 +204,9 @@ def test_a_store_of_every_kind_of_damage_is_told_or_shows_what_it_did(
 def test_of_three_hundred_damaged_stores_none_shows_what_is_wrong(
     faultline: Callable[..., Any], place: Path, stores: Path
 ) -> None:
-    found = tried(faultline, place, stores / "other", 300)
+    found, wrong = tried(faultline, place, stores / "other", 300)
     print(f"\n{table(found)}")
     assert sum(n.total() for n in found.values()) == 300
     assert found["a bit of state.sqlite"]["told"] > 0
+    assert wrong == []
     assert_told(found)

@@ -61,6 +61,17 @@ def test_a_publish_takes_it(faultline: Callable[..., Any], store: Path) -> None:
     assert "site.toml changed" not in faultline("info", "--store", store).err
 
 
+def test_a_ledger_that_a_reader_builds_takes_nothing(
+    faultline: Callable[..., Any], store: Path
+) -> None:
+    (store / "site.toml").write_text(STATED.replace("2.5", "3.0"), "utf-8")
+    for _ in range(2):
+        said = faultline("ledger", "--store", store)
+        assert said.code == 0
+        assert "cluster.c.gpu_hour_price (2.5 -> 3.0)" in said.err
+    assert (store / "warehouse-3.duckdb").exists()
+
+
 def test_of_people_and_servers_the_setting_is_told_and_no_value(
     faultline: Callable[..., Any], store: Path
 ) -> None:
