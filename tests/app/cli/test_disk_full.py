@@ -158,9 +158,7 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(
             env={"PATH": os.environ["PATH"]},
         )
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert re.match(
-        "faultline( ingest)?: (No space left on device|/dev: the disk is full)", ended.stderr
-    )
+    assert re.match("faultline( ingest)?: /dev/full: the disk is full", ended.stderr)
 
 
 def test_help_whose_reader_left_is_no_error() -> None:
