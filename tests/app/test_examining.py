@@ -103,6 +103,7 @@ def asked(root: Path, question: str, content: str, *more: None, **said: Any) -> 
     return RunningExamination(root, question, [("mine.csv", sent), *more], said).result()
 
 
+@pytest.mark.slow
 def test_a_process_says_of_delays_results_and_samples_what_is_said_here(tmp_path: Path) -> None:
     files = {"links": DELAYS, "validation": RESULTS, "machines": POWER}
     for name, content in files.items():
@@ -122,6 +123,7 @@ def test_a_process_says_of_delays_results_and_samples_what_is_said_here(tmp_path
     assert not root.exists()
 
 
+@pytest.mark.slow
 def test_a_process_says_of_a_table_what_a_mapping_would_read(tmp_path: Path) -> None:
     table = "id,status,begun\n1,ok,2026-01-01T00:00:00\n2,bad,never\n"
     toml = '[columns]\njob_id = "id"\nstate = "status"\nstart_at = "begun"\n[states]\nok = "COMPLETED"\n'

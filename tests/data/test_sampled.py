@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from data.access import PRIVATE
 from data.current import read_current, replace_file
 from data.errors import StoreError
 from data.publish import writer
@@ -44,7 +45,7 @@ def test_another_valid_snapshot_is_told_before_it_is_opened(root: Path, other: P
 
 def test_what_people_said_in_another_store_is_told(root: Path, other: Path) -> None:
     State(other).annotate("node:a/n1", "note", "of the other one", author="ada")
-    State(other).copy_to(root)
+    State(other).copy_to(root, PRIVATE)
     for opened in (Store.open, require_current):
         with pytest.raises(StoreError, match=r"state\.sqlite: is not of this store, but of anoth"):
             opened(root)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from data.access import PRIVATE
 from data.errors import DataError, StoreError
 from data.saved_queries import SavedQueries
 from data.state import State
@@ -78,7 +79,7 @@ def test_a_row_that_changed_came_or_went_is_told(
     with pytest.raises(StoreError, match=DAMAGED.format(table)):
         asked(state)[shown]()
     with pytest.raises(StoreError, match=DAMAGED.format(table)):
-        state.copy_to(state._path.parent / "..")
+        state.copy_to(state._path.parent / "..", PRIVATE)
     assert not state.is_sound()
     still = {name: ask for name, ask in asked(state).items() if name not in _OF[table]}
     assert {name: ask() for name, ask in still.items()} == {name: others[name] for name in still}

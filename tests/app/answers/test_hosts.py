@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ from app.answers.reliability import mttf
 from app.ask import of_store
 from app.cli import main
 from app.words import terms
+from data.current import replace_file
 from data.filters import Selection
 from data.publish import writer
+from data.sampled import sampled
 from data.store import Store
 
 if TYPE_CHECKING:
@@ -71,11 +74,15 @@ def _written(root: Path, **tables: list[dict[str, Any]]) -> Path:
             for name in frame.columns[frame.columns.str.endswith("_at")]:
                 frame[name] = pd.to_datetime(frame[name], utc=True).astype("datetime64[us, UTC]")
         building.load(frames)
-        snapshot = building.publish().file
-    with duckdb.connect(str(root / snapshot)) as connection:  # hosts of which nobody knows whose
+        current = building.publish()
+    with duckdb.connect(
+        str(root / current.file)
+    ) as connection:  # hosts of which nobody knows whose
         for table in ("health_events", "nodes", "node_names", "incidents", "coverage"):
             connection.execute(f"UPDATE {table} SET cluster = NULL WHERE cluster = '{NOBODY}'")
         connection.execute(f"DELETE FROM clusters WHERE cluster = '{NOBODY}'")
+    size, sample = sampled(root / current.file)  # else it is not what was published
+    replace_file(root / "CURRENT", replace(current, size=size, sample=sample).to_json())
     return root
 
 

@@ -176,6 +176,7 @@ def test_health_answers_at_once_in_100_trials(served: tuple[Server, Path]) -> No
     of_all(served, 100)
 
 
+@pytest.mark.slow
 def test_a_hundred_logins_while_the_audit_is_locked_hold_nobody(
     served: tuple[Server, Path],
 ) -> None:

@@ -47,11 +47,7 @@ READERS = {
 }  # fmt: skip
 """How a file's name ends -> what takes such a file: sources of `ingest`, and commands."""
 ONE_READER_EACH = ("job-table", "straggler-trace", "links", "machines", "classify train")
-DEFAULT = [
-    ("parquet-dictionaries", "job-table"),
-    ("parquet-list-texts", "links"),
-    ("lie-page-beyond", "machines"),
-]
+DEFAULT = [("parquet-list-texts", "links")]
 """What is tried at each run of the tests; the others are slow."""
 MEASURE = """
 import resource, subprocess, sys

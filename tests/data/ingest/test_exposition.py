@@ -157,6 +157,7 @@ def test_a_line_of_more_labels_than_a_record_may_have_is_an_error() -> None:
     assert second == "more fields than the limit of 4,096"
 
 
+@pytest.mark.slow
 def test_a_line_of_300_000_labels_costs_as_much_as_its_bytes_on_ordinary_lines() -> None:
     line = of_labels(300_000)
     ordinary = [of_labels(20) for _ in range(len(line) // len(of_labels(20)))]

@@ -387,7 +387,9 @@ def written(path: Path, content: bytes) -> str:
 
 def published(root: Path) -> dict[str, bytes]:
     return {
-        p.name: p.read_bytes() for p in root.rglob("*") if p.is_file() and p.name != "writer.lock"
+        p.name: p.read_bytes()
+        for p in root.rglob("*")
+        if p.is_file() and not p.name.startswith(("writer.lock", "state.sqlite-"))
     }
 
 
