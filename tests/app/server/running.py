@@ -66,5 +66,6 @@ def start(folder: Path, port: int = 0, **options: object) -> Server:
 
 def cookie_of(server: Server) -> str:
     answer = server.ask(server.url.removeprefix(f"http://127.0.0.1:{server.port}"))
+    answer.read()  # which closes its socket
     assert (answer.status, answer.headers["location"]) == (303, "./")
     return str(answer.headers["set-cookie"]).partition(";")[0]
