@@ -6,9 +6,14 @@ import errno
 import os
 import re
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from data.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ERRORS = {errno.ENOSPC: "", errno.EDQUOT: " (your quota of it is used up)"}
 """Number of the system's error -> what is added to what is said."""
@@ -46,6 +51,22 @@ def disk_full(error: Exception, *places: Path, kept: str = "") -> DiskFullError 
     told = f"{place}: the disk is full" if place else "the disk is full"
     advice = "; ".join(filter(None, [kept, "make room on it, then run this again"]))
     return DiskFullError(f"{told}{what}: {advice}")
+
+
+@contextmanager
+def told_full(place: Path, kept: str = "") -> Iterator[None]:
+    """Tells that the disk of a place is full, where writing there shows it.
+
+    Raises
+    ------
+    DiskFullError
+    """
+    try:
+        yield
+    except OSError as error:
+        if (full := disk_full(error, place, kept=kept)) is not None:
+            raise full from None
+        raise
 
 
 def _what(error: Exception, places: tuple[Path, ...]) -> str | None:

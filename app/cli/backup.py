@@ -30,9 +30,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Makes it and prints where its manifest lies."""
     from data import backup
     from data.audit import noted
+    from data.disk_full import told_full
 
     begin = time.monotonic()
-    made = backup.backup(arguments.store, arguments.folder, terminal.progress)
+    with told_full(arguments.folder):
+        made = backup.backup(arguments.store, arguments.folder, terminal.progress)
     terminal.progress_done()
     detail = {"path": str(arguments.folder.resolve()), "snapshot": made.current.snapshot}
     untold = noted(arguments.store, "backup", detail)

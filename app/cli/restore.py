@@ -31,19 +31,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Restores or checks it and prints what it holds."""
     from app.actions import login
     from data import backup
+    from data.disk_full import told_full
 
     begin = time.monotonic()
     if arguments.check:
         made = backup.checked(arguments.folder, terminal.progress)
         current = made.current
     else:
-        made, current = backup.restore(
-            arguments.folder,
-            arguments.store,
-            author=login(),
-            force=arguments.force,
-            told=terminal.progress,
-        )
+        with told_full(arguments.store, kept="the store is as it was"):
+            made, current = backup.restore(
+                arguments.folder,
+                arguments.store,
+                author=login(),
+                force=arguments.force,
+                told=terminal.progress,
+            )
     terminal.progress_done()
     result = {
         "manifest": str(arguments.folder / backup.MANIFEST),

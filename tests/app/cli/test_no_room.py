@@ -155,9 +155,10 @@ def test_a_folder_for_temporary_files_without_room_is_named(
 ) -> None:
     shutil.copytree(store, tmp_path / "elsewhere")
     monkeypatch.setattr("tempfile.tempdir", str(store.parent))
-    for command in (["links", "more.txt.gz"], ["validate-plan", "more.txt.gz"]):
+    elsewhere = ["--store", tmp_path / "elsewhere"]
+    for command in (["links", "more.txt.gz"], ["validate-plan", "more.txt.gz", *elsewhere]):
         with room(store.parent, 0):
-            told = faultline(*command, "--store", tmp_path / "elsewhere")
+            told = faultline(*command)
         assert told.code == 2, told
         assert f"{store.parent}: the disk is full" in told.err, told
 

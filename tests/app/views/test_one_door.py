@@ -310,7 +310,7 @@ def test_every_kind_of_bomb_at_every_surface(
             f"| {surface} | {bomb.name} | {taken.server_mb:.0f} | {taken.child_mb:.0f} "
             f"| {taken.seconds:.1f} | {said} |"
         )
-        assert said, (surface, bomb.name)
+        assert said or bomb.valid, (surface, bomb.name)  # columns may be named of what is read
         assert not (bomb.valid and "broken" in said), (surface, bomb.name, said)
 
 
