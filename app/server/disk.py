@@ -26,7 +26,7 @@ class Disk:
         self._current = Beside(lambda: read_current(store))
         self._site = Beside(lambda: site_version(store))
         self._said = Beside(State(store).version_of_answers)
-        self._was_there = False
+        self._was_there = (store / "CURRENT").exists()  # before the loop begins
 
     async def standing(self) -> Standing | None:
         """What the answers of pages are about; None where a file cannot be read, or not now."""

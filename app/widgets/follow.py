@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.ask import cached
+from app.widgets import notice
 
 if TYPE_CHECKING:
     from app.figures.template import Mode
@@ -35,8 +36,9 @@ class Browser:
 @st.fragment(run_every=INTERVAL)
 def store(shown: int) -> None:
     """Runs the page again once CURRENT names another snapshot than the one shown."""
-    if cached.snapshot() != shown:
-        st.rerun()
+    with notice.explained():  # it runs by itself, too, while the page around it stands
+        if cached.snapshot() != shown:
+            st.rerun()
 
 
 def browser() -> Browser:

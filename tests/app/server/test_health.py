@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.actions import Options, ingest_files
+from app.server.disk import Disk
 from tests.app.server.fuse import hanging
 from tests.app.server.running import Server, cookie_of, start
 
@@ -174,6 +176,18 @@ def test_health_answers_at_once_whatever_the_disk_does(served: tuple[Server, Pat
 @pytest.mark.slow
 def test_health_answers_at_once_in_100_trials(served: tuple[Server, Path]) -> None:
     of_all(served, 100)
+
+
+def test_a_store_that_goes_before_anybody_asked_is_gone_and_one_not_made_yet_is_empty(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store"
+    assert asyncio.run(Disk(store).health()) == (None, None)
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    ingest_files(store, "sacct", [str(tmp_path / "sacct.txt")], Options())
+    disk = Disk(store)
+    shutil.rmtree(store)
+    assert asyncio.run(disk.health()) == (None, "the store is gone")
 
 
 @pytest.mark.slow
