@@ -72,6 +72,7 @@ class Reading(Generic[R]):
     ) -> None:
         self._root, self._limits = root.resolve(), load_site(root).limits
         self._parcel, self._command = parcel, command
+        self._publishes = question == "ingest"
         self.progress = "starting"
         """What it does now."""
         self._cancelled = threading.Event()
@@ -83,7 +84,7 @@ class Reading(Generic[R]):
         with ExitStack() as stack:
             try:
                 home = self._root
-                if question != "ingest" and not os.access(home, os.W_OK):
+                if not self._publishes and not os.access(home, os.W_OK):
                     home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 content = {path: each[1] for path, each in sent.items()}
                 folder = stack.enter_context(uploads.kept(home, content))
@@ -159,7 +160,8 @@ class Reading(Generic[R]):
             return found
         self._child.kill()
         self._child.end()
-        clear(self._root)
+        if self._publishes:
+            clear(self._root)
         raise self._reason(status, last)
 
     def _followed(self, deadline: float) -> dict[str, Any]:

@@ -185,6 +185,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         """The next request, with the headers of this one; refuses another origin."""
         if _origin(newurl) != _origin(req.full_url):
+            fp.close()  # whoever asked never sees this answer
             raise urllib.error.URLError(
                 f"redirects to another origin, {newurl}: not followed; if it is right, state that "
                 "address"
