@@ -1,0 +1,181 @@
+"""Every command on the demo as JSON and as CSV: what is kept of them, and how it is made.
+
+`python -m tests.app.cli.golden STORE FOLDER` writes what each prints into a folder, so that two
+states of the program can be compared to the digit, and `keys.json`, to which `test_golden` holds them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from app.cli import main
+
+ON_DEMO = """
+actions
+audit
+config check
+ettr
+ettr --run {run}
+failures
+failures --list --domain hardware
+find {node}
+find 79
+incident largest
+incidents
+incidents --signals
+incidents --summary
+info
+ingests
+ledger
+ledger --by size_class
+ledger --by day
+ledger --by account
+lemons
+lemons --summary
+mttf
+mttf --by week
+mttf --by partition
+mttf --by node_age
+rates --by driver
+rates --by rack
+repairs
+runs
+runs --user {user}
+sql {query}
+stragglers
+validate-plan
+validate-plan {results}
+whatif --worst 3 --interval-min 30
+whatif --gpus 1024
+"""
+WITHOUT_STORE = """
+classify {log}
+ettr --gpus 12000 --rate-per-1000-node-days 6.5 --restart-min 5 --write-min 5
+ingest --list
+links {delays}
+machines {samples}
+mttf --rate-per-1000-node-days 6.5 --gpus 16384
+stragglers {trace}
+stragglers {trace} --fix worker:3,1
+terms
+terms mttf
+xid 79
+xid --parse {kernel}
+"""
+DELAYS = [
+    f"n{a},n{b},{0 if a == b else 40 if a == 3 else 20 + a * b % 2}"
+    for a in range(1, 7)
+    for b in range(1, 7)
+]
+SAMPLES = [
+    f"{second},gpu-{node},{500 + 7 * ((second * 31 + node * 17) % 13) - (node == 7 and second > 200) * 150}"
+    for second in range(600)
+    for node in range(16)
+]
+RESULTS = [
+    json.dumps({"node": f"n{node}", "gemm-flops/fp16": 900.0 + node % 7 - (node == 4) * 300})
+    for node in range(24)
+]
+KERNEL = [
+    "Jan  5 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus",
+    "Jan  5 10:00:01 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 13, pid=2, Graphics Exception",
+]
+
+
+def _words(store: Path, folder: Path) -> dict[str, str]:
+    """What stands in the commands, files written to a folder among it."""
+    files = {
+        "log": ["step 1", "RuntimeError: CUDA error: uncorrectable ECC error encountered"],
+        "delays": ["source,destination,delay_us", *DELAYS],
+        "samples": ["at,node,power", *SAMPLES],
+        "results": RESULTS,
+        "kernel": KERNEL,
+    }
+    endings = {"delays": ".csv", "samples": ".csv", "results": ".jsonl"}
+    words = {}
+    for name, lines in files.items():
+        path = folder / f"{name}{endings.get(name, '.txt')}"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        words[name] = str(path)
+    traces = sorted((store / "metrics" / "straggler_traces").glob("*.parquet"))
+    return words | {
+        "trace": str(traces[0]),
+        "run": json.loads(said("ettr", "--store", str(store), "--format", "json"))["by_run"][0][
+            "run_id"
+        ],
+        "user": _first(store, "SELECT user FROM jobs GROUP BY ALL ORDER BY count(*) DESC LIMIT 1"),
+        "node": _first(store, "SELECT min(node) FROM nodes"),
+        "query": "SELECT * FROM failures ORDER BY ALL LIMIT 5",
+    }
+
+
+def _first(store: Path, query: str) -> str:
+    """The first value of an answer."""
+    (row,) = json.loads(said("sql", query, "--store", str(store), "--format", "json"))
+    (value,) = row.values()
+    return str(value)
+
+
+def said(*arguments: str) -> str:
+    """What a command prints on standard output."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(list(arguments))
+    if code:
+        raise AssertionError(f"{arguments}: {err.getvalue()}")
+    return out.getvalue()
+
+
+def lines(store: Path, folder: Path) -> dict[str, list[str]]:
+    """Command as it stands above -> its arguments, for the demo in a store."""
+    words = _words(store, folder)
+    of_store = {
+        line: [*(word.format(**words) for word in line.split(" ")), "--store", str(store)]
+        for line in ON_DEMO.split("\n")[1:-1]
+    }
+    without = {
+        line: [word.format(**words) for word in line.split()]
+        for line in WITHOUT_STORE.split("\n")[1:-1]
+    }
+    return of_store | without
+
+
+def keys(value: Any, place: str = "") -> set[str]:
+    """Paths of all keys in a JSON document; of lists those of all their items."""
+    if isinstance(value, dict):
+        return {f"{place}.{key}" for key in value}.union(
+            *(keys(each, f"{place}.{key}") for key, each in value.items())
+        )
+    if isinstance(value, list):
+        return set().union(*(keys(each, f"{place}[]") for each in value))
+    return set()
+
+
+def golden(arguments: list[str]) -> dict[str, Any]:
+    """Keys of a command's JSON and the header of its CSV."""
+    record = json.loads(said(*arguments, "--format", "json"))
+    header = said(*arguments, "--format", "csv").partition("\n")[0]
+    return {"json": sorted(keys(record)), "csv": header.strip()}
+
+
+def main_of(store: Path, folder: Path) -> None:
+    """Writes what each command prints, and to keys.json what `test_golden` keeps of it."""
+    with tempfile.TemporaryDirectory() as place:
+        commands = lines(store, Path(place))
+        for line, arguments in commands.items():
+            for form in ("json", "csv"):
+                name = "".join(c if c.isalnum() else "_" for c in line)
+                text = said(*arguments, "--format", form).replace(place, "FILES")
+                (folder / f"{name}.{form}").write_text(text.replace(str(store), "STORE"))
+        of_commands = {line: golden(arguments) for line, arguments in commands.items()}
+    (folder / "keys.json").write_text(json.dumps(of_commands, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main_of(Path(sys.argv[1]), Path(sys.argv[2]))
