@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.estimate import Estimate
+    from app.answers.described import Rows
     from app.ask import Ask
     from app.words.addresses import Dashboard, Place
     from app.words.cells import Column, Kind, Link
@@ -281,6 +282,8 @@ class Chart:
     """Whether it shows one thing whole, whatever the filters."""
     opens: Link | Part | None = None
     """What a mark opens: the page of what it names, or the part whose last argument it is."""
+    rows: Rows | pd.DataFrame | None = None
+    """What its download lists; None where its drawing lists it."""
     during: tuple[Any, Any] = (None, None)
     """First and last time that it is about, where the page that a mark opens shall show that."""
 

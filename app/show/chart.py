@@ -60,7 +60,6 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     Its kind names a module of `app.figures` with `figure`, which draws its data, and `frame`,
     which lists them.
     """
-    drawing = import_module(f"app.figures.{chart.kind}")
     options = dict(chart.options) | ({"timezone": scope.timezone} if chart.zoned else {})
     options |= {"mode": scope.mode, "note": scope.origin if chart.whole else scope.note}
     figure = kept(
@@ -84,7 +83,7 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
                 "CSV",
                 export.told(
                     f"{stem}.csv",
-                    lambda: scope.csv(drawing.frame(*chart.data, **chart.options)),
+                    lambda: scope.csv(_listed(chart)),
                 ),
                 file_name=f"{stem}.csv",
                 mime="text/csv",
@@ -105,9 +104,17 @@ def show(chart: Chart, scope: Scope, *, opens: Callable[[Part], None]) -> None:
     elif isinstance(chart.opens, str) and picked[0]:
         links.go_to_mark(chart.opens, picked[0], scope, during=chart.during)
     else:
-        st.dialog(escaping.escaped(chart.title), width="large")(_behind)(
-            picked[-1], drawing.frame(*chart.data, **chart.options)
+        st.dialog(escaping.escaped(chart.title), width="large")(_behind)(picked[-1], _listed(chart))
+
+
+def _listed(chart: Chart) -> pd.DataFrame:
+    """The data of a chart as rows."""
+    if chart.rows is None:
+        listed: pd.DataFrame = import_module(f"app.figures.{chart.kind}").frame(
+            *chart.data, **chart.options
         )
+        return listed
+    return chart.rows if isinstance(chart.rows, pd.DataFrame) else chart.rows.frame()
 
 
 def zoomed(begin: str, end: str, zone: str, timezone: str) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from analytics.estimate import unknown
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import GroupRate, group_rates
-from app.answers.content import Answer, Block, Chart, Missing, Sheet, Table
+from app.answers.content import Answer, Block, Chart, Missing, Table
+from app.answers.described import DATA, Field, Rows
 from app.answers.reliability.detection import of_sizes
 from app.answers.reliability.mttf import measured
 from app.answers.reliability.sight import sight
@@ -60,51 +61,62 @@ def answer(ask: Ask, selection: Selection, by: RateGroup, **chance: Any) -> Answ
     """Which group fails more often than the whole, and is that more than chance?"""
     groups = ask(rates, selection, by, **chance)
     overall = ask(measured, selection, **chance)
+    listed = rows(groups, overall, by)
     return Answer(
         _title(overall, by),
         blocks=(chart(groups, overall, by), table(groups, overall, by)),
-        record=record(groups, overall),
-        sheet=_sheet(groups, overall),
+        record=listed.records(),
+        sheet=listed.sheet(),
     )
 
 
 def table(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Table:
     """Failures, exposure and rate of each group."""
-    return Table(
+    return rows(groups, overall, by).table(
         f"rate_by_{by}",
         _title(overall, by),
-        (
-            Column(by, TITLES[by], "day" if by == "week" else "text"),
-            Column("failures", "Failures", "count", none="not known"),
-            Column("exposure_node_days", "Exposure (node-days)", "number"),
-            Column("rate_per_1000_node_days", "Failures per 1,000 node-days", "rate"),
-        ),
-        tuple(
-            (_named(row["group"], by), *tuple(row.values())[1:4]) for row in record(groups, overall)
-        ),
-        "No running time is recorded in the period.",
-        ALL_EXPOSURE if by not in SEEN and _in_part(overall) else "",
+        empty="No running time is recorded in the period.",
+        note=ALL_EXPOSURE if by not in SEEN and _in_part(overall) else "",
     )
 
 
-def _named(group: str, by: RateGroup) -> str | datetime:
-    """A group as its column holds it: weeks by their Monday."""
-    return datetime.fromisoformat(group) if by == "week" else group
-
-
-def record(groups: Sequence[GroupRate], overall: MttfReport) -> list[dict[str, Any]]:
-    """The JSON of the command: an object for each group."""
-    unseen = overall.failures_known is None
-    return [
-        {
-            "group": group.group,
-            "failures": group.estimate.failures_known if unseen else group.estimate.failures,
-            "exposure_node_days": group.estimate.exposure,
-            "rate_per_1000_node_days": group.estimate.rate_per_1000_node_days,
-            "mttf_hours": group.estimate.mttf_hours,
-        }
-        for group in groups
-    ]
+def rows(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Rows:
+    """A row a group; a week is called by its Monday."""
+    week, unseen = by == "week", overall.failures_known is None
+    rate = "rate_per_1000_node_days"
+    bounds = (f"{rate}_lower", f"{rate}_upper", "conf_level")
+    return Rows(
+        (
+            Field(
+                Column(by, TITLES[by], "day" if week else "text"),
+                lambda one: datetime.fromisoformat(one.group) if week else one.group,
+                ("table",),
+            ),
+            Field(Column("group", TITLES[by]), on=DATA, names={"chart": "week"} if week else {}),
+            Field(
+                Column("failures", "Failures", "count", none="not known"),
+                lambda one: one.estimate.failures_known if unseen else one.estimate.failures,
+            ),
+            Field(
+                Column("exposure_node_days", "Exposure (node-days)", "number"),
+                lambda one: one.estimate.exposure,
+            ),
+            Field(
+                Column(rate, "Failures per 1,000 node-days", "rate"),
+                lambda one: one.estimate.rate_per_1000_node_days,
+                names={
+                    "csv": (rate, "lower", "upper", "conf_level"),
+                    "chart": (rate, *bounds),
+                },
+            ),
+            Field(
+                Column("mttf_hours", "MTTF", "mttf"),
+                lambda one: one.estimate.mttf_hours,
+                ("json",),
+            ),
+        ),
+        groups,
+    )
 
 
 def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Block:
@@ -121,9 +133,10 @@ def chart(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Bl
     says = f"Failures per 1,000 node-days of {numbers.counted(known, by.replace('_', ' '))} with "
     says += "intervals. The values stand in the table."
     title, data = _title(overall, by), (groups, overall.rate)
+    listed = rows(groups, overall, by)
     if by == "week":
-        return Chart("reliability.rate_over_time", title, says, data, key)
-    return Chart("reliability.rate_by_group", title, says, data, key, {"by": by})
+        return Chart("reliability.rate_over_time", title, says, data, key, rows=listed)
+    return Chart("reliability.rate_by_group", title, says, data, key, {"by": by}, rows=listed)
 
 
 def _in_part(overall: MttfReport) -> bool:
@@ -134,13 +147,3 @@ def _in_part(overall: MttfReport) -> bool:
 def _title(overall: MttfReport, by: RateGroup) -> str:
     """What is divided by what, of which jobs."""
     return f"Failure rate by {by.replace('_', ' ')}{of_sizes(overall.min_gpus)}"
-
-
-def _sheet(groups: Sequence[GroupRate], overall: MttfReport) -> Sheet:
-    """The groups alone: a CSV holds one kind of rows."""
-    keys = ("group", "failures", "exposure_node_days", "rate_per_1000_node_days", "lower", "upper")
-    rows = [(*row.values(),) for row in record(groups, overall)]
-    return Sheet(
-        (*keys, "conf_level"),
-        [(*of, rate.value, rate.lower, rate.upper, rate.conf_level) for *of, rate, _ in rows],
-    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from analytics.reliability.mttf import with_known_rate
 from app.figures import template
 from app.words import numbers
@@ -72,23 +70,6 @@ def _add_groups(chart: go.Figure, drawn: Sequence[GroupRate], mode: Mode) -> Non
         exposure = numbers.number(group.estimate.exposure)
         text = f"{group.estimate.failures:,} in {exposure} node-days"
         template.beside(chart, text, group.group, colour=palette.muted, xshift=10)
-
-
-def frame(groups: Sequence[GroupRate], *_: object, **__: object) -> pd.DataFrame:
-    """The figure's data: one row a group, all groups; failures per 1,000 node-days."""
-    return pd.DataFrame(
-        [
-            {
-                "group": group.group,
-                **template.bounds("rate_per_1000_node_days", rate),
-                "conf_level": rate.conf_level,
-                "failures": group.estimate.failures,
-                "exposure_node_days": group.estimate.exposure,
-            }
-            for group in groups
-            for rate in (group.estimate.rate_per_1000_node_days,)
-        ]
-    )
 
 
 def _add_overall(chart: go.Figure, overall: Estimate, mode: Mode) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 
 from analytics.reliability.weekly_rates import WEEK, weekly_rates
 from app.figures import template, times
-from app.figures.reliability import rate_by_group
 from app.words import moments, numbers
 
 if TYPE_CHECKING:
@@ -60,11 +59,6 @@ def figure(
         chart.update_yaxes(range=[0, 1.06 * max(tops)])
     chart.update_layout(margin={"r": 80})
     return chart
-
-
-def frame(weeks: Sequence[GroupRate], *_: object) -> pd.DataFrame:
-    """The figure's data: one row a week; failures per 1,000 node-days."""
-    return rate_by_group.frame(weeks).rename(columns={"group": "week"})
 
 
 def _ticks(weeks: Sequence[pd.Timestamp]) -> dict[str, object]:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from app import figures
-from app.figures.reliability import rate_by_group, rate_over_time
 
 FOLDER = Path(figures.__file__).parent
 KINDS = sorted(
     ".".join(path.relative_to(FOLDER).with_suffix("").parts)
     for path in FOLDER.glob("*/*.py")
-    if "\ndef figure(" in path.read_text(encoding="utf-8")
+    if "\ndef frame(" in path.read_text(encoding="utf-8")
 )
 OF_A_PAGE = ("mode", "note", "timezone")
 """What a page tells a figure, and not its data."""
@@ -30,10 +29,3 @@ def test_its_frame_takes_what_the_figure_takes(kind: str) -> None:
     options = {each.name: None for each in own if each.kind is each.KEYWORD_ONLY}
     bound = inspect.signature(module.frame).bind(*data, **options)
     assert bound.args == tuple(data)
-
-
-def test_weeks_and_groups_are_listed(weeks: tuple[object, ...]) -> None:
-    listed = rate_over_time.frame(weeks, None)  # type: ignore[arg-type]
-    assert listed.columns[0] == "week"
-    assert listed["failures"].tolist() == [0, 1, 3]
-    assert len(rate_by_group.frame(weeks, None, by="rack")) == 3  # type: ignore[arg-type]

@@ -30,12 +30,11 @@ def test_racks_are_sorted_from_the_highest_rate_and_n_stands_beside(
     assert any(text.startswith("all: ") for text in texts)
 
 
-def test_groups_beyond_the_figure_are_announced_and_in_the_frame(
+def test_groups_beyond_the_figure_are_announced(
     racks: tuple[GroupRate, ...], report: MttfReport
 ) -> None:
     figure = rate_by_group.figure(racks, by="rack", overall=report.rate, note="demo").to_dict()
     assert "11 more in the download" in figure["layout"]["title"]["subtitle"]["text"]
-    assert len(rate_by_group.frame(racks)) == 41
 
 
 def test_ages_keep_their_order(racks: tuple[GroupRate, ...], report: MttfReport) -> None:

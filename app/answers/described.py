@@ -1,0 +1,98 @@
+"""A row described once: table, JSON, CSV and the data of a chart are made of the same fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from app.answers.content import Sheet, Table
+from app.words.cells import ESTIMATES, Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+Surface = Literal["table", "json", "csv", "chart"]
+EVERYWHERE: tuple[Surface, ...] = ("table", "json", "csv", "chart")
+DATA: tuple[Surface, ...] = ("json", "csv", "chart")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One quantity of a row."""
+
+    column: Column
+    of: Callable[[Any], Any] | None = None
+    """Its value of a result; the attribute or key of the column's name where none is given."""
+    on: tuple[Surface, ...] = EVERYWHERE
+    """Where it stands."""
+    names: Mapping[Surface, str | tuple[str, ...]] = field(default_factory=dict)
+    """What a surface calls it, where that is not the column's key; of an estimate in CSV and
+    charts the headers of value, lower, upper, conf_level and n, as many as stand there.
+    """
+
+    def value(self, item: Any) -> Any:
+        """The value of a result."""
+        if self.of is not None:
+            return self.of(item)
+        key = self.column.key
+        return item[key] if isinstance(item, Mapping) else getattr(item, key)
+
+    def headers(self, surface: Surface) -> tuple[str, ...]:
+        """What CSV or a chart's data call it: an estimate takes a cell a bound.
+
+        >>> Field(Column("ettr", "ETTR", "ettr")).headers("csv")
+        ('ettr', 'ettr_lower', 'ettr_upper')
+        """
+        name = self.names.get(surface, self.column.key)
+        if isinstance(name, tuple):
+            return name
+        if self.column.kind in ESTIMATES and surface in ("csv", "chart"):
+            return (name, f"{name}_lower", f"{name}_upper")
+        return (name,)
+
+    def cells(self, surface: Surface, item: Any) -> tuple[Any, ...]:
+        """What stands below its headers."""
+        value = self.value(item)
+        if self.column.kind not in ESTIMATES or surface not in ("csv", "chart"):
+            return (value,)
+        bounds = (value.value, value.lower, value.upper, value.conf_level, value.n)
+        return bounds[: len(self.headers(surface))]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Results and the fields that describe them."""
+
+    fields: tuple[Field, ...]
+    items: Sequence[Any]
+
+    def table(self, key: str, title: str, **said: Any) -> Table:
+        """What people see; `said` is what else `Table` holds."""
+        columns = tuple(one.column for one in self.fields if "table" in one.on)
+        return Table(key, title, columns, self._of("table")[1], **said)
+
+    def records(self) -> list[dict[str, Any]]:
+        """What JSON prints."""
+        headers, rows = self._of("json")
+        return [dict(zip(headers, row, strict=True)) for row in rows]
+
+    def sheet(self) -> Sheet:
+        """What CSV prints."""
+        return Sheet(*self._of("csv"))
+
+    def frame(self) -> pd.DataFrame:
+        """The data of a chart, for its download."""
+        import pandas as pd  # here: most commands draw nothing
+
+        headers, rows = self._of("chart")
+        return pd.DataFrame(rows, columns=list(headers))
+
+    def _of(self, surface: Surface) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Headers and rows of a surface."""
+        fields = [one for one in self.fields if surface in one.on]
+        headers = tuple(header for one in fields for header in one.headers(surface))
+        cells = ([one.cells(surface, item) for one in fields] for item in self.items)
+        return headers, [tuple(cell for part in row for cell in part) for row in cells]

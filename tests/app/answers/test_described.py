@@ -1,0 +1,35 @@
+"""A row is described once: every surface tells the same of it."""
+
+from __future__ import annotations
+
+from analytics.estimate import Estimate
+from app.answers.described import DATA, Field, Rows
+from app.words.cells import Column
+
+ETTR = Estimate(0.9, 0.8, 0.95, 0.9, 12)
+FIELDS = (
+    Field(Column("run_id", "Run")),
+    Field(Column("hours", "Hours", "number"), lambda one: one["seconds"] / 3600, DATA),
+    Field(
+        Column("ettr", "ETTR", "ettr"),
+        names={"json": "measured", "csv": ("ettr", "lower", "upper", "conf_level", "n")},
+    ),
+)
+ROWS = Rows(FIELDS, [{"run_id": "7", "seconds": 1800, "ettr": ETTR}])
+
+
+def test_each_surface_has_its_fields_in_its_own_names() -> None:
+    table = ROWS.table("runs", "Runs", empty="None ran.")
+    assert [column.key for column in table.columns] == ["run_id", "ettr"]
+    assert table.values == [("7", ETTR)]
+    assert ROWS.records() == [{"run_id": "7", "hours": 0.5, "measured": ETTR}]
+    assert ROWS.sheet().columns == ("run_id", "hours", "ettr", "lower", "upper", "conf_level", "n")
+    assert ROWS.sheet().rows == [("7", 0.5, 0.9, 0.8, 0.95, 0.9, 12)]
+    assert ROWS.frame().to_dict("records") == [
+        {"run_id": "7", "hours": 0.5, "ettr": 0.9, "ettr_lower": 0.8, "ettr_upper": 0.95}
+    ]
+
+
+def test_headers_stand_also_where_no_row_is() -> None:
+    assert Rows(FIELDS, []).sheet().columns == ROWS.sheet().columns
+    assert list(Rows(FIELDS, []).frame()) == list(ROWS.frame())
