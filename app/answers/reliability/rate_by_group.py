@@ -110,7 +110,7 @@ def rows(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Row
                 },
             ),
             Field(
-                Column("mttf_hours", "MTTF", "mttf"),
+                Column("mttf_hours", "MTTF (h)", "mttf"),
                 lambda one: one.estimate.mttf_hours,
                 ("json",),
             ),
