@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.answers.content import Sheet, Table
 from app.words.cells import ESTIMATES, Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
+
+    from app.words.cells import Kind
 
 Surface = Literal["table", "json", "csv", "chart"]
 EVERYWHERE: tuple[Surface, ...] = ("table", "json", "csv", "chart")
@@ -24,11 +28,12 @@ class Field:
     """One quantity of a row."""
 
     column: Column
-    of: Callable[[Any], Any] | None = None
-    """Its value of a result; the attribute or key of the column's name where none is given."""
+    of: Callable[[Any], Any] | str | None = None
+    """Its value of a result, or the attribute (with dots) that holds it; the attribute or key of
+    the column's name where none is given."""
     on: tuple[Surface, ...] = EVERYWHERE
     """Where it stands."""
-    names: Mapping[Surface, str | tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[Surface, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """What a surface calls it, where that is not the column's key; of an estimate in CSV and
     charts the headers of value, lower, upper, conf_level and n, as many as stand there.
     """
@@ -36,7 +41,7 @@ class Field:
     def value(self, item: Any) -> Any:
         """The value of a result."""
         if self.of is not None:
-            return self.of(item)
+            return (attrgetter(self.of) if isinstance(self.of, str) else self.of)(item)
         key = self.column.key
         return item[key] if isinstance(item, Mapping) else getattr(item, key)
 
@@ -62,12 +67,31 @@ class Field:
         return bounds[: len(self.headers(surface))]
 
 
+def field(
+    key: str,
+    title: str = "",
+    kind: Kind = "text",
+    of: Callable[[Any], Any] | str | None = None,
+    *,
+    on: tuple[Surface, ...] = EVERYWHERE,
+    names: Mapping[Surface, str | tuple[str, ...]] | None = None,
+    **column: Any,
+) -> Field:
+    """A field with its column in one line; `column` is what else `Column` holds."""
+    return Field(Column(key, title, kind, **column), of, on, names or {})
+
+
 @dataclass(frozen=True)
 class Rows:
-    """Results and the fields that describe them."""
+    """Results and what describes them; a column alone stands on every surface by its key."""
 
-    fields: tuple[Field, ...]
+    described: Iterable[Field | Column]
     items: Sequence[Any]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What describes the results."""
+        return tuple(Field(of) if isinstance(of, Column) else of for of in self.described)
 
     def table(self, key: str, title: str, **said: Any) -> Table:
         """What people see; `said` is what else `Table` holds."""
@@ -96,3 +120,13 @@ class Rows:
         headers = tuple(header for one in fields for header in one.headers(surface))
         cells = ([one.cells(surface, item) for one in fields] for item in self.items)
         return headers, [tuple(cell for part in row for cell in part) for row in cells]
+
+
+def sheet_of(records: Sequence[Mapping[str, Any]], keys: Iterable[str] | None = None) -> Sheet:
+    """Records as CSV prints them; where `keys` are given, these alone.
+
+    >>> sheet_of([{"gpus": 8, "mttf_hours": 14.2}], ["mttf_hours"])
+    Sheet(columns=('mttf_hours',), rows=[(14.2,)])
+    """
+    columns = tuple(records[0] if keys is None else keys)
+    return Sheet(columns, [tuple(record[key] for key in columns) for record in records])

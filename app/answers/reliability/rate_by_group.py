@@ -10,12 +10,11 @@ from analytics.estimate import unknown
 from analytics.frames import RATE_GROUPS
 from analytics.reliability.mttf import GroupRate, group_rates
 from app.answers.content import Answer, Block, Chart, Missing, Table
-from app.answers.described import DATA, Field, Rows
+from app.answers.described import DATA, Rows, field
 from app.answers.reliability.detection import of_sizes
 from app.answers.reliability.mttf import measured
 from app.answers.reliability.sight import sight
 from app.words import numbers
-from app.words.cells import Column
 from data.queries import rate_groups
 from data.queries.detection import evidence_days
 
@@ -87,33 +86,30 @@ def rows(groups: Sequence[GroupRate], overall: MttfReport, by: RateGroup) -> Row
     bounds = (f"{rate}_lower", f"{rate}_upper", "conf_level")
     return Rows(
         (
-            Field(
-                Column(by, TITLES[by], "day" if week else "text"),
+            field(
+                by,
+                TITLES[by],
+                "day" if week else "text",
                 lambda one: datetime.fromisoformat(one.group) if week else one.group,
-                ("table",),
+                on=("table",),
             ),
-            Field(Column("group", TITLES[by]), on=DATA, names={"chart": "week"} if week else {}),
-            Field(
-                Column("failures", "Failures", "count", none="not known"),
-                lambda one: one.estimate.failures_known if unseen else one.estimate.failures,
+            field("group", on=DATA, names={"chart": "week"} if week else {}),
+            field(
+                "failures",
+                "Failures",
+                "count",
+                "estimate.failures_known" if unseen else "estimate.failures",
+                none="not known",
             ),
-            Field(
-                Column("exposure_node_days", "Exposure (node-days)", "number"),
-                lambda one: one.estimate.exposure,
+            field("exposure_node_days", "Exposure (node-days)", "number", "estimate.exposure"),
+            field(
+                rate,
+                "Failures per 1,000 node-days",
+                "rate",
+                "estimate.rate_per_1000_node_days",
+                names={"csv": (rate, "lower", "upper", "conf_level"), "chart": (rate, *bounds)},
             ),
-            Field(
-                Column(rate, "Failures per 1,000 node-days", "rate"),
-                lambda one: one.estimate.rate_per_1000_node_days,
-                names={
-                    "csv": (rate, "lower", "upper", "conf_level"),
-                    "chart": (rate, *bounds),
-                },
-            ),
-            Field(
-                Column("mttf_hours", "MTTF (h)", "mttf"),
-                lambda one: one.estimate.mttf_hours,
-                ("json",),
-            ),
+            field("mttf_hours", "MTTF", "mttf", "estimate.mttf_hours", on=("json",)),
         ),
         groups,
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from analytics.estimate import Estimate
-from app.answers.described import DATA, Field, Rows
+from app.answers.described import DATA, Rows, field
 from app.words.cells import Column
 
 ETTR = Estimate(0.9, 0.8, 0.95, 0.9, 12)
 FIELDS = (
-    Field(Column("run_id", "Run")),
-    Field(Column("hours", "Hours", "number"), lambda one: one["seconds"] / 3600, DATA),
-    Field(
-        Column("ettr", "ETTR", "ettr"),
+    Column("run_id", "Run"),
+    field("hours", "Hours", "number", lambda run: run["seconds"] / 3600, on=DATA),
+    field(
+        "ettr",
+        "ETTR",
+        "ettr",
         names={"json": "measured", "csv": ("ettr", "lower", "upper", "conf_level", "n")},
     ),
 )
@@ -33,3 +35,8 @@ def test_each_surface_has_its_fields_in_its_own_names() -> None:
 def test_headers_stand_also_where_no_row_is() -> None:
     assert Rows(FIELDS, []).sheet().columns == ROWS.sheet().columns
     assert list(Rows(FIELDS, []).frame()) == list(ROWS.frame())
+
+
+def test_a_value_may_be_an_attribute_of_an_attribute() -> None:
+    lower = field("least", of="lower.real", on=("json",))
+    assert Rows((lower,), [ETTR]).records() == [{"least": 0.8}]
