@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from app.answers.content import Sheet, Table
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 Surface = Literal["table", "json", "csv", "chart"]
 EVERYWHERE: tuple[Surface, ...] = ("table", "json", "csv", "chart")
 DATA: tuple[Surface, ...] = ("json", "csv", "chart")
+TABLE: tuple[Surface, ...] = ("table",)
+JSON: tuple[Surface, ...] = ("json",)
+CSV: tuple[Surface, ...] = ("csv",)
+CHART: tuple[Surface, ...] = ("chart",)
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Field:
 
     column: Column
     of: Callable[[Any], Any] | str | None = None
-    """Its value of a result, or the attribute (with dots) that holds it; the attribute or key of
-    the column's name where none is given."""
+    """Its value of a result, or the attributes or keys, with dots between, that lead to it; those
+    of the column's key where none are given."""
     on: tuple[Surface, ...] = EVERYWHERE
     """Where it stands."""
     names: Mapping[Surface, str | tuple[str, ...]] = dataclasses.field(default_factory=dict)
@@ -40,10 +43,12 @@ class Field:
 
     def value(self, item: Any) -> Any:
         """The value of a result."""
-        if self.of is not None:
-            return (attrgetter(self.of) if isinstance(self.of, str) else self.of)(item)
-        key = self.column.key
-        return item[key] if isinstance(item, Mapping) else getattr(item, key)
+        of = self.column.key if self.of is None else self.of
+        if not isinstance(of, str):
+            return of(item)
+        for name in of.split("."):
+            item = item[name] if isinstance(item, Mapping) else getattr(item, name)
+        return item
 
     def headers(self, surface: Surface) -> tuple[str, ...]:
         """What CSV or a chart's data call it: an estimate takes a cell a bound.
@@ -83,15 +88,17 @@ def field(
 
 @dataclass(frozen=True)
 class Rows:
-    """Results and what describes them; a column alone stands on every surface by its key."""
+    """Results and what describes them."""
 
-    described: Iterable[Field | Column]
+    described: Iterable[Any]
+    """Fields; a column, or the key of one without a title, stands on every surface."""
     items: Sequence[Any]
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """What describes the results."""
-        return tuple(Field(of) if isinstance(of, Column) else of for of in self.described)
+        columns = (Column(of, "") if isinstance(of, str) else of for of in self.described)
+        return tuple(Field(of) if isinstance(of, Column) else of for of in columns)
 
     def table(self, key: str, title: str, **said: Any) -> Table:
         """What people see; `said` is what else `Table` holds."""

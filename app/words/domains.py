@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from app.words import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from analytics.failures.cause_rates import CauseSeries
+
 TITLES = {
     "hardware": "hardware",
     "system_software": "system software",
@@ -13,3 +22,10 @@ TITLES = {
 def title(domain: str) -> str:
     """A domain in words."""
     return TITLES.get(domain, domain)
+
+
+def series_title(series: CauseSeries, titles: Mapping[str, str]) -> str:
+    """A cause in words, or the causes of a domain that are not told apart."""
+    if series.cause is not None:
+        return titles.get(series.cause, series.cause)
+    return f"Other {title(series.domain)} ({numbers.counted(series.n_causes, 'cause')})"

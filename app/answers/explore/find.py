@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import KNOWN, columns
-from app.answers.content import Answer, Sheet, Table
+from app.answers.content import Answer, Table
+from app.answers.described import sheet_of
 from app.answers.explore import glossary
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.training.fleet import labelled
@@ -76,7 +77,10 @@ def answer(ask: Ask, text: str, saved: Iterable[SavedQuery] = ()) -> Answer:
         f"Found {', '.join(counts)}." if found else NOTHING,
         blocks=tuple(found),
         record={table.key: _records(table) for table in tables},
-        sheet=Sheet(("kind", "name"), [(t.key, row[0]) for t in found for row in t.values]),
+        sheet=sheet_of(
+            [{"kind": table.key, "name": row[0]} for table in found for row in table.values],
+            ("kind", "name"),
+        ),
     )
 
 

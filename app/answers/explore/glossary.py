@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from app.answers.content import Answer, Sheet
+from app.answers.content import Answer
+from app.answers.described import CSV, JSON, Rows, field
 from app.answers.efficiency import ledger
 from app.words import domains, numbers, terms
 from app.words.glossary import (
@@ -68,9 +69,23 @@ def found(root: Path, word: str = "") -> Found:
 
 
 def answer(found: Found) -> Answer:
-    """What a command prints of them."""
-    return Answer(sentence(found), record={"terms": [*map(_record, found.entries)]},
-                  sheet=_sheet(found.entries))  # fmt: skip
+    """What a command prints of them; what an entry lacks is null."""
+    described = (
+        "key",
+        "group",
+        *(
+            field(name, of=partial(_of_term, name))
+            for name in ("label", "definition", "unit", "equation", "source")
+        ),
+        field("pages", of=lambda entry: list(entry.term.pages), on=JSON),
+        field("pages", of=lambda entry: " ".join(entry.term.pages), on=CSV),
+    )
+    rows = Rows(described, found.entries)
+    return Answer(sentence(found), record={"terms": rows.records()}, sheet=rows.sheet())
+
+
+def _of_term(name: str, entry: Entry) -> str | None:
+    return getattr(entry.term, name) or None
 
 
 def matching(among: Iterable[Entry], word: str) -> tuple[Entry, ...]:
@@ -141,20 +156,3 @@ def sentence(found: Found) -> str:
     if not n:
         return f"None of {found.n:,} terms holds {found.word!r}"
     return f"{n:,} of {found.n:,} terms hold {found.word!r}"
-
-
-def _record(entry: Entry) -> dict[str, object]:
-    """An entry as JSON holds it; what it lacks is null."""
-    of = asdict(entry.term)
-    return {"key": entry.key, "group": entry.group, **{
-        name: list(of[name]) if name == "pages" else of[name] or None for name in of
-    }}  # fmt: skip
-
-
-def _sheet(among: tuple[Entry, ...]) -> Sheet:
-    columns = ("key", "group", "label", "definition", "unit", "equation", "source", "pages")
-    return Sheet(columns, [
-        (each.key, each.group, *(getattr(each.term, name) for name in columns[2:-1]),
-         " ".join(each.term.pages))
-        for each in among
-    ])  # fmt: skip

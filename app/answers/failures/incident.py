@@ -11,6 +11,7 @@ from analytics.failures.incidents.incident import Incident
 from analytics.failures.incidents.wording import NO_CAUSE
 from app.answers.columns import columns, texts
 from app.answers.content import Answer, Chart, Number, Part, Table, composed
+from app.answers.described import Rows
 from app.answers.failures import incidents, replay, similar
 from app.answers.failures import standing as standing_of
 from app.answers.failures.taxonomy import cause_titles, taxonomy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from analytics.failures.incidents.timeline import Timeline
     from app.ask import Ask
     from data.store import Store
 
@@ -57,6 +59,7 @@ MEMBERS = (
 )  # fmt: skip
 OF_JOBS = ("n_jobs", "n_failed_jobs", "n_preempted_jobs", "lost_gpu_hours", "lost_gpu_seconds")
 """Keys of the JSON that are unknown where no job was recorded."""
+OF_A_MARK = ("source", "lane", "start_at", "end_at", "role", "severity", "signal", "n", "text")
 VERDICTS = (
     *columns("job_id", "attempt", "state"),
     Column("failed_at", "Failed at", "second", "UTC"),
@@ -138,7 +141,7 @@ def answer(ask: Ask, incident_id: str) -> Answer:
         (
             timeline(one),
             replay.chart(played, one),
-            replay.phases(played, one),
+            replay.phases_table(played, one),
             evidence(one.dated_members),
             *loop(one),
             *hit(one, titles),
@@ -260,8 +263,18 @@ def timeline(one: Incident) -> Chart:
     """What happened when, on lanes."""
     return Chart(
         "failures.timeline", "Timeline", MARKS, (one.timeline,), "incident_timeline",
-        captioned=True, zoned=True, whole=True,
+        captioned=True, zoned=True, whole=True, rows=marks(one.timeline),
     )  # fmt: skip
+
+
+def marks(drawn: Timeline) -> Rows:
+    """A row a mark of the timeline."""
+    rows = [
+        vars(mark) | {"source": lane.source, "lane": lane.title}
+        for lane in drawn.lanes
+        for mark in lane.marks
+    ]
+    return Rows(OF_A_MARK, rows)
 
 
 def evidence(members: pd.DataFrame) -> Table:

@@ -17,11 +17,11 @@ from app.answers.content import (
     Missing,
     Number,
     Part,
-    Sheet,
     Table,
     composed,
     estimated,
 )
+from app.answers.described import Rows, field, sheet_of
 from app.answers.efficiency import ledger, ledger_numbers
 from app.answers.failures.taxonomy import taxonomy
 from app.answers.reliability import detection, mttf, sight
@@ -236,7 +236,7 @@ def answer(
         blocks,
         notes,
         record=record | {"notes": notes},
-        sheet=Sheet(tuple(record), [tuple(record.values())]),
+        sheet=sheet_of([record]),
     )
 
 
@@ -265,7 +265,7 @@ def _unknown(said: Answer, summary: IncidentSummary, seen: Sight) -> Answer:
     return replace(
         said,
         record=record | sight.record(seen) | {"notes": said.notes},
-        sheet=Sheet(tuple(record), [tuple(record.values())]),
+        sheet=sheet_of([record]),
     )
 
 
@@ -425,6 +425,7 @@ def chart(drawn: pd.DataFrame, summary: IncidentSummary, kind: Kind) -> Chart:
         options={"total": summary.n_incidents, "chosen": kind.words},
         zoned=True,
         opens="incident",
+        rows=_in_one_text(drawn),
     )
 
 
@@ -456,16 +457,15 @@ def _rows(ask: Ask, choice: Choice, limit: int) -> pd.DataFrame:
 
 
 def _table(frame: pd.DataFrame, everything: Part | None = None) -> Table:
+    """Incidents as a table."""
+    empty = "No incident in this selection."
+    shown = _in_one_text(frame)
+    return Table("incidents", "Incidents", COLUMNS, shown, empty, everything=everything)
+
+
+def _in_one_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Incidents with their nodes in one text."""
-    shown = frame.assign(nodes=frame["nodes"].map(", ".join))
-    return Table(
-        "incidents",
-        "Incidents",
-        COLUMNS,
-        shown,
-        "No incident in this selection.",
-        everything=everything,
-    )
+    return frame.assign(nodes=frame["nodes"].map(", ".join))
 
 
 def brief(frame: pd.DataFrame, title: str, empty: str) -> Table:
@@ -477,25 +477,19 @@ def brief(frame: pd.DataFrame, title: str, empty: str) -> Table:
 
 def by_cause(summary: IncidentSummary) -> Table:
     """Number and loss of incidents of each cause."""
-    return Table(
-        "incident_causes",
-        "Incidents by cause",
-        (
-            Column("title", "Cause"),
-            Column("domain", "Domain"),
-            Column("incidents", "Incidents", "count"),
-            Column("jobs", "Jobs hit", "count"),
-            Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
-            Column("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
-            Column("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
-        ),
-        tuple(
-            (one.title, domains.title(one.domain), one.n_incidents, one.n_jobs,
-             one.ledger_gpu_hours, one.lost_gpu_hours, one.cause)
-            for one in summary.by_cause
-        ),
-        "No incident touches the period.",
-    )  # fmt: skip
+    described = (
+        field("title", "Cause"),
+        field("domain", "Domain", of=lambda cause: domains.title(cause.domain)),
+        field("incidents", "Incidents", "count", "n_incidents"),
+        field("jobs", "Jobs hit", "count", "n_jobs"),
+        field("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number", none=NO_COST),
+        field("lost_gpu_hours", "By the 30-minute rule (GPU-h)", "number"),
+        field("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
+    )
+    empty = "No incident touches the period."
+    return Rows(described, summary.by_cause).table(
+        "incident_causes", "Incidents by cause", empty=empty
+    )
 
 
 def listing(ask: Ask, selection: Selection, kind: Kind, *, first: str, limit: int) -> Answer:

@@ -106,14 +106,16 @@ def job(store: Store, job_id: str, *, cluster: str | None = None) -> Job:
 def answer(ask: Ask, one: Job) -> Answer:
     """What became of a job, and why did it fail?"""
     titles = ask(cause_titles)
+    drawn = one.attempts[[column.key for column in ATTEMPTS]]
     chart = Chart(
         "failures.attempts",
         "What became of each attempt?",
         "Attempts of the job along time, with their ends. The table has the values.",
-        (one.attempts[[column.key for column in ATTEMPTS]],),
+        (drawn,),
         options={"titles": titles},
         zoned=True,
         whole=True,
+        rows=drawn,
     )
     table = Table("attempts_table", "All attempts", ATTEMPTS, one.attempts)
     return Answer(sentence(one, titles), blocks=(chart, table))

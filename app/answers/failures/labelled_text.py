@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from analytics.errors import AnalysisError
 from analytics.failures.taxonomy import taxonomy
 from analytics.proportion import proportion
-from app.answers.content import Answer, Number, Sheet, Table, estimated
+from app.answers.content import Answer, Number, estimated
+from app.answers.described import Rows, sheet_of
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
@@ -169,7 +170,6 @@ def _told(
     notes: tuple[str, ...],
 ) -> Answer:
     """Scores as headline numbers, label by label, and at several coverages."""
-    labels = [(s.label, s.precision, s.recall, s.f1, s.n) for s in evaluation.per_class]
     return Answer(
         sentence,
         (
@@ -179,26 +179,20 @@ def _told(
             estimated(of_failures.COVERED_ACCURACY, "share", covered_accuracy),
         ),
         (
-            Table("per_class", "Label by label", PER_CLASS, labels),
-            Table(
-                "at_coverage",
-                "Where the model speaks less often",
-                AT_COVERAGE,
-                [(each.coverage, each.accuracy) for each in evaluation.at_coverage],
+            Rows(PER_CLASS, evaluation.per_class).table("per_class", "Label by label"),
+            Rows(AT_COVERAGE, evaluation.at_coverage).table(
+                "at_coverage", "Where the model speaks less often"
             ),
         ),
         notes=notes,
         record=record,
-        sheet=Sheet(tuple(record), [list(record.values())]),
+        sheet=sheet_of([record]),
     )
 
 
 def _evaluation_record(tested: TextEvaluation) -> dict[str, Any]:
-    return {
-        **_scores(tested.evaluation),
-        "n_train": tested.n_train,
-        "abstaining": tested.abstaining,
-    }
+    learnt = {"n_train": tested.n_train, "abstaining": tested.abstaining}
+    return _scores(tested.evaluation) | learnt
 
 
 def _scores(evaluation: Evaluation) -> dict[str, Any]:

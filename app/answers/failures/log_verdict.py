@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import columns
-from app.answers.content import Answer, Number, Sheet, Table
+from app.answers.content import Answer, Number
+from app.answers.described import Rows, sheet_of
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
@@ -15,7 +16,6 @@ from data.models import load_model
 from data.site import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from analytics.failures.log_classifier import LogVerdict
@@ -82,10 +82,17 @@ def answer(name: str, root: Path) -> Answer:
             ),
             Number(of_failures.LABELS, ", ".join(labels) or "none"),
         ),
-        tuple(_tables(verdict)),
+        tuple(
+            Rows(described, items).table(key, title)
+            for key, title, described, items in (
+                ("evidence", "The lines that say it", EVIDENCE, verdict.evidence),
+                ("alternatives", "What else it may be", ALTERNATIVES, verdict.alternatives),
+            )
+            if items
+        ),
         notes=(read,) if judged.n_read < judged.n_lines else (),
         record=record,
-        sheet=Sheet(tuple(record), [list(record.values())]),
+        sheet=sheet_of([record]),
     )
 
 
@@ -97,19 +104,14 @@ def _sentence(verdict: LogVerdict) -> str:
     return f"The log says {verdict.cause} ({verdict.domain}){symptom}, by {verdict.method}"
 
 
-def _tables(verdict: LogVerdict) -> Iterator[Table]:
-    """The lines that say it, and what else they may mean."""
-    if verdict.evidence:
-        lines = [(line.line, line.text) for line in verdict.evidence]
-        yield Table("evidence", "The lines that say it", EVIDENCE, lines)
-    if verdict.alternatives:
-        others = [(each.cause, each.confidence, each.reason) for each in verdict.alternatives]
-        yield Table("alternatives", "What else it may be", ALTERNATIVES, others)
-
-
 def _record(judged: FileVerdict) -> dict[str, Any]:
     """The JSON of the command."""
     verdict = judged.verdict
     names = ("domain", "confidence", "method", "symptom", "evidence", "alternatives")
-    told = {name: getattr(verdict, name) for name in names}
-    return {"cause": verdict.cause, "labels": judged.labels, **told, "n_lines": judged.n_lines}
+    of_verdict = {name: getattr(verdict, name) for name in names}
+    return {
+        "cause": verdict.cause,
+        "labels": judged.labels,
+        **of_verdict,
+        "n_lines": judged.n_lines,
+    }

@@ -286,6 +286,7 @@ def history(one: Node, titles: Mapping[str, str], selection: Selection) -> Chart
         options={"titles": titles, "period": period},
         captioned=True,
         zoned=True,
+        rows=one.history,
     )
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from analytics.failures.incidents import replay as playing
 from analytics.failures.incidents.collected import NodeEventDays
 from analytics.failures.incidents.incident import HIT
-from analytics.failures.incidents.node_states import TITLES
+from analytics.failures.incidents.node_states import TITLES, State
 from app.answers.columns import text
-from app.answers.content import Chart, Missing, Table
+from app.answers.content import Chart, Missing
+from app.answers.described import Rows, field
 from app.words import numbers
-from app.words.cells import Column
 from data.queries import incident_replay
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analytics.failures.incidents.incident import Incident
     from analytics.failures.incidents.recovery import Recovery
     from analytics.failures.incidents.replay import Replay
+    from app.answers.content import Table
     from app.ask import Ask
     from data.store import Store
 
@@ -36,12 +37,6 @@ NO_NODE = Missing(
 )
 QUOTED = 2
 """Records of the first event that are quoted."""
-PHASES = (
-    Column("phase", "Phase"),
-    Column("from_at", "From", "second", "UTC", none="none recorded"),
-    Column("to_at", "To", "second", "UTC", none="none recorded"),
-    Column("says", "What the records show"),
-)
 
 
 def replay(store: Store, incident_id: str, cluster: str, members: pd.DataFrame) -> Replay | None:  # noqa: ARG001 - the id tells one call from another
@@ -82,19 +77,49 @@ def chart(found: Replay | None, one: Incident) -> Chart | Missing:
     if found is None or not found.nodes:
         return NO_NODE
     row = one.row
+    data = found, str(row["cluster"]), str(row["domain"])
     return Chart(
-        "failures.replay", "Replay", MARKS,
-        (found, str(row["cluster"]), str(row["domain"])), "incident_replay",
-        zoned=True, whole=True, opens="node", during=(row["start_at"], row["end_at"]),
+        "failures.replay", "Replay", MARKS, data, "incident_replay", zoned=True, whole=True,
+        opens="node", rows=changes(*data), during=(row["start_at"], row["end_at"]),
     )  # fmt: skip
 
 
-def phases(found: Replay | None, one: Incident) -> Table:
+def changes(found: Replay, cluster: str, domain: str) -> Rows:
+    """A row a node and change of its state."""
+    states = found.states
+    described = (
+        field("cluster", of=lambda _: cluster),
+        field("domain", of=lambda _: domain),
+        field("node", of=lambda change: found.nodes[change[0]]),
+        field("rack", of=lambda change: found.racks[change[0]]),
+        field("from_at", of=lambda change: pd.Timestamp(change[1], unit="us", tz="UTC")),
+        field("state", of=lambda change: TITLES[State(change[2])]),
+    )
+    rows = zip(states.place.tolist(), states.at.tolist(), states.state.tolist(), strict=True)
+    return Rows(described, list(rows))
+
+
+def phases(found: Replay | None, one: Incident) -> Rows:
     """First event, spread, preemptions and recovery, as far as records show them."""
-    known = () if found is None else found.phases
-    rows = tuple((p.name, p.from_at, p.to_at, says(found, one, p.name)) for p in known if found)
+    described = (
+        field("phase", "Phase", of="name"),
+        field("from_at", "From", "second", unit="UTC", none="none recorded"),
+        field("to_at", "To", "second", unit="UTC", none="none recorded"),
+        field(
+            "says",
+            "What the records show",
+            of=lambda phase: found and says(found, one, phase.name),
+        ),
+    )
+    return Rows(described, () if found is None else found.phases)
+
+
+def phases_table(found: Replay | None, one: Incident) -> Table:
+    """The phases, and what is left out of the replay."""
     note = "" if found is None else left_out(found)
-    return Table("incident_phases", "Phases", PHASES, rows, "No record of it is left.", note=note)
+    return phases(found, one).table(
+        "incident_phases", "Phases", empty="No record of it is left.", note=note
+    )
 
 
 def says(found: Replay, one: Incident, phase: str) -> str:
@@ -166,11 +191,7 @@ def record(found: Replay | None, one: Incident) -> dict[str, Any] | None:
     if found is None:
         return None
     return {
-        "phases": [
-            {"phase": p.name, "from_at": p.from_at, "to_at": p.to_at,
-             "says": says(found, one, p.name)}
-            for p in found.phases
-        ],
+        "phases": phases(found, one).records(),
         "n_nodes": len(found.nodes),
         "first_nodes": found.first_nodes,
         "recovered_at": found.recovery.recovered_at,

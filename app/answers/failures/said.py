@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from app.answers.columns import text
-from app.answers.content import Table
-from app.words.cells import Column
+from app.answers.described import Rows, field
 from data.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.answers.content import Table
     from data.state import Annotation
     from data.store import Store
 
@@ -24,7 +24,7 @@ def history(store: Store, target: str) -> list[Annotation]:
 
 def of_incident(store: Store, incident_id: str) -> list[Annotation]:
     """All that was said of an incident and of those merged into it, and which attempts moved."""
-    here, field = store.arranged, "incident"
+    here, moved_by = store.arranged, "incident"
     about = {f"incident:{incident_id}"}
     about |= {f"incident:{one}" for one, other in here.same.items() if other == incident_id}
     moved = {
@@ -35,7 +35,7 @@ def of_incident(store: Store, incident_id: str) -> list[Annotation]:
     return [
         each
         for each in State(store.root).history()
-        if each.target in about or (each.target in moved and each.field == field)
+        if each.target in about or (each.target in moved and each.field == moved_by)
     ]
 
 
@@ -52,25 +52,18 @@ def what(annotation: Annotation, target: str) -> str:
 
 def table(annotations: Sequence[Annotation], target: str) -> Table:
     """What people said of a target, and of others that concern it; the newest first."""
-    return Table(
-        "said",
-        "What people said",
-        (
-            Column("made_at", "When", "time", "UTC"),
-            Column("author", "Who"),
-            Column("field", "What"),
-            Column("value", "Value"),
-            Column("holds", "Holds"),
-        ),
-        tuple(
-            (
-                made_at(each),
-                text(each.author),
-                what(each, target),
-                text(each.value),
-                "until undone" if each.undone_at is None else f"undone by {text(each.undone_by)}",
-            )
-            for each in annotations
-        ),
-        "Nobody has said anything of it.",
+    described = (
+        field("made_at", "When", "time", made_at, unit="UTC"),
+        field("author", "Who", of=lambda annotation: text(annotation.author)),
+        field("field", "What", of=lambda annotation: what(annotation, target)),
+        field("value", "Value", of=lambda annotation: text(annotation.value)),
+        field("holds", "Holds", of=_until),
     )
+    empty = "Nobody has said anything of it."
+    return Rows(described, annotations).table("said", "What people said", empty=empty)
+
+
+def _until(annotation: Annotation) -> str:
+    """How long it holds."""
+    undone = annotation.undone_at is not None
+    return f"undone by {text(annotation.undone_by)}" if undone else "until undone"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analytics.failures.co_occurrence import Companion, co_occurrence, companions
-from app.answers.content import Answer, Block, Missing, Sheet, Table
+from app.answers.content import Answer, Missing
+from app.answers.described import CSV, TABLE, Rows, field
 from app.ask import EVERYTHING
 from app.words import terms
-from app.words.cells import Column
 from app.words.glossary import of_failures
 from app.words.numbers import number, percent
 from data.queries import incidents as incident_queries
@@ -24,13 +24,26 @@ PUBLISHED = (
     "Published: of the PCIe errors of two clusters 43 % and 63 % came with XID 79 "
     "(Kokolis et al., arXiv 2410.21680)."
 )
-COLUMNS = (
-    Column("given", "Of incidents with"),
-    Column("comes_with", "Come with", help=terms.COMPANIONS.definition),
-    Column("share", "Share", "share"),
-    Column("n_both", "Incidents with both", "count"),
-    Column("of", "Incidents", "count", help=of_failures.SHOWING_FIRST.definition),
-    Column("lift", "Lift", "number", help=of_failures.LIFT.definition),
+DESCRIBED = (
+    field("given", "Of incidents with"),
+    field(
+        "comes_with",
+        "Come with",
+        of=lambda companion: " + ".join(companion.companions),
+        help=terms.COMPANIONS.definition,
+    ),
+    field("share", "Share", "share", on=TABLE),
+    field("share", of=lambda companion: _in_one_cell(companion.share), on=CSV),
+    field("n_both", "Incidents with both", "count"),
+    field(
+        "of",
+        "Incidents",
+        "count",
+        "share.n",
+        on=TABLE,
+        help=of_failures.SHOWING_FIRST.definition,
+    ),
+    field("lift", "Lift", "number", help=of_failures.LIFT.definition),
 )
 NONE_TOGETHER = Missing(
     "signals",
@@ -62,22 +75,13 @@ def together(
 def answer(ask: Ask, selection: Selection, kind: Kind, *, conf_level: float = 0.90) -> Answer:
     """Which checks and codes come together, and how often?"""
     shown = ask(together, selection, kind, conf_level=conf_level)
-    rows = tuple(
-        (one.given, " + ".join(one.companions), one.share, one.n_both, one.share.n, one.lift)
-        for one in shown
-    )
-    table: Block = Table("signals", terms.COMPANIONS.label, COLUMNS, rows, note=PUBLISHED)
+    rows = Rows(DESCRIBED, shown)
+    table = rows.table("signals", terms.COMPANIONS.label, note=PUBLISHED)
     return Answer(
         "",
         blocks=(table if shown else NONE_TOGETHER,),
-        record=[vars(one) for one in shown],
-        sheet=Sheet(
-            ("given", "comes_with", "share", "n_both", "lift"),
-            [
-                (given, others, _in_one_cell(share), n, lift)
-                for given, others, share, n, _, lift in rows
-            ],
-        ),
+        record=[vars(companion) for companion in shown],
+        sheet=rows.sheet(),
     )
 
 

@@ -11,7 +11,7 @@ from analytics.failures.incidents import similar as alike
 from analytics.failures.incidents.recovery import Recovery, recovery
 from analytics.failures.incidents.similar import RULE, Similar, Traits
 from app.answers.columns import columns
-from app.answers.content import Table
+from app.answers.described import JSON, Rows, field
 from app.answers.failures import incidents
 from app.answers.failures.replay import collected, recovered
 from app.ask import EVERYTHING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from analytics.failures.incidents.incident import Incident
+    from app.answers.content import Table
     from app.ask import Ask
     from data.store import Store
 
@@ -37,7 +38,7 @@ SAID = ("remedy", "note")
 """What people said of an incident, in words of their own."""
 LONGEST = 40
 """Characters of a signature that a reason quotes."""
-COLUMNS = (
+DESCRIBED = (
     *columns("incident_id"),
     Column("start_at", "Began", "time", "UTC"),
     Column("reason", "Why similar"),
@@ -48,6 +49,9 @@ COLUMNS = (
     Column("note", "Note", none="nobody has written one"),
     *columns("summary"),
     Column("recovery", "What came back", wide=True),
+    field("nodes", on=JSON),
+    field("signatures", on=JSON),
+    field("same_cause", on=JSON),
 )  # fmt: skip
 
 
@@ -121,9 +125,9 @@ def found(ask: Ask, one: Incident) -> Found:
 
 def table(alike_ones: Found, one: Incident) -> Table:
     """The first of them, why each is similar, and how it ended."""
-    return Table(
-        "similar_incidents", "Similar incidents", COLUMNS, _rows(alike_ones),
-        empty(alike_ones, one), note=basis(alike_ones, one),
+    return rows(alike_ones).table(
+        "similar_incidents", "Similar incidents",
+        empty=empty(alike_ones, one), note=basis(alike_ones, one),
     )  # fmt: skip
 
 
@@ -150,11 +154,7 @@ def record(alike_ones: Found) -> dict[str, Any]:
         "n_compared": alike_ones.n_compared,
         "since": alike_ones.since,
         "rule": RULE,
-        "incidents": [
-            dict(zip((column.key for column in COLUMNS), row, strict=True))
-            | {"nodes": each.nodes, "signatures": each.signatures, "same_cause": each.cause}
-            for each, row in zip(alike_ones.similar, _rows(alike_ones), strict=False)
-        ],
+        "incidents": rows(alike_ones).records(),
     }
 
 
@@ -173,17 +173,18 @@ def _among(alike_ones: Found, one: Incident) -> str:
     return f"the {others} of cluster {one.row['cluster']}{since}"
 
 
-def _rows(alike_ones: Found) -> list[tuple[Any, ...]]:
-    """Rows of the table."""
+def rows(alike_ones: Found) -> Rows:
+    """The first of the similar incidents."""
     shown = []
     for each in alike_ones.similar[:LISTED]:
         row, back = alike_ones.rows.loc[each.incident_id], alike_ones.recoveries[each.incident_id]
-        remedy, note = (row[name] if isinstance(row[name], str) else None for name in SAID)
         shown.append(
-            (each.incident_id, each.start_at, reason(each), back.hours, row["status"], remedy, note,
-             row["summary"], recovered(back))
-        )  # fmt: skip
-    return shown
+            {name: row[name] if isinstance(row[name], str) else None for name in SAID}
+            | vars(each)
+            | {"reason": reason(each), "recovery_hours": back.hours, "status": row["status"]}
+            | {"summary": row["summary"], "recovery": recovered(back), "same_cause": each.cause}
+        )
+    return Rows(DESCRIBED, shown)
 
 
 def reason(each: Similar) -> str:

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from analytics.estimate import CONF_LEVEL, unknown
 from analytics.failures.cause_rates import causes_by_week
-from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Sheet, Table, estimated
+from app.answers.content import Answer, Block, Chart, Missing, Number, Part, Table, estimated
+from app.answers.described import CHART, TABLE, Rows, field, sheet_of
 from app.answers.efficiency import ledger, ledger_numbers
 from app.answers.failures import counted, trust, verdicts
 from app.answers.reliability import detection, mttf, sight
 from app.words import domains, numbers, terms
-from app.words.cells import Column
 from app.words.glossary import of_failures
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from analytics.efficiency.goodput import GoodputLedger
-    from analytics.failures.summary import CauseCount, DomainCount, FailureSummary
+    from analytics.failures.cause_rates import CausesByWeek
+    from analytics.failures.summary import CauseCount, FailureSummary
+    from app.answers.content import Sheet
     from app.ask import Ask
     from data.filters import Selection
 
@@ -27,6 +29,7 @@ NOBODY_KNOWS = unknown(CONF_LEVEL, 0)
 NO_ATTEMPT = "No attempt that ended is recorded."
 ACTIONABLE = ("hardware", "system_software")
 """What operators can act on: the other two can be a hundred times as many and hide it."""
+RATE = "rate_per_1000_node_days"
 NAMED = 3
 """Causes that are named in a sentence, the most frequent."""
 NOTHING_ENDED = Missing(
@@ -219,14 +222,44 @@ def by_week(
     period = summary.on_clocks(selection.from_at), summary.on_clocks(selection.to_at)
     known = summary.exposure_node_days is not None
     what = "Failed attempts per 1,000 node-days" if known else "Failed attempts"
+    causes = causes_by_week(summary.by_week, shown, period=period)
     return Chart(
         "failures.causes_over_time",
         "Which causes fail how often, week by week?",
         f"{what} by cause and week. The table has the values of the whole period.",
-        (causes_by_week(summary.by_week, shown, period=period),),
+        (causes,),
         "causes_by_week",
         {"titles": summary.titles, "exposure_known": known},
+        rows=weeks(causes, summary.titles),
     )
+
+
+def weeks(causes: CausesByWeek, titles: Mapping[str, str]) -> Rows:
+    """A row a cause and week."""
+    described = (
+        "week",
+        "cause",
+        "title",
+        "domain",
+        field("attempts", of="n_attempts"),
+        "exposure_node_days",
+        field(
+            RATE,
+            kind="rate",
+            names={"chart": (RATE, f"{RATE}_lower", f"{RATE}_upper", "conf_level")},
+        ),
+    )
+    rows = [
+        vars(week)
+        | {
+            "cause": series.cause or f"other_{series.domain}",
+            "title": domains.series_title(series, titles),
+            "domain": series.domain,
+        }
+        for series in causes.series
+        for week in series.weeks
+    ]
+    return Rows(described, rows)
 
 
 def _none_of(summary: FailureSummary, shown: Collection[str]) -> Missing:
@@ -274,6 +307,7 @@ def ranking(summary: FailureSummary, shown: Collection[str] = tuple(domains.TITL
             f"{what} by cause, the most frequent first. The table has the values.",
             (causes,),
             options={"exposure_known": known},
+            rows=_causes(causes),
         )
     ]
 
@@ -283,55 +317,60 @@ def by_cause(summary: FailureSummary, selection: Selection, cost: GoodputLedger 
 
     A row opens its attempts.
     """
-    lost = _lost(cost)
-    return Table(
+    return _causes(_by_cost(summary, cost), cost).table(
         "causes",
         "All causes",
-        (
-            Column("title", "Cause"),
-            Column("domain", "Domain"),
-            Column("attempts", "Failed attempts", "count"),
-            Column("ledger_gpu_hours", "Lost, by the ledger (GPU-h)", "number",
-                   none=ledger_numbers.NOT_BUILT if cost is None else "none"),
-            Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
-            Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
-            Column("who_acts", "Who acts"),
-            Column("action", "What to do", wide=True),
-            Column("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
-        ),
-        tuple(
-            (one.title, domains.title(one.domain), one.n_attempts, lost.get(one.cause),
-             one.gpu_hours, one.rate_per_1000_node_days, one.owner, one.action, one.cause)
-            for one in _by_cost(summary, cost)
-        ),
-        "No attempt failed." if summary.n_ended else NO_ATTEMPT,
+        empty="No attempt failed." if summary.n_ended else NO_ATTEMPT,
         opens=Part("Failed attempts", verdicts.behind, (selection,), ("cause",))
         if summary.n_ended
         else None,
-    )  # fmt: skip
+    )
+
+
+def _causes(causes: Sequence[CauseCount], cost: GoodputLedger | None = None) -> Rows:
+    """A row a cause."""
+    lost = _lost(cost)
+    described = (
+        field("title", "Cause"),
+        field("domain", "Domain", of=lambda cause: domains.title(cause.domain)),
+        field("attempts", "Failed attempts", "count", "n_attempts"),
+        field(
+            "ledger_gpu_hours",
+            "Lost, by the ledger (GPU-h)",
+            "number",
+            lambda cause: lost.get(cause.cause),
+            on=TABLE,
+            none=ledger_numbers.NOT_BUILT if cost is None else "none",
+        ),
+        field("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
+        field(RATE, "Failed per 1,000 node-days", "rate"),
+        field("who_acts", "Who acts", of="owner"),
+        field("action", "What to do", wide=True),
+        field("cause", "Name", wide=True, help=of_failures.CAUSE_NAME.definition),
+    )
+    return Rows(described, causes)
 
 
 def by_domain(summary: FailureSummary) -> Table:
     """Failed attempts of each domain; where none could be seen, no domain is told to have none."""
-    return Table(
+    described = (
+        field("domain", "Domain", of=lambda domain: domains.title(domain.domain)),
+        field("attempts", "Failed attempts", "count", "n_attempts"),
+        field("share", "Share of failed", "share"),
+        field("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
+        field(RATE, "Failed per 1,000 node-days", "rate"),
+    )
+    known = [
+        domain
+        for domain in summary.by_domain
+        if summary.n_failed and (domain.n_attempts or not summary.blind)
+    ]
+    return Rows(described, known).table(
         "domains",
         "Whose fault: domains of failure",
-        (
-            Column("domain", "Domain"),
-            Column("attempts", "Failed attempts", "count"),
-            Column("share", "Share of failed", "share"),
-            Column("gpu_hours", "Held by failed jobs (GPU-h)", "number"),
-            Column("rate_per_1000_node_days", "Failed per 1,000 node-days", "rate"),
-        ),
-        tuple(
-            (domains.title(one.domain), one.n_attempts, one.share, one.gpu_hours,
-             one.rate_per_1000_node_days)
-            for one in summary.by_domain
-            if summary.n_failed and (one.n_attempts or not summary.blind)
-        ),
-        "No attempt failed." if summary.n_ended else NO_ATTEMPT,
-        f"Whose fault it was {sight.BASIS}." if summary.blind and summary.n_failed else "",
-    )  # fmt: skip
+        empty="No attempt failed." if summary.n_ended else NO_ATTEMPT,
+        note=f"Whose fault it was {sight.BASIS}." if summary.blind and summary.n_failed else "",
+    )
 
 
 def states_chart(summary: FailureSummary) -> Chart:
@@ -342,27 +381,32 @@ def states_chart(summary: FailureSummary) -> Chart:
         "Share of the attempts and of the GPU-time of each state. The table has the values.",
         (summary.by_state,),
         "states",
+        rows=_states(summary),
     )
 
 
 def by_state(summary: FailureSummary) -> Table:
     """How attempts ended."""
-    return Table(
-        "states",
-        "How attempts ended",
-        (
-            Column("state", "State"),
-            Column("attempts", "Attempts", "count"),
-            Column("share", "Share of ended", "share"),
-            Column("gpu_hours", "Held (GPU-h)", "number"),
-            Column("gpu_time_share", "Share of GPU-h of ended", "ratio"),
+    empty = "No attempt ended in the period."
+    return _states(summary).table("states", "How attempts ended", empty=empty)
+
+
+def _states(summary: FailureSummary) -> Rows:
+    """A row a state; a chart's data hold shares in percent."""
+    described = (
+        field("state", "State"),
+        field("attempts", "Attempts", "count", "n_attempts"),
+        field("share", "Share of ended", "share", on=TABLE),
+        field("percent", kind="share", of=lambda state: state.share.scaled(100.0), on=CHART),
+        field("gpu_hours", "Held (GPU-h)", "number"),
+        field("gpu_time_share", "Share of GPU-h of ended", "ratio", on=TABLE),
+        field(
+            "gpu_time_percent",
+            of=lambda state: None if state.gpu_time_share is None else 100.0 * state.gpu_time_share,
+            on=CHART,
         ),
-        tuple(
-            (one.state, one.n_attempts, one.share, one.gpu_hours, one.gpu_time_share)
-            for one in summary.by_state
-        ),
-        "No attempt ended in the period.",
     )
+    return Rows(described, summary.by_state)
 
 
 def _lost(cost: GoodputLedger | None) -> dict[str, float | None]:
@@ -413,25 +457,35 @@ def record(summary: FailureSummary, cost: GoodputLedger | None) -> dict[str, Any
 def _sheet(summary: FailureSummary, cost: GoodputLedger | None) -> Sheet:
     """Every count as a row; `gpu_hours` is what attempts held, `ledger_gpu_hours` what was lost."""
     lost = _lost(cost)
-    groups: list[tuple[str, str, CauseCount | DomainCount]] = [
-        *(("cause", each.cause, each) for each in _by_cost(summary, cost)),
-        *(("domain", each.domain, each) for each in summary.by_domain),
+    rate = "per 1,000 node-days"
+    rows: list[tuple[Any, ...]] = [
+        *(
+            ("state", s.state, None, s, s.share, "share of ended attempts")
+            for s in summary.by_state
+        ),
+        *(
+            ("cause", c.cause, c.domain, c, c.rate_per_1000_node_days, rate)
+            for c in _by_cost(summary, cost)
+        ),
+        *(
+            ("domain", d.domain, d.domain, d, d.rate_per_1000_node_days, rate)
+            for d in summary.by_domain
+        ),
     ]
-    return Sheet(
-        ("by", "name", "domain", "attempts", "gpu_hours", "value", "lower", "upper", "quantity",
-         "ledger_gpu_hours"),
+    return sheet_of(
         [
-            *(
-                ("state", s.state, None, s.n_attempts, s.gpu_hours, s.share.value, s.share.lower,
-                 s.share.upper, "share of ended attempts", None)
-                for s in summary.by_state
-            ),
-            *(
-                (by, name, each.domain, each.n_attempts, each.gpu_hours,
-                 each.rate_per_1000_node_days.value, each.rate_per_1000_node_days.lower,
-                 each.rate_per_1000_node_days.upper, "per 1,000 node-days",
-                 lost.get(name) if by == "cause" else None)
-                for by, name, each in groups
-            ),
-        ],
-    )  # fmt: skip
+            {
+                "by": by,
+                "name": name,
+                "domain": domain,
+                "attempts": count.n_attempts,
+                "gpu_hours": count.gpu_hours,
+                "value": estimate.value,
+                "lower": estimate.lower,
+                "upper": estimate.upper,
+                "quantity": quantity,
+                "ledger_gpu_hours": lost.get(name) if by == "cause" else None,
+            }
+            for by, name, domain, count, estimate, quantity in rows
+        ]
+    )

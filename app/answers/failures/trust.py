@@ -8,6 +8,7 @@ from analytics.failures import calibration
 from analytics.failures.confusion import ConfusionMatrix, confusion_matrix
 from analytics.failures.misattribution import SizeChance, misattribution
 from app.answers.content import Answer, Chart, Missing, Table
+from app.answers.described import Rows, field
 from app.words import numbers
 from app.words.cells import Column
 from app.words.glossary import of_failures
@@ -68,24 +69,18 @@ def by_chance(
 
 def by_size(sizes: Sequence[SizeChance]) -> Table:
     """How often does chance hit failed attempts of each size, and how often does it name them?"""
-    return Table(
+    hit, misled = of_failures.HIT_BY_CHANCE, of_failures.MISATTRIBUTED
+    described = (
+        field("nodes", "Nodes", of=lambda size: numbers.nodes(size.nodes_from, size.nodes_to)),
+        field("attempts", "Failed attempts", "count", "n_attempts"),
+        field("hit_by_chance", hit.label, "share", help=hit.definition),
+        field("misattributed", misled.label, "share", help=misled.definition),
+    )
+    return Rows(described, sizes).table(
         "misattribution_by_size",
         "What chance would make of failed attempts, by size",
-        (
-            Column("nodes", "Nodes"),
-            Column("attempts", "Failed attempts", "count"),
-            Column("hit_by_chance", of_failures.HIT_BY_CHANCE.label, "share",
-                   help=of_failures.HIT_BY_CHANCE.definition),
-            Column("misattributed", of_failures.MISATTRIBUTED.label, "share",
-                   help=of_failures.MISATTRIBUTED.definition),
-        ),
-        tuple(
-            (numbers.nodes(size.nodes_from, size.nodes_to), size.n_attempts, size.hit_by_chance,
-             size.misattributed)
-            for size in sizes
-        ),
-        "No check or outage near a failed attempt is known: none can be misled by one.",
-    )  # fmt: skip
+        empty="No check or outage near a failed attempt is known: none can be misled by one.",
+    )
 
 
 def of_checks(ask: Ask, selection: Selection) -> Answer:
@@ -122,14 +117,17 @@ NOT_CONFIRMED = Missing(
     ("faultline annotate attempt:CLUSTER/KEY --cause gpu_memory",),
 )
 SCORES = (
-    Column("cause", "Cause"),
-    Column("domain", "Domain"),
-    Column("actual", "Right cause of", "count", help=of_failures.RIGHT_CAUSE_OF.definition),
-    Column("found", "Named for", "count", help=of_failures.NAMED_FOR.definition),
-    Column("right", "Both", "count"),
-    Column("precision", "Precision", "share", help=of_failures.PRECISION.definition),
-    Column("recall", "Recall", "share", help=of_failures.RECALL.definition),
+    field("cause", "Cause"),
+    field("domain", "Domain"),
+    field(
+        "actual", "Right cause of", "count", "n_actual", help=of_failures.RIGHT_CAUSE_OF.definition
+    ),
+    field("found", "Named for", "count", "n_found", help=of_failures.NAMED_FOR.definition),
+    field("right", "Both", "count", "n_right"),
+    field("precision", "Precision", "share", help=of_failures.PRECISION.definition),
+    field("recall", "Recall", "share", help=of_failures.RECALL.definition),
 )
+PAIRS = ("actual", "found", "attempts", "share_of_actual")
 
 
 def matrices(
@@ -145,21 +143,24 @@ def matrices(
 
 def of_verdicts(matrix: ConfusionMatrix) -> Answer:
     """Which causes are taken for which others, and how often is each right?"""
+    pairs = [
+        dict(zip(PAIRS, (actual, found, n, share), strict=True))
+        for actual, row, shares in zip(
+            matrix.actual, matrix.counts, matrix.shares_of_actual, strict=True
+        )
+        for found, n, share in zip(matrix.found, row, shares, strict=True)
+        if n
+    ]
     shown = Chart(
         "failures.confusion",
         "Which causes are taken for which others?",
         "Right causes beside those found; colour is the share of the row. The download has the "
         "values.",
         (matrix,),
+        rows=Rows(PAIRS, pairs),
     )
-    rows = tuple(
-        (s.cause, s.domain, s.n_actual, s.n_found, s.n_right, s.precision, s.recall)
-        for s in matrix.scores
-    )
-    return Answer(
-        sentence(matrix),
-        blocks=(shown, Table("confusion_scores", "Precision and recall", SCORES, rows)),
-    )
+    scores = Rows(SCORES, matrix.scores).table("confusion_scores", "Precision and recall")
+    return Answer(sentence(matrix), blocks=(shown, scores))
 
 
 def sentence(matrix: ConfusionMatrix) -> str:

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from app.answers.columns import columns
-from app.answers.content import Answer, Sheet, Table
+from app.answers.content import Answer, Table
+from app.answers.described import Rows, sheet_of
 from app.words import numbers
 from app.words.cells import Column
 
@@ -80,19 +81,10 @@ def of_log(name: str, about: Options, driver: str | None) -> Answer:
 
     log = kernel_events(name, about)
     rows = [_event_record(event, driver) for event in log.events]
-    keys = [column.key for column in EVENTS]
     shown = [row | {"code": _name_of_code(row)} for row in rows]
     return Answer(
         f"{numbers.counted(len(rows), 'fault')} in {name}",
-        blocks=(
-            Table(
-                "events",
-                "Faults",
-                EVENTS,
-                [tuple(row[key] for key in keys) for row in shown],
-                "No line is a fault.",
-            ),
-        ),
+        blocks=(Rows(EVENTS, shown).table("events", "Faults", empty="No line is a fault."),),
         notes=(
             *log.notices,
             *(f"line {line.line_no} is left out: {line.reason}" for line in log.rejected),
@@ -102,7 +94,7 @@ def of_log(name: str, about: Options, driver: str | None) -> Answer:
             "bursts": _bursts(log.events, driver),
             "rejected": [{"line": line.line_no, "reason": line.reason} for line in log.rejected],
         },
-        sheet=Sheet(EVENT_KEYS, [[row[key] for key in EVENT_KEYS] for row in rows]),
+        sheet=sheet_of(rows, EVENT_KEYS),
     )
 
 
@@ -116,14 +108,13 @@ def _of_code(name: str, record: Record, missing: str) -> Answer:
     ]
     blocks = [Table("facts", "In the catalog", FACTS, facts, "It lists no such code.")]
     if subcodes:
-        rows = [tuple(row.values()) for row in subcodes]
-        blocks.append(Table("subcodes", "What its words mean", SUBCODES, rows))
+        blocks.append(Rows(SUBCODES, subcodes).table("subcodes", "What its words mean"))
     return Answer(
         f"{name}: {record['title']}" if record["listed"] else missing,
         blocks=tuple(blocks),
         notes=() if record["listed"] else (missing,),
         record=record,
-        sheet=Sheet(tuple(record), [list(record.values())]),
+        sheet=sheet_of([record]),
     )
 
 

@@ -6,39 +6,34 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from app.answers.content import Table
-from app.words.cells import Column
+from app.answers.described import Rows, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from app.answers.content import Table
     from data.audit import Entry
 
 SHOWN = 10_000
 """Lines that a page reads; the command reads all."""
-COLUMNS = (
-    Column("made_at", "Time (UTC)", "second"),
-    Column("person", "Person"),
-    Column("action", "Action"),
-    Column("target", "Target"),
-    Column("detail", "Detail"),
+DESCRIBED = (
+    field("made_at", "Time (UTC)", "second", lambda entry: datetime.fromisoformat(entry.made_at)),
+    field("person", "Person"),
+    field("action", "Action"),
+    field("target", "Target"),
+    field("detail", "Detail", of=lambda entry: _told(entry.detail)),
 )
 
 
 def table(entries: Sequence[Entry]) -> Table:
     """Lines of the audit, in the order given."""
-    rows = [
-        (
-            datetime.fromisoformat(entry.made_at),
-            entry.person,
-            entry.action,
-            entry.target,
-            _told(entry.detail),
-        )
-        for entry in entries
-    ]
-    note = f"The newest {SHOWN:,} lines; `faultline audit` lists all." if len(rows) == SHOWN else ""
-    return Table("audit", "Audit", COLUMNS, rows, "Nobody did anything of this kind.", note)
+    note = f"The newest {SHOWN:,} lines; `faultline audit` lists all."
+    return Rows(DESCRIBED, entries).table(
+        "audit",
+        "Audit",
+        empty="Nobody did anything of this kind.",
+        note=note if len(entries) == SHOWN else "",
+    )
 
 
 def _told(detail: dict[str, Any]) -> str:

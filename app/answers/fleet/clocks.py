@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from analytics.fleet.clock_offset import clock_offsets
-from app.answers.content import Table
+from app.answers.described import JSON, TABLE, Rows, field
 from app.words import numbers
-from app.words.cells import Column
 from app.words.glossary import of_fleet
 from data.filters import Selection
 from data.queries import clocks
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from analytics.fleet.clock_offset import ClockOffset
+    from app.answers.content import Table
     from app.ask import Ask
     from data.queries.clocks import Compared
     from data.store import Store
@@ -120,54 +120,53 @@ def correction(one: Contradiction) -> str:
     )
 
 
-def record(found: list[Contradiction]) -> list[dict[str, object]]:
-    """The JSON of the command: one object for each offset."""
-    return [
-        {
-            "cluster": one.pair.cluster,
-            "source": one.pair.source,
-            "reference": one.pair.reference,
-            "kind": each.kind,
-            "season": each.season,
-            "offset_s": each.offset_s,
-            "n": each.n,
-            "n_near": each.n_near,
-            "n_in_step": each.n_in_step,
-            "n_by_chance": each.n_by_chance,
-            "suspect": one.suspect,
-            "source_timezone": one.source_zone,
-            "reference_timezone": one.reference_zone,
-            "correction": correction(one),
-        }
-        for one in found
-        for each in one.offsets
-    ]
-
-
-COLUMNS = (
-    Column("cluster", "Cluster"),
-    Column("source", "Source"),
-    Column("lies", "Lies", help=of_fleet.LIES.definition),
-    Column("reference", "Reference"),
-    Column("n", "Occasions", "count", help=of_fleet.AGREEING.definition),
-    Column("n_near", "Within 30 s", "count"),
-    Column("n_in_step", "Without it", "count", help=of_fleet.OUT_OF_STEP.definition),
-    Column("n_by_chance", "By chance", "decimal", help=of_fleet.AGREEING_BY_CHANCE.definition),
-    Column("correction", "What to do"),
-)
+def rows(found: list[Contradiction]) -> Rows:
+    """A row an offset, with its contradiction."""
+    described = (
+        field("cluster", "Cluster", of="one.pair.cluster"),
+        field("source", of="one.pair.source", on=JSON),
+        field("reference", of="one.pair.reference", on=JSON),
+        field("source", "Source", of=lambda row: _called(row["one"].pair.source), on=TABLE),
+        field(
+            "lies",
+            "Lies",
+            of=lambda row: _lies((row["offset"],)),
+            on=TABLE,
+            help=of_fleet.LIES.definition,
+        ),
+        field(
+            "reference", "Reference", of=lambda row: _called(row["one"].pair.reference), on=TABLE
+        ),
+        *(field(key, of=f"offset.{key}", on=JSON) for key in ("kind", "season", "offset_s")),
+        field("n", "Occasions", "count", "offset.n", help=of_fleet.AGREEING.definition),
+        field("n_near", "Within 30 s", "count", "offset.n_near"),
+        field(
+            "n_in_step",
+            "Without it",
+            "count",
+            "offset.n_in_step",
+            help=of_fleet.OUT_OF_STEP.definition,
+        ),
+        field(
+            "n_by_chance",
+            "By chance",
+            "decimal",
+            "offset.n_by_chance",
+            help=of_fleet.AGREEING_BY_CHANCE.definition,
+        ),
+        field("suspect", of="one.suspect", on=JSON),
+        field("source_timezone", of="one.source_zone", on=JSON),
+        field("reference_timezone", of="one.reference_zone", on=JSON),
+        field("correction", "What to do", of=lambda row: correction(row["one"])),
+    )
+    return Rows(described, [{"one": one, "offset": each} for one in found for each in one.offsets])
 
 
 def table(ask: Ask, selection: Selection) -> Table:
     """Sources whose clock or zone contradicts that of another, and what to do."""
-    found = ask(contradictions, Selection(selection.cluster))
-    rows = [
-        (one.pair.cluster, _called(one.pair.source), _lies((each,)), _called(one.pair.reference),
-         each.n, each.n_near, each.n_in_step, each.n_by_chance, correction(one))
-        for one in found
-        for each in one.offsets
-    ]  # fmt: skip
+    offsets = rows(ask(contradictions, Selection(selection.cluster)))
     empty = "No source contradicts another one in its times, as far as their records overlap."
-    return Table("clock_offsets", "Clocks", COLUMNS, rows, empty, wrapped=True)
+    return offsets.table("clock_offsets", "Clocks", empty=empty, wrapped=True)
 
 
 def _is_lived_in(zone: str | None) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from analytics.fleet.coverage import Coverage, coverage
-from app.answers.content import Answer, Chart, Missing, Number, Part, Sheet, Table, counted
+from app.answers.content import Answer, Chart, Missing, Number, Part, Table, counted
+from app.answers.described import Rows, field
 from app.answers.fleet import clocks, ingests, inventory, names, without_cluster
 from app.answers.fleet import collected as freshness
 from app.ask import EVERYTHING
@@ -34,21 +35,23 @@ if TYPE_CHECKING:
     from data.store import Store
 
 
-COLUMNS = (
-    Column("cluster", "Cluster"),
-    Column("source", "Source"),
-    Column("first_day", "First day (UTC)", "day", help=of_fleet.FIRST_DAY.definition),
-    Column("last_day", "Last day (UTC)", "day", help=of_fleet.LAST_DAY.definition),
-    Column("records", "Records", "count"),
-    Column("days_with_records", "Days with records", "count"),
-    Column("quiet_days", "Quiet days", "count", help=of_fleet.QUIET_DAYS.definition),
-    Column(
+DESCRIBED = (
+    field("cluster", "Cluster"),
+    field("source", "Source"),
+    field("first_day", "First day (UTC)", "day", "first_at", help=of_fleet.FIRST_DAY.definition),
+    field("last_day", "Last day (UTC)", "day", "last_at", help=of_fleet.LAST_DAY.definition),
+    field("records", "Records", "count", "n_rows"),
+    field("days_with_records", "Days with records", "count", "days_with_rows"),
+    field("quiet_days", "Quiet days", "count", "days_quiet", help=of_fleet.QUIET_DAYS.definition),
+    field(
         "days_without_records",
         "Days not known",
         "count",
+        "days_without_rows",
         help=of_fleet.DAYS_NOT_KNOWN.definition,
     ),
 )
+TABLES = Column("table", "Table"), Column("rows", "Rows", "count")
 
 
 def held(store: Store, selection: Selection) -> Coverage:
@@ -138,17 +141,13 @@ def number(shown: Coverage, selection: Selection) -> Number:
 def sources(ask: Ask, selection: Selection, *, limit: int = EVERYTHING) -> Table:
     """First and last record, days covered and days missing of every source."""
     shown = table(ask(held, selection))
-    return Table("sources", shown.title, COLUMNS, shown.rows[:limit], shown.empty)
+    return replace(shown, key="sources", rows=shown.rows[:limit])
 
 
 def table(shown: Coverage) -> Table:
     """Which source of which cluster covers which days."""
-    rows = tuple(
-        (row.cluster, row.source, row.first_at, row.last_at, row.n_rows, row.days_with_rows,
-         row.days_quiet, row.days_without_rows)
-        for row in shown.sources.itertuples()
-    )  # fmt: skip
-    return Table("coverage", "Coverage", COLUMNS, rows, "Nothing was read.")
+    rows = Rows(DESCRIBED, list(shown.sources.itertuples()))
+    return rows.table("coverage", "Coverage", empty="Nothing was read.")
 
 
 def chart(shown: Coverage, selection: Selection) -> Chart | Missing:
@@ -164,6 +163,7 @@ def chart(shown: Coverage, selection: Selection) -> Chart | Missing:
         f"Days with records of {numbers.counted(n_sources, 'source')}; hatched where there are "
         f"none{forgotten}. The table says how many.",
         (shown, *shown.span(selection.from_at, selection.to_at)),
+        rows=shown.days,
     )
 
 
@@ -243,13 +243,14 @@ def of_store(ask: Ask, now: datetime) -> Answer:
     """What is in this store, and how old is it?"""
     shown = ask(contents)
     missing, unguarded = shown.coverage.missing, landlock_missing()
+    tables = [{"table": name, "rows": n} for name, n in shown.tables.items()]
     published = numbers.moment(datetime.fromisoformat(shown.published_at), "UTC")
     return Answer(
         f"Snapshot {shown.snapshot}{' (synthetic)' if shown.synthetic else ''}, published "
         f"{published}, schema {shown.schema_version}"
         + (f"; no rows of {', '.join(missing)}." if missing else "."),
         blocks=(
-            _tables(shown),
+            Rows(TABLES, [row for row in tables if row["rows"]]).table("tables", "Tables"),
             table(shown.coverage),
             *([] if shown.collected.empty else [freshness.table(shown.collected, now)]),
             names.table(shown.names),
@@ -272,22 +273,14 @@ def of_store(ask: Ask, now: datetime) -> Answer:
             "coverage": record(shown.coverage),
             "snapshots": shown.kept.rows,
             "earlier_snapshots_bytes": shown.kept.earlier_bytes,
-            "clock_offsets": clocks.record(shown.contradictions),
+            "clock_offsets": clocks.rows(shown.contradictions).records(),
             **names.record(shown.names),
             **without_cluster.record(shown.homeless),
             **freshness.record(shown.collected),
             **inventory.record(shown.nodes),
             "landlock": unguarded is None,
         },
-        sheet=Sheet(("table", "rows"), list(shown.tables.items())),
-    )
-
-
-def _tables(shown: Contents) -> Table:
-    """Rows of the tables that have any."""
-    rows = [(name, n) for name, n in shown.tables.items() if n]
-    return Table(
-        "tables", "Tables", (Column("table", "Table"), Column("rows", "Rows", "count")), rows
+        sheet=Rows(TABLES, tables).sheet(),
     )
 
 

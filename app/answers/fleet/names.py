@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
-from app.answers.content import Table
+from app.answers.described import Rows
 from app.words import numbers
 from app.words.cells import Column
 from data.queries import fleet
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from app.answers.content import Table
     from data.filters import Selection
     from data.store import Store
 
@@ -57,27 +58,15 @@ def names(store: Store, selection: Selection) -> Names:
 
 def table(shown: Names) -> Table:
     """Names of nodes other than their own, then hosts that only logs name."""
-    named = [
-        (
-            row["node"],
-            row["written"],
-            WHY[row["rule"]],
-            row["n_records"],
-            row["sources"],
-            row["cluster"],
-        )
-        for row in shown.named.to_dict("records")
-    ]
+    named = [row | {"why": WHY[row["rule"]]} for row in shown.named.to_dict("records")]
     hosts = [
-        (row["node"], row["node"], WHY[IN_LOGS], None, None, row["cluster"])
+        row | {"written": row["node"], "why": WHY[IN_LOGS], "n_records": None, "sources": None}
         for row in shown.in_logs.to_dict("records")
     ]
-    return Table(
+    return Rows(COLUMNS, [*named, *hosts]).table(
         "node_names",
         "Names of nodes",
-        COLUMNS,
-        (*named, *hosts),
-        "Every node is written under one name, and the scheduler or an inventory knows each.",
+        empty="Every node is written under one name, and the scheduler or an inventory knows each.",
     )
 
 

@@ -16,7 +16,7 @@ from analytics.reliability.risen_causes import (
     RisenCause,
     risen_causes,
 )
-from app.answers.content import Table
+from app.answers.described import Rows, field
 from app.answers.efficiency import ledger
 from app.answers.reliability.sight import sight
 from app.words import numbers
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from analytics.efficiency.goodput import GoodputLedger
+    from app.answers.content import Table
     from data.filters import Selection
     from data.store import Store
 
@@ -39,7 +40,6 @@ SEEN_ALIKE = 0.5
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
-    Column("title", "Cause"),
     Column("now", "Now", "count", help=of_fleet.OCCURRENCES.definition),
     Column("before", "Before", "count"),
     Column("ratio", "Rate ratio", "rate", help=of_fleet.RISEN.definition),
@@ -207,13 +207,13 @@ def _shares(days: pd.DataFrame) -> Mapping[str, float]:
 
 def table(found: Compared, titles: Mapping[str, str]) -> Table:
     """Causes with their ratios, those that surely rose first."""
-    rows = [
-        (titles.get(each.cause, each.cause), each.now, each.before, each.ratio, each.q_value,
-         each.stake_gpu_hours, each.failures, each.dispersion, each.domain, each.cause)
-        for each in found.causes
-    ]  # fmt: skip
-    return Table("causes_compared", "Causes beside the time before", COLUMNS, rows,
-                 "Nothing to compare: no time before is known.", note(found))  # fmt: skip
+    title = field("title", "Cause", of=lambda cause: titles.get(cause.cause, cause.cause))
+    return Rows((title, *COLUMNS), found.causes).table(
+        "causes_compared",
+        "Causes beside the time before",
+        empty="Nothing to compare: no time before is known.",
+        note=note(found),
+    )
 
 
 def note(found: Compared) -> str:

@@ -6,24 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.answers.columns import columns
-from app.answers.content import Table
+from app.answers.described import Rows, field
 from app.words import numbers
-from app.words.cells import Column
 from data.queries import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from app.answers.content import Table
     from data.queries.fleet import Homeless
     from data.store import Store
 
-COLUMNS = (
-    Column("table", "Table"),
-    Column("n_records", "Records", "count"),
-    Column("named", "Hosts or jobs they name", none="none"),
-    Column("why", "Why"),
-    *columns("cluster"),
-)
 WHY = {
     "none": "no cluster of the store knows the host or job",
     "several": "several clusters know the host or job",
@@ -45,18 +38,28 @@ def without_cluster(store: Store) -> WithoutCluster:
     return WithoutCluster(tuple(fleet.without_cluster(store)))
 
 
+def _some(records: Homeless) -> str | None:
+    if not records.names:
+        return None
+    more = records.n_names - _TOLD
+    return ", ".join(records.names[:_TOLD]) + (f" and {more:,} more" if more > 0 else "")
+
+
+DESCRIBED = (
+    field("table", "Table"),
+    field("n_records", "Records", "count"),
+    field("named", "Hosts or jobs they name", of=_some, none="none"),
+    field("why", "Why", of=lambda records: WHY[records.cluster_from]),
+    *columns("cluster"),
+)
+
+
 def table(shown: WithoutCluster) -> Table:
     """Records without a cluster, and the hosts or jobs that they name."""
-    rows = [
-        (one.table, one.n_records, _some(one), WHY[one.cluster_from], one.cluster)
-        for one in shown.rows
-    ]
-    return Table(
+    return Rows(DESCRIBED, shown.rows).table(
         "records_without_cluster",
         "Records without a cluster",
-        COLUMNS,
-        rows,
-        "Every record belongs to a cluster.",
+        empty="Every record belongs to a cluster.",
     )
 
 
@@ -75,10 +78,3 @@ def notes(shown: WithoutCluster) -> Iterator[str]:
             "names none, and none or several of the store know their host or job. They count "
             "nowhere until the records of their cluster are read; --cluster says which it is."
         )
-
-
-def _some(one: Homeless) -> str | None:
-    if not one.names:
-        return None
-    more = one.n_names - _TOLD
-    return ", ".join(one.names[:_TOLD]) + (f" and {more:,} more" if more > 0 else "")

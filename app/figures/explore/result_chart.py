@@ -109,11 +109,6 @@ def figure(frame: pd.DataFrame, chart: Chart, *, mode: Mode = "light", note: str
     return drawn
 
 
-def frame(rows: pd.DataFrame, chart: Chart) -> pd.DataFrame:  # noqa: ARG001 - drawn or not
-    """Every column of the rows: what is not drawn goes into the download, too."""
-    return rows
-
-
 def _shown(frame: pd.DataFrame, chart: Chart) -> tuple[pd.DataFrame, str]:
     """The rows that are drawn, and how many are not, in words."""
     known = frame[frame[chart.y].notna() & frame[chart.x].notna()]

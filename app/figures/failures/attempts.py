@@ -66,11 +66,6 @@ def figure(
     return chart
 
 
-def frame(attempts: pd.DataFrame, **_: object) -> pd.DataFrame:
-    """One row an attempt."""
-    return attempts
-
-
 def names(attempts: pd.DataFrame) -> list[str]:
     """What attempts are called beside one another."""
     told = [column for column in ("cluster", "job_id") if attempts[column].nunique() > 1]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 from app.figures.failures import domains
 from app.words import numbers
@@ -55,25 +53,6 @@ def figure(
     template.name_rows(chart, [domains.short(cause.title) for cause in drawn], mode)
     chart.update_layout(margin={"r": NOTES_PX})
     return chart
-
-
-def frame(causes: Sequence[CauseCount], *, exposure_known: bool = True) -> pd.DataFrame:  # noqa: ARG001
-    """One row a cause, the most frequent first."""
-    return pd.DataFrame(
-        [
-            {
-                "title": cause.title,
-                "domain": title(cause.domain),
-                "attempts": cause.n_attempts,
-                "gpu_hours": cause.gpu_hours,
-                **template.bounds("rate_per_1000_node_days", cause.rate_per_1000_node_days),
-                "who_acts": cause.owner,
-                "action": cause.action,
-                "cause": cause.cause,
-            }
-            for cause in causes
-        ]
-    )
 
 
 def spans_widely(causes: Sequence[CauseCount], *, rates: bool) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from app.figures import template, times
 from app.figures.failures import domains
 from app.words import moments, numbers
-from app.words.domains import title
+from app.words.domains import series_title
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,39 +73,6 @@ def figure(
     return chart
 
 
-def frame(
-    causes: CausesByWeek,
-    *,
-    titles: Mapping[str, str],
-    exposure_known: bool = True,  # noqa: ARG001
-) -> pd.DataFrame:
-    """The figure's data: one row a cause and week."""
-    return pd.DataFrame(
-        [
-            {
-                "week": week.week,
-                "cause": series.cause or f"other_{series.domain}",
-                "title": name(series, titles),
-                "domain": series.domain,
-                "attempts": week.n_attempts,
-                "exposure_node_days": week.exposure_node_days,
-                **template.bounds("rate_per_1000_node_days", week.rate_per_1000_node_days),
-                "conf_level": week.rate_per_1000_node_days.conf_level,
-            }
-            for series in causes.series
-            for week in series.weeks
-        ]
-    )
-
-
-def name(series: CauseSeries, titles: Mapping[str, str]) -> str:
-    """What a series is called."""
-    if series.cause is not None:
-        return titles.get(series.cause, series.cause)
-    domain = title(series.domain)
-    return f"Other {domain} ({numbers.counted(series.n_causes, 'cause')})"
-
-
 def _height(week: WeekRate, *, rates: bool) -> float | None:
     """What is drawn of a week: its rate, or its attempts where the exposure is unknown."""
     return week.rate_per_1000_node_days.value if rates else float(week.n_attempts)
@@ -127,8 +94,8 @@ def _add_series(
         width=BAR_WIDTH * WEEK.total_seconds() * 1000,
         marker=domains.fill(series.domain, mode, rank),
         customdata=[_says(week) for week in series.weeks],
-        hovertemplate=f"<b>{name(series, titles)}</b><br>%{{customdata}}<extra></extra>",
-        name=name(series, titles),
+        hovertemplate=f"<b>{series_title(series, titles)}</b><br>%{{customdata}}<extra></extra>",
+        name=series_title(series, titles),
     )
 
 
@@ -181,7 +148,7 @@ def _add_names(
     for place, (each, rank) in enumerate(reversed(causes.ranked)):
         mark = template.SQUARES[domains.PATTERNS.get(each.domain, "/")]
         colour = domains.colour(each.domain, mode, 0 if each.domain == "unknown" else rank)
-        said = f"{domains.short(name(each, titles))}  {each.n_attempts:,}"
+        said = f"{domains.short(series_title(each, titles))}  {each.n_attempts:,}"
         template.beside(
             chart,
             f'<span style="color:{colour}">{mark}</span> {said}',

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 from app.words import numbers
 
@@ -62,21 +60,6 @@ def figure(matrix: ConfusionMatrix, *, mode: Mode = "light", note: str = "") -> 
     _add_counts(chart, matrix, mode)
     _name_axes(chart, matrix, mode)
     return chart
-
-
-def frame(matrix: ConfusionMatrix) -> pd.DataFrame:
-    """One row a pair of right and found cause that occurs."""
-    return pd.DataFrame(
-        [
-            {"actual": actual, "found": found, "attempts": n, "share_of_actual": share}
-            for actual, row, shares in zip(
-                matrix.actual, matrix.counts, matrix.shares_of_actual, strict=True
-            )
-            for found, n, share in zip(matrix.found, row, shares, strict=True)
-            if n
-        ],
-        columns=["actual", "found", "attempts", "share_of_actual"],
-    )
 
 
 def _name_axes(chart: go.Figure, matrix: ConfusionMatrix, mode: Mode) -> None:

@@ -87,11 +87,6 @@ def figure(
     return chart
 
 
-def frame(rows: pd.DataFrame, *_: object, **__: object) -> pd.DataFrame:
-    """One row an incident that is drawn."""
-    return rows.assign(nodes=rows["nodes"].map(", ".join))
-
-
 def _add_incidents(times: TimeChart, rows: pd.DataFrame, *, place: int, largest: float) -> None:
     """The incidents of a cause: a ring where no job was hit."""
     lost = rows["lost_gpu_hours"].astype(float).fillna(0.0)

@@ -89,11 +89,6 @@ def figure(
     return chart
 
 
-def frame(history: pd.DataFrame, *_: object, **__: object) -> pd.DataFrame:
-    """One row a record; the attempts have a table of their own."""
-    return history
-
-
 def _rows(history: pd.DataFrame, attempts: pd.DataFrame) -> list[str]:
     """Rows that hold something, in the order in which they are drawn."""
     kinds, events = set(history["kind"]), history[history["kind"].eq("health_event")]

@@ -99,7 +99,7 @@ def figure(
         "symbol": [SYMBOLS[one] for one in grid.states],
         "color": [int(one) for one in grid.states],
     }
-    nodes, counts, time = grid.frame(first_moment(replay))
+    nodes, counts, time = grid.moment(first_moment(replay))
     marks = nodes.pop("marker") | {"size": SIZE} | scale
     look: dict[str, Any] = {"textposition": "middle right", **_unpicked()}
     chart.add_scatter(x=grid.x, y=grid.y, marker=marks, mode=grid.mode, **nodes, **story, **look)
@@ -115,7 +115,7 @@ def figure(
     )
     chart.add_scatter(x=[-0.4], y=[-1.1], mode="text", **time, **look)
     chart.frames = [
-        {"name": str(number), "data": list(grid.frame(number)), "traces": CHANGED}
+        {"name": str(number), "data": list(grid.moment(number)), "traces": CHANGED}
         for number in range(len(replay.moments))
     ]
     hidden = {"visible": False, "fixedrange": True}
@@ -123,21 +123,6 @@ def figure(
     chart.update_yaxes(range=[grid.n_rows + grid.n_lines + 0.3, -1.7], **hidden)
     chart.update_layout(dragmode=False)
     return chart
-
-
-def frame(replay: Replay, cluster: str, domain: str) -> pd.DataFrame:
-    """The figure's data: one row a node and change of its state, all nodes."""
-    states = replay.states
-    return pd.DataFrame(
-        {
-            "cluster": cluster,
-            "domain": domain,
-            "node": [replay.nodes[place] for place in states.place],
-            "rack": [replay.racks[place] for place in states.place],
-            "from_at": pd.to_datetime(states.at, unit="us", utc=True),
-            "state": [TITLES[State(one)] for one in states.state.tolist()],
-        }
-    )
 
 
 def first_moment(replay: Replay) -> int:
@@ -179,7 +164,7 @@ class _Grid:
             return f"{len(self.drawn):,} of {n:,} nodes, those hit hardest; counts are of all"
         return f"{numbers.counted(n, 'node')} by rack and name" if n > 1 else "1 node"
 
-    def frame(self, number: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    def moment(self, number: int) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """What one moment shows: marks, counts, and the time."""
         moment = self.replay.moments[number]
         states = self.replay.shown[self.drawn, number].tolist()

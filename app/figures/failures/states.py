@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from app.figures import template
 from app.words import numbers
 
@@ -56,24 +54,6 @@ def figure(states: Sequence[StateCount], *, mode: Mode = "light", note: str = ""
     )
     chart.update_yaxes(type="category", autorange="reversed", showgrid=False, ticklen=0)
     return chart
-
-
-def frame(states: Sequence[StateCount]) -> pd.DataFrame:
-    """One row a state, the most frequent first."""
-    return pd.DataFrame(
-        [
-            {
-                "state": state.state,
-                "attempts": state.n_attempts,
-                "percent": _percent(state.share.value),
-                "percent_lower": _percent(state.share.lower),
-                "percent_upper": _percent(state.share.upper),
-                "gpu_hours": state.gpu_hours,
-                "gpu_time_percent": _percent(state.gpu_time_share),
-            }
-            for state in states
-        ]
-    )
 
 
 def _percent(ratio: float | None) -> float | None:

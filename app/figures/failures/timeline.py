@@ -65,27 +65,6 @@ def figure(timeline: Timeline, *, timezone: str, mode: Mode = "light", note: str
     return chart
 
 
-def frame(timeline: Timeline) -> pd.DataFrame:
-    """The figure's data: one row a mark."""
-    return pd.DataFrame(
-        [
-            {
-                "source": lane.source,
-                "lane": lane.title,
-                "start_at": mark.start_at,
-                "end_at": mark.end_at,
-                "role": mark.role,
-                "severity": mark.severity,
-                "signal": mark.signal,
-                "n": mark.n,
-                "text": mark.text,
-            }
-            for lane in timeline.lanes
-            for mark in lane.marks
-        ]
-    )
-
-
 def _add_bars(times: TimeChart, marks: Sequence[Mark], timeline: Timeline, place: int) -> None:
     """Runs and outages, cut at the ends of the axis."""
     if not marks:

@@ -43,11 +43,6 @@ class Spell:
     says: str
 
 
-def frame(shown: Coverage, *_: datetime) -> pd.DataFrame:
-    """Records of each source and day; a day without records has no row."""
-    return shown.days
-
-
 def figure(
     shown: Coverage, from_at: datetime, to_at: datetime, *, mode: Mode = "light", note: str = ""
 ) -> go.Figure:

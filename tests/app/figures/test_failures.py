@@ -11,7 +11,7 @@ from analytics.failures.confusion import confusion_matrix
 from analytics.failures.summary import CauseCount, StateCount
 from analytics.proportion import proportion
 from analytics.reliability.failure_rate import poisson_rate
-from app.answers.failures import trust
+from app.answers.failures import summary, trust
 from app.figures.failures import cause_ranking, causes_over_time, confusion, domains, states
 
 MONDAY = pd.Timestamp("2026-01-05", tz="UTC")
@@ -96,7 +96,7 @@ def test_series_are_named_beside_the_bars_with_their_number() -> None:
 
 
 def test_the_data_of_the_figure_hold_every_cause_and_week() -> None:
-    frame = causes_over_time.frame(causes_by_week(_weeks(), ["hardware", "unknown"]), titles=TITLES)
+    frame = summary.weeks(causes_by_week(_weeks(), ["hardware", "unknown"]), TITLES).frame()
     assert len(frame) == 6
     assert frame["attempts"].sum() == 96
 
@@ -173,5 +173,6 @@ def test_the_confusion_matrix_shows_counts_and_shares_of_rows() -> None:
     assert [list(row) for row in drawn["data"][0]["z"]] == [[0.75, 0.25]]
     assert "3 of 4 attempts (75 %)" in drawn["data"][0]["customdata"][0][0]
     assert drawn["layout"]["yaxis"]["ticktext"] == ["pcie (4)"]
-    assert list(confusion.frame(matrix)["attempts"]) == [3, 1]
-    assert trust.of_verdicts(matrix).table("confusion_scores").values[0][-1].value == 0.75
+    answer = trust.of_verdicts(matrix)
+    assert answer.table("confusion_scores").values[0][-1].value == 0.75
+    assert list(answer.chart("confusion").rows.frame()["attempts"]) == [3, 1]

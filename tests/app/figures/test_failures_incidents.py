@@ -7,6 +7,7 @@ import pytest
 
 from analytics.failures.incident_rate import IncidentCause
 from analytics.failures.incidents.timeline import Lane, Mark, Timeline
+from app.answers.failures import incident
 from app.figures.failures import incidents_by_cause, timeline
 from app.figures.template import PALETTES, Mode
 
@@ -143,4 +144,4 @@ def test_days_are_written_as_everywhere_else() -> None:
 
 
 def test_the_download_holds_every_mark() -> None:
-    assert len(timeline.frame(_marks())) == 4
+    assert len(incident.marks(_marks()).frame()) == 4

@@ -11,6 +11,7 @@ import pytest
 from analytics.failures.incidents.node_states import NodeSpans, State, node_states
 from analytics.failures.incidents.recovery import Recovery
 from analytics.failures.incidents.replay import MOST_MOMENTS, PHASES, Moment, Phase, Replay
+from app.answers.failures.replay import changes
 from app.figures.failures import replay
 from app.figures.template import PALETTES, Mode
 
@@ -97,7 +98,7 @@ def test_states_alike_in_shape_differ_in_colour_and_the_other_way_round(mode: Mo
 
 
 def test_the_download_has_every_change_of_every_node() -> None:
-    rows = replay.frame(_replay(30, 4), "c", "hardware")
+    rows = changes(_replay(30, 4), "c", "hardware").frame()
     assert len(rows) == 120
     assert rows["state"].iloc[:4].tolist() == [
         "not collected", "in service, no job seen", "another job", "job running again",

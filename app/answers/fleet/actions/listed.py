@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.answers.content import Answer, Sheet, Table
+from analytics.estimate import CONF_LEVEL, unknown
+from app.answers.content import Answer, Table
+from app.answers.described import JSON, Rows, field
 from app.answers.failures.taxonomy import cause_titles
 from app.answers.fleet import risen
 from app.answers.fleet.actions.action import TITLES, Action, rank
@@ -26,21 +28,35 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analytics.reliability.sight import Sight
+    from app.answers.described import Surface
     from app.ask import Ask
     from app.words.periods import Period
     from data.filters import Selection
     from data.store import Store
 
-COLUMNS = (
-    Column("kind", "Kind"),
-    Column("what", "What"),
-    Column("why", "Why"),
-    Column("stake_gpu_hours", "GPU-hours at stake", "number", none="not known"),
-    Column("stake_lower", "At least", "number", "GPU-h", none=""),
-    Column("stake_upper", "At most", "number", "GPU-h", none=""),
-    Column("stake_basis", "Counted"),
-    Column("state", "State", none="to do"),
-    Column("target", "Target", wide=True),
+TABULAR: tuple[Surface, ...] = ("table", "csv")
+DESCRIBED = (
+    field("kind", "Kind", of=lambda row: TITLES[row["action"].kind], on=TABULAR),
+    field("kind", of="action.kind", on=JSON),
+    field("what", "What", of="action.what"),
+    field("why", "Why", of="action.why"),
+    field(
+        "stake_gpu_hours",
+        "GPU-hours at stake",
+        "number",
+        "action.gpu_hours",
+        on=TABULAR,
+        none="not known",
+    ),
+    field("stake_gpu_hours", of="action.stake", on=JSON),
+    field("stake_lower", "At least", "number", on=TABULAR, unit="GPU-h", none=""),
+    field("stake_upper", "At most", "number", on=TABULAR, unit="GPU-h", none=""),
+    field("stake_basis", "Counted", of="action.stake_basis"),
+    field("state", "State", none="to do", on=TABULAR),
+    field("state", of=lambda row: row["state"] or "due", on=JSON),
+    field("target", "Target", of="action.target", wide=True),
+    field("page", of="action.page", on=JSON),
+    field("named", of=lambda row: dict(row["action"].named), on=JSON),
 )
 LONGEST_WHAT, LONGEST_WHY = 100, 220
 """Letters of what and why in documents."""
@@ -159,17 +175,15 @@ def answer(ask: Ask, selection: Selection, now: datetime, *, timezone: str = "UT
     """What should be done now?"""
     found = listed(ask, selection, now, timezone=timezone)
     seen = ask(sight.sight, selection)
-    compared, shown = ask(risen.compared, selection), table(found)
-    record = [_record(each, "due") for each in found.due]
-    record += [_record(each.action, each.in_words) for each in found.put_off]
+    compared, shown = ask(risen.compared, selection), rows(found)
     return Answer(
         sentence(found),
-        blocks=(shown, risen.table(compared, ask(cause_titles))),
+        blocks=(table(found), risen.table(compared, ask(cause_titles))),
         notes=(sight.refused(WHAT_ELSE, seen),)
         if seen.none and found.due
         else tuple(sight.notes(seen, "what needs somebody")),
-        record={"actions": record, "risen": risen.record(compared)} | sight.record(seen),
-        sheet=Sheet(tuple(column.key for column in COLUMNS), shown.values),
+        record={"actions": shown.records(), "risen": risen.record(compared)} | sight.record(seen),
+        sheet=shown.sheet(),
     )
 
 
@@ -189,9 +203,30 @@ def sentence(found: Listed) -> str:
 
 def table(found: Listed) -> Table:
     """All rows, those that were put off last."""
-    rows = [_row(each, "") for each in found.due]
-    rows += [_row(each.action, each.in_words) for each in found.put_off]
-    return Table("actions", "Do this now", COLUMNS, rows, found.nothing)
+    return rows(found).table("actions", "Do this now", empty=found.nothing)
+
+
+def rows(found: Listed) -> Rows:
+    """What to do, and who put it off; a stake that records fix has no bounds."""
+    actions: list[tuple[Action, str | None]] = [(action, None) for action in found.due]
+    actions += [(row.action, row.in_words) for row in found.put_off]
+    nothing = unknown(CONF_LEVEL, 0)
+    stakes = [
+        action.stake if action.stake is not None and action.stake.has_width else nothing
+        for action, _ in actions
+    ]
+    return Rows(
+        DESCRIBED,
+        [
+            {
+                "action": action,
+                "state": state,
+                "stake_lower": stake.lower,
+                "stake_upper": stake.upper,
+            }
+            for (action, state), stake in zip(actions, stakes, strict=True)
+        ],
+    )
 
 
 def brief(found: Listed, most: int, during: Period) -> Table:
@@ -227,26 +262,3 @@ def _at_stake(action: Action) -> str:
         return shortened(action.stake_basis, LONGEST_WHY)
     bounds = f" ({numbers.interval(stake)})" if stake.has_width else ""
     return f"{numbers.number(stake.value)}{bounds}, {action.stake_basis}"
-
-
-def _row(action: Action, state: str) -> tuple[Any, ...]:
-    """A row as the table has it."""
-    stake = action.stake
-    bounds = (stake.lower, stake.upper) if stake is not None and stake.has_width else (None, None)
-    return (TITLES[action.kind], action.what, action.why, action.gpu_hours, *bounds,
-            action.stake_basis, state or None, action.target)  # fmt: skip
-
-
-def _record(action: Action, state: str) -> dict[str, Any]:
-    """A row of the JSON."""
-    return {
-        "kind": action.kind,
-        "what": action.what,
-        "why": action.why,
-        "stake_gpu_hours": action.stake,
-        "stake_basis": action.stake_basis,
-        "state": state,
-        "target": action.target,
-        "page": action.page,
-        "named": dict(action.named),
-    }

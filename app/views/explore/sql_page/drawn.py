@@ -62,7 +62,14 @@ def show(answer: Rows, scope: Scope) -> None:
     else:
         st.query_params[LINKED] = picked
     chart.show(
-        Chart("explore.result_chart", "Chart of the rows", says, (frame, axes), "sql_chart"),
+        Chart(
+            "explore.result_chart",
+            "Chart of the rows",
+            says,
+            (frame, axes),
+            "sql_chart",
+            rows=frame,
+        ),
         scope,
         opens=partial(page.opened, scope=scope),
     )
